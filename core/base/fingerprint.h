@@ -1,0 +1,35 @@
+// Fingerprints: 64-bit values that name a token history (FORWARD.md, "A state whose content proves
+// itself"). The constants are fixed for ever: digests are compared across machines and releases.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/host_device.h"
+
+namespace hybridscope {
+
+// Names the prefix that ends at some token; never 0. Equal prefixes, equal fingerprints.
+using Fingerprint = std::uint64_t;
+
+// Identity of one token. Two tokens are the same token iff their contents are equal.
+using TokenContent = std::uint64_t;
+
+// Folds `value` into `state`; never 0.
+HS_HOST_DEVICE constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t value) {
+  std::uint64_t x = state ^ (value * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL);
+  x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93ULL;
+  x ^= x >> 29;
+  return x + (x == 0 ? 1 : 0);
+}
+
+// F(0), the fingerprint of the empty prefix under a cache salt (0: no salt).
+HS_HOST_DEVICE constexpr Fingerprint seed_fingerprint(std::uint64_t cache_salt) {
+  return mix(0x68796272696473ULL, cache_salt);
+}
+
+// F(p) = mix(F(p-1), token[p-1]).
+HS_HOST_DEVICE constexpr Fingerprint extend_fingerprint(Fingerprint prefix, TokenContent token) {
+  return mix(prefix, token);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,61 @@
+// Result<T>: a value, or an Error that says what was wrong with the world outside (a file, a
+// setting, a vector that breaks a precondition).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+
+enum class ErrorKind { invalid_input, not_found, corrupt, io, device, not_available };
+
+struct Error {
+  ErrorKind kind = ErrorKind::invalid_input;
+  std::string message;  // what, where, the numbers, what was expected
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+
+  bool ok() const { return content_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  // Requires: ok().
+  T& value() & {
+    HS_EXPECT(ok());
+    return *std::get_if<0>(&content_);
+  }
+  const T& value() const& {
+    HS_EXPECT(ok());
+    return *std::get_if<0>(&content_);
+  }
+  T&& value() && {
+    HS_EXPECT(ok());
+    return std::move(*std::get_if<0>(&content_));
+  }
+
+  // Requires: !ok().
+  const Error& error() const {
+    HS_EXPECT(!ok());
+    return *std::get_if<1>(&content_);
+  }
+
+ private:
+  std::variant<T, Error> content_;
+};
+
+// Success without a value.
+struct Ok {};
+using Status = Result<Ok>;
+
+inline Error invalid_input(std::string message) {
+  return Error{ErrorKind::invalid_input, std::move(message)};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,22 @@
+// One step's batch as every metadata builder sees it (vLLM v1/attention/backend.py,
+// CommonAttentionMetadata): views of arrays that the runner owns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/tensor_view.h"
+
+namespace hybridscope {
+
+struct CommonAttentionMetadata {
+  std::span<const std::int32_t> query_start_loc;  // [num_reqs + 1], exclusive prefix sum
+  std::span<const std::int32_t> seq_lens;         // [num_reqs], computed + scheduled; padding: 0
+  std::int32_t num_reqs = 0;                      // rows, padding rows included
+  std::int32_t num_actual_tokens = 0;             // padded to the captured size in a full graph
+  std::int32_t max_query_len = 0;                 // longest query, or an upper bound
+  TensorView<std::int32_t> block_table_tensor;    // [num_reqs, columns]
+  std::span<const std::uint8_t> is_prefilling;    // [num_reqs]; empty: not given
+};
+
+}  // namespace hybridscope
