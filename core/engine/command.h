@@ -1,0 +1,63 @@
+// What can be told to an engine between two steps. Scenarios, traffic readers, the CLI and later
+// the GUI all speak through these values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/engine/policies.h"
+#include "core/engine/token_sequence.h"
+
+namespace hybridscope {
+
+struct AddRequest {
+  std::string name;                   // for people: "A", "r17"
+  std::vector<PromptSegment> prompt;  // at least one token in all
+  std::int32_t max_tokens = 1;        // output tokens after which the request ends
+  std::int32_t priority = 0;          // smaller is more important
+  std::uint64_t cache_salt = 0;       // requests with unequal salts never share
+  std::uint64_t key = 0;              // names the request in output tokens and acceptance draws
+};
+
+// Preempts a running request before the next step schedules; ignored (and said so in the trace)
+// when it does not run.
+struct PreemptRequest {
+  RequestId request;
+};
+
+struct AbortRequest {
+  RequestId request;
+};
+
+struct ResetPrefixCache {
+  bool reset_running_requests = false;
+};
+
+// Token budget of the next step only.
+struct SetStepBudget {
+  std::int32_t max_num_batched_tokens = 0;
+};
+
+// Accepted tokens (worker's meaning: bonus token included, 1..1+drafts) of a request's next sample.
+struct SetAcceptedTokens {
+  RequestId request;
+  std::int32_t num_accepted_tokens = 1;
+};
+
+// Length of the draft list that a request gets for the next step (0..K).
+struct SetDraftTokens {
+  RequestId request;
+  std::int32_t num_draft_tokens = 0;
+};
+
+struct SetPolicies {
+  Policies policies;
+};
+
+using Command = std::variant<AddRequest, PreemptRequest, AbortRequest, ResetPrefixCache,
+                             SetStepBudget, SetAcceptedTokens, SetDraftTokens, SetPolicies>;
+
+}  // namespace hybridscope

@@ -1,0 +1,68 @@
+// Everything an engine is told before its first step. Names are vLLM's where it has the setting.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/policies.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+enum class SpeculativeMethod : std::uint8_t {
+  none,
+  mtp,    // eagle rules: always K drafts unless budget or length cuts them
+  ngram,  // no eagle rules; 0..K drafts by a keyed draw
+};
+
+enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
+
+// compilation_config.cudagraph_mode; the pair is (uniform decode batches, all other batches).
+enum class CUDAGraphMode : std::uint8_t {
+  NONE,
+  PIECEWISE,
+  FULL,
+  FULL_DECODE_ONLY,
+  FULL_AND_PIECEWISE
+};
+
+struct EngineConfig {
+  // Model and memory (built from a model spec by core/model).
+  KVCacheConfig kv_cache_config;
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
+  std::int32_t conv_kernel = 4;            // W: conv blocks hold W - 1 + K token positions
+  std::int32_t chunk_size = 256;           // of the SSD kernels
+  std::int32_t block_size = 16;            // cache_config.block_size, tokens
+  std::int32_t scheduler_block_size = 16;  // tokens; hit lengths are multiples of it
+  std::int32_t hash_block_size = 16;       // tokens a request hash covers
+  std::int32_t max_model_len = 262144;
+
+  // Scheduler.
+  std::int32_t max_num_seqs = 256;
+  std::int32_t max_num_batched_tokens = 8192;
+  std::int32_t long_prefill_token_threshold = 0;  // 0: off
+  bool enable_chunked_prefill = true;
+  bool enable_prefix_caching = true;
+  bool scheduler_reserve_full_isl = true;  // admit only what fits as a whole
+  double watermark = 0.0;                  // fraction of blocks kept free at admission
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
+
+  // Speculation. Acceptance: draft j counts iff all before it do and a keyed draw is below the
+  // rate.
+  SpeculativeMethod speculative_method = SpeculativeMethod::none;
+  std::int32_t num_speculative_tokens = 0;  // K
+  double acceptance_rate = 0.7;
+  std::uint64_t seed = 0;
+
+  // CUDA graphs.
+  CUDAGraphMode cudagraph_mode = CUDAGraphMode::FULL_AND_PIECEWISE;
+  std::vector<std::int32_t> cudagraph_capture_sizes;  // tokens, ascending; empty: the default list
+
+  // Simulated time of a step: base + per token.
+  std::int64_t step_cost_base_us = 20000;
+  std::int64_t step_cost_per_token_us = 30;
+
+  Policies policies;
+};
+
+}  // namespace hybridscope

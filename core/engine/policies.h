@@ -1,0 +1,76 @@
+// Named policy values for every place outside the caching stack where engines have behaved
+// differently. The value that `safe` uses is the default; docs/differences.md has a row each.
+#pragma once
+
+#include <cstdint>
+
+#include "core/caching/cache_policies.h"
+
+namespace hybridscope {
+
+// Where may a prefill chunk of mode align end? (KNOWN_BUGS 1, FORWARD condition 2)
+enum class AlignedSplit : std::uint8_t {
+  every_chunk_on_grid,        // a chunk that does not reach the last known token ends on the grid
+  until_last_cache_position,  // reference: past last_cache_position any length goes
+};
+
+// What makes a row a decode? (KNOWN_BUGS 6, 33, 50, FORWARD condition 1)
+enum class RowClassing : std::uint8_t {
+  by_meaning,  // one non-draft token is left to compute and c > 0
+  by_shape,    // reference V1: c >= num_prompt_tokens and q <= 1 + K
+};
+
+// Who owns the accepted count between steps? (KNOWN_BUGS 48, FORWARD condition 4)
+enum class AcceptedCountOwner : std::uint8_t {
+  request,         // survives a step in which the request is not scheduled
+  persistent_row,  // reference V1: a returning request starts at 1
+};
+
+// May a waiting request with one token left be padded to 1 + K tokens? (KNOWN_BUGS 8)
+enum class OneTokenPrompt : std::uint8_t { as_is, padded_with_placeholders };
+
+// How does a decode row run in a step in which no row has drafts? (KNOWN_BUGS 7)
+enum class NoDraftStep : std::uint8_t {
+  verify_with_counts,  // as a verify row with q = 1 that knows its accepted count
+  column_zero,         // reference: counts are not passed, state is read from column 0
+};
+
+// What decides that a batch replays the graph captured for uniform decodes? (KNOWN_BUGS 5, 46)
+enum class UniformDecodeTest : std::uint8_t { by_row_class, by_shape };
+
+// Mode all with drafts: where the input columns start, and whether boundary states are stored.
+// (KNOWN_BUGS 18, 19; FORWARD "Mode all with drafts")
+enum class AllModeSpeculation : std::uint8_t {
+  remembered_column_and_boundary_copies,
+  full_steps_remembered_no_copies,  // reference
+};
+
+struct Policies {
+  CachePolicies cache;
+  AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
+  RowClassing row_classing = RowClassing::by_meaning;
+  AcceptedCountOwner accepted_count_owner = AcceptedCountOwner::request;
+  OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
+  NoDraftStep no_draft_step = NoDraftStep::verify_with_counts;
+  UniformDecodeTest uniform_decode_test = UniformDecodeTest::by_row_class;
+  AllModeSpeculation all_mode_speculation =
+      AllModeSpeculation::remembered_column_and_boundary_copies;
+  friend bool operator==(const Policies&, const Policies&) = default;
+};
+
+// Profile `safe`: state is never corrupted.
+constexpr Policies safe_policies() { return {}; }
+
+// Profile `pages`: what the reference pages and golden/ do.
+constexpr Policies pages_policies() {
+  return {pages_cache_policies(),
+          AlignedSplit::until_last_cache_position,
+          RowClassing::by_shape,
+          AcceptedCountOwner::persistent_row,
+          OneTokenPrompt::padded_with_placeholders,
+          NoDraftStep::column_zero,
+          UniformDecodeTest::by_shape,
+          AllModeSpeculation::full_steps_remembered_no_copies};
+}
+
+}  // namespace hybridscope
