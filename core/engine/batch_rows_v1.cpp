@@ -48,7 +48,7 @@ std::int32_t BatchRowsV1::add(RequestId request) {
     holes_.erase(holes_.begin());
   }
   rows_[static_cast<std::size_t>(row)] = {
-      .request = request, .num_accepted_tokens = 1, .previous_row = -1};
+      .request = request, .num_accepted_tokens = 1, .accepted_from = request, .previous_row = -1};
   set_row_of(request, row);
   return row;
 }

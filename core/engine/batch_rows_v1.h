@@ -14,17 +14,10 @@ namespace hybridscope {
 // Regions of a batch, in row order, and what they are for (RUNNER 1.5).
 enum class RowRegion : std::uint8_t { decode, short_extend, long_extend, prefill };
 
-// Why a row stands where it stands.
-enum class RowOrigin : std::uint8_t {
-  kept,      // same row as in the step before
-  moved,     // condensed into a hole or swapped
-  added,     // new or resumed
-  returned,  // ran before, but not in the step before
-};
-
 struct BatchRow {
   RequestId request;
   std::int32_t num_accepted_tokens = 1;  // num_accepted_tokens_cpu: moves with the row
+  RequestId accepted_from;               // whose count it is
   std::int32_t previous_row = -1;        // in the step before, -1: none
 };
 
