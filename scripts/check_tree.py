@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Unfinished marks, paths of one machine and dead links in the project's files.
+"""Unfinished marks, paths of one machine, dead links, and C++ files that nothing builds.
 
 check_tree.py [ROOT] prints one line a fault and exits with 1; long C++ files are only named.
 """
@@ -30,6 +30,22 @@ def _dead_links(root: Path, path: str, line: str) -> Iterator[str]:
             yield f"link to {target}, which does not exist"
 
 
+def _unbuilt(root: Path, path: str) -> str | None:
+    """Sources are listed one by one: the nearest CMakeLists.txt above a C++ file must name it."""
+    file = root / path
+    for folder in file.parents:
+        if (folder / "CMakeLists.txt").exists():
+            listing = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
+            name = re.escape(file.relative_to(folder).as_posix())
+            if re.search(rf"(?<![\w./-]){name}(?![\w./-])", listing):
+                return None
+            where = (folder / "CMakeLists.txt").relative_to(root).as_posix()
+            return f"not listed in {where}: it is not built"
+        if folder == root:
+            break
+    return "no CMakeLists.txt above it"
+
+
 def _read(path: Path) -> list[str] | None:
     """Lines of a text file, None for a binary one."""
     data = path.read_bytes()
@@ -43,6 +59,9 @@ def faults(root: Path) -> list[str]:
             found += [f"{path}:{number}: {name}" for rule, name in _LINE_RULES if rule.search(line)]
             if path.endswith(".md"):
                 found += [f"{path}:{number}: {text}" for text in _dead_links(root, path, line)]
+    for path in files(root, CPP_SUFFIXES):
+        if fault := _unbuilt(root, path):
+            found.append(f"{path}: {fault}")
     return found
 
 

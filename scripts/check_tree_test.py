@@ -28,8 +28,8 @@ class CheckTree(unittest.TestCase):
     def test_unfinished_marks_are_found(self) -> None:
         for mark in ("TO" + "DO", "to" + "do:", "FIX" + "ME", "a st" + "ub", "St" + "ubs", "not impl" + "emented"):
             with self.subTest(mark=mark):
-                found = self.faults_of("core/base/ids.h", f"line\n// {mark} later\n")
-                self.assertEqual(found, ["core/base/ids.h:2: unfinished mark"])
+                found = self.faults_of("docs/adding.md", f"line\n<!-- {mark} later -->\n")
+                self.assertEqual(found, ["docs/adding.md:2: unfinished mark"])
 
     def test_words_that_only_look_like_marks_pass(self) -> None:
         self.assertEqual(self.faults_of("README.md", "a stubborn mastodon, placeholder tokens\n"), [])
@@ -54,7 +54,19 @@ class CheckTree(unittest.TestCase):
         self.assertEqual(self.faults_of("docs/adding.md", "[a](glossary.md)\n"), [])
         self.assertEqual(len(self.faults_of("docs/adding.md", "[a](docs/glossary.md)\n")), 1)
 
+    def test_a_cpp_file_that_no_listing_names_is_found(self) -> None:
+        self.plant("CMakeLists.txt", "add_subdirectory(core/base)\n")
+        self.plant("core/base/CMakeLists.txt", "lib(core_base HEADERS ids.h SOURCES check.cpp part/deep.cpp)\n")
+        self.assertEqual(self.faults_of("core/base/check.cpp", ""), [])
+        self.assertEqual(self.faults_of("core/base/part/deep.cpp", ""), [])
+        for name in ("heck.cpp", "deep.cpp", "math.h"):
+            with self.subTest(name=name):
+                found = self.faults_of(f"core/base/{name}", "")
+                self.assertEqual(found, [f"core/base/{name}: not listed in "
+                                         "core/base/CMakeLists.txt: it is not built"])
+
     def test_long_cpp_files_are_named_and_no_fault(self) -> None:
+        self.plant("CMakeLists.txt", "core/base/long.cpp core/base/short.cpp\n")
         self.plant("core/base/long.cpp", "\n" * 401)
         self.plant("core/base/short.cpp", "\n" * 400)
         self.plant("docs/long.md", "\n" * 401)
