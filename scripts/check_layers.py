@@ -67,7 +67,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "benchmark/": ("bench",),
 }
 
-# Standard headers for files, streams, formatting, threads, clocks and random numbers: core has none.
+# Standard headers for I/O, formatting, threads, clocks and random numbers: core has none.
 NOT_IN_CORE = frozenset(
     "iostream istream ostream fstream sstream syncstream iomanip cstdio filesystem format print"
     " thread future mutex shared_mutex condition_variable stop_token semaphore barrier latch"

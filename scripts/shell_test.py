@@ -30,7 +30,8 @@ class ShellTest(unittest.TestCase):
         file.chmod(file.stat().st_mode | stat.S_IXUSR)
         return str(file)
 
-    def run_script(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    def run_script(self, script: str, *arguments: str,
+                   **environment: str) -> subprocess.CompletedProcess:
         env = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", **environment}
         return subprocess.run([str(ROOT / script), *arguments], env=env, text=True, timeout=60,
                               capture_output=True, check=False)
@@ -175,7 +176,8 @@ class CiRun(ShellTest):
         (tree / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())
         for name, body in {**self.STAGES, **changed}.items():
             file = tree / "scripts" / name
-            file.write_text(body if name.endswith(".py") else f"#!/bin/bash\n{body}\n", encoding="utf-8")
+            text = body if name.endswith(".py") else f"#!/bin/bash\n{body}\n"
+            file.write_text(text, encoding="utf-8")
             file.chmod(0o755)
         return subprocess.run(["bash", str(tree / ".ci/run")], text=True, timeout=60,
                               capture_output=True, check=False)

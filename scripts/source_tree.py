@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The project's own files, for the other scripts. As a program: prints those with given suffixes."""
+"""The project's own files; source_tree.py SUFFIX... prints those that end in one of them."""
 
 import os
 import sys
