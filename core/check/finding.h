@@ -36,10 +36,10 @@ enum class Severity : std::uint8_t { error, warning };
 
 struct RuleInfo {
   Rule rule;
-  std::string_view slug;  // stable name in files and reports
+  std::string_view slug{};  // stable name in files and reports
   Severity severity;
-  std::string_view invariant;  // of KNOWN_BUGS section 0, "" where none is numbered
-  std::string_view meaning;    // one sentence
+  std::string_view invariant{};  // of KNOWN_BUGS section 0, "" where none is numbered
+  std::string_view meaning{};    // one sentence
 };
 
 // The table of rules, one row a rule in the order of the enum.
@@ -63,7 +63,7 @@ struct WriteEvent {
   WriteKind kind = WriteKind::never;
   std::int32_t step = 0;
   std::int32_t ordinal = 0;     // of the writes of that step
-  RequestId request;            // whose row or decision wrote
+  RequestId request{};          // whose row or decision wrote
   std::int32_t num_tokens = 0;  // tokens folded into what was written: the prefix it encodes
   friend bool operator==(const WriteEvent&, const WriteEvent&) = default;
 };
@@ -71,7 +71,7 @@ struct WriteEvent {
 struct Finding {
   Rule rule = Rule::running_state_wrong;
   std::int64_t step = 0;
-  RequestId request;
+  RequestId request{};
   std::int32_t row = -1;
   std::int32_t group = -1;
   ContentKind content = ContentKind::none;
@@ -79,8 +79,8 @@ struct Finding {
   std::int32_t block = -1;
   std::int64_t expected = -1;  // a count of tokens, references, rows, ... as the rule says
   std::int64_t seen = -1;
-  std::string_view detail;  // a literal that tells variants of a rule apart
-  WriteEvent cause;         // the write that left what was seen
+  std::string_view detail{};  // a literal that tells variants of a rule apart
+  WriteEvent cause;           // the write that left what was seen
 };
 
 }  // namespace hybridscope

@@ -108,6 +108,7 @@ void Scheduler::schedule_running() {
                            .num_computed_tokens = request.num_computed_tokens,
                            .num_tokens = request.num_tokens};
     if (request.num_draft_tokens > 0) {
+      entry.num_drafts_offered = request.num_draft_tokens;
       entry.num_draft_tokens =
           std::max(num_new_tokens + request.num_computed_tokens - request.num_tokens, 0);
       request.num_draft_tokens = 0;

@@ -36,6 +36,7 @@ struct ScheduledRequest {
   Admission admission = Admission::running;
   std::int32_t num_scheduled_tokens = 0;  // q
   std::int32_t num_draft_tokens = 0;      // d, among them
+  std::int32_t num_drafts_offered = 0;    // length of the draft list before it was cut
   std::int32_t num_computed_tokens = 0;   // c, before this step
   std::int32_t num_tokens = 0;            // known when scheduled
   bool placeholder_drafts = false;        // a padded one-token prompt: drafts are -1

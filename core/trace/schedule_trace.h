@@ -28,13 +28,13 @@ enum class SkipReason : std::uint8_t {
 };
 
 struct SkippedRequest {
-  RequestId request;
+  RequestId request{};
   SkipReason reason = SkipReason::no_token_budget;
 };
 
 // One prefix-cache lookup of a waiting request.
 struct AdmissionLookup {
-  RequestId request;
+  RequestId request{};
   std::int32_t num_hit_tokens = 0;
   bool admitted = false;
   LookupExplanation explanation;

@@ -37,7 +37,7 @@ enum class RowOrigin : std::uint8_t {
 
 // One request's part in the step, decided at schedule.
 struct ScheduledTrace {
-  RequestId request;
+  RequestId request{};
   Admission admission = Admission::running;
   std::int32_t run = 0;                   // how often it had been preempted
   std::int32_t num_computed_tokens = 0;   // c, before the step
@@ -51,14 +51,14 @@ struct ScheduledTrace {
 
 // One row of the batch, decided at prepare; the last members are known after sampling.
 struct RowTrace {
-  RequestId request;
+  RequestId request{};
   std::int32_t scheduled = -1;     // index into StepTrace::scheduled
   std::int32_t previous_row = -1;  // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;
   RowClass row_class = RowClass::prefill;
   bool is_prefilling = false;            // what the builders are told (RUNNER 3.2)
   std::int32_t num_accepted_tokens = 1;  // a given to the builders, after pre-copies
-  RequestId accepted_from;               // the request this count was taken from
+  RequestId accepted_from{};             // the request this count was taken from
   std::int32_t num_draft_count = -1;     // num_decode_draft_tokens of the row
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
@@ -69,7 +69,7 @@ struct RowTrace {
 
 // One decision about copying state, of whichever rule; `copies` of the launch refer to it.
 struct CopyDecisionTrace {
-  RequestId request;
+  RequestId request{};
   std::int32_t row = -1;
   StateCopyDecision decision;
 };
@@ -124,7 +124,7 @@ struct GroupTrace {
 
 // What became of a scheduled request, decided at commit.
 struct CommitTrace {
-  RequestId request;
+  RequestId request{};
   std::int32_t num_computed_tokens = 0;  // after the step
   std::int32_t num_tokens = 0;           // after the step
   std::int32_t num_appended_tokens = 0;  // output tokens this step added
@@ -136,11 +136,11 @@ enum class CommandOutcome : std::uint8_t { done, ignored };
 
 // A command that was applied before the step was scheduled.
 struct CommandTrace {
-  std::string_view command;  // "add_request", "preempt", ...
-  RequestId request;
+  std::string_view command{};  // "add_request", "preempt", ...
+  RequestId request{};
   std::int64_t value = 0;  // budget, count, 1 for a reset with running requests
   CommandOutcome outcome = CommandOutcome::done;
-  std::string_view reason;  // why it was ignored
+  std::string_view reason{};  // why it was ignored
 };
 
 struct StepTrace {
@@ -162,7 +162,7 @@ struct StepTrace {
   // One piece of [conv_kernel - 1] per registered event of a mamba group, in turn: the
   // fingerprints of the last tokens of the prefix that the block stands for.
   std::vector<Fingerprint> label_history;
-  std::int32_t num_running = 0;          // after schedule
+  std::int32_t num_running = 0;  // after schedule
   std::int32_t num_waiting = 0;
   std::int32_t num_free_blocks = 0;
 
