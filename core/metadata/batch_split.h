@@ -49,9 +49,9 @@ Result<BatchSplit> split_by_is_prefilling(const CommonAttentionMetadata& common,
                                           std::int32_t decode_threshold);
 
 struct RowClassBatch {
-  std::span<const RowClass> row_classes;          // [num_reqs]
-  std::span<const std::int32_t> query_start_loc;  // [num_reqs + 1]
-  std::int32_t num_actual_tokens = 0;             // padded tokens included
+  std::span<const RowClass> row_classes{};          // [num_reqs]
+  std::span<const std::int32_t> query_start_loc{};  // [num_reqs + 1]
+  std::int32_t num_actual_tokens = 0;               // padded tokens included
 };
 
 // The split by each row's class, without looking at lengths (DESIGN, "Settled before the first

@@ -22,9 +22,9 @@ struct BlockTableGatherConfig {
 };
 
 struct BlockTableGatherInput {
-  BlockTableGatherConfig config;
-  TensorView<std::int32_t> block_table;    // [num_reqs, columns]
-  std::span<const std::int32_t> seq_lens;  // [num_reqs], read in align mode only
+  BlockTableGatherConfig config{};
+  TensorView<std::int32_t> block_table{};    // [num_reqs, columns]
+  std::span<const std::int32_t> seq_lens{};  // [num_reqs], read in align mode only
 };
 
 // The gathered tensor, [rows, width], without being written out: row r is the `width` block ids
@@ -46,6 +46,15 @@ struct BlockTableWindow {
 // than seq_lens.
 Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& input,
                                                  std::span<std::int32_t> starts);
+
+struct WindowRows {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  std::int32_t width = 1;  // columns copied, at most the window's
+};
+
+// Writes [count, width] block ids of the window to `out`.
+void copy_window_rows(const BlockTableWindow& window, const WindowRows& rows, std::int32_t* out);
 
 // The gathered tensor itself. none, all: a view of the table. align: int32
 // [seq_lens.size(), 1 + num_speculative_blocks] written to `storage`, which needs

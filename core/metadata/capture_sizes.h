@@ -16,8 +16,8 @@ struct CaptureSizesInput {
   std::int32_t max_num_seqs = 1;
   std::int32_t num_spec = 0;  // K
   std::int32_t max_num_batched_tokens = 1;
-  std::optional<std::int32_t> max_cudagraph_capture_size;                // user's value
-  std::optional<std::span<const std::int32_t>> cudagraph_capture_sizes;  // user's list
+  std::optional<std::int32_t> max_cudagraph_capture_size{};                // user's value
+  std::optional<std::span<const std::int32_t>> cudagraph_capture_sizes{};  // user's list
   bool interactivity = false;  // performance mode: every size up to 32
 };
 
@@ -35,15 +35,15 @@ struct CudagraphResolutionInput {
   AttentionCGSupport min_cg_support = AttentionCGSupport::always;  // over all builders
   bool attention_is_splitting_op = true;  // the model is compiled in pieces around attention
   std::int32_t num_spec = 0;
-  std::span<const std::int32_t> capture_sizes;  // of make_cudagraph_capture_sizes
+  std::span<const std::int32_t> capture_sizes{};  // of make_cudagraph_capture_sizes
   bool has_mamba_layers = false;
   std::int32_t max_num_seqs = 1;
-  std::optional<std::int32_t> num_blocks;  // absent while profiling
+  std::optional<std::int32_t> num_blocks{};  // absent while profiling
 };
 
 struct CudagraphResolution {
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::none;
-  std::vector<std::int32_t> capture_sizes;
+  std::vector<std::int32_t> capture_sizes{};
   friend bool operator==(const CudagraphResolution&, const CudagraphResolution&) = default;
 };
 

@@ -17,10 +17,10 @@ inline constexpr std::int32_t kCausalConv1dBlockM = 8;
 // nums_dict, batch_ptr and token_chunk_offset_ptr.
 struct CausalConv1dMetadata {
   bool present = false;
-  std::int32_t tot = 0;                             // programs; also mlist_len
-  TensorView<std::int32_t> nums;                    // [rows] programs a row
-  TensorView<std::int32_t> batch_ptr;               // [2 * max(1024, tot)], -1 from tot on
-  TensorView<std::int32_t> token_chunk_offset_ptr;  // [2 * max(1024, tot)], -1 from tot on
+  std::int32_t tot = 0;                               // programs; also mlist_len
+  TensorView<std::int32_t> nums{};                    // [rows] programs a row
+  TensorView<std::int32_t> batch_ptr{};               // [2 * max(1024, tot)], -1 from tot on
+  TensorView<std::int32_t> token_chunk_offset_ptr{};  // [2 * max(1024, tot)], -1 from tot on
 
   // int64 in the reference.
   TensorView<std::int32_t> mlist() const { return vector_view(batch_ptr.data, tot); }

@@ -15,9 +15,9 @@ namespace hybridscope {
 inline constexpr std::int32_t kFlaChunkSize = 64;
 
 struct VarlenChunkMetadata {
-  std::vector<std::int32_t> cu_chunk_seqlens;    // [chunks + 1] exclusive prefix sum, tokens
-  std::vector<std::int32_t> last_chunk_indices;  // [sequences], -1: empty sequence
-  std::vector<std::int32_t> seq_idx_chunks;      // [chunks]
+  std::vector<std::int32_t> cu_chunk_seqlens{};    // [chunks + 1] exclusive prefix sum, tokens
+  std::vector<std::int32_t> last_chunk_indices{};  // [sequences], -1: empty sequence
+  std::vector<std::int32_t> seq_idx_chunks{};      // [chunks]
   friend bool operator==(const VarlenChunkMetadata&, const VarlenChunkMetadata&) = default;
 };
 
@@ -29,16 +29,16 @@ Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
 
 // Views of arrays that a Mamba2ChunkMetadataBuilder owns; absent without prefill rows.
 struct Mamba2ChunkMetadata {
-  TensorView<std::int32_t> cu_chunk_seqlen_p;     // [chunks + 1]
-  TensorView<std::int32_t> seq_idx_p;             // [chunks]
-  TensorView<std::int32_t> last_chunk_indices_p;  // [rows]; a row without chunks repeats the value
-                                                  // of the row before it, -1 for the first
+  TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
+  TensorView<std::int32_t> seq_idx_p{};             // [chunks]
+  TensorView<std::int32_t> last_chunk_indices_p{};  // [rows]; a row without chunks repeats the
+                                                    // value of the row before it, -1 for the first
 };
 
 struct Mamba2ChunkInput {
   std::int32_t chunk_size = 1;
-  std::span<const std::int32_t> num_computed_tokens_p;  // [rows]
-  std::span<const std::int32_t> query_start_loc_p;      // [rows + 1]
+  std::span<const std::int32_t> num_computed_tokens_p{};  // [rows]
+  std::span<const std::int32_t> query_start_loc_p{};      // [rows + 1]
 };
 
 // Chunks aligned to each sequence's own absolute position (SEMANTICS A7, _compute_chunk_metadata).

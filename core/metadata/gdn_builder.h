@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -9,17 +10,11 @@
 #include "core/metadata/causal_conv1d_metadata.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/gdn_decode_buffers.h"
 #include "core/metadata/gdn_row_classes.h"
 #include "core/metadata/mamba_metadata.h"
-#include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {
-
-struct GdnBuildInputs {
-  CommonAttentionMetadata common;
-  TensorView<std::int32_t> num_accepted_tokens;  // [num_reqs], needed in a spec batch
-  GdnRowClasses row_classes;
-};
 
 // Same contract as MambaMetadataBuilder: metadata is valid until the next call, a failed call
 // leaves the persistent buffers alone, no heap allocation in steady state.
@@ -42,17 +37,8 @@ class GdnMetadataBuilder {
   Refreshed refreshed_in_last_build() const { return refreshed_; }
   bool buffers_refreshed_in_last_build() const { return refreshed_ != Refreshed::none; }
 
-  // What a replay reads, all rows. kNeverWritten (mask: 0): no build wrote the element yet.
-  struct PersistentViews {
-    TensorView<std::int32_t> spec_state_indices_tensor;      // [max_bs, 1 + K]
-    TensorView<std::int32_t> non_spec_state_indices_tensor;  // [max_bs]
-    TensorView<std::uint8_t> spec_sequence_masks;            // [max_bs]
-    TensorView<std::int32_t> spec_token_indx;                // [max_bs * (1 + K)]
-    TensorView<std::int32_t> spec_query_start_loc;           // [max_bs + 1]
-    TensorView<std::int32_t> non_spec_query_start_loc;       // [max_bs + 1]
-    TensorView<std::int32_t> num_accepted_tokens;            // [max_bs]
-  };
-  PersistentViews persistent_views() const;
+  // What a replay reads.
+  GdnPersistentViews persistent_views() const { return buffers_.views(); }
 
   const MambaBuilderConfig& config() const { return config_; }
   std::int32_t decode_cudagraph_max_bs() const { return decode_cudagraph_max_bs_; }
@@ -61,47 +47,38 @@ class GdnMetadataBuilder {
  private:
   explicit GdnMetadataBuilder(const MambaBuilderConfig& config);
 
-  bool takes_spec_graph_branch(const GdnMetadata& metadata) const;
-  bool takes_non_spec_graph_branch(const GdnMetadata& metadata) const;
   Result<GdnMetadata> build_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window);
   Result<GdnMetadata> build_non_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window);
-  void set_mixed_token_indices(const GdnBuildInputs& inputs, GdnMetadata& metadata);
-  void set_mixed_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
-                      GdnMetadata& metadata);
+  Status finish_pure_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                          GdnMetadata& metadata);
+  Status finish_mixed_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                           GdnMetadata& metadata);
   void set_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                      GdnMetadata& metadata);
+  void set_mixed_token_indices(const GdnBuildInputs& inputs, GdnMetadata& metadata);
   Status set_prefill_fields(std::span<const std::int32_t> non_spec_query_start_loc,
                             GdnMetadata& metadata);
-  void write_spec_buffers(GdnMetadata& metadata);
-  void write_non_spec_buffers(GdnMetadata& metadata);
 
   MambaBuilderConfig config_;
   BlockTableGatherConfig gather_;
   std::int32_t decode_cudagraph_max_bs_ = 0;
   std::int32_t reorder_batch_threshold_ = 1;
   Refreshed refreshed_ = Refreshed::none;
-
-  PersistentBuffer<std::int32_t> spec_state_indices_tensor_;
-  PersistentBuffer<std::int32_t> non_spec_state_indices_tensor_;
-  PersistentBuffer<std::uint8_t> spec_sequence_masks_;
-  PersistentBuffer<std::int32_t> spec_token_indx_;
-  PersistentBuffer<std::int32_t> spec_query_start_loc_;
-  PersistentBuffer<std::int32_t> non_spec_query_start_loc_;
-  PersistentBuffer<std::int32_t> num_accepted_tokens_;
+  GdnDecodeBuffers buffers_;
 
   CausalConv1dMetadataBuilder conv1d_;
   FlaChunkBuilder fla_chunks_;
-  std::vector<std::int32_t> starts_;                        // [num_reqs]
-  std::vector<std::int32_t> spec_state_indices_;            // [num_spec_decodes, width]
-  std::vector<std::int32_t> non_spec_state_indices_;        // [non-spec rows]
-  std::vector<std::int32_t> spec_query_start_scratch_;      // [num_spec_decodes + 1]
-  std::vector<std::int32_t> non_spec_query_start_scratch_;  // [non-spec rows + 1]
-  std::vector<std::int32_t> accepted_scratch_;              // [num_spec_decodes]
-  std::vector<std::uint8_t> has_initial_state_;             // [non-spec rows]
-  std::vector<std::int32_t> spec_tokens_;                   // [spec tokens]
-  std::vector<std::int32_t> non_spec_tokens_;               // [non-spec tokens]
-  std::vector<std::int32_t> capture_counts_;                // [2 * num_reqs]
-  std::vector<std::uint8_t> capture_masks_;                 // [num_reqs]
+  std::vector<std::int32_t> starts_;                    // [num_reqs]
+  std::vector<std::int32_t> spec_state_indices_;        // [num_spec_decodes, width]
+  std::vector<std::int32_t> non_spec_state_indices_;    // [non-spec rows]
+  std::vector<std::int32_t> spec_query_start_loc_;      // [num_spec_decodes + 1]
+  std::vector<std::int32_t> non_spec_query_start_loc_;  // [non-spec rows + 1]
+  std::vector<std::int32_t> accepted_;                  // [num_spec_decodes]
+  std::vector<std::uint8_t> has_initial_state_;         // [non-spec rows]
+  std::vector<std::int32_t> spec_tokens_;               // [spec tokens]
+  std::vector<std::int32_t> non_spec_tokens_;           // [non-spec tokens]
+  std::vector<std::int32_t> capture_counts_;            // [2 * num_reqs]
+  std::vector<std::uint8_t> capture_masks_;             // [num_reqs]
 };
 
 }  // namespace hybridscope

@@ -15,13 +15,20 @@ namespace hybridscope {
 
 struct GdnRowClasses {
   bool spec_batch = false;  // false: the whole batch takes the non-spec path, split as below
-  std::span<const std::uint8_t> spec_sequence_masks;  // [num_reqs], 1: spec row; spec batch only
-  BatchSplit split;                                   // of all rows; non-spec path only
+  std::span<const std::uint8_t> spec_sequence_masks{};  // [num_reqs], 1: spec row; spec batch only
+  BatchSplit split{};                                   // of all rows; non-spec path only
+};
+
+// What a GDN build is given.
+struct GdnBuildInputs {
+  CommonAttentionMetadata common{};
+  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], needed in a spec batch
+  GdnRowClasses row_classes{};
 };
 
 struct GdnDraftCounts {
-  std::int32_t num_spec = 0;                         // K
-  TensorView<std::int32_t> num_decode_draft_tokens;  // [num_reqs], -1: row without draft tokens
+  std::int32_t num_spec = 0;                           // K
+  TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: row without draft tokens
 };
 
 // The reference's classing (SEMANTICS A9): rows with a draft count >= 0 are spec rows, but nothing
@@ -33,8 +40,8 @@ Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata&
                                                   std::span<std::uint8_t> masks);
 
 struct GdnRowClassInput {
-  std::int32_t num_spec = 0;              // K
-  std::span<const RowClass> row_classes;  // [num_reqs]
+  std::int32_t num_spec = 0;                // K
+  std::span<const RowClass> row_classes{};  // [num_reqs]
 };
 
 // Classing by each row's class: with K > 0 every decode and verify row is a spec row, with or

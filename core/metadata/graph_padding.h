@@ -15,7 +15,7 @@ namespace hybridscope {
 // What was captured at start-up.
 struct CudagraphDispatchConfig {
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::none;  // as resolved
-  std::span<const std::int32_t> capture_sizes;         // ascending, without duplicates
+  std::span<const std::int32_t> capture_sizes{};       // ascending, without duplicates
   std::int32_t max_num_seqs = 1;
   std::int32_t num_spec = 0;  // K
 };
@@ -76,7 +76,7 @@ constexpr bool is_uniform_decode_by_shape(const BatchShape& batch) {
 struct CudagraphKey {
   CUDAGraphMode mode = CUDAGraphMode::piecewise;  // piecewise or full
   std::int32_t num_tokens = 0;
-  std::optional<std::int32_t> num_reqs;  // absent: any
+  std::optional<std::int32_t> num_reqs{};  // absent: any
   bool uniform = false;
   friend bool operator==(const CudagraphKey&, const CudagraphKey&) = default;
 };

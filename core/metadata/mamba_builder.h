@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -10,15 +11,15 @@
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_decode_buffers.h"
 #include "core/metadata/mamba_metadata.h"
-#include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {
 
 struct MambaBuildInputs {
-  CommonAttentionMetadata common;
-  BatchSplit split;                              // which rows are decodes: decided by the caller
-  TensorView<std::int32_t> num_accepted_tokens;  // [num_reqs], absent: not given
+  CommonAttentionMetadata common{};
+  BatchSplit split{};                              // which rows are decodes: decided by the caller
+  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
 };
 
 // The reference's classing of a Mamba1/2 batch: by query length, with reorder_batch_threshold when
@@ -53,14 +54,8 @@ class MambaMetadataBuilder {
   // would read what an earlier call left there.
   bool buffers_refreshed_in_last_build() const { return refreshed_; }
 
-  // What a replay reads, all rows. kNeverWritten: no build wrote the element yet.
-  struct PersistentViews {
-    TensorView<std::int32_t> state_indices_tensor_d;  // [max_bs, 1 + K]; all: [max_bs, columns]
-    TensorView<std::int32_t> num_accepted_tokens;     // [max_bs], K > 0
-    TensorView<std::int32_t> block_idx_last_scheduled_token;  // [max_bs], all
-    TensorView<std::int32_t> block_idx_last_computed_token;   // [max_bs], all
-  };
-  PersistentViews persistent_views() const;
+  // What a replay reads.
+  MambaPersistentViews persistent_views() const { return buffers_.views(); }
 
   const MambaBuilderConfig& config() const { return config_; }
   std::int32_t decode_cudagraph_max_bs() const { return decode_cudagraph_max_bs_; }
@@ -78,8 +73,6 @@ class MambaMetadataBuilder {
   void set_block_indices(const CommonAttentionMetadata& common, MambaMetadata& metadata);
   Status set_prefill_fields(const CommonAttentionMetadata& common, MambaMetadata& metadata);
   Status set_state_indices(const BlockTableWindow& window, MambaMetadata& metadata);
-  Status check_graph_branch(const BlockTableWindow& window, const MambaMetadata& metadata) const;
-  void write_persistent_buffers(const BlockTableWindow& window, MambaMetadata& metadata);
 
   MambaBuilderConfig config_;
   BlockTableGatherConfig gather_;
@@ -87,11 +80,7 @@ class MambaMetadataBuilder {
   std::int32_t reorder_batch_threshold_ = 1;
   bool refreshed_ = false;
 
-  PersistentBuffer<std::int32_t> state_indices_tensor_d_;
-  PersistentBuffer<std::int32_t> decode_num_accepted_tokens_;
-  PersistentBuffer<std::int32_t> block_idx_last_scheduled_token_;
-  PersistentBuffer<std::int32_t> block_idx_last_computed_token_;
-
+  MambaDecodeBuffers buffers_;
   CausalConv1dMetadataBuilder conv1d_;
   std::vector<std::int32_t> starts_;                 // [num_reqs]
   std::vector<std::int32_t> scratch_d_;              // state_indices_tensor_d, not graph branch

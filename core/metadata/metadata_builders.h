@@ -23,10 +23,10 @@ using BuilderMetadata = std::variant<MambaMetadata, Mamba2Metadata, GdnMetadata>
 
 // Inputs of any builder; each reads what it needs.
 struct MetadataBuildInputs {
-  CommonAttentionMetadata common;
-  TensorView<std::int32_t> num_accepted_tokens;  // [num_reqs], absent: not given
-  BatchSplit split;                              // Mamba1, Mamba2
-  GdnRowClasses gdn_row_classes;                 // GDN
+  CommonAttentionMetadata common{};
+  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
+  BatchSplit split{};                              // Mamba1, Mamba2
+  GdnRowClasses gdn_row_classes{};                 // GDN
 };
 
 struct MetadataBuilderRow {

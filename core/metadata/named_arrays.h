@@ -16,9 +16,9 @@ struct NamedArray {
   std::string_view name;  // field name of the reference; "nums_dict.8.tot" for a nested one
   bool present = true;    // false: None
   ArrayDtype dtype = ArrayDtype::int32;  // host_int, host_bool: a plain number, without dims
-  std::vector<std::int64_t> dims;
-  std::vector<std::int64_t> values;  // row-major; where it is shorter than dims say, the rest is
-  std::int64_t fill = 0;             // `fill` (batch_ptr, token_chunk_offset_ptr: -1)
+  std::vector<std::int64_t> dims{};
+  std::vector<std::int64_t> values{};  // row-major; where it is shorter than dims say, the rest is
+  std::int64_t fill = 0;               // `fill` (batch_ptr, token_chunk_offset_ptr: -1)
 };
 
 // Fields in the order of the reference's metadata class.

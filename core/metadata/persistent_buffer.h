@@ -43,6 +43,11 @@ struct PersistentBuffer {
   }
 };
 
+// The first min(n, rows) elements of a vector, as the slice [:n].
+inline TensorView<std::int32_t> slice_head(const TensorView<std::int32_t>& vector, std::int32_t n) {
+  return vector_view(vector.data, std::min(n, vector.rows));
+}
+
 // Scratch that only grows: no allocation once the largest batch has been seen. Contents beyond what
 // the caller writes are unspecified.
 template <class T>

@@ -19,12 +19,14 @@ class ReciprocalDivider {
     const auto l =
         static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint32_t>(divisor) - 1U));
     shift_ = 31U + l;
-    multiplier_ = (std::uint64_t{1} << shift_) / static_cast<std::uint64_t>(divisor) + 1;
+    multiplier_ = static_cast<std::uint32_t>(
+        (std::uint64_t{1} << shift_) / static_cast<std::uint64_t>(divisor) + 1);
   }
 
   // n / divisor rounded down. Requires: n >= 0.
   constexpr std::int32_t divide(std::int32_t n) const {
-    return static_cast<std::int32_t>((static_cast<std::uint64_t>(n) * multiplier_) >> shift_);
+    return static_cast<std::int32_t>(
+        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(n)) * multiplier_) >> shift_);
   }
 
   constexpr std::int32_t divisor() const { return divisor_; }
@@ -32,7 +34,7 @@ class ReciprocalDivider {
  private:
   std::int32_t divisor_;
   std::uint32_t shift_ = 0;
-  std::uint64_t multiplier_ = 0;
+  std::uint32_t multiplier_ = 0;
 };
 
 }  // namespace hybridscope
