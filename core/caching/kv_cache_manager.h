@@ -107,13 +107,14 @@ class KVCacheManager {
 
   Status check_request(const RequestCacheView& request) const;
   Status check_args(const AllocateSlotsArgs& args) const;
-  bool refused(const RequestCacheView& request, const AllocateSlotsArgs& args, Plan& plan);
+  Plan make_plan(const RequestCacheView& request, const AllocateSlotsArgs& args) const;
   std::int64_t blocks_to_allocate(const Plan& plan, std::int32_t num_tokens,
                                   std::int32_t num_tokens_main_model) const;
-  AllocationRefusal why_refused(const Plan& plan, AllocationRefusal otherwise) const;
-  Status allocate_new_computed_blocks(const Plan& plan);
-  Status allocate_new_blocks(const Plan& plan);
-  void cache_blocks(const RequestCacheView& request, std::int32_t num_tokens);
+  Allocation refuse(const Plan& plan, AllocationRefusal refusal) const;
+  void remove_skipped_blocks(RequestId request, const Plan& plan);
+  Status allocate(RequestId request, Plan& plan);
+  void add_local_computed_blocks(RequestId request, const Plan& plan);
+  void cache_blocks(const RequestCacheView& request, std::int32_t slot, std::int32_t num_tokens);
 
   std::int32_t slot_of(RequestId request) const;
   std::int32_t acquire_slot(RequestId request);
