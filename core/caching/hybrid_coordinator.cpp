@@ -103,6 +103,10 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
       merged->is_eagle = merged->is_eagle || is_eagle_[group];
     }
   }
+  // One eagle group makes all groups of its spec eagle groups (golden kv_192).
+  for (const SpecGroup& merged : spec_groups_)
+    for (const std::int32_t group : merged.groups)
+      is_eagle_[static_cast<std::size_t>(group)] = merged.is_eagle;
   places_.resize(config.groups.size());
   for (std::size_t spec_group = 0; spec_group < spec_groups_.size(); ++spec_group)
     for (std::size_t member = 0; member < spec_groups_[spec_group].groups.size(); ++member)
