@@ -17,14 +17,14 @@ namespace hybridscope {
 
 // On whose behalf the pool is asked; only for events and planned registrations.
 struct BlockOwner {
-  RequestId request;
+  RequestId request = {};
   std::int32_t group = -1;
 };
 
 // A full block and the prefix it stands for.
 struct BlockRegistrationArgs {
   std::int32_t block = kNullBlock;
-  BlockOwner owner;
+  BlockOwner owner = {};
   std::int32_t column = 0;      // index in the owner's block list
   std::int32_t num_tokens = 0;  // tokens of the prefix
   Fingerprint block_hash = 0;   // of the prefix

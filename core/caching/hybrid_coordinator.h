@@ -17,12 +17,12 @@
 namespace hybridscope {
 
 struct CoordinatorConfig {
-  std::span<const KVCacheGroup> groups;  // read by create only
+  std::span<const KVCacheGroup> groups = {};  // read by create only
   bool enable_caching = true;
   bool use_eagle = false;
   std::int32_t scheduler_block_size = 16;  // tokens; hits of several groups end on multiples of it
   std::int32_t hash_block_size = 16;       // tokens
-  CachePolicies policies;
+  CachePolicies policies = {};
 };
 
 enum class CoordinatorKind : std::uint8_t { no_prefix_cache, unitary, hybrid };

@@ -30,22 +30,22 @@ namespace hybridscope {
 
 // What the cache reads of a request.
 struct RequestCacheView {
-  RequestId id;
-  std::span<const BlockHash> block_hashes;  // [num_tokens / hash_block_size], more is fine
-  std::int32_t num_tokens = 0;              // prompt and output
+  RequestId id = {};
+  std::span<const BlockHash> block_hashes = {};  // [num_tokens / hash_block_size], more is fine
+  std::int32_t num_tokens = 0;                   // prompt and output
   std::int32_t num_computed_tokens = 0;
   RequestStatus status = RequestStatus::waiting;
 };
 
 struct KVCacheManagerConfig {
-  KVCacheConfig kv_cache_config;
+  KVCacheConfig kv_cache_config = {};
   std::int32_t max_model_len = 0;
   bool enable_caching = true;
   bool use_eagle = false;
   std::int32_t scheduler_block_size = 16;
   std::int32_t hash_block_size = 16;
   double watermark = 0.0;  // fraction of num_blocks
-  CachePolicies policies;
+  CachePolicies policies = {};
 };
 
 class KVCacheManager {
