@@ -38,7 +38,7 @@ struct Allocation {
   std::int32_t reserved_blocks = 0;
   // [num_groups] Granted: the group's new blocks are block_ids(request, group) from this column on
   // (they may include null blocks and moved speculative blocks). Valid until the next call.
-  std::span<const std::int32_t> first_new_column;
+  std::span<const std::int32_t> first_new_column = {};
 
   bool granted() const { return refusal == AllocationRefusal::none; }
 };

@@ -17,14 +17,14 @@ namespace hybridscope {
 
 // On whose behalf the pool is asked; only for events and planned registrations.
 struct BlockOwner {
-  RequestId request;
+  RequestId request = {};
   std::int32_t group = -1;
 };
 
 // A full block and the prefix it stands for.
 struct BlockRegistrationArgs {
   std::int32_t block = kNullBlock;
-  BlockOwner owner;
+  BlockOwner owner = {};
   std::int32_t column = 0;      // index in the owner's block list
   std::int32_t num_tokens = 0;  // tokens of the prefix
   Fingerprint block_hash = 0;   // of the prefix
@@ -36,7 +36,6 @@ class BlockPool {
  public:
   struct Config {
     std::int32_t num_blocks = 1;  // the null block included, positive
-    bool enable_caching = true;
     BlockRegistration block_registration = BlockRegistration::planned_then_published;
   };
   // Blocks 1, 2, ..., num_blocks-1 are free, in that order. `log` may be null.
@@ -112,7 +111,6 @@ class BlockPool {
   std::vector<std::int32_t> planned_;  // planned since the last publish, some withdrawn since
   std::int32_t num_planned_ = 0;
   std::int32_t num_free_blocks_ = 0;
-  bool enable_caching_ = true;
   BlockRegistration block_registration_ = BlockRegistration::planned_then_published;
   CacheEventLog* log_ = nullptr;
 };

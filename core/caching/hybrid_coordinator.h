@@ -17,12 +17,12 @@
 namespace hybridscope {
 
 struct CoordinatorConfig {
-  std::span<const KVCacheGroup> groups;  // read by create only
+  std::span<const KVCacheGroup> groups = {};  // read by create only
   bool enable_caching = true;
   bool use_eagle = false;
   std::int32_t scheduler_block_size = 16;  // tokens; hits of several groups end on multiples of it
   std::int32_t hash_block_size = 16;       // tokens
-  CachePolicies policies;
+  CachePolicies policies = {};
 };
 
 enum class CoordinatorKind : std::uint8_t { no_prefix_cache, unitary, hybrid };
@@ -53,6 +53,11 @@ class HybridCoordinator {
     GroupParameters parameters;
     std::vector<std::int32_t> groups;
   };
+  // Where a KV-cache group's part of a SpecHit is.
+  struct Place {
+    std::size_t spec_group = 0;
+    std::size_t member = 0;  // index in its SpecGroup::groups
+  };
   struct Search;  // one lookup under way
 
   HybridCoordinator() = default;
@@ -62,11 +67,13 @@ class HybridCoordinator {
   void look_up(Search& search, std::size_t spec_group) const;
   bool one_round_suffices(std::int32_t hit_length) const;
   CacheHit assemble(const Search& search) const;
+  void append_blocks(const Search& search, std::size_t group, CacheHit& hit) const;
 
   CoordinatorKind kind_ = CoordinatorKind::no_prefix_cache;
   std::vector<GroupParameters> parameters_;  // [num_groups]
   std::vector<bool> is_eagle_;               // [num_groups]
   std::vector<SpecGroup> spec_groups_;
+  std::vector<Place> places_;  // [num_groups]
   std::int32_t scheduler_block_size_ = 16;
   CachePolicies policies_;
 };

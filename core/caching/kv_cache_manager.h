@@ -30,22 +30,22 @@ namespace hybridscope {
 
 // What the cache reads of a request.
 struct RequestCacheView {
-  RequestId id;
-  std::span<const BlockHash> block_hashes;  // [num_tokens / hash_block_size], more is fine
-  std::int32_t num_tokens = 0;              // prompt and output
+  RequestId id = {};
+  std::span<const BlockHash> block_hashes = {};  // [num_tokens / hash_block_size], more is fine
+  std::int32_t num_tokens = 0;                   // prompt and output
   std::int32_t num_computed_tokens = 0;
   RequestStatus status = RequestStatus::waiting;
 };
 
 struct KVCacheManagerConfig {
-  KVCacheConfig kv_cache_config;
+  KVCacheConfig kv_cache_config = {};
   std::int32_t max_model_len = 0;
   bool enable_caching = true;
   bool use_eagle = false;
   std::int32_t scheduler_block_size = 16;
   std::int32_t hash_block_size = 16;
   double watermark = 0.0;  // fraction of num_blocks
-  CachePolicies policies;
+  CachePolicies policies = {};
 };
 
 class KVCacheManager {
@@ -107,13 +107,14 @@ class KVCacheManager {
 
   Status check_request(const RequestCacheView& request) const;
   Status check_args(const AllocateSlotsArgs& args) const;
-  bool refused(const RequestCacheView& request, const AllocateSlotsArgs& args, Plan& plan);
+  Plan make_plan(const RequestCacheView& request, const AllocateSlotsArgs& args) const;
   std::int64_t blocks_to_allocate(const Plan& plan, std::int32_t num_tokens,
                                   std::int32_t num_tokens_main_model) const;
-  AllocationRefusal why_refused(const Plan& plan, AllocationRefusal otherwise) const;
-  Status allocate_new_computed_blocks(const Plan& plan);
-  Status allocate_new_blocks(const Plan& plan);
-  void cache_blocks(const RequestCacheView& request, std::int32_t num_tokens);
+  Allocation refuse(const Plan& plan, AllocationRefusal refusal) const;
+  void remove_skipped_blocks(RequestId request, const Plan& plan);
+  Status allocate(RequestId request, Plan& plan);
+  void add_local_computed_blocks(RequestId request, const Plan& plan);
+  void cache_blocks(const RequestCacheView& request, std::int32_t slot, std::int32_t num_tokens);
 
   std::int32_t slot_of(RequestId request) const;
   std::int32_t acquire_slot(RequestId request);

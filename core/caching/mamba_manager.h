@@ -60,7 +60,7 @@ class MambaManager {
 
  private:
   bool align() const { return config_.mamba_cache_mode == MambaCacheMode::align; }
-  std::int64_t with_speculative_blocks(std::int32_t num_tokens) const;
+  std::int64_t with_speculative_blocks(std::int64_t num_tokens) const;
   std::int32_t required_blocks(std::int32_t num_tokens_main_model) const;
   std::optional<std::int32_t> allocate_align(TableEdit edit, std::int32_t num_tokens_main_model);
 

@@ -2,6 +2,7 @@
 // holds the parameters of one group; block lists are passed in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,7 +33,7 @@ struct BlockNeedArgs {
   const BlockPool& pool;
   const RequestTable& table;                          // empty for a request without blocks
   std::span<const std::int32_t> new_computed_blocks;  // the group's part of the hit
-  std::int32_t num_tokens = 0;                        // slots wanted, lookahead included
+  std::int64_t num_tokens = 0;                        // slots wanted, lookahead included
   std::int32_t num_tokens_main_model = 0;             // without lookahead
   std::int32_t total_computed_tokens = 0;             // computed and hit tokens
 };
@@ -46,6 +47,13 @@ struct HitSearchArgs {
   std::int32_t max_length = 0;  // tokens
   std::int32_t alignment = 1;   // tokens; the hit ends on a multiple of it
   bool drop_eagle_block = false;
+
+  // Blocks that may be part of the hit.
+  std::int32_t max_blocks() const {
+    const auto hashed = static_cast<std::int64_t>(block_hashes.size()) * parameters.hash_block_size;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(max_length, hashed)) /
+           parameters.block_size;
+  }
 };
 
 struct SpecHit {
@@ -56,8 +64,8 @@ struct SpecHit {
   GroupLookup lookup;
 };
 
-// Does the hit use a block whose content is due only at the end of this step?
-bool uses_planned_block(const BlockPool& pool, std::span<const std::int32_t> blocks);
+// The first block of the hit whose content is due only at the end of this step; -1: none.
+std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::int32_t> blocks);
 
 // Blocks of the hit list that would leave the free queue.
 std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks);
