@@ -7,29 +7,17 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/base/tensor_view.h"
 #include "core/state/copy_decision.h"
-#include "core/state/state_copy.h"
+#include "core/state/fused_state_copy.h"
 #include "core/state/state_layout.h"
 
 namespace hybridscope {
-
-// A copy of one program (row, state) of a fused kernel.
-struct RowStateCopy {
-  std::int32_t row = 0;  // batch row
-  StateCopy copy;
-  friend bool operator==(const RowStateCopy&, const RowStateCopy&) = default;
-};
 
 struct PostprocessAlignResult {
   std::vector<StateCopyDecision> decisions;  // [num_reqs]
   std::vector<RowStateCopy> copies;          // by row, then state
   std::vector<std::int32_t> num_accepted_tokens;
 };
-
-// Block tables: one per mamba group, [rows, columns] int32; a row has block_table_stride_req
-// columns.
-using BlockTables = std::span<const TensorView<std::int32_t>>;
 
 struct PostprocessV1Inputs {
   std::int32_t num_reqs = 0;

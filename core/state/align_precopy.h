@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/state/align_postprocess.h"
 #include "core/state/copy_decision.h"
+#include "core/state/fused_state_copy.h"
 #include "core/state/state_layout.h"
 
 namespace hybridscope {
