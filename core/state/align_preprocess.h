@@ -20,7 +20,7 @@ using RequestBlockIds = std::vector<std::vector<std::int32_t>>;
 
 struct PreprocessMambaInputs {
   bool enable_prefix_caching = true;
-  GoneRequests gone;
+  GoneRequests gone{};
   std::span<const RequestId> req_ids;                     // [num_reqs] batch order
   std::span<const std::int32_t> num_scheduled_tokens;     // [num_reqs]
   std::span<const std::int32_t> num_computed_tokens;      // [num_reqs] before the step

@@ -34,7 +34,7 @@ Status postprocess_mamba_all(const PostprocessMambaAllInputs& inputs,
 // requests than max_num_reqs.
 struct PreprocessMambaAllInputs {
   std::int32_t max_num_reqs = 0;
-  GoneRequests gone;
+  GoneRequests gone{};
   std::span<const RequestId> req_ids;  // [num_reqs] batch order
 };
 Result<std::vector<std::int32_t>> preprocess_mamba_all_specdec(

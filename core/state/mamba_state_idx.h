@@ -13,9 +13,9 @@ namespace hybridscope {
 using MambaStateIdx = std::map<RequestId, std::int32_t>;
 
 struct GoneRequests {
-  std::span<const RequestId> finished_req_ids;
-  std::span<const RequestId> preempted_req_ids;  // empty also for None
-  std::span<const RequestId> resumed_req_ids;
+  std::span<const RequestId> finished_req_ids{};
+  std::span<const RequestId> preempted_req_ids{};  // empty also for None
+  std::span<const RequestId> resumed_req_ids{};
 };
 
 // SEMANTICS C7, cleanup_mamba_state_idx: forgets finished, preempted and resumed requests; unknown
