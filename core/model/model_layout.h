@@ -1,0 +1,100 @@
+// From a model and the user's cache settings to the KVCacheConfig everything else works on, with
+// the reasons: effective mode, state tensors, block and page size, groups, blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/conv_state_layout.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/model/layer_groups.h"
+#include "core/model/model_spec.h"
+#include "core/model/page_size.h"
+#include "core/model/scheduler_and_hash_block_size.h"
+
+namespace hybridscope {
+
+// How many positions a conv state gets when the model speculates with K drafts (KNOWN_BUGS 25).
+// as_reference: W-1+K only where the reference's model code passes K on, else W-1.
+// kernel_plus_spec: W-1+K for every family, so that a verify window always fits; families whose
+// shape function takes no num_spec (mamba1, short_conv, kda) get it as a kernel K wider.
+enum class ConvStateSizing : std::uint8_t { as_reference, kernel_plus_spec };
+
+struct KVCacheSettings {
+  std::optional<MambaCacheMode> mamba_cache_mode;  // absent: all if supported, else align
+  bool enable_prefix_caching = true;
+  std::int64_t num_speculative_tokens = 0;
+  std::int64_t tensor_parallel_size = 1;
+  ConvStateLayout conv_state_layout = ConvStateLayout::SD;
+  ConvStateSizing conv_state_sizing = ConvStateSizing::kernel_plus_spec;
+  std::optional<std::int64_t> block_size;
+  std::optional<std::int64_t> mamba_block_size;
+  std::optional<std::int64_t> hash_block_size;
+  std::string cache_dtype = "auto";  // of the attention cache
+  std::string mamba_cache_dtype = "auto";
+  std::string mamba_ssm_cache_dtype = "auto";
+  std::int64_t kv_cache_memory_bytes = 0;  // used without num_gpu_blocks_override
+  std::optional<std::int64_t> num_gpu_blocks_override;
+  std::optional<std::int64_t> max_model_len;  // absent: the model's
+  std::int64_t max_num_batched_tokens = 8192;
+  std::int64_t long_prefill_token_threshold = 0;  // 0: off
+};
+
+// Why the effective mode is what it is.
+enum class ModeReason : std::uint8_t {
+  requested,           // the user's choice stands
+  default_all,         // prefix caching on, the model supports all
+  default_align,       // prefix caching on, the model does not support all
+  all_unsupported,     // all was asked for, the model has no mode all: align
+  prefix_caching_off,  // no prefix caching: none
+};
+
+// What one request can need in one mode, at this model's sizes.
+struct ModeNeeds {
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
+  bool supported = true;  // false: the model falls back to align
+  std::int64_t block_size = 0;
+  std::int64_t attention_blocks = 0;  // per attention group, at max_model_len
+  std::int64_t mamba_blocks = 0;      // per mamba group, at max_model_len
+  std::int64_t total_blocks = 0;      // over all groups
+  friend bool operator==(const ModeNeeds&, const ModeNeeds&) = default;
+};
+
+struct PageSizeExplanation {
+  std::int64_t num_kv_heads_per_rank = 0;  // 0 for MLA and without attention
+  std::int64_t attn_dtype_size = 0;        // bytes
+  BlockSizeChoice choice;
+  LayerGroups layer_groups;                // attention is kind 0 where the model has it
+  std::int64_t kv_cache_memory_bytes = 0;  // 0: num_gpu_blocks_override decided
+  std::vector<ModeNeeds> needs;            // none, align, all
+};
+
+struct ModelLayout {
+  ModelSpec model;
+  KVCacheSettings settings;       // as given
+  KVCacheConfig kv_cache_config;  // attention groups first, then mamba groups
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;  // effective
+  ModeReason mode_reason = ModeReason::requested;
+  bool enable_prefix_caching = false;  // effective: mode none turns it off
+  std::int64_t max_model_len = 0;      // effective
+  SchedulerBlockSizes block_sizes;
+  PageSizeExplanation page_size;
+
+  // The mamba groups' common spec.
+  const MambaSpec& mamba_spec() const;
+};
+
+// Error: a setting out of range, indivisible tensor parallelism, an unknown dtype, no recurrent
+// layer, limits of mode align or all (page_size.h), K+1 above the mamba block size, fewer than 2
+// blocks. The message has the numbers.
+Result<ModelLayout> build_kv_cache_config(const ModelSpec& model, const KVCacheSettings& settings);
+
+std::string_view mamba_cache_mode_name(MambaCacheMode mode);
+std::string_view mamba_type_name(
+    MambaType mamba_type);  // as the reference spells MambaSpec.mamba_type
+
+}  // namespace hybridscope

@@ -1,0 +1,71 @@
+// What hybridscope has to know of a model: its layers in order and the dimensions that decide the
+// size of what each layer caches. Plain values; presets and config.json files both become one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/model/state_shape.h"
+
+namespace hybridscope {
+
+// stateless: a layer without cache (the MLP layers that Nemotron-H counts as layers).
+enum class LayerKind : std::uint8_t { attention, recurrent, stateless };
+
+enum class AttentionType : std::uint8_t { full, mla };
+
+// Keys and values of one attention layer before sharding.
+struct AttentionDims {
+  AttentionType attention_type = AttentionType::full;
+  std::int64_t num_kv_heads = 0;      // full
+  std::int64_t head_size = 0;         // full
+  std::int64_t kv_lora_rank = 0;      // mla: latent vector, not sharded
+  std::int64_t qk_rope_head_dim = 0;  // mla
+  friend bool operator==(const AttentionDims&, const AttentionDims&) = default;
+};
+
+// In the order of MambaType.
+using RecurrentDims = std::variant<Mamba1Dims, Mamba2Dims, LinearAttentionDims, ShortConvDims,
+                                   GatedDeltaNetDims, KdaDims>;
+
+MambaType mamba_type_of(const RecurrentDims& dims);
+
+// Shapes by the reference function of the layer's kind.
+Result<std::vector<StateShape>> state_shapes(const RecurrentDims& dims,
+                                             const StateShapeOptions& options);
+
+// Convolution width W; 0 for a layer without conv state.
+std::int64_t conv_kernel_of(const RecurrentDims& dims);
+
+// Does the reference's model code hand num_speculative_tokens to the shape function? (KNOWN_BUGS
+// 25)
+enum class SpecInStateShape : std::uint8_t { not_passed, passed };
+
+// Can the layer's kernels leave a state at every block boundary?
+enum class MambaAllMode : std::uint8_t { unsupported, supported };
+
+struct ModelSpec {
+  std::string name;
+  std::string source;              // where the dimensions come from
+  std::vector<LayerKind> layers;   // [num_hidden_layers], in model order
+  AttentionDims attention;         // meaningless without attention layers
+  RecurrentDims recurrent;         // all recurrent layers of a model are alike
+  std::string dtype = "bfloat16";  // model_config.dtype
+  std::int64_t chunk_size = 0;     // tokens a chunk of the scan kernels (mode all)
+  std::int64_t max_model_len = 0;  // max_position_embeddings
+  MambaAllMode mamba_all_mode = MambaAllMode::unsupported;
+  SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;
+  std::int64_t kernel_block_alignment = 16;        // attention kernel's smallest block
+  std::optional<std::int64_t> default_block_size;  // stands in for a block size the user left out
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
+};
+
+// Layer numbers of one kind, ascending.
+std::vector<std::int32_t> layers_of_kind(const ModelSpec& model, LayerKind kind);
+
+}  // namespace hybridscope

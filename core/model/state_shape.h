@@ -1,0 +1,111 @@
+// Shapes of the state tensors that one recurrent layer keeps per block, on one tensor-parallel rank
+// (vLLM model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator; SEMANTICS B).
+// Pure functions, exactly as the reference; what hybridscope makes of them for a speculating model
+// is conv_state_sizing in core/model/model_layout.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/conv_state_layout.h"
+
+namespace hybridscope {
+
+using StateShape = std::vector<std::int64_t>;  // without the block dimension
+
+// Dimensions of one layer before sharding, named as the reference's arguments.
+struct Mamba1Dims {
+  std::int64_t intermediate_size = 0;
+  std::int64_t state_size = 0;
+  std::int64_t conv_kernel = 0;
+  friend bool operator==(const Mamba1Dims&, const Mamba1Dims&) = default;
+};
+
+struct Mamba2Dims {
+  std::int64_t intermediate_size = 0;
+  std::int64_t n_groups = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t state_size = 0;
+  std::int64_t conv_kernel = 0;
+  friend bool operator==(const Mamba2Dims&, const Mamba2Dims&) = default;
+};
+
+struct LinearAttentionDims {
+  std::int64_t num_heads = 0;
+  std::int64_t head_dim = 0;
+  friend bool operator==(const LinearAttentionDims&, const LinearAttentionDims&) = default;
+};
+
+struct ShortConvDims {
+  std::int64_t intermediate_size = 0;
+  std::int64_t conv_kernel = 0;
+  friend bool operator==(const ShortConvDims&, const ShortConvDims&) = default;
+};
+
+struct GatedDeltaNetDims {
+  std::int64_t num_k_heads = 0;
+  std::int64_t num_v_heads = 0;
+  std::int64_t head_k_dim = 0;
+  std::int64_t head_v_dim = 0;
+  std::int64_t conv_kernel_size = 0;
+  friend bool operator==(const GatedDeltaNetDims&, const GatedDeltaNetDims&) = default;
+};
+
+struct KdaDims {
+  std::int64_t num_heads = 0;
+  std::int64_t head_dim = 0;
+  std::optional<std::int64_t> num_k_heads;  // absent: num_heads
+  std::optional<std::int64_t> head_k_dim;   // absent: head_dim
+  std::int64_t conv_kernel_size = 4;
+  friend bool operator==(const KdaDims&, const KdaDims&) = default;
+};
+
+struct StateShapeOptions {
+  std::int64_t tp_world_size = 1;
+  ConvStateLayout conv_state_layout = ConvStateLayout::SD;
+  std::int64_t num_spec = 0;  // extra conv positions; only mamba2 and gated_delta_net use it
+  friend bool operator==(const StateShapeOptions&, const StateShapeOptions&) = default;
+};
+
+// Each returns the shapes in the reference's order; conv shapes are (state_len, dim) for SD and
+// (dim, state_len) for DS. Error: tp_world_size < 1, or it does not divide a sharded dimension.
+
+// conv [conv_kernel-1, intermediate/tp], temporal [intermediate/tp, state_size].
+Result<std::vector<StateShape>> mamba1_state_shape(const Mamba1Dims& dims,
+                                                   const StateShapeOptions& options);
+
+// conv [conv_kernel-1+num_spec, (intermediate + 2*groups*state_size)/tp] with groups extended by
+// extra_groups_for_head_shards, temporal [num_heads/tp, head_dim, state_size].
+Result<std::vector<StateShape>> mamba2_state_shape(const Mamba2Dims& dims,
+                                                   const StateShapeOptions& options);
+
+// temporal [num_heads // tp, head_dim, head_dim]; floor division, no divisibility check.
+Result<std::vector<StateShape>> linear_attention_state_shape(const LinearAttentionDims& dims,
+                                                             const StateShapeOptions& options);
+
+// conv [conv_kernel-1, intermediate/tp].
+Result<std::vector<StateShape>> short_conv_state_shape(const ShortConvDims& dims,
+                                                       const StateShapeOptions& options);
+
+// conv [conv_kernel_size-1+num_spec, (2*head_k_dim*num_k_heads + head_v_dim*num_v_heads)/tp],
+// temporal [num_v_heads/tp, head_v_dim, head_k_dim].
+Result<std::vector<StateShape>> gated_delta_net_state_shape(const GatedDeltaNetDims& dims,
+                                                            const StateShapeOptions& options);
+
+// q conv [conv_kernel_size-1, num_heads*head_dim/tp], k conv twice [.., num_k_heads*head_k_dim/tp],
+// recurrent [num_heads/tp, head_dim, head_dim]. num_spec is ignored.
+Result<std::vector<StateShape>> kda_state_shape(const KdaDims& dims,
+                                                const StateShapeOptions& options);
+
+// Groups to add so that each shard has the groups its heads need: 0 when tp_size divides ngroups,
+// else tp_size - ngroups, which is negative for ngroups > tp_size. Error: tp_size < 1.
+struct HeadShards {
+  std::int64_t ngroups = 0;
+  std::int64_t tp_size = 1;
+};
+Result<std::int64_t> extra_groups_for_head_shards(const HeadShards& shards);
+
+}  // namespace hybridscope

@@ -1,0 +1,18 @@
+// Words and numbers about a model's cache layout: shapes, dtypes, page and block size and why,
+// padding, groups, blocks (`hybridscope model`).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/model/model_layout.h"
+
+namespace hybridscope {
+
+// Lines of at most 100 columns, newline at the end.
+std::string explain_model(const ModelLayout& layout);
+
+// The same facts as one object; key order as in the text.
+nlohmann::ordered_json explain_model_json(const ModelLayout& layout);
+
+}  // namespace hybridscope
