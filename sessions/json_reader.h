@@ -25,6 +25,9 @@ struct JsonText {
 // "FILE: POINTER: ..." for a key that occurs twice in one object.
 Result<nlohmann::json> parse_json(const JsonText& json);
 
+// The file's bytes, up to one more than kMaxJsonBytes. Error io: the file cannot be read.
+Result<std::string> read_text_file(const std::string& path);
+
 // Error io: the file cannot be read. Else as parse_json.
 Result<nlohmann::json> read_json_file(const std::string& path);
 

@@ -61,6 +61,8 @@ class ObjectReader {
  public:
   ObjectReader(JsonPlace place, std::initializer_list<std::string_view> known_keys,
                JsonErrors& errors);
+  ObjectReader(JsonPlace place, const std::vector<std::string_view>& known_keys,
+               JsonErrors& errors);
 
   // Absent: empty.
   std::optional<JsonPlace> find(std::string_view key) const;
@@ -81,7 +83,10 @@ class ObjectReader {
 std::string child_pointer(const std::string& pointer, std::string_view key);
 std::string child_pointer(const std::string& pointer, std::size_t index);
 
-// "a string", "null", "-5", "an array of 3": for messages.
+// The text in quotes, escaped as in JSON and cut to 60 bytes: for messages.
+std::string quoted_text(std::string_view text);
+
+// "\"text\"", "null", "-5", "an array of 3": for messages.
 std::string describe_json(const nlohmann::json& value);
 
 // ", did you mean \"prompt\"?" or nothing when no known key is near.

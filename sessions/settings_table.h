@@ -35,9 +35,10 @@ struct Setting {
   std::int64_t min = 0;  // integers
   std::int64_t max = 0;
   std::span<const std::string_view> choices;
-  std::string_view default_text;                                  // for people
-  std::string_view help;                                          // half a sentence
-  void (*store)(EngineSettings&, const SettingValue&) = nullptr;  // checked values only
+  std::string_view default_text;  // for people
+  std::string_view help;          // half a sentence
+  // Raw access for set_setting and get_setting: values are checked, a choice is its index.
+  void (*store)(EngineSettings&, const SettingValue&) = nullptr;
   std::optional<SettingValue> (*load)(const EngineSettings&) = nullptr;
 };
 
@@ -59,5 +60,8 @@ Status set_setting(EngineSettings& settings, const Setting& setting, const Setti
 
 // The same from a command line's text: "60GiB", "align", "1,2,4", "true".
 Status set_setting_text(EngineSettings& settings, const Setting& setting, std::string_view text);
+
+// Empty when the setting was left alone.
+std::optional<SettingValue> get_setting(const EngineSettings& settings, const Setting& setting);
 
 }  // namespace hybridscope
