@@ -1,0 +1,20 @@
+// A request and when it arrives: what scenario files, traffic files and the generator all become.
+#pragma once
+
+#include <cstdint>
+
+#include "core/engine/command.h"
+
+namespace hybridscope {
+
+// Joins before the first step that is at least `at_step` (steps count from 1) and starts at or
+// after `arrival_us`.
+struct ArrivingRequest {
+  std::int32_t at_step = 1;
+  std::int64_t arrival_us = 0;
+  AddRequest request;
+};
+
+std::int64_t num_prompt_tokens(const AddRequest& request);
+
+}  // namespace hybridscope

@@ -1,0 +1,31 @@
+// Stable 64-bit names of requests and texts: the same on every machine and in every release,
+// because traces and digests depend on them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/fingerprint.h"
+
+namespace hybridscope {
+
+enum class NameKind : std::uint8_t { request, text };
+
+// Folds the bytes of `name` one by one, then their number. Never 0.
+constexpr std::uint64_t hash_name(NameKind kind, std::string_view name) {
+  std::uint64_t hash = mix(0x6E616D65ULL, static_cast<std::uint64_t>(kind));
+  for (const char byte : name) hash = mix(hash, static_cast<unsigned char>(byte));
+  return mix(hash, name.size());
+}
+
+// AddRequest::key of the request called `name`.
+constexpr std::uint64_t request_key(std::string_view name) {
+  return hash_name(NameKind::request, name);
+}
+
+// PromptSegment::content of the text called `name`.
+constexpr std::uint64_t text_content(std::string_view name) {
+  return hash_name(NameKind::text, name);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,125 @@
+#include "sessions/scenario_checks.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "sessions/scenario_requests.h"
+
+namespace hybridscope {
+namespace {
+
+using RequestsById = std::map<std::string_view, const ScenarioRequest*>;
+
+RequestsById check_ids(const Scenario& scenario, JsonErrors& errors) {
+  RequestsById by_id;
+  if (scenario.requests.empty()) errors.fail("/requests", "no request (expected at least one)");
+  for (std::size_t i = 0; i < scenario.requests.size(); ++i) {
+    const ScenarioRequest& request = scenario.requests[i];
+    if (!by_id.emplace(request.id, &request).second)
+      errors.fail(fmt::format("/requests/{}/id", i),
+                  fmt::format("request {} is defined twice", quoted_text(request.id)));
+  }
+  return by_id;
+}
+
+void check_lengths(const Scenario& scenario, JsonErrors& errors) {
+  const EngineSettings& settings = scenario.settings;
+  const std::int32_t budget = settings.max_num_batched_tokens.value_or(8192);
+  for (std::size_t i = 0; i < scenario.requests.size(); ++i) {
+    const std::int32_t tokens = scenario.requests[i].prompt.tokens;
+    if (settings.max_model_len && tokens >= *settings.max_model_len)
+      errors.fail(fmt::format("/requests/{}/prompt", i),
+                  fmt::format("{} prompt tokens with max_model_len {} (expected at most {})",
+                              tokens, *settings.max_model_len, *settings.max_model_len - 1));
+    if (settings.enable_chunked_prefill == false && tokens > budget)
+      errors.fail(fmt::format("/requests/{}/prompt", i),
+                  fmt::format("{} prompt tokens with max_num_batched_tokens {} and no chunked "
+                              "prefill: the request could never run (expected at most {})",
+                              tokens, budget, budget));
+  }
+}
+
+struct NameUse {
+  std::string pointer;
+  std::string_view id;
+  std::int32_t step = 1;
+};
+
+void check_name(const NameUse& use, const RequestsById& requests, JsonErrors& errors) {
+  const auto found = requests.find(use.id);
+  if (found == requests.end()) {
+    errors.fail(use.pointer, fmt::format("no request is called {}", quoted_text(use.id)));
+    return;
+  }
+  const std::int32_t at_step = found->second->at_step;
+  if (use.step < at_step)
+    errors.fail(use.pointer, fmt::format("request {} joins at step {}, after step {}",
+                                         quoted_text(use.id), at_step, use.step));
+}
+
+void check_script_step(const Scenario& scenario, std::size_t index, const RequestsById& requests,
+                       JsonErrors& errors) {
+  const ScriptStep& step = scenario.script[index];
+  const std::string here = fmt::format("/script/{}", index);
+  const std::int32_t k = resolved_num_speculative_tokens(scenario.settings);
+  const std::int32_t max_budget = scenario.settings.max_num_batched_tokens.value_or(8192);
+  if (step.budget && *step.budget > max_budget)
+    errors.fail(here + "/budget",
+                fmt::format("a budget of {} tokens with max_num_batched_tokens {} (expected at "
+                            "most {})",
+                            *step.budget, max_budget, max_budget));
+  for (const RequestCount& accept : step.accept) {
+    const std::string pointer = child_pointer(here + "/accept", accept.request);
+    check_name({pointer, accept.request, step.step}, requests, errors);
+    if (accept.count > k + 1)
+      errors.fail(pointer,
+                  fmt::format("{} accepted tokens with num_speculative_tokens {} (expected "
+                              "1 to {}, the bonus token included)",
+                              accept.count, k, k + 1));
+  }
+  for (const RequestCount& drafts : step.drafts) {
+    const std::string pointer = child_pointer(here + "/drafts", drafts.request);
+    check_name({pointer, drafts.request, step.step}, requests, errors);
+    if (drafts.count > k)
+      errors.fail(pointer,
+                  fmt::format("{} drafts with num_speculative_tokens {} (expected 0 to {})",
+                              drafts.count, k, k));
+  }
+  for (std::size_t i = 0; i < step.preempt.size(); ++i)
+    check_name({fmt::format("{}/preempt/{}", here, i), step.preempt[i], step.step}, requests,
+               errors);
+  for (std::size_t i = 0; i < step.abort.size(); ++i)
+    check_name({fmt::format("{}/abort/{}", here, i), step.abort[i], step.step}, requests, errors);
+}
+
+void check_expectation(const Scenario& scenario, const RequestsById& requests, JsonErrors& errors) {
+  const Expectation& expect = scenario.expect;
+  for (std::size_t i = 0; expect.findings && i < expect.findings->size(); ++i)
+    if (const auto& request = (*expect.findings)[i].request)
+      check_name({.pointer = fmt::format("/expect/findings/{}/request", i),
+                  .id = *request,
+                  .step = kMaxStep},
+                 requests, errors);
+  const auto num_requests = static_cast<std::int64_t>(scenario.requests.size());
+  if (expect.finished && *expect.finished > num_requests)
+    errors.fail("/expect/finished",
+                fmt::format("{} finished requests of {}", *expect.finished, num_requests));
+}
+
+}  // namespace
+
+void check_scenario(const Scenario& scenario, JsonErrors& errors) {
+  const RequestsById requests = check_ids(scenario, errors);
+  check_lengths(scenario, errors);
+  for (std::size_t i = 0; i < scenario.script.size(); ++i)
+    check_script_step(scenario, i, requests, errors);
+  check_expectation(scenario, requests, errors);
+  if (errors.failed()) return;
+  if (const auto resolved = resolve_requests(scenario); !resolved.ok())
+    errors.fail("", resolved.error().message);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,26 @@
+// Scenario files and texts into Scenario values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "sessions/scenario.h"
+
+namespace hybridscope {
+
+struct ScenarioText {
+  std::string_view text;
+  std::string_view file;  // for messages
+};
+
+// Error corrupt with "FILE:LINE:COLUMN: ..." for what is no JSON; error invalid_input with "FILE:
+// POINTER: ..." for unknown keys, wrong types, values out of range, settings that exclude each
+// other, names that are unknown or used twice, sharing in a circle or beyond a sequence's end,
+// prompts and counts that the settings cannot serve. Whatever is returned can be resolved.
+Result<Scenario> parse_scenario(const ScenarioText& scenario);
+
+// Error io when the file cannot be read.
+Result<Scenario> read_scenario_file(const std::string& path);
+
+}  // namespace hybridscope

@@ -1,0 +1,71 @@
+#include "sessions/scenario_script.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace hybridscope {
+namespace {
+
+std::vector<RequestCount> read_counts(const std::optional<JsonPlace>& place,
+                                      const IntegerRange& range, JsonErrors& errors) {
+  std::vector<RequestCount> counts;
+  if (!place) return counts;
+  for (const JsonMember& member : read_members(*place, errors))
+    counts.push_back(
+        {member.key, static_cast<std::int32_t>(read_integer(member.place, range, errors))});
+  return counts;
+}
+
+std::vector<std::string> read_names(const std::optional<JsonPlace>& place, JsonErrors& errors) {
+  std::vector<std::string> names;
+  if (!place) return names;
+  for (const JsonPlace& element : read_array(*place, errors))
+    names.push_back(read_string(element, errors));
+  return names;
+}
+
+PrefixCacheReset read_reset(const JsonPlace& place, JsonErrors& errors) {
+  if (!place.value->is_object())
+    return read_boolean(place, errors) ? PrefixCacheReset::unless_running : PrefixCacheReset::none;
+  const ObjectReader reader(place, {"running"}, errors);
+  const auto running = reader.require("running");
+  return running && read_boolean(*running, errors) ? PrefixCacheReset::preempting_running
+                                                   : PrefixCacheReset::unless_running;
+}
+
+ScriptStep read_step(const JsonPlace& place, JsonErrors& errors) {
+  const ObjectReader reader(
+      place, {"step", "budget", "accept", "drafts", "preempt", "abort", "reset_prefix_cache"},
+      errors);
+  ScriptStep step;
+  reader.require("step");
+  step.step = static_cast<std::int32_t>(reader.integer("step", {1, kMaxStep}).value_or(1));
+  if (const auto budget = reader.integer("budget", {1, kMaxPromptTokens}))
+    step.budget = static_cast<std::int32_t>(*budget);
+  step.accept = read_counts(reader.find("accept"), {1, 65}, errors);
+  step.drafts = read_counts(reader.find("drafts"), {0, 64}, errors);
+  step.preempt = read_names(reader.find("preempt"), errors);
+  step.abort = read_names(reader.find("abort"), errors);
+  if (const auto reset = reader.find("reset_prefix_cache"))
+    step.reset_prefix_cache = read_reset(*reset, errors);
+  return step;
+}
+
+}  // namespace
+
+std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors) {
+  std::vector<ScriptStep> script;
+  for (const JsonPlace& element : read_array(place, errors)) {
+    ScriptStep step = read_step(element, errors);
+    if (!script.empty() && step.step <= script.back().step)
+      errors.fail(child_pointer(element.pointer, "step"),
+                  fmt::format("step {} after step {} (expected ascending steps, one entry each)",
+                              step.step, script.back().step));
+    script.push_back(std::move(step));
+  }
+  return script;
+}
+
+}  // namespace hybridscope

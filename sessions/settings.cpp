@@ -1,0 +1,121 @@
+#include "sessions/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace hybridscope {
+namespace {
+
+template <class T>
+void override_with(T& policy, const std::optional<T>& value) {
+  if (value) policy = *value;
+}
+
+std::optional<SettingConflict> speculation_conflict(const EngineSettings& settings) {
+  const std::int32_t k = resolved_num_speculative_tokens(settings);
+  const bool method_given =
+      settings.speculative_method && *settings.speculative_method != SpeculativeMethod::none;
+  if (settings.speculative_method == SpeculativeMethod::none && k > 0)
+    return SettingConflict{"speculative_config/method",
+                           fmt::format("method is none but num_speculative_tokens is {} (expected "
+                                       "mtp or ngram, or 0 tokens)",
+                                       k)};
+  if (method_given && k == 0)
+    return SettingConflict{"speculative_config/method",
+                           "method drafts tokens but num_speculative_tokens is 0 (expected at "
+                           "least 1)"};
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (threshold > 0 && threshold < k + 1)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} tokens of a decode "
+                    "with drafts (expected 0 or at least {})",
+                    threshold, k, k + 1)};
+  return std::nullopt;
+}
+
+std::optional<SettingConflict> block_size_conflict(const EngineSettings& settings) {
+  if (!settings.block_size || settings.mamba_cache_mode == MambaCacheMode::none ||
+      settings.enable_prefix_caching == false)
+    return std::nullopt;
+  const std::int32_t block_size = *settings.block_size;
+  const std::int32_t k = resolved_num_speculative_tokens(settings);
+  if (k + 1 > block_size)
+    return SettingConflict{
+        "speculative_config/num_speculative_tokens",
+        fmt::format("num_speculative_tokens is {}, but 1 + {} tokens do not fit a block of {} "
+                    "(expected at most {})",
+                    k, k, block_size, block_size - 1)};
+  if (settings.mamba_cache_mode != MambaCacheMode::align) return std::nullopt;
+  const std::int32_t budget = settings.max_num_batched_tokens.value_or(8192);
+  if (block_size > budget)
+    return SettingConflict{
+        "max_num_batched_tokens",
+        fmt::format("max_num_batched_tokens is {}, less than one block of {} tokens, so mode align "
+                    "could never finish a block (expected at least {})",
+                    budget, block_size, block_size)};
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (threshold > 0 && threshold < block_size)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, less than one block of {} tokens, so mode "
+                    "align could never finish a block (expected 0 or at least {})",
+                    threshold, block_size, block_size)};
+  return std::nullopt;
+}
+
+std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (settings.max_model_len && threshold > *settings.max_model_len)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, more than max_model_len {}", threshold,
+                    *settings.max_model_len)};
+  if (settings.cudagraph_capture_sizes) {
+    const auto& sizes = *settings.cudagraph_capture_sizes;
+    const auto bad = std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>());
+    if (bad != sizes.end())
+      return SettingConflict{
+          "cudagraph_capture_sizes",
+          fmt::format("cudagraph_capture_sizes has {} after {} (expected ascending sizes)",
+                      *(bad + 1), *bad)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Policies resolve_policies(const EngineSettings& settings) {
+  Policies policies = settings.engine == EngineProfile::pages ? pages_policies() : safe_policies();
+  const PolicyOverrides& overrides = settings.policies;
+  override_with(policies.cache.mamba_eagle_lookahead, overrides.mamba_eagle_lookahead);
+  override_with(policies.cache.full_attention_cut, overrides.full_attention_cut);
+  override_with(policies.cache.block_registration, overrides.block_registration);
+  override_with(policies.aligned_split, overrides.aligned_split);
+  override_with(policies.row_classing, overrides.row_classing);
+  override_with(policies.accepted_count_owner, overrides.accepted_count_owner);
+  override_with(policies.one_token_prompt, overrides.one_token_prompt);
+  override_with(policies.no_draft_step, overrides.no_draft_step);
+  override_with(policies.uniform_decode_test, overrides.uniform_decode_test);
+  override_with(policies.all_mode_speculation, overrides.all_mode_speculation);
+  return policies;
+}
+
+std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings) {
+  return settings.num_speculative_tokens.value_or(0);
+}
+
+SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
+  if (resolved_num_speculative_tokens(settings) == 0) return SpeculativeMethod::none;
+  return settings.speculative_method.value_or(SpeculativeMethod::mtp);
+}
+
+std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings) {
+  if (auto conflict = speculation_conflict(settings)) return conflict;
+  if (auto conflict = block_size_conflict(settings)) return conflict;
+  return length_conflict(settings);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,112 @@
+#include "sessions/settings_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sessions/byte_size.h"
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+std::vector<std::string_view> names_of_section(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (const Setting& setting : settings_table())
+    if (setting.section == section) names.push_back(setting.name);
+  return names;
+}
+
+std::vector<std::string_view> sections() {
+  std::vector<std::string_view> names;
+  for (const Setting& setting : settings_table())
+    if (!setting.section.empty() &&
+        std::find(names.begin(), names.end(), setting.section) == names.end())
+      names.push_back(setting.section);
+  return names;
+}
+
+std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& array) {
+  std::vector<std::int64_t> list;
+  for (const nlohmann::json& item : array) {
+    if (!item.is_number_integer() ||
+        (item.is_number_unsigned() &&
+         item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)))
+      return std::nullopt;
+    list.push_back(item.get<std::int64_t>());
+  }
+  return list;
+}
+
+// Nothing for a value that no setting can have: null, an object, an integer beyond 63 bits.
+std::optional<SettingValue> setting_value(const nlohmann::json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return value.get<double>();
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+    return std::nullopt;
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_array())
+    if (auto list = integer_list(value)) return *list;
+  return std::nullopt;
+}
+
+void read_section(const ObjectReader& reader, std::string_view section, EngineSettings& settings,
+                  JsonErrors& errors) {
+  for (const Setting& setting : settings_table()) {
+    if (setting.section != section) continue;
+    const std::optional<JsonPlace> place = reader.find(setting.name);
+    if (!place) continue;
+    const std::optional<SettingValue> value = setting_value(*place->value);
+    if (!value) {
+      errors.fail(place->pointer,
+                  fmt::format("{} is {} (allowed: {})", setting.name, describe_json(*place->value),
+                              allowed_values(setting)));
+      continue;
+    }
+    if (const Status stored = set_setting(settings, setting, *value); !stored.ok())
+      errors.fail(place->pointer, stored.error().message);
+  }
+}
+
+nlohmann::ordered_json to_json(const Setting& setting, const SettingValue& value) {
+  if (setting.kind == SettingKind::byte_size)
+    return format_byte_size(std::get<std::int64_t>(value));
+  return std::visit([](const auto& v) { return nlohmann::ordered_json(v); }, value);
+}
+
+}  // namespace
+
+EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors) {
+  EngineSettings settings;
+  std::vector<std::string_view> known = names_of_section("");
+  const std::vector<std::string_view> objects = sections();
+  known.insert(known.end(), objects.begin(), objects.end());
+  const ObjectReader top(place, known, errors);
+  read_section(top, "", settings, errors);
+  for (const std::string_view section : objects)
+    if (const auto object = top.find(section))
+      read_section(ObjectReader(*object, names_of_section(section), errors), section, settings,
+                   errors);
+  if (const auto conflict = find_setting_conflict(settings))
+    errors.fail(place.pointer + '/' + conflict->setting, conflict->message);
+  return settings;
+}
+
+nlohmann::ordered_json settings_to_json(const EngineSettings& settings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const Setting& setting : settings_table()) {
+    const std::optional<SettingValue> value = get_setting(settings, setting);
+    if (!value) continue;
+    auto& object = setting.section.empty() ? json : json[std::string(setting.section)];
+    object[std::string(setting.name)] = to_json(setting, *value);
+  }
+  return json;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,17 @@
+// The settings object of a scenario file, both ways.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sessions/object_reader.h"
+#include "sessions/settings.h"
+
+namespace hybridscope {
+
+// Reports unknown keys, values out of range and settings that exclude each other.
+EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
+
+// What is set, in the order of the settings table.
+nlohmann::ordered_json settings_to_json(const EngineSettings& settings);
+
+}  // namespace hybridscope

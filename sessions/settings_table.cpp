@@ -1,0 +1,133 @@
+#include "sessions/settings_table.h"
+
+#include <array>
+
+#include "sessions/setting_rows.h"
+
+namespace hybridscope {
+namespace {
+
+using namespace setting_rows;
+using S = EngineSettings;
+
+constexpr std::int64_t kMaxInt64 = 9'223'372'036'854'775'807;
+constexpr std::int64_t kMaxTokens = 1 << 24;
+
+constexpr std::array<std::string_view, 3> kModes = {"none", "all", "align"};
+constexpr std::array<std::string_view, 4> kDtypes = {"auto", "float16", "bfloat16", "float32"};
+constexpr std::array<std::string_view, 2> kLayouts = {"SD", "DS"};
+constexpr std::array<std::string_view, 2> kSchedulingPolicies = {"fcfs", "priority"};
+constexpr std::array<std::string_view, 3> kMethods = {"none", "mtp", "ngram"};
+constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
+                                                         "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
+constexpr std::array<std::string_view, 2> kProfiles = {"safe", "pages"};
+
+constexpr std::array<std::string_view, 2> kLookahead = {"longer_limit", "none"};
+constexpr std::array<std::string_view, 2> kCut = {"first_spec_group", "every_group"};
+constexpr std::array<std::string_view, 2> kRegistration = {"at_allocation",
+                                                           "planned_then_published"};
+constexpr std::array<std::string_view, 2> kSplit = {"every_chunk_on_grid",
+                                                    "until_last_cache_position"};
+constexpr std::array<std::string_view, 2> kClassing = {"by_meaning", "by_shape"};
+constexpr std::array<std::string_view, 2> kOwner = {"request", "persistent_row"};
+constexpr std::array<std::string_view, 2> kOneToken = {"as_is", "padded_with_placeholders"};
+constexpr std::array<std::string_view, 2> kNoDraft = {"verify_with_counts", "column_zero"};
+constexpr std::array<std::string_view, 2> kUniform = {"by_row_class", "by_shape"};
+constexpr std::array<std::string_view, 2> kAllMode = {"remembered_column_and_boundary_copies",
+                                                      "full_steps_remembered_no_copies"};
+
+constexpr std::string_view kFromProfile = "the profile's";
+
+// Choices stand in the order of their enums.
+constexpr std::array kTable = {
+    choice<&S::mamba_cache_mode>(
+        {"", "mamba_cache_mode", kModes,
+         "all if the model has it, else align; none without prefix caching",
+         "where recurrent states are kept for reuse"}),
+    integer<&S::tensor_parallel_size>(
+        {"", "tensor_parallel_size", 1, 1024, "1", "ranks that share each layer"}),
+    byte_size<&S::kv_cache_memory_bytes>({"", "kv_cache_memory_bytes", 1, kMaxInt64,
+                                          "60GiB (at most 1048576 blocks)",
+                                          "memory of the block pool on one rank"}),
+    integer<&S::num_gpu_blocks_override>({"", "num_gpu_blocks_override", 2, 1 << 28,
+                                          "from kv_cache_memory_bytes",
+                                          "blocks in the pool, the null block included"}),
+    integer<&S::block_size>({"", "block_size", 1, 1 << 20, "from the model's page size",
+                             "tokens in an attention block"}),
+    integer<&S::mamba_block_size>({"", "mamba_block_size", 1, 1 << 20, "from block_size",
+                                   "tokens between two stored states in mode all"}),
+    integer<&S::max_model_len>(
+        {"", "max_model_len", 2, kMaxTokens, "the model's", "longest sequence in tokens"}),
+    choice<&S::mamba_cache_dtype>(
+        {"", "mamba_cache_dtype", kDtypes, "auto", "dtype of conv states"}),
+    choice<&S::mamba_ssm_cache_dtype>(
+        {"", "mamba_ssm_cache_dtype", kDtypes, "auto", "dtype of recurrent states"}),
+    choice<&S::ssm_conv_state_layout>(
+        {"", "ssm_conv_state_layout", kLayouts, "SD", "order of a conv state's dimensions"}),
+    integer<&S::max_num_seqs>({"", "max_num_seqs", 1, 65536, "256", "requests that run together"}),
+    integer<&S::max_num_batched_tokens>(
+        {"", "max_num_batched_tokens", 1, kMaxTokens, "8192", "tokens of one step"}),
+    integer<&S::long_prefill_token_threshold>({"", "long_prefill_token_threshold", 0, kMaxTokens,
+                                               "0 (off)",
+                                               "most tokens one request gets in a step"}),
+    boolean<&S::enable_chunked_prefill>(
+        {"", "enable_chunked_prefill", "true", "may a prompt be split over steps"}),
+    boolean<&S::enable_prefix_caching>({"", "enable_prefix_caching", "true; false in mode none",
+                                        "are computed blocks found again"}),
+    choice<&S::scheduling_policy>({"", "scheduling_policy", kSchedulingPolicies, "fcfs",
+                                   "who runs first and who is preempted"}),
+    fraction<&S::watermark>(
+        {"", "watermark", "0", "part of the blocks kept free when a request is admitted"}),
+    boolean<&S::scheduler_reserve_full_isl>({"", "scheduler_reserve_full_isl", "true",
+                                             "admit a request only if its whole prompt fits"}),
+    choice<&S::speculative_method>({"speculative_config", "method", kMethods,
+                                    "mtp if num_speculative_tokens is set, else none",
+                                    "who drafts tokens"}),
+    integer<&S::num_speculative_tokens>({"speculative_config", "num_speculative_tokens", 0, 64, "0",
+                                         "drafts a request a step (K)"}),
+    fraction<&S::acceptance_rate>(
+        {"", "acceptance_rate", "0.7", "chance that a draft is accepted after those before it"}),
+    integer<&S::seed>({"", "seed", 0, kMaxInt64, "0", "names all draws and generated tokens"}),
+    choice<&S::cudagraph_mode>(
+        {"", "cudagraph_mode", kGraphModes, "FULL_AND_PIECEWISE", "which batches replay a graph"}),
+    integer_list<&S::cudagraph_capture_sizes>({"", "cudagraph_capture_sizes", 1, 1 << 20,
+                                               "vLLM's list", "token counts of captured graphs"}),
+    integer<&S::step_cost_base_us>({"step_cost", "base_us", 0, 1'000'000'000, "20000",
+                                    "simulated microseconds of every step"}),
+    integer<&S::step_cost_per_token_us>({"step_cost", "per_token_us", 0, 1'000'000, "30",
+                                         "simulated microseconds of every scheduled token"}),
+    choice<&S::engine>({"", "engine", kProfiles, "safe",
+                        "profile: safe never corrupts state, pages does what the reference does"}),
+    policy<&PolicyOverrides::mamba_eagle_lookahead>(
+        {"policies", "mamba_eagle_lookahead", kLookahead, kFromProfile, "known bug 2"}),
+    policy<&PolicyOverrides::full_attention_cut>(
+        {"policies", "full_attention_cut", kCut, kFromProfile, "which groups are cut to the hit"}),
+    policy<&PolicyOverrides::block_registration>(
+        {"policies", "block_registration", kRegistration, kFromProfile, "known bugs 43 and 49"}),
+    policy<&PolicyOverrides::aligned_split>(
+        {"policies", "aligned_split", kSplit, kFromProfile, "known bug 1"}),
+    policy<&PolicyOverrides::row_classing>(
+        {"policies", "row_classing", kClassing, kFromProfile, "known bugs 6, 33 and 50"}),
+    policy<&PolicyOverrides::accepted_count_owner>(
+        {"policies", "accepted_count_owner", kOwner, kFromProfile, "known bug 48"}),
+    policy<&PolicyOverrides::one_token_prompt>(
+        {"policies", "one_token_prompt", kOneToken, kFromProfile, "known bug 8"}),
+    policy<&PolicyOverrides::no_draft_step>(
+        {"policies", "no_draft_step", kNoDraft, kFromProfile, "known bug 7"}),
+    policy<&PolicyOverrides::uniform_decode_test>(
+        {"policies", "uniform_decode_test", kUniform, kFromProfile, "known bugs 5 and 46"}),
+    policy<&PolicyOverrides::all_mode_speculation>(
+        {"policies", "all_mode_speculation", kAllMode, kFromProfile, "known bugs 18 and 19"}),
+};
+
+}  // namespace
+
+std::span<const Setting> settings_table() { return kTable; }
+
+const Setting* find_setting(std::string_view section, std::string_view name) {
+  for (const Setting& setting : kTable)
+    if (setting.section == section && setting.name == name) return &setting;
+  return nullptr;
+}
+
+}  // namespace hybridscope
