@@ -143,6 +143,7 @@ class NaiveEngine {
   // `budget`: token budget of this step instead of max_num_batched_tokens.
   NaiveStep step(std::optional<int> budget = std::nullopt);
 
+  int num_requests() const;
   // No request waits or runs.
   bool finished() const;
   int num_computed_tokens(int request) const;
