@@ -75,7 +75,9 @@ bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
   std::set<int> planned;
   for (const auto& [request, blocks] : planned_) planned.insert(blocks.begin(), blocks.end());
   for (std::size_t group = 0; group < hit.block_ids.size(); ++group) {
-    if (group == 0 && !config_.rules.wait_for_planned_attention) continue;
+    const bool waits = group == 0 ? config_.rules.planned_attention_hit_waits
+                                  : config_.rules.planned_state_hit_waits;
+    if (!waits) continue;
     for (const int block : hit.block_ids[group])
       if (planned.contains(block)) return true;
   }
@@ -234,6 +236,7 @@ void NaiveCache::free(int request) {
 }
 
 void NaiveCache::withdraw(int request) {
+  if (!config_.rules.withdraw_planned) return;
   for (const int block : planned_[request]) pool.drop_hash(block);
   planned_.erase(request);
 }

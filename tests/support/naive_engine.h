@@ -31,10 +31,15 @@ struct NaiveRules {
   // (4) On: the accepted count belongs to the request. Off: a request that was not in the previous
   // step's batch starts with count 1.
   bool count_survives_skipped_step = true;
-  // A hit on a block registered in this very step makes the request wait. True: a block of any
-  // group. False: only the last mamba block of the hit (attention layers run in order, so reading
-  // keys and values that the same launch writes is right).
-  bool wait_for_planned_attention = true;
+  // A hit whose mamba block was registered in this very step makes the request wait (KNOWN_BUGS 43;
+  // the reference does so too).
+  bool planned_state_hit_waits = true;
+  // The same for an attention block. The reference does not wait: attention layers run in order,
+  // so reading keys and values that the same launch writes is right.
+  bool planned_attention_hit_waits = true;
+  // Blocks registered in this step by a request that is preempted in the same step lose their hash
+  // (KNOWN_BUGS 49). Off: they stay hittable, never written.
+  bool withdraw_planned = true;
 };
 
 struct NaiveConfig {

@@ -45,21 +45,23 @@ std::uint64_t prompt_content(std::uint64_t seed, int family, int position) {
 NaiveConfig random_config(NaiveCacheMode mode, std::uint64_t seed, Draw& draw) {
   NaiveConfig config;
   config.mode = mode;
-  config.block_size = 8;
+  config.block_size = draw.one_in(3) ? 4 : 8;
   config.num_mamba_groups = draw.between(1, 2);
   config.num_speculative_tokens = draw.between(0, 3);
   config.use_eagle = config.num_speculative_tokens > 0 && draw.between(1, 3) > 1;
   config.max_model_len = draw.between(40, 72);
   config.max_num_seqs = draw.between(2, 5);
   config.max_num_batched_tokens = draw.between(12, 48);
+  if (draw.one_in(5)) config.conv_width = draw.between(2, 3);
   if (draw.one_in(4)) config.long_prefill_token_threshold = draw.between(8, 20);
   config.full_sequence_must_fit = draw.one_in(3);
   if (draw.one_in(3)) config.policy = NaivePolicy::priority;
 
   const int K = config.num_speculative_tokens;
   const int state_blocks = (mode == NaiveCacheMode::align ? 3 : 1) + K;
-  const int one_request = (config.max_model_len + 7) / 8 + config.num_mamba_groups * state_blocks;
-  config.num_blocks = 1 + one_request + draw.between(0, 2 * one_request);
+  const int one_request =
+      config.max_model_len / config.block_size + 1 + config.num_mamba_groups * state_blocks;
+  config.num_blocks = 1 + one_request + draw.between(0, draw.one_in(2) ? 4 : 2 * one_request);
 
   const int percent = draw.between(0, 10) * 10;
   config.output_token = [seed](int request, int position) {

@@ -55,7 +55,7 @@ void NaiveScheduler::schedule_running() {
       ++index;
       continue;
     }
-    NaiveScheduledRow row{.request = request.id, .c = c, .q = q, .new_block_ids = {}};
+    NaiveScheduledRow row{.request = request.id, .c = c, .q = q, .new_block_ids = {}, .hit = {}};
     row.d = std::max(c + q - request.num_tokens(), 0);
     if (!allocate_or_preempt(row, index)) return;
     request.num_draft_tokens = 0;
@@ -130,7 +130,8 @@ bool NaiveScheduler::admit(int id) {
                        .d = 0,
                        .admitted = true,
                        .resumed = request.status == NaiveStatus::preempted,
-                       .new_block_ids = cache_.block_ids(id)});
+                       .new_block_ids = cache_.block_ids(id),
+                       .hit = hit});
   request.status = NaiveStatus::running;
   request.num_computed_tokens = hit.num_tokens;
   budget_ -= q;

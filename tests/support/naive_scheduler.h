@@ -31,7 +31,8 @@ struct NaiveScheduledRow {
   int d = 0;
   bool admitted = false;
   bool resumed = false;
-  std::vector<std::vector<int>> new_block_ids;  // [group]
+  std::vector<std::vector<int>> new_block_ids;  // [group] all of them, if admitted
+  NaiveHit hit;                                 // if admitted
 };
 
 struct NaiveSchedule {
