@@ -71,16 +71,25 @@ NaiveHit NaiveCache::find_hit(const std::vector<int>& history) const {
   return hit;
 }
 
+// Attention: a hit block that its writer has not written yet. Mamba (SEMANTICS E3, need): a hit
+// whose last block has a key that was registered in this step, be it for another block.
 bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
+  if (hit.num_tokens == 0) return false;
   std::set<int> planned;
-  for (const auto& [request, blocks] : planned_) planned.insert(blocks.begin(), blocks.end());
-  for (std::size_t group = 0; group < hit.block_ids.size(); ++group) {
-    const bool waits = group == 0 ? config_.rules.planned_attention_hit_waits
-                                  : config_.rules.planned_state_hit_waits;
-    if (!waits) continue;
-    for (const int block : hit.block_ids[group])
+  std::set<NaiveKey> planned_keys;
+  for (const auto& [request, blocks] : planned_)
+    for (const int block : blocks) {
+      planned.insert(block);
+      planned_keys.insert(pool.key_of.at(block));
+    }
+  if (config_.rules.planned_state_hit_waits)
+    for (int group = 1; group < num_groups(); ++group)
+      if (planned_keys.contains(
+              pool.key_of.at(hit.block_ids.at(static_cast<std::size_t>(group)).back())))
+        return true;
+  if (config_.rules.planned_attention_hit_waits)
+    for (const int block : hit.block_ids[0])
       if (planned.contains(block)) return true;
-  }
   return false;
 }
 
