@@ -1,6 +1,7 @@
 #include "core/base/check.h"
 #include "core/engine/worker_v1.h"
 #include "core/state/copy_decision.h"
+#include "core/state/safe_copy_decision.h"
 
 namespace hybridscope {
 
