@@ -1,6 +1,9 @@
 // The three metadata builders against golden/: every call of every case, every field.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
