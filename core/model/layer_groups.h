@@ -14,8 +14,8 @@ namespace hybridscope {
 using LayersOfKind = std::vector<std::int32_t>;
 
 struct LayerGroup {
-  std::int32_t kind = 0;             // index into the kinds given
-  std::vector<std::int32_t> layers;  // ascending
+  std::int32_t kind = 0;                  // index into the kinds given
+  std::vector<std::int32_t> layers = {};  // ascending
   friend bool operator==(const LayerGroup&, const LayerGroup&) = default;
 };
 
@@ -24,7 +24,7 @@ struct LayerGroups {
   std::int32_t n_min = 0;               // fewest layers of a kind
   std::int32_t n_max = 0;               // most layers of a kind
   std::int32_t num_padding_layers = 0;  // slots that no layer uses, over all groups
-  std::vector<LayerGroup> groups;       // kind by kind, in the order given
+  std::vector<LayerGroup> groups = {};  // kind by kind, in the order given
   friend bool operator==(const LayerGroups&, const LayerGroups&) = default;
 };
 

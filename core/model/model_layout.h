@@ -25,21 +25,21 @@ namespace hybridscope {
 enum class ConvStateSizing : std::uint8_t { as_reference, kernel_plus_spec };
 
 struct KVCacheSettings {
-  std::optional<MambaCacheMode> mamba_cache_mode;  // absent: all if supported, else align
+  std::optional<MambaCacheMode> mamba_cache_mode = {};  // absent: all if supported, else align
   bool enable_prefix_caching = true;
   std::int64_t num_speculative_tokens = 0;
   std::int64_t tensor_parallel_size = 1;
   ConvStateLayout conv_state_layout = ConvStateLayout::SD;
   ConvStateSizing conv_state_sizing = ConvStateSizing::kernel_plus_spec;
-  std::optional<std::int64_t> block_size;
-  std::optional<std::int64_t> mamba_block_size;
-  std::optional<std::int64_t> hash_block_size;
+  std::optional<std::int64_t> block_size = {};
+  std::optional<std::int64_t> mamba_block_size = {};
+  std::optional<std::int64_t> hash_block_size = {};
   std::string cache_dtype = "auto";  // of the attention cache
   std::string mamba_cache_dtype = "auto";
   std::string mamba_ssm_cache_dtype = "auto";
   std::int64_t kv_cache_memory_bytes = 0;  // used without num_gpu_blocks_override
-  std::optional<std::int64_t> num_gpu_blocks_override;
-  std::optional<std::int64_t> max_model_len;  // absent: the model's
+  std::optional<std::int64_t> num_gpu_blocks_override = {};
+  std::optional<std::int64_t> max_model_len = {};  // absent: the model's
   std::int64_t max_num_batched_tokens = 8192;
   std::int64_t long_prefill_token_threshold = 0;  // 0: off
 };
@@ -67,22 +67,22 @@ struct ModeNeeds {
 struct PageSizeExplanation {
   std::int64_t num_kv_heads_per_rank = 0;  // 0 for MLA and without attention
   std::int64_t attn_dtype_size = 0;        // bytes
-  BlockSizeChoice choice;
-  LayerGroups layer_groups;                // attention is kind 0 where the model has it
+  BlockSizeChoice choice = {};
+  LayerGroups layer_groups = {};           // attention is kind 0 where the model has it
   std::int64_t kv_cache_memory_bytes = 0;  // 0: num_gpu_blocks_override decided
-  std::vector<ModeNeeds> needs;            // none, align, all
+  std::vector<ModeNeeds> needs = {};       // none, align, all
 };
 
 struct ModelLayout {
-  ModelSpec model;
-  KVCacheSettings settings;       // as given
-  KVCacheConfig kv_cache_config;  // attention groups first, then mamba groups
+  ModelSpec model = {};
+  KVCacheSettings settings = {};       // as given
+  KVCacheConfig kv_cache_config = {};  // attention groups first, then mamba groups
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;  // effective
   ModeReason mode_reason = ModeReason::requested;
   bool enable_prefix_caching = false;  // effective: mode none turns it off
   std::int64_t max_model_len = 0;      // effective
-  SchedulerBlockSizes block_sizes;
-  PageSizeExplanation page_size;
+  SchedulerBlockSizes block_sizes = {};
+  PageSizeExplanation page_size = {};
 
   // The mamba groups' common spec.
   const MambaSpec& mamba_spec() const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,20 +51,25 @@ enum class SpecInStateShape : std::uint8_t { not_passed, passed };
 enum class MambaAllMode : std::uint8_t { unsupported, supported };
 
 struct ModelSpec {
-  std::string name;
-  std::string source;              // where the dimensions come from
-  std::vector<LayerKind> layers;   // [num_hidden_layers], in model order
-  AttentionDims attention;         // meaningless without attention layers
-  RecurrentDims recurrent;         // all recurrent layers of a model are alike
-  std::string dtype = "bfloat16";  // model_config.dtype
-  std::int64_t chunk_size = 0;     // tokens a chunk of the scan kernels (mode all)
-  std::int64_t max_model_len = 0;  // max_position_embeddings
+  std::string name = {};
+  std::string source = {};             // where the dimensions come from
+  std::vector<LayerKind> layers = {};  // [num_hidden_layers], in model order
+  AttentionDims attention = {};        // meaningless without attention layers
+  RecurrentDims recurrent = {};        // all recurrent layers of a model are alike
+  std::string dtype = "bfloat16";      // model_config.dtype
+  std::int64_t chunk_size = 0;         // tokens a chunk of the scan kernels (mode all)
+  std::int64_t max_model_len = 0;      // max_position_embeddings
   MambaAllMode mamba_all_mode = MambaAllMode::unsupported;
   SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;
-  std::int64_t kernel_block_alignment = 16;        // attention kernel's smallest block
-  std::optional<std::int64_t> default_block_size;  // stands in for a block size the user left out
+  std::int64_t kernel_block_alignment = 16;  // attention kernel's smallest block
+  std::optional<std::int64_t> default_block_size =
+      {};  // stands in for a block size the user left out
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
+
+// Layers from letters as Nemotron-H's hybrid_override_pattern has them: M recurrent, * attention, -
+// or E (MLP, experts) stateless. Error: another letter.
+Result<std::vector<LayerKind>> layers_from_pattern(std::string_view pattern);
 
 // Layer numbers of one kind, ascending.
 std::vector<std::int32_t> layers_of_kind(const ModelSpec& model, LayerKind kind);

@@ -13,7 +13,7 @@
 namespace hybridscope {
 
 struct AttentionShard {
-  AttentionDims dims;
+  AttentionDims dims = {};
   std::int64_t tp_world_size = 1;
   std::int64_t dtype_size = 2;  // bytes of an element
 };
@@ -26,17 +26,23 @@ Result<std::int64_t> num_kv_heads_per_rank(const AttentionShard& shard);
 // (kv_lora_rank + qk_rope_head_dim) * dtype_size.
 Result<std::int64_t> attn_bytes_per_token(const AttentionShard& shard);
 
-// Bytes of one block's states in one recurrent layer, without padding.
+// Bytes of one block's states in one recurrent layer, without padding: sum of prod(shape) * size.
+// Sizes beyond kMaxPageBytes are given as kMaxPageBytes + 1, which choose_block_size refuses.
+inline constexpr std::int64_t kMaxPageBytes = std::int64_t{1} << 50;
 std::int64_t mamba_page_bytes(std::span<const StateTensorSpec> states);
+
+// What mode all rounds to for kernels without chunks (mamba1), as the reference's
+// get_mamba_chunk_size answers for them.
+inline constexpr std::int64_t kChunkSizeWithoutChunks = 2048;
 
 struct BlockSizeInput {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
-  std::int64_t attn_bytes_per_token = 0;         // 0: the model has no attention layer
-  std::int64_t mamba_page = 0;                   // bytes
-  std::int64_t kernel_block_alignment = 16;      // attention kernel's smallest block
-  std::optional<std::int64_t> block_size;        // the user's, or the model's default
-  std::optional<std::int64_t> mamba_block_size;  // the user's; only mode all asks for it
-  std::int64_t chunk_size = 0;                   // 0: the kernels have no chunks
+  std::int64_t attn_bytes_per_token = 0;              // 0: the model has no attention layer
+  std::int64_t mamba_page = 0;                        // bytes
+  std::int64_t kernel_block_alignment = 16;           // attention kernel's smallest block
+  std::optional<std::int64_t> block_size = {};        // the user's, or the model's default
+  std::optional<std::int64_t> mamba_block_size = {};  // the user's; only mode all asks for it
+  std::int64_t chunk_size = 0;                        // 0: the kernels have no chunks
   std::int64_t max_model_len = 0;
 };
 

@@ -21,10 +21,10 @@ struct GroupBlockSize {
 struct BlockSizeSettings {
   std::int64_t block_size = 0;  // cache_config.block_size
   bool enable_prefix_caching = false;
-  std::optional<std::int64_t> hash_block_size;  // the user's request
+  std::optional<std::int64_t> hash_block_size = {};  // the user's request
   std::int64_t decode_context_parallel_size = 1;
   bool kv_connector = false;  // a KV transfer config exists
-  std::span<const GroupBlockSize> groups;
+  std::span<const GroupBlockSize> groups = {};
 };
 
 struct SchedulerBlockSizes {

@@ -57,8 +57,8 @@ struct GatedDeltaNetDims {
 struct KdaDims {
   std::int64_t num_heads = 0;
   std::int64_t head_dim = 0;
-  std::optional<std::int64_t> num_k_heads;  // absent: num_heads
-  std::optional<std::int64_t> head_k_dim;   // absent: head_dim
+  std::optional<std::int64_t> num_k_heads = {};  // absent: num_heads
+  std::optional<std::int64_t> head_k_dim = {};   // absent: head_dim
   std::int64_t conv_kernel_size = 4;
   friend bool operator==(const KdaDims&, const KdaDims&) = default;
 };

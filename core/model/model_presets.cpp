@@ -1,0 +1,176 @@
+#include "core/model/model_presets.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr MambaAllMode kAll = MambaAllMode::supported;
+constexpr MambaAllMode kNoAll = MambaAllMode::unsupported;
+constexpr SpecInStateShape kPassed = SpecInStateShape::passed;
+constexpr SpecInStateShape kNotPassed = SpecInStateShape::not_passed;
+
+constexpr AttentionDims kNoAttention = {};
+
+constexpr AttentionDims gqa(std::int64_t num_kv_heads, std::int64_t head_size) {
+  return {.num_kv_heads = num_kv_heads, .head_size = head_size};
+}
+
+struct Preset {
+  const char* name;
+  const char* source;
+  const char* pattern;  // letters of layers_from_pattern, repeated `repeat` times
+  int repeat;
+  AttentionDims attention;
+  RecurrentDims recurrent;
+  std::int64_t chunk_size;  // 0: the kernels have no chunks
+  std::int64_t max_model_len;
+  MambaAllMode mamba_all_mode;
+  SpecInStateShape spec_in_state_shape;
+  std::int64_t kernel_block_alignment = 16;
+  std::int64_t default_block_size = 0;  // 0: none
+};
+
+// Mode all: the kernels of mamba1 and mamba2 save a state at every block boundary; those of GDN and
+// KDA do not (FORWARD.md). For short_conv and linear attention no document here says so; they are
+// taken as not having it. (A later reference announced prefix caching for short convolutions.)
+// spec_in_state_shape: KNOWN_BUGS 25 lists who passes num_spec on; bamba is in neither list and its
+// model code as far as seen does not.
+constexpr Preset kPresets[] = {
+    {"mamba-2.8b",
+     "Hugging Face state-spaces/mamba-2.8b-hf config.json (state dimensions also in "
+     "golden/state_shapes tag mamba1-2.8b); the file names no length, 2,048 is what vLLM then "
+     "assumes",
+     "M", 64, kNoAttention,
+     Mamba1Dims{.intermediate_size = 5120, .state_size = 16, .conv_kernel = 4}, 0, 2048, kAll,
+     kNotPassed},
+    {"mamba2-2.7b",
+     "Hugging Face state-spaces/mamba2-2.7b config.json with the defaults of mamba_ssm (state "
+     "dimensions also in golden/state_shapes tag mamba2-2.7b); the file names no length, 2,048 is "
+     "what vLLM then assumes",
+     "M", 64, kNoAttention,
+     Mamba2Dims{.intermediate_size = 5120,
+                .n_groups = 1,
+                .num_heads = 80,
+                .head_dim = 64,
+                .state_size = 128,
+                .conv_kernel = 4},
+     256, 2048, kAll, kPassed},
+    {"bamba-9b",
+     "Hugging Face ibm-ai-platform/Bamba-9B config.json (attention layers 9, 18, 27; state "
+     "dimensions also in golden/state_shapes tag bamba-9b); chunk size and max length from memory",
+     "MMMMMMMMM*MMMMMMMM*MMMMMMMM*MMMM", 1, gqa(8, 128),
+     Mamba2Dims{.intermediate_size = 8192,
+                .n_groups = 1,
+                .num_heads = 128,
+                .head_dim = 64,
+                .state_size = 128,
+                .conv_kernel = 4},
+     256, 262144, kAll, kNotPassed},
+    {"nemotron-h-8b",
+     "Hugging Face nvidia/Nemotron-H-8B-Base-8K config.json (hybrid_override_pattern; state "
+     "dimensions also in golden/state_shapes tag nemotron-h-8b); chunk size 128 from memory",
+     "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-", 1, gqa(8, 128),
+     Mamba2Dims{.intermediate_size = 8192,
+                .n_groups = 8,
+                .num_heads = 128,
+                .head_dim = 64,
+                .state_size = 128,
+                .conv_kernel = 4},
+     128, 8192, kAll, kPassed},
+    {"granite-4.0-h-small",
+     "Hugging Face ibm-granite/granite-4.0-h-small config.json (attention layers 5, 15, 25, 35, as "
+     "checked on its sibling granite-4.0-h-1b); head counts from memory",
+     "MMMMM*MMMM", 4, gqa(8, 128),
+     Mamba2Dims{.intermediate_size = 8192,
+                .n_groups = 1,
+                .num_heads = 128,
+                .head_dim = 64,
+                .state_size = 128,
+                .conv_kernel = 4},
+     256, 131072, kAll, kNotPassed},
+    {"qwen3-next-80b-a3b",
+     "Hugging Face Qwen/Qwen3-Next-80B-A3B-Instruct config.json; worked figures in spec/PAGES.md",
+     "MMM*", 12, gqa(2, 256),
+     GatedDeltaNetDims{.num_k_heads = 16,
+                       .num_v_heads = 32,
+                       .head_k_dim = 128,
+                       .head_v_dim = 128,
+                       .conv_kernel_size = 4},
+     64, 262144, kNoAll, kPassed},
+    {"kimi-linear-48b-a3b",
+     "Hugging Face moonshotai/Kimi-Linear-48B-A3B-Instruct config.json (linear_attn_config; MLA "
+     "layers 4, 8, .., 24, 27 counted from 1)",
+     "MMM*MMM*MMM*MMM*MMM*MMM*MM*", 1,
+     AttentionDims{
+         .attention_type = AttentionType::mla, .kv_lora_rank = 512, .qk_rope_head_dim = 64},
+     KdaDims{.num_heads = 32, .head_dim = 128}, 64, 1048576, kNoAll, kPassed},
+    {"lfm2-1.2b",
+     "Hugging Face LiquidAI/LFM2-1.2B config.json (full_attn_idxs 2, 5, 8, 10, 12, 14; state "
+     "dimensions also in golden/state_shapes tag lfm2-1.2b)",
+     "MM*MM*MM*M*M*M*M", 1, gqa(8, 64), ShortConvDims{.intermediate_size = 2048, .conv_kernel = 3},
+     0, 128000, kNoAll, kNotPassed},
+    {"minimax-text-01",
+     "Hugging Face MiniMaxAI/MiniMax-Text-01 config.json (state dimensions also in "
+     "golden/state_shapes tag minimax-text-01); max length 10,240,000 from memory",
+     "MMMMMMM*", 10, gqa(8, 128), LinearAttentionDims{.num_heads = 64, .head_dim = 128}, 256,
+     10240000, kNoAll, kNotPassed},
+    {"tiny-mamba2",
+     "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (896 of 2,048 bytes "
+     "with float32 temporal state)",
+     "M*", 2, gqa(2, 64),
+     Mamba2Dims{.intermediate_size = 16,
+                .n_groups = 1,
+                .num_heads = 2,
+                .head_dim = 8,
+                .state_size = 8,
+                .conv_kernel = 4},
+     4, 262144, kAll, kPassed, 1, 128},
+    {"tiny-gdn",
+     "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (640 of 2,048 bytes "
+     "with float32 temporal state)",
+     "MM*", 2, gqa(2, 64),
+     GatedDeltaNetDims{.num_k_heads = 2,
+                       .num_v_heads = 4,
+                       .head_k_dim = 4,
+                       .head_v_dim = 4,
+                       .conv_kernel_size = 4},
+     4, 262144, kNoAll, kPassed, 1, 128},
+};
+
+ModelSpec to_model_spec(const Preset& preset) {
+  std::string pattern;
+  for (int i = 0; i < preset.repeat; ++i) pattern += preset.pattern;
+  auto layers = layers_from_pattern(pattern);
+  HS_EXPECT(layers.ok());
+  ModelSpec model{.name = preset.name,
+                  .source = preset.source,
+                  .layers = std::move(layers).value(),
+                  .attention = preset.attention,
+                  .recurrent = preset.recurrent,
+                  .chunk_size = preset.chunk_size,
+                  .max_model_len = preset.max_model_len,
+                  .mamba_all_mode = preset.mamba_all_mode,
+                  .spec_in_state_shape = preset.spec_in_state_shape,
+                  .kernel_block_alignment = preset.kernel_block_alignment};
+  if (preset.default_block_size > 0) model.default_block_size = preset.default_block_size;
+  return model;
+}
+
+}  // namespace
+
+std::vector<std::string> model_preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+Result<ModelSpec> model_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (name == preset.name) return to_model_spec(preset);
+    known += (known.empty() ? "" : ", ") + std::string(preset.name);
+  }
+  return Error{ErrorKind::not_found,
+               "no model preset is called \"" + std::string(name) + "\"; known: " + known};
+}
+
+}  // namespace hybridscope

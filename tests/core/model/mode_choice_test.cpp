@@ -1,0 +1,187 @@
+// Which mode a model ends up in, what a request needs there, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/model/model_check.h"
+#include "core/model/model_layout.h"
+#include "core/model/model_presets.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr MambaCacheMode kNone = MambaCacheMode::none;
+constexpr MambaCacheMode kAll = MambaCacheMode::all;
+constexpr MambaCacheMode kAlign = MambaCacheMode::align;
+
+ModelLayout layout_of(const char* preset, KVCacheSettings settings) {
+  if (!settings.num_gpu_blocks_override) settings.num_gpu_blocks_override = 100;
+  auto layout = build_kv_cache_config(model_preset(preset).value(), settings);
+  if (!layout) throw std::runtime_error(layout.error().message);
+  return std::move(layout).value();
+}
+
+std::string error_of(const char* preset, const KVCacheSettings& settings) {
+  const auto layout = build_kv_cache_config(model_preset(preset).value(), settings);
+  return layout ? "" : layout.error().message;
+}
+
+struct ModeCase {
+  const char* name;
+  const char* preset;
+  std::optional<MambaCacheMode> requested;
+  bool enable_prefix_caching;
+  MambaCacheMode mode;
+  ModeReason reason;
+};
+
+class ModeChoice : public testing::TestWithParam<ModeCase> {};
+
+TEST_P(ModeChoice, FollowsTheModelAndPrefixCaching) {
+  const ModeCase& expected = GetParam();
+  const ModelLayout layout =
+      layout_of(expected.preset, {.mamba_cache_mode = expected.requested,
+                                  .enable_prefix_caching = expected.enable_prefix_caching});
+  EXPECT_EQ(layout.mamba_cache_mode, expected.mode);
+  EXPECT_EQ(layout.mode_reason, expected.reason);
+  EXPECT_EQ(layout.enable_prefix_caching, expected.mode != kNone);
+  EXPECT_EQ(layout.mamba_spec().mamba_cache_mode, expected.mode);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, ModeChoice,
+    testing::Values(
+        ModeCase{"unset_mamba2", "tiny-mamba2", {}, true, kAll, ModeReason::default_all},
+        ModeCase{"unset_gdn", "tiny-gdn", {}, true, kAlign, ModeReason::default_align},
+        ModeCase{"unset_uncached", "tiny-mamba2", {}, false, kNone, ModeReason::prefix_caching_off},
+        ModeCase{"all_mamba2", "tiny-mamba2", kAll, true, kAll, ModeReason::requested},
+        ModeCase{"all_gdn", "tiny-gdn", kAll, true, kAlign, ModeReason::all_unsupported},
+        ModeCase{"all_kda", "kimi-linear-48b-a3b", kAll, true, kAlign, ModeReason::all_unsupported},
+        ModeCase{"all_uncached", "tiny-gdn", kAll, false, kNone, ModeReason::prefix_caching_off},
+        ModeCase{"align_mamba2", "tiny-mamba2", kAlign, true, kAlign, ModeReason::requested},
+        ModeCase{"align_uncached", "tiny-mamba2", kAlign, false, kNone,
+                 ModeReason::prefix_caching_off},
+        ModeCase{"none_cached", "tiny-mamba2", kNone, true, kNone, ModeReason::requested},
+        ModeCase{"none_uncached", "tiny-gdn", kNone, false, kNone, ModeReason::requested}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ModelLayout, EveryPresetRunsInEveryModeItHas) {
+  for (const std::string& name : model_preset_names()) {
+    for (const MambaCacheMode mode : {kNone, kAlign, kAll}) {
+      const ModelLayout layout =
+          layout_of(name.c_str(), {.mamba_cache_mode = mode, .num_speculative_tokens = 2});
+      const bool has_all = layout.model.mamba_all_mode == MambaAllMode::supported;
+      EXPECT_EQ(layout.mamba_cache_mode, mode == kAll && !has_all ? kAlign : mode) << name;
+      EXPECT_EQ(layout.mamba_spec().num_speculative_blocks, 2) << name;
+    }
+  }
+}
+
+TEST(ModelLayout, ModeNoneHasABlockForTheWholeRequest) {
+  const ModelLayout layout =
+      layout_of("tiny-gdn", {.mamba_cache_mode = kNone, .max_model_len = 1000});
+  EXPECT_EQ(layout.mamba_spec().block_size, 1000);
+  EXPECT_EQ(layout.kv_cache_config.groups[0].block_size(), 128);
+  // Without caching both grids are the lcm of 128 and 1,000.
+  EXPECT_EQ(layout.block_sizes, (SchedulerBlockSizes{16000, 16000}));
+}
+
+TEST(ModelLayout, ModeAlignSharesOneGridBetweenAllGroups) {
+  EXPECT_EQ(layout_of("qwen3-next-80b-a3b", {}).block_sizes, (SchedulerBlockSizes{544, 544}));
+  EXPECT_EQ(layout_of("qwen3-next-80b-a3b", {.hash_block_size = 16}).block_sizes,
+            (SchedulerBlockSizes{544, 16}));
+  EXPECT_THAT(
+      error_of("qwen3-next-80b-a3b", {.hash_block_size = 15, .num_gpu_blocks_override = 100}),
+      HasSubstr("hash_block_size is 15"));
+}
+
+TEST(ModeNeeds, CountBlocksPerGroupInEachMode) {
+  const ModelLayout layout =
+      layout_of("tiny-mamba2", {.num_speculative_tokens = 2, .max_model_len = 1000});
+  // Blocks of 128: 8 attention blocks; one attention and one mamba group.
+  EXPECT_THAT(layout.page_size.needs, testing::ElementsAre(ModeNeeds{kNone, true, 128, 8, 3, 11},
+                                                           ModeNeeds{kAlign, true, 128, 8, 4, 12},
+                                                           ModeNeeds{kAll, true, 128, 8, 10, 18}));
+}
+
+TEST(ModeNeeds, AModeTheModelLacksIsMarked) {
+  const ModelLayout layout = layout_of("tiny-gdn", {});
+  EXPECT_TRUE(layout.page_size.needs[1].supported);
+  EXPECT_EQ(layout.page_size.needs[2], (ModeNeeds{kAll, false, 0, 0, 0, 0}));
+}
+
+TEST(ModelLayout, RefusesAlignWhenAStepCannotHoldABlock) {
+  EXPECT_THAT(error_of("qwen3-next-80b-a3b",
+                       {.num_gpu_blocks_override = 100, .max_num_batched_tokens = 512}),
+              AllOf(HasSubstr("544"), HasSubstr("512")));
+  EXPECT_EQ(error_of("qwen3-next-80b-a3b", {.mamba_cache_mode = kNone,
+                                            .num_gpu_blocks_override = 100,
+                                            .max_num_batched_tokens = 512}),
+            "");
+  EXPECT_THAT(error_of("qwen3-next-80b-a3b",
+                       {.num_gpu_blocks_override = 100, .long_prefill_token_threshold = 500}),
+              HasSubstr("long_prefill_token_threshold 500"));
+}
+
+TEST(ModelLayout, RefusesModeAllWhenChunksDoNotDivideTheBlock) {
+  EXPECT_THAT(error_of("bamba-9b", {.mamba_block_size = 48, .num_gpu_blocks_override = 100}),
+              HasSubstr("chunk size 256"));
+  EXPECT_EQ(error_of("bamba-9b", {.mamba_cache_mode = kAlign,
+                                  .mamba_block_size = 48,
+                                  .num_gpu_blocks_override = 100}),
+            "");
+}
+
+TEST(ModelLayout, RefusesAVerifyWindowLongerThanABlock) {
+  EXPECT_THAT(
+      error_of("tiny-mamba2",
+               {.num_speculative_tokens = 4, .block_size = 4, .num_gpu_blocks_override = 100}),
+      HasSubstr("mamba block size 4"));
+  EXPECT_EQ(error_of("tiny-mamba2", {.mamba_cache_mode = kNone,
+                                     .num_speculative_tokens = 4,
+                                     .block_size = 4,
+                                     .num_gpu_blocks_override = 100}),
+            "");
+}
+
+TEST(ModelLayout, RefusesSettingsOutOfRange) {
+  EXPECT_THAT(error_of("tiny-gdn", {}), HasSubstr("0 bytes hold 0 blocks"));
+  EXPECT_THAT(error_of("tiny-gdn", {.num_gpu_blocks_override = 1}), HasSubstr("at least 2"));
+  const KVCacheSettings good{.num_gpu_blocks_override = 100};
+  KVCacheSettings bad = good;
+  bad.num_speculative_tokens = -1;
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("num_speculative_tokens is -1"));
+  bad = good;
+  bad.tensor_parallel_size = 0;
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("tensor_parallel_size is 0"));
+  bad = good;
+  bad.max_model_len = 0;
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("max_model_len is 0"));
+  bad = good;
+  bad.block_size = -4;
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("block_size is -4"));
+  bad = good;
+  bad.mamba_ssm_cache_dtype = "int3";
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("int3"));
+  bad = good;
+  bad.num_gpu_blocks_override = std::int64_t{1} << 31;
+  EXPECT_THAT(error_of("tiny-gdn", bad), HasSubstr("32-bit"));
+}
+
+TEST(CheckModel, NamesTheFieldThatIsOutOfRange) {
+  ModelSpec model = model_preset("tiny-gdn").value();
+  EXPECT_TRUE(check_model(model).ok());
+  std::get<GatedDeltaNetDims>(model.recurrent).head_k_dim = 0;
+  EXPECT_THAT(check_model(model).error().message, HasSubstr("head_k_dim is 0"));
+  model = model_preset("tiny-gdn").value();
+  model.attention.head_size = kMaxModelDim + 1;
+  EXPECT_THAT(check_model(model).error().message, HasSubstr("head_size is 16777217"));
+  model = model_preset("tiny-gdn").value();
+  model.layers = {LayerKind::attention};
+  EXPECT_THAT(check_model(model).error().message, HasSubstr("none of its 1 layers is recurrent"));
+}
+
+}  // namespace
+}  // namespace hybridscope

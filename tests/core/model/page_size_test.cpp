@@ -1,0 +1,193 @@
+#include "core/model/page_size.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+BlockSizeChoice chosen(const BlockSizeInput& input) {
+  const auto choice = choose_block_size(input);
+  EXPECT_TRUE(choice.ok()) << choice.error().message;
+  return choice.value();
+}
+
+// bamba-9b: 2,147,840 bytes of state, 4,096 bytes of keys and values a token, chunks of 256.
+BlockSizeInput bamba(MambaCacheMode mode) {
+  return {.mamba_cache_mode = mode,
+          .attn_bytes_per_token = 4096,
+          .mamba_page = 2147840,
+          .chunk_size = 256,
+          .max_model_len = 262144};
+}
+
+TEST(AttnBytesPerToken, CountsKeysAndValuesOfTheHeadsOnOneRank) {
+  AttentionShard shard{{.num_kv_heads = 8, .head_size = 128}};
+  EXPECT_EQ(attn_bytes_per_token(shard).value(), 4096);
+  shard.tp_world_size = 4;
+  EXPECT_EQ(attn_bytes_per_token(shard).value(), 1024);
+  shard.dtype_size = 1;
+  EXPECT_EQ(attn_bytes_per_token(shard).value(), 512);
+}
+
+TEST(AttnBytesPerToken, MoreRanksThanHeadsRepeatOneHead) {
+  EXPECT_EQ(attn_bytes_per_token({{.num_kv_heads = 2, .head_size = 256}, 8, 2}).value(), 1024);
+}
+
+TEST(AttnBytesPerToken, RanksThatSplitNoHeadEvenlyAreAnError) {
+  EXPECT_FALSE(attn_bytes_per_token({{.num_kv_heads = 8, .head_size = 128}, 3, 2}).ok());
+  EXPECT_FALSE(attn_bytes_per_token({{.num_kv_heads = 2, .head_size = 128}, 5, 2}).ok());
+  EXPECT_FALSE(attn_bytes_per_token({{.num_kv_heads = 0, .head_size = 128}, 1, 2}).ok());
+}
+
+TEST(AttnBytesPerToken, MlaKeepsOneLatentVectorOnEveryRank) {
+  const AttentionDims mla{
+      .attention_type = AttentionType::mla, .kv_lora_rank = 512, .qk_rope_head_dim = 64};
+  EXPECT_EQ(attn_bytes_per_token({mla, 1, 2}).value(), 1152);
+  EXPECT_EQ(attn_bytes_per_token({mla, 8, 2}).value(), 1152);
+}
+
+TEST(MambaPage, AddsTheBytesOfAllStates) {
+  const std::vector<StateTensorSpec> states = {
+      {StateKind::conv, {5, 8192}, Dtype::bfloat16},
+      {StateKind::temporal, {32, 128, 128}, Dtype::float32}};
+  EXPECT_EQ(mamba_page_bytes(states), 2179072);
+}
+
+TEST(MambaPage, AnAbsurdStateSaturatesInsteadOfWrapping) {
+  const std::int64_t huge = std::int64_t{1} << 40;
+  const std::vector<StateTensorSpec> states = {{StateKind::temporal, {huge, huge}, Dtype::float32},
+                                               {StateKind::temporal, {huge, huge}, Dtype::float32}};
+  EXPECT_EQ(mamba_page_bytes(states), kMaxPageBytes + 1);
+}
+
+TEST(BlockSize, NoneAndAlignRoundTheStateUpToTheAlignment) {
+  for (const MambaCacheMode mode : {MambaCacheMode::none, MambaCacheMode::align}) {
+    const BlockSizeChoice choice = chosen(bamba(mode));
+    EXPECT_EQ(choice.alignment, 16);
+    EXPECT_EQ(choice.min_tokens, 525);
+    EXPECT_EQ(choice.num_granules, 33);
+    EXPECT_EQ(choice.block_size, 528);
+    EXPECT_EQ(choice.page_size, 2162688);
+    EXPECT_EQ(choice.padding, 14848);
+  }
+}
+
+TEST(BlockSize, ModeAllRoundsUpToTheChunk) {
+  const BlockSizeChoice choice = chosen(bamba(MambaCacheMode::all));
+  EXPECT_EQ(choice.base_chunk, 256);
+  EXPECT_EQ(choice.chunk, 256);
+  EXPECT_EQ(choice.block_size, 768);
+  EXPECT_EQ(choice.mamba_block_size, 768);
+}
+
+TEST(BlockSize, ModeNoneHasOneMambaBlockForTheWholeRequest) {
+  EXPECT_EQ(chosen(bamba(MambaCacheMode::none)).mamba_block_size, 262144);
+  EXPECT_EQ(chosen(bamba(MambaCacheMode::align)).mamba_block_size, 528);
+}
+
+TEST(BlockSize, IsNeverBelowTheUsersBlockSize) {
+  BlockSizeInput input = bamba(MambaCacheMode::align);
+  input.block_size = 8;  // below the kernel's smallest block
+  EXPECT_EQ(chosen(input).block_size, 528);
+  input.block_size = 1000;
+  EXPECT_EQ(chosen(input).block_size, 1000);
+  input.block_size = 400;  // 525 tokens need two of 400
+  EXPECT_EQ(chosen(input).block_size, 800);
+}
+
+TEST(BlockSize, ModeAllTakesTheLcmOfChunkAndAlignment) {
+  BlockSizeInput input = bamba(MambaCacheMode::all);
+  input.block_size = 48;
+  EXPECT_EQ(chosen(input).chunk, 768);
+  EXPECT_EQ(chosen(input).block_size, 768);
+}
+
+TEST(BlockSize, ModeAllRefusesABlockThatChunksDoNotDivide) {
+  BlockSizeInput input = bamba(MambaCacheMode::all);
+  input.mamba_block_size = 48;  // multiples of 48: 528 is the first that holds the state
+  const auto choice = choose_block_size(input);
+  ASSERT_FALSE(choice.ok());
+  EXPECT_THAT(choice.error().message, testing::AllOf(HasSubstr("528"), HasSubstr("256")));
+  input.mamba_block_size = 512;
+  EXPECT_EQ(chosen(input).block_size, 1024);
+}
+
+TEST(BlockSize, ModeAllWithoutChunksTakesTheUsersBlock) {
+  BlockSizeInput input = bamba(MambaCacheMode::all);
+  input.chunk_size = 0;
+  EXPECT_EQ(chosen(input).block_size, 2048);
+  input.mamba_block_size = 48;
+  EXPECT_EQ(chosen(input).block_size, 528);
+}
+
+TEST(BlockSize, APureRecurrentModelHasNoPageToMatch) {
+  BlockSizeInput input = bamba(MambaCacheMode::align);
+  input.attn_bytes_per_token = 0;
+  EXPECT_EQ(chosen(input).block_size, 256);  // a chunk
+  EXPECT_EQ(chosen(input).page_size, 2147840);
+  EXPECT_EQ(chosen(input).padding, 0);
+  input.block_size = 8;
+  EXPECT_EQ(chosen(input).block_size, 8);
+  input.mamba_cache_mode = MambaCacheMode::all;
+  EXPECT_EQ(chosen(input).block_size, 256);
+}
+
+TEST(BlockSize, ValuesOutOfRangeAreErrors) {
+  BlockSizeInput input = bamba(MambaCacheMode::align);
+  input.mamba_page = 0;
+  EXPECT_FALSE(choose_block_size(input).ok());
+  input = bamba(MambaCacheMode::align);
+  input.block_size = 0;
+  EXPECT_FALSE(choose_block_size(input).ok());
+  input = bamba(MambaCacheMode::align);
+  input.mamba_page = kMaxPageBytes;
+  input.attn_bytes_per_token = 1;
+  EXPECT_FALSE(choose_block_size(input).ok());
+  input = bamba(MambaCacheMode::all);
+  input.mamba_block_size = 2147483647;  // lcm far beyond 2^31
+  EXPECT_FALSE(choose_block_size(input).ok());
+}
+
+TEST(BlockSize, WasteIsRelativeToTheState) {
+  EXPECT_NEAR(padding_waste_percent(chosen(bamba(MambaCacheMode::align))), 0.691, 0.0005);
+}
+
+TEST(AlignLimits, ABlockHasToFitInOneStepOfPrefill) {
+  AlignLimits limits{MambaCacheMode::align, 528, 528, 0};
+  EXPECT_TRUE(check_align_limits(limits).ok());
+  limits.max_num_batched_tokens = 527;
+  const Status status = check_align_limits(limits);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, testing::AllOf(HasSubstr("528"), HasSubstr("527")));
+  limits.mamba_cache_mode = MambaCacheMode::all;
+  EXPECT_TRUE(check_align_limits(limits).ok());
+}
+
+TEST(AlignLimits, ALongPrefillThresholdHasToAllowABlock) {
+  EXPECT_TRUE(check_align_limits({MambaCacheMode::align, 528, 8192, 528}).ok());
+  EXPECT_FALSE(check_align_limits({MambaCacheMode::align, 528, 8192, 527}).ok());
+  EXPECT_TRUE(check_align_limits({MambaCacheMode::none, 528, 8192, 527}).ok());
+}
+
+TEST(NumBlocks, IsWhatTheMemoryHoldsOfWholeGroups) {
+  EXPECT_EQ(num_blocks_from_memory({1000, 100, 3}).value(), 3);
+  EXPECT_FALSE(num_blocks_from_memory({599, 100, 3}).ok());  // one block: only the null block
+  EXPECT_FALSE(num_blocks_from_memory({-5, 100, 3}).ok());
+  EXPECT_FALSE(num_blocks_from_memory({1000, 0, 3}).ok());
+}
+
+TEST(BlocksPerRequest, FollowTheMode) {
+  BlocksPerRequest request{MambaCacheMode::none, 1001, 100, 2};
+  EXPECT_EQ(mamba_blocks_per_request(request), 3);
+  request.mamba_cache_mode = MambaCacheMode::align;
+  EXPECT_EQ(mamba_blocks_per_request(request), 4);
+  request.mamba_cache_mode = MambaCacheMode::all;
+  EXPECT_EQ(mamba_blocks_per_request(request), 13);
+  EXPECT_EQ(attention_blocks_per_request(request), 11);
+}
+
+}  // namespace
+}  // namespace hybridscope
