@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/engine/policies.h"
+#include "core/metadata/cudagraph_mode.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
@@ -16,15 +17,6 @@ enum class SpeculativeMethod : std::uint8_t {
 };
 
 enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
-
-// compilation_config.cudagraph_mode; the pair is (uniform decode batches, all other batches).
-enum class CUDAGraphMode : std::uint8_t {
-  NONE,
-  PIECEWISE,
-  FULL,
-  FULL_DECODE_ONLY,
-  FULL_AND_PIECEWISE
-};
 
 struct EngineConfig {
   // Model and memory (built from a model spec by core/model).
@@ -55,7 +47,7 @@ struct EngineConfig {
   std::uint64_t seed = 0;
 
   // CUDA graphs.
-  CUDAGraphMode cudagraph_mode = CUDAGraphMode::FULL_AND_PIECEWISE;
+  CUDAGraphMode cudagraph_mode = CUDAGraphMode::full_and_piecewise;
   std::vector<std::int32_t> cudagraph_capture_sizes;  // tokens, ascending; empty: the default list
 
   // Simulated time of a step: base + per token.

@@ -1,0 +1,28 @@
+#include "core/caching/block_hash.h"
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+
+BlockHashChain start_block_hashes(std::int32_t hash_block_size, std::uint64_t cache_salt) {
+  HS_EXPECT(hash_block_size > 0);
+  return {.hash_block_size = hash_block_size,
+          .num_tokens = 0,
+          .fingerprint = seed_fingerprint(cache_salt),
+          .block_hashes = {}};
+}
+
+void extend_block_hashes(BlockHashChain& chain, std::span<const TokenContent> tokens) {
+  std::int32_t until_full = chain.hash_block_size - chain.num_tokens % chain.hash_block_size;
+  Fingerprint fingerprint = chain.fingerprint;
+  for (const TokenContent token : tokens) {
+    fingerprint = extend_fingerprint(fingerprint, token);
+    if (--until_full > 0) continue;
+    chain.block_hashes.push_back(fingerprint);
+    until_full = chain.hash_block_size;
+  }
+  chain.fingerprint = fingerprint;
+  chain.num_tokens += static_cast<std::int32_t>(tokens.size());
+}
+
+}  // namespace hybridscope

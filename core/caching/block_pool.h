@@ -1,0 +1,118 @@
+// All blocks of a KV cache: who holds them, in which order the free ones are given out, and under
+// which hash a block can be found (SEMANTICS D). Shared by all groups; knows no block tables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/base/ids.h"
+#include "core/caching/block_key_map.h"
+#include "core/caching/cache_events.h"
+#include "core/caching/cache_policies.h"
+
+namespace hybridscope {
+
+// On whose behalf the pool is asked; only for events and planned registrations.
+struct BlockOwner {
+  RequestId request = {};
+  std::int32_t group = -1;
+};
+
+// A full block and the prefix it stands for.
+struct BlockRegistrationArgs {
+  std::int32_t block = kNullBlock;
+  BlockOwner owner = {};
+  std::int32_t column = 0;      // index in the owner's block list
+  std::int32_t num_tokens = 0;  // tokens of the prefix
+  Fingerprint block_hash = 0;   // of the prefix
+};
+
+// Invariants: a block is in the free queue iff its reference count is 0 (null block: never); a
+// block has at most one key; a planned block has a key and a reference; the null block has neither.
+class BlockPool {
+ public:
+  struct Config {
+    std::int32_t num_blocks = 1;  // the null block included, positive
+    BlockRegistration block_registration = BlockRegistration::planned_then_published;
+  };
+  // Blocks 1, 2, ..., num_blocks-1 are free, in that order. `log` may be null.
+  BlockPool(const Config& config, CacheEventLog* log);
+
+  std::int32_t num_blocks() const { return static_cast<std::int32_t>(blocks_.size()) - 1; }
+  std::int32_t num_free_blocks() const { return num_free_blocks_; }
+  std::int32_t num_cached_hashes() const { return keys_.size(); }
+  std::int32_t num_planned_blocks() const { return num_planned_; }
+  std::vector<std::int32_t> free_queue() const;  // head (next allocated) first
+
+  // Requires for all with a block: 0 <= block < num_blocks().
+  std::int32_t ref_cnt(std::int32_t block) const { return at(block).ref_cnt; }
+  // Without a hash: block_hash 0.
+  BlockKey key(std::int32_t block) const { return at(block).key; }
+  // Who registered the block in this step without having written it; invalid: nobody.
+  RequestId planned_by(std::int32_t block) const { return at(block).planned_by; }
+
+  // get_cached_block for one group: the earliest registered block, kNullBlock on a miss.
+  std::int32_t get_cached_block(BlockKey key) const { return keys_.find(key); }
+
+  // get_new_blocks(1): the head of the queue, with one reference, without hash.
+  // Requires: num_free_blocks() > 0.
+  std::int32_t get_new_block(BlockOwner owner);
+
+  // One more reference; the null block is left alone.
+  void touch(std::int32_t block, BlockOwner owner);
+
+  // One reference less for each, in order. Blocks nobody holds any more: those without hash go to
+  // the front of the queue (first in list = new head), those with hash to its back. A block whose
+  // registration is only planned loses it when the last reference goes (its content will not come).
+  void free_blocks(std::span<const std::int32_t> blocks, BlockOwner owner);
+
+  // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
+  // block and on a block that has this key; another key, of a shorter prefix, is replaced.
+  void cache_full_block(const BlockRegistrationArgs& args);
+
+  // The blocks lose their hashes and stay where they are.
+  void evict_blocks(std::span<const std::int32_t> blocks);
+
+  // Drops all hashes if nothing but the null block is in use; says whether it did.
+  bool reset_prefix_cache();
+
+  // BlockRegistration::planned_then_published: everything planned exists now / what `request` has
+  // planned will never exist. No effect under at_allocation.
+  void publish();
+  void withdraw(RequestId request);
+
+  // Null: record nothing. A copy of a pool writes to the same log until told otherwise.
+  void set_event_log(CacheEventLog* log) { log_ = log; }
+  void record(const CacheEvent& event) {
+    if (log_ != nullptr) log_->push_back(event);
+  }
+
+ private:
+  struct Block {
+    BlockKey key;
+    std::int32_t ref_cnt = 0;
+    std::int32_t num_tokens = 0;  // prefix behind the key
+    std::int32_t previous = 0;    // free queue; the element after the last block is its sentinel
+    std::int32_t next = 0;
+    RequestId planned_by;
+  };
+
+  Block& at(std::int32_t block) { return blocks_[static_cast<std::size_t>(block)]; }
+  const Block& at(std::int32_t block) const { return blocks_[static_cast<std::size_t>(block)]; }
+  void unlink(std::int32_t block);
+  void link_after(std::int32_t block, std::int32_t position);
+  void drop_key(std::int32_t block, CacheEventKind why);
+
+  std::vector<Block> blocks_;  // [num_blocks + 1]
+  BlockKeyMap keys_;
+  std::vector<std::int32_t> planned_;  // planned since the last publish, some withdrawn since
+  std::int32_t num_planned_ = 0;
+  std::int32_t num_free_blocks_ = 0;
+  BlockRegistration block_registration_ = BlockRegistration::planned_then_published;
+  CacheEventLog* log_ = nullptr;
+};
+
+}  // namespace hybridscope

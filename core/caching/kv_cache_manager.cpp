@@ -1,0 +1,163 @@
+#include "core/caching/kv_cache_manager.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+Status check_config(const KVCacheManagerConfig& config) {
+  const std::int32_t num_blocks = config.kv_cache_config.num_blocks;
+  if (num_blocks <= 0 || config.max_model_len <= 0)
+    return invalid_input("num_blocks " + std::to_string(num_blocks) + " and max_model_len " +
+                         std::to_string(config.max_model_len) + " must be positive");
+  if (!(config.watermark >= 0.0 && config.watermark <= 1.0))
+    return invalid_input("watermark " + std::to_string(config.watermark) +
+                         " is not a fraction between 0 and 1");
+  return Ok{};
+}
+
+std::string name_of(RequestId request) { return "request " + std::to_string(request.value); }
+
+}  // namespace
+
+Result<KVCacheManager> KVCacheManager::create(const KVCacheManagerConfig& config,
+                                              CacheEventLog* log) {
+  if (const Status checked = check_config(config); !checked) return checked.error();
+  Result<HybridCoordinator> coordinator =
+      HybridCoordinator::create({.groups = config.kv_cache_config.groups,
+                                 .enable_caching = config.enable_caching,
+                                 .use_eagle = config.use_eagle,
+                                 .scheduler_block_size = config.scheduler_block_size,
+                                 .hash_block_size = config.hash_block_size,
+                                 .policies = config.policies});
+  if (!coordinator) return coordinator.error();
+  return KVCacheManager(config, std::move(coordinator).value(), log);
+}
+
+KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordinator coordinator,
+                               CacheEventLog* log)
+    : coordinator_(std::move(coordinator)),
+      pool_({.num_blocks = config.kv_cache_config.num_blocks,
+             .block_registration = config.policies.block_registration},
+            log),
+      max_model_len_(config.max_model_len),
+      hash_block_size_(config.hash_block_size),
+      watermark_blocks_(static_cast<std::int64_t>(
+          std::floor(config.watermark * config.kv_cache_config.num_blocks))),
+      enable_caching_(config.enable_caching),
+      first_new_column_(config.kv_cache_config.groups.size()) {
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    const GroupParameters parameters{.group = static_cast<std::int32_t>(managers_.size()),
+                                     .block_size = group.block_size(),
+                                     .hash_block_size = config.hash_block_size};
+    if (const auto* mamba = std::get_if<MambaSpec>(&group.spec))
+      managers_.emplace_back(
+          MambaManager({.parameters = parameters,
+                        .mamba_cache_mode = mamba->mamba_cache_mode,
+                        .num_speculative_blocks = mamba->num_speculative_blocks}));
+    else
+      managers_.emplace_back(FullAttentionManager(parameters));
+  }
+}
+
+void KVCacheManager::new_step_starts() {
+  for (Manager& manager : managers_)
+    std::visit([](auto& group_manager) { group_manager.new_step_starts(); }, manager);
+}
+
+Status KVCacheManager::check_request(const RequestCacheView& request) const {
+  if (request.id.value < 0) return invalid_input(name_of(request.id) + " is not a request id");
+  if (request.num_tokens < 0 || request.num_computed_tokens < 0)
+    return invalid_input(name_of(request.id) + ": num_tokens " +
+                         std::to_string(request.num_tokens) + " and num_computed_tokens " +
+                         std::to_string(request.num_computed_tokens) + " must not be negative");
+  const auto num_hashes = static_cast<std::size_t>(request.num_tokens / hash_block_size_);
+  if (enable_caching_ && request.block_hashes.size() < num_hashes)
+    return invalid_input(name_of(request.id) + ": " + std::to_string(request.num_tokens) +
+                         " tokens need " + std::to_string(num_hashes) + " block hashes, got " +
+                         std::to_string(request.block_hashes.size()));
+  return Ok{};
+}
+
+Result<CacheHit> KVCacheManager::get_computed_blocks(const RequestCacheView& request) const {
+  if (const Status checked = check_request(request); !checked) return checked.error();
+  // The last token is always computed: its logits are needed.
+  return coordinator_.find_longest_cache_hit(pool_, request.block_hashes,
+                                             std::max(request.num_tokens - 1, 0));
+}
+
+void KVCacheManager::free(RequestId request) {
+  const std::int32_t slot = slot_of(request);
+  if (slot < 0) return;
+  for (std::size_t group = 0; group < managers_.size(); ++group)
+    free_table(edit(request, slot, group));
+  slot_of_request_[static_cast<std::size_t>(request.value)] = -1;
+  free_slots_.push_back(slot);
+  --num_tables_;
+}
+
+bool KVCacheManager::reset_prefix_cache() { return pool_.reset_prefix_cache(); }
+
+Status KVCacheManager::evict_blocks(std::span<const std::int32_t> block_ids) {
+  for (const std::int32_t block : block_ids)
+    if (block < 0 || block >= pool_.num_blocks())
+      return invalid_input("block " + std::to_string(block) + " is not one of the " +
+                           std::to_string(pool_.num_blocks()) + " blocks");
+  pool_.evict_blocks(block_ids);
+  return Ok{};
+}
+
+std::vector<std::int32_t> KVCacheManager::get_num_common_prefix_blocks(RequestId request) const {
+  std::vector<std::int32_t> num_common_prefix_blocks(managers_.size());
+  const std::int32_t slot = slot_of(request);
+  if (!enable_caching_ || slot < 0) return num_common_prefix_blocks;
+  for (std::size_t group = 0; group < managers_.size(); ++group)
+    num_common_prefix_blocks[group] = std::visit(
+        [&](const auto& manager) {
+          return manager.get_num_common_prefix_blocks(pool_, table(slot, group), num_tables_);
+        },
+        managers_[group]);
+  return num_common_prefix_blocks;
+}
+
+std::span<const std::int32_t> KVCacheManager::block_ids(RequestId request,
+                                                        std::int32_t group) const {
+  HS_EXPECT(group >= 0 && group < num_groups());
+  return table(slot_of(request), static_cast<std::size_t>(group)).block_ids;
+}
+
+std::int32_t KVCacheManager::slot_of(RequestId request) const {
+  const auto index = static_cast<std::size_t>(request.value);
+  return request.value >= 0 && index < slot_of_request_.size() ? slot_of_request_[index] : -1;
+}
+
+std::int32_t KVCacheManager::acquire_slot(RequestId request) {
+  const auto index = static_cast<std::size_t>(request.value);
+  if (index >= slot_of_request_.size()) slot_of_request_.resize(index + 1, -1);
+  if (free_slots_.empty()) {
+    free_slots_.push_back(num_tables_);
+    tables_.resize(tables_.size() + managers_.size());
+  }
+  const std::int32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  slot_of_request_[index] = slot;
+  ++num_tables_;
+  return slot;
+}
+
+TableEdit KVCacheManager::edit(RequestId request, std::int32_t slot, std::size_t group) {
+  return {.pool = pool_,
+          .table = tables_[static_cast<std::size_t>(slot) * managers_.size() + group],
+          .owner = {.request = request, .group = static_cast<std::int32_t>(group)}};
+}
+
+const RequestTable& KVCacheManager::table(std::int32_t slot, std::size_t group) const {
+  return slot < 0 ? no_table_ : tables_[static_cast<std::size_t>(slot) * managers_.size() + group];
+}
+
+}  // namespace hybridscope

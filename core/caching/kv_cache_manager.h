@@ -1,0 +1,141 @@
+// The scheduler's view of the KV cache: looks up cached prefixes, gives blocks to requests, takes
+// them back (SEMANTICS G). Owns the pool and the block lists of all requests. A plain copy is a
+// snapshot.
+//
+// A step: new_step_starts, then get_computed_blocks / allocate_slots / withdraw / free while
+// scheduling, and publish when the step's work is known to happen before anything scheduled later.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/caching/allocation.h"
+#include "core/caching/block_hash.h"
+#include "core/caching/block_pool.h"
+#include "core/caching/cache_events.h"
+#include "core/caching/cache_hit.h"
+#include "core/caching/cache_policies.h"
+#include "core/caching/full_attention_manager.h"
+#include "core/caching/hybrid_coordinator.h"
+#include "core/caching/mamba_manager.h"
+#include "core/caching/request_status.h"
+#include "core/caching/request_table.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+// What the cache reads of a request.
+struct RequestCacheView {
+  RequestId id = {};
+  std::span<const BlockHash> block_hashes = {};  // [num_tokens / hash_block_size], more is fine
+  std::int32_t num_tokens = 0;                   // prompt and output
+  std::int32_t num_computed_tokens = 0;
+  RequestStatus status = RequestStatus::waiting;
+};
+
+struct KVCacheManagerConfig {
+  KVCacheConfig kv_cache_config = {};
+  std::int32_t max_model_len = 0;
+  bool enable_caching = true;
+  bool use_eagle = false;
+  std::int32_t scheduler_block_size = 16;
+  std::int32_t hash_block_size = 16;
+  double watermark = 0.0;  // fraction of num_blocks
+  CachePolicies policies = {};
+};
+
+class KVCacheManager {
+ public:
+  // Errors: sizes that are not positive, a watermark outside 0..1, and those of
+  // HybridCoordinator::create. `log` (may be null) must outlive the manager or be replaced.
+  static Result<KVCacheManager> create(const KVCacheManagerConfig& config, CacheEventLog* log);
+
+  // Where events go from now on; null: nowhere. A copy writes to the log of its original.
+  void set_event_log(CacheEventLog* log) { pool_.set_event_log(log); }
+
+  // Hits on mamba states registered before this call become usable (SEMANTICS E3).
+  void new_step_starts();
+
+  // The cached prefix of the request, at most num_tokens - 1 tokens. Error: too few block hashes.
+  Result<CacheHit> get_computed_blocks(const RequestCacheView& request) const;
+
+  // Blocks for num_new_tokens more tokens. Refused: no change, except that blocks the request does
+  // not need any more may have been freed (as in the reference). Errors: num_new_tokens not
+  // positive, negative counts, invalid request id, too few block hashes, a hit for a request that
+  // already runs, a pool that runs empty although the need was met (the request's counts contradict
+  // its blocks). After an error the state is not specified, but consistent.
+  Result<Allocation> allocate_slots(const RequestCacheView& request, const AllocateSlotsArgs& args);
+
+  // Takes all blocks back. No effect on a request without blocks.
+  void free(RequestId request);
+
+  // Drops all hashes if no block is in use; says whether it did.
+  bool reset_prefix_cache();
+
+  // The blocks lose their hashes. Error: no such block.
+  Status evict_blocks(std::span<const std::int32_t> block_ids);
+
+  // Leading blocks that all requests with blocks share, as seen from `request`; [num_groups].
+  std::vector<std::int32_t> get_num_common_prefix_blocks(RequestId request) const;
+
+  // BlockRegistration::planned_then_published. publish: what was planned so far exists for
+  // everything that is scheduled from now on; call it before requests are freed for having
+  // finished. withdraw: call it before freeing a request that was scheduled in this step and will
+  // not run.
+  void publish() { pool_.publish(); }
+  void withdraw(RequestId request) { pool_.withdraw(request); }
+
+  // The request's block list; empty without blocks. Valid until the request is touched again.
+  std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
+
+  std::int32_t num_groups() const { return coordinator_.num_groups(); }
+  std::int32_t num_free_blocks() const { return pool_.num_free_blocks(); }
+  std::int32_t num_requests() const { return num_tables_; }  // that hold a block list
+  const BlockPool& pool() const { return pool_; }
+  const HybridCoordinator& coordinator() const { return coordinator_; }
+
+ private:
+  using Manager = std::variant<FullAttentionManager, MambaManager>;
+  struct Plan;  // one allocate_slots under way
+
+  KVCacheManager(const KVCacheManagerConfig& config, HybridCoordinator coordinator,
+                 CacheEventLog* log);
+
+  Status check_request(const RequestCacheView& request) const;
+  Status check_args(const AllocateSlotsArgs& args) const;
+  Plan make_plan(const RequestCacheView& request, const AllocateSlotsArgs& args) const;
+  std::int64_t blocks_to_allocate(const Plan& plan, std::int32_t num_tokens,
+                                  std::int32_t num_tokens_main_model) const;
+  Allocation refuse(const Plan& plan, AllocationRefusal refusal) const;
+  void remove_skipped_blocks(RequestId request, const Plan& plan);
+  Status allocate(RequestId request, Plan& plan);
+  void add_local_computed_blocks(RequestId request, const Plan& plan);
+  void cache_blocks(const RequestCacheView& request, std::int32_t slot, std::int32_t num_tokens);
+
+  std::int32_t slot_of(RequestId request) const;
+  std::int32_t acquire_slot(RequestId request);
+  TableEdit edit(RequestId request, std::int32_t slot, std::size_t group);
+  const RequestTable& table(std::int32_t slot, std::size_t group) const;
+
+  HybridCoordinator coordinator_;
+  BlockPool pool_;
+  std::vector<Manager> managers_;  // [num_groups]
+  std::int32_t max_model_len_ = 0;
+  std::int32_t hash_block_size_ = 16;
+  std::int64_t watermark_blocks_ = 0;
+  bool enable_caching_ = true;
+
+  // Requests with block lists live in slots, which are reused: memory follows the live requests.
+  std::vector<std::int32_t> slot_of_request_;  // [largest request id + 1], -1: none
+  std::vector<std::int32_t> free_slots_;
+  std::vector<RequestTable> tables_;  // [slots, num_groups]
+  RequestTable no_table_;
+  std::int32_t num_tables_ = 0;
+  std::vector<std::int32_t> first_new_column_;  // [num_groups], of the last allocation
+};
+
+}  // namespace hybridscope

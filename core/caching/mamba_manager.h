@@ -1,0 +1,71 @@
+// The block list of a mamba group: a block holds the recurrent state at its end; all but the last
+// states are dropped as the request goes on (SEMANTICS E3). Modes none and all: a block per
+// block_size tokens and num_speculative_blocks more. Align: null blocks up to the running column,
+// the running block, then the speculative blocks, which move along.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/caching/single_type_manager.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+struct MambaManagerConfig {
+  GroupParameters parameters;
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
+  std::int32_t num_speculative_blocks = 0;
+};
+
+class MambaManager {
+ public:
+  explicit MambaManager(const MambaManagerConfig& config) : config_(config) {}
+
+  // The last cached state. No eagle drop.
+  static SpecHit find_longest_cache_hit(const HitSearchArgs& args);
+
+  // num_blocks of the pool + 1: the hit cannot be used in this step. Align: may be negative.
+  std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
+
+  // Frees the states before the last one a step after `num_computed_tokens` tokens can need.
+  void remove_skipped_blocks(TableEdit edit, std::int32_t num_computed_tokens) const;
+
+  // Requires: the list is empty.
+  void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
+                                 std::int32_t total_computed_tokens);
+
+  // First new column (the columns from there on may hold null and moved speculative blocks);
+  // nothing if the pool has too few free blocks.
+  std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,
+                                                  std::int32_t num_tokens_main_model);
+
+  void cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
+                    std::int32_t num_tokens);
+
+  // Mamba states are not shared prefixes: always 0.
+  std::int32_t get_num_common_prefix_blocks(const BlockPool&, const RequestTable&,
+                                            std::int32_t) const {
+    return 0;
+  }
+
+  // Forgets which hashes were registered in the step before.
+  void new_step_starts() { cached_this_step_.clear(); }
+
+  // Was the state behind this block registered in the current step?
+  bool was_cached_this_step(const BlockPool& pool,
+                            std::span<const std::int32_t> new_computed_blocks) const;
+
+ private:
+  bool align() const { return config_.mamba_cache_mode == MambaCacheMode::align; }
+  std::int64_t with_speculative_blocks(std::int64_t num_tokens) const;
+  std::int32_t required_blocks(std::int32_t num_tokens_main_model) const;
+  std::optional<std::int32_t> allocate_align(TableEdit edit, std::int32_t num_tokens_main_model);
+
+  MambaManagerConfig config_;
+  std::vector<BlockHash> cached_this_step_;
+};
+
+}  // namespace hybridscope

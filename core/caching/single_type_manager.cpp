@@ -1,0 +1,102 @@
+#include "core/caching/single_type_manager.h"
+
+#include <algorithm>
+
+#include "core/base/math.h"
+
+namespace hybridscope {
+
+std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::int32_t> blocks) {
+  if (pool.num_planned_blocks() == 0) return -1;
+  const auto planned = std::find_if(blocks.begin(), blocks.end(), [&pool](std::int32_t block) {
+    return pool.planned_by(block) != RequestId{};
+  });
+  return planned == blocks.end() ? -1 : static_cast<std::int32_t>(planned - blocks.begin());
+}
+
+std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks) {
+  return std::count_if(blocks.begin(), blocks.end(), [&pool](std::int32_t block) {
+    return block != kNullBlock && pool.ref_cnt(block) == 0;
+  });
+}
+
+std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t block_size,
+                                       std::int32_t skipped_tokens) {
+  const std::int64_t required = cdiv(args.num_tokens, std::int64_t{block_size});
+  const std::int64_t held = args.table.size();
+  if (args.table.num_cached >= 0) return std::max(required - held, std::int64_t{0});
+  const std::int64_t skipped = floor_div(skipped_tokens, block_size);
+  const auto hit_blocks = static_cast<std::int64_t>(args.new_computed_blocks.size());
+  const std::int64_t fresh =
+      std::max(required - std::max(skipped, hit_blocks + held), std::int64_t{0});
+  const std::int64_t dropped = std::clamp(skipped - held, std::int64_t{0}, hit_blocks);
+  return fresh + num_evictable_blocks(args.pool, args.new_computed_blocks.subspan(
+                                                     static_cast<std::size_t>(dropped)));
+}
+
+void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t skipped_tokens) {
+  if (skipped_tokens <= 0) return;
+  const std::int32_t end = std::min(skipped_tokens / block_size, edit.table.size());
+  std::int32_t begin = end;
+  while (begin > 0 && edit[begin - 1] != kNullBlock) --begin;
+  if (begin == end) return;
+  // Freed last column first; the columns are emptied anyway, so they can be turned round in place.
+  const auto first = edit.table.block_ids.begin();
+  std::reverse(first + begin, first + end);
+  edit.pool.free_blocks(std::span(first + begin, first + end), edit.owner);
+  for (std::int32_t column = end - 1; column >= begin; --column) edit.set(column, kNullBlock);
+}
+
+void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
+                               std::int32_t num_skipped_blocks) {
+  const std::size_t skipped = static_cast<std::size_t>(std::max(num_skipped_blocks, 0));
+  for (std::size_t i = 0; i < skipped; ++i) edit.append(kNullBlock);
+  for (std::size_t i = skipped; i < new_computed_blocks.size(); ++i) {
+    edit.pool.touch(new_computed_blocks[i], edit.owner);
+    edit.append(new_computed_blocks[i]);
+  }
+  edit.table.num_cached = edit.table.size();
+}
+
+std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t block_size,
+                                                   std::int64_t num_tokens) {
+  const std::int64_t required = cdiv(num_tokens, std::int64_t{block_size});
+  const std::int32_t first_new_column = edit.table.size();
+  if (required - first_new_column > edit.pool.num_free_blocks()) return std::nullopt;
+  for (std::int64_t column = first_new_column; column < required; ++column)
+    edit.append(edit.pool.get_new_block(edit.owner));
+  return first_new_column;
+}
+
+std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
+                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens) {
+  const std::int32_t num_full = num_tokens / parameters.block_size;
+  const std::int32_t num_cached = std::max(edit.table.num_cached, 0);
+  if (num_cached >= num_full) return num_cached;
+  const std::int32_t end = std::min(num_full, edit.table.size());
+  for (std::int32_t column = num_cached; column < end; ++column) {
+    if (edit[column] == kNullBlock) continue;
+    edit.pool.cache_full_block({.block = edit[column],
+                                .owner = edit.owner,
+                                .column = column,
+                                .num_tokens = (column + 1) * parameters.block_size,
+                                .block_hash = parameters.block_hash(block_hashes, column)});
+  }
+  edit.table.num_cached = num_full;
+  return num_cached;
+}
+
+void free_table(TableEdit edit) {
+  RequestTable& table = edit.table;
+  std::reverse(table.block_ids.begin(), table.block_ids.end());
+  edit.pool.free_blocks(table.block_ids, edit.owner);
+  table.block_ids.clear();
+  table.num_cached = -1;
+  table.last_state_block_idx = -1;
+  table.got_blocks = false;
+  edit.pool.record({.kind = CacheEventKind::table_dropped,
+                    .group = edit.owner.group,
+                    .request = edit.owner.request});
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,97 @@
+// What the managers of full-attention and of mamba groups have in common (SEMANTICS E1). A manager
+// holds the parameters of one group; block lists are passed in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/caching/block_hash.h"
+#include "core/caching/block_pool.h"
+#include "core/caching/cache_hit.h"
+#include "core/caching/request_table.h"
+
+namespace hybridscope {
+
+struct GroupParameters {
+  std::int32_t group = 0;
+  std::int32_t block_size = 16;       // tokens
+  std::int32_t hash_block_size = 16;  // tokens; divides block_size where caching is on
+
+  // The hash of the prefix that ends with block `block_index` of the group.
+  BlockHash block_hash(std::span<const BlockHash> block_hashes, std::int32_t block_index) const {
+    const auto hash_blocks =
+        static_cast<std::int64_t>(block_index + 1) * block_size / hash_block_size;
+    return block_hashes[static_cast<std::size_t>(hash_blocks - 1)];
+  }
+};
+
+// get_num_blocks_to_allocate.
+struct BlockNeedArgs {
+  const BlockPool& pool;
+  const RequestTable& table;                          // empty for a request without blocks
+  std::span<const std::int32_t> new_computed_blocks;  // the group's part of the hit
+  std::int64_t num_tokens = 0;                        // slots wanted, lookahead included
+  std::int32_t num_tokens_main_model = 0;             // without lookahead
+  std::int32_t total_computed_tokens = 0;             // computed and hit tokens
+};
+
+// find_longest_cache_hit of one spec: groups that share it are looked up together.
+struct HitSearchArgs {
+  const BlockPool& pool;
+  std::span<const std::int32_t> groups;  // KV-cache groups of the spec
+  std::span<const BlockHash> block_hashes;
+  GroupParameters parameters;   // of any of the groups
+  std::int32_t max_length = 0;  // tokens
+  std::int32_t alignment = 1;   // tokens; the hit ends on a multiple of it
+  bool drop_eagle_block = false;
+
+  // Blocks that may be part of the hit.
+  std::int32_t max_blocks() const {
+    const auto hashed = static_cast<std::int64_t>(block_hashes.size()) * parameters.hash_block_size;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(max_length, hashed)) /
+           parameters.block_size;
+  }
+};
+
+struct SpecHit {
+  std::int32_t num_blocks = 0;
+  // Full attention: [num_blocks, groups], mamba: [groups], the block of the last column (the
+  // columns before it are null); empty when num_blocks is 0.
+  std::vector<std::int32_t> block_ids;
+  GroupLookup lookup;
+};
+
+// The first block of the hit whose content is due only at the end of this step; -1: none.
+std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::int32_t> blocks);
+
+// Blocks of the hit list that would leave the free queue.
+std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks);
+
+// E1 need. skipped_tokens may be negative.
+std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t block_size,
+                                       std::int32_t skipped_tokens);
+
+// E1 remove_skipped: frees and empties the columns before `skipped_tokens` tokens.
+void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t skipped_tokens);
+
+// E1 add_local_computed: the hit becomes the start of the (empty) list.
+void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
+                               std::int32_t num_skipped_blocks);
+
+// E1 allocate_new: grows the list to num_tokens. First new column; nothing, and no change, if the
+// pool has too few free blocks.
+std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t block_size,
+                                                   std::int64_t num_tokens);
+
+// E1 cache: registers the full blocks of the first num_tokens tokens that are not cached yet.
+// Returns the first column that was considered; the table's num_cached is the end.
+std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
+                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens);
+
+// E1 free: all blocks go back, last first; the list and its bookkeeping are forgotten.
+void free_table(TableEdit edit);
+
+}  // namespace hybridscope

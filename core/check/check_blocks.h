@@ -1,0 +1,24 @@
+// What a step did to blocks as a whole: labels of registered blocks against their content, and
+// reference counts against block tables.
+#pragma once
+
+#include <span>
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+// Follows cache events into tables, labels and claimed reference counts; blocks that are given out
+// are poisoned. Reports blocks whose claimed count is not the number of columns that hold them.
+void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events);
+
+// After the post-copies: what this step registered, and registered blocks it wrote to.
+void check_labels_of_step(CheckContext& context);
+
+// Every registered block of the pool.
+void check_all_labels(CheckContext& context);
+
+// No request is left: no block may be held. Reports leaks.
+void check_nothing_held(CheckContext& context);
+
+}  // namespace hybridscope

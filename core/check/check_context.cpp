@@ -1,0 +1,53 @@
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+CheckState::CheckState(const CheckConfig& check_config)
+    : config(check_config),
+      state(check_config.kv_cache_config.num_blocks, check_config.conv_state_len()),
+      tables(static_cast<std::int32_t>(check_config.kv_cache_config.groups.size()),
+             check_config.kv_cache_config.num_blocks),
+      labels(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks)),
+      claimed_refs(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks), 0) {}
+
+void CheckContext::report(Finding finding) {
+  finding.step = trace_.step;
+  findings_.push_back(finding);
+}
+
+WriteEvent CheckContext::next_write(WriteKind kind, RequestId request, std::int32_t num_tokens) {
+  return {.kind = kind,
+          .step = static_cast<std::int32_t>(trace_.step),
+          .ordinal = ordinal_++,
+          .request = request,
+          .num_tokens = num_tokens};
+}
+
+bool CheckContext::may_write(std::int32_t block, const Finding& where) {
+  Finding finding = where;
+  finding.rule = Rule::foreign_write;
+  finding.block = block;
+  if (block <= kNullBlock || block >= shared_.state.num_blocks()) {
+    finding.detail = block == kNullBlock   ? "write through the null block"
+                     : block == kPadSlotId ? "write through the pad id"
+                                           : "write to a block that does not exist";
+    report(finding);
+    return false;
+  }
+  const bool owns = where.column >= 0
+                        ? tables().block_at(where.request, where.group, where.column) == block
+                        : true;
+  if (!owns) {
+    finding.detail = "the request's block table does not hold the block in this column";
+    report(finding);
+  } else if (tables().holders(block) > 1) {
+    finding.detail = "the block is shared";
+    finding.expected = 1;
+    finding.seen = tables().holders(block);
+    report(finding);
+  }
+  if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
+  return true;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,80 @@
+// What the units of the checker share while they look at one step.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/check/finding.h"
+#include "core/check/symbolic_state.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/trace/block_table_mirror.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// What a checker has to know of the engine that made the traces.
+struct CheckConfig {
+  KVCacheConfig kv_cache_config;
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
+  std::int32_t conv_kernel = 4;             // W, at most kMaxConvKernel
+  std::int32_t num_speculative_tokens = 0;  // K
+  std::int32_t hash_block_size = 16;
+
+  std::int32_t conv_state_len() const { return conv_kernel - 1 + num_speculative_tokens; }
+};
+
+// The prefix a registered block stands for.
+struct BlockLabel {
+  bool registered = false;
+  std::int32_t group = -1;
+  std::int32_t num_tokens = 0;
+  Fingerprint block_hash = 0;
+  std::array<Fingerprint, kMaxConvKernel> history{};  // mamba groups: [conv_kernel - 1]
+};
+
+// Everything that lives from step to step.
+struct CheckState {
+  explicit CheckState(const CheckConfig& config);
+
+  CheckConfig config;
+  SymbolicState state;
+  BlockTableMirror tables;                 // the scheduler's
+  std::vector<BlockLabel> labels;          // [num_blocks]
+  std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts as events tell them
+};
+
+// One step under the checker. Findings go to `findings`.
+class CheckContext {
+ public:
+  CheckContext(CheckState& shared, const StepTrace& trace, std::vector<Finding>& findings)
+      : shared_(shared), trace_(trace), findings_(findings) {}
+
+  const CheckConfig& config() const { return shared_.config; }
+  const StepTrace& trace() const { return trace_; }
+  SymbolicState& state() { return shared_.state; }
+  BlockTableMirror& tables() { return shared_.tables; }
+  CheckState& shared() { return shared_; }
+
+  // Adds a finding; the step is filled in.
+  void report(Finding finding);
+
+  // The next write of this step by `request`, whose result encodes num_tokens tokens.
+  WriteEvent next_write(WriteKind kind, RequestId request, std::int32_t num_tokens);
+
+  // Call before writing to a block: reports writes through the null block and into blocks that the
+  // request does not own alone, and puts registered blocks on the list to be looked at again.
+  // False: the write must be dropped.
+  bool may_write(std::int32_t block, const Finding& where);
+
+  std::span<const std::int32_t> touched_registered_blocks() const { return touched_; }
+
+ private:
+  CheckState& shared_;
+  const StepTrace& trace_;
+  std::vector<Finding>& findings_;
+  std::int32_t ordinal_ = 0;
+  std::vector<std::int32_t> touched_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,128 @@
+#include "core/check/execute_copies.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+Finding place(const CopyLaunch& launch, const StateCopyTrace& copy, ContentKind content) {
+  const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
+  Finding finding;
+  finding.request = decision.request;
+  finding.row = decision.row;
+  finding.group = copy.group;
+  finding.content = content;
+  finding.column = decision.decision.dst_col;
+  return finding;
+}
+
+bool exists(const CheckContext& context, std::int32_t block) {
+  return block > kNullBlock && block < context.config().kv_cache_config.num_blocks;
+}
+
+void report_source(CheckContext& context, Finding finding, std::int32_t block,
+                   std::string_view detail, std::int32_t column) {
+  finding.rule = Rule::read_of_unwritten_block;
+  finding.block = block;
+  finding.column = column;
+  finding.detail = detail;
+  context.report(finding);
+}
+
+}  // namespace
+
+CopyExecutor::CopyExecutor(const CheckConfig& config)
+    : written_by_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0) {}
+
+void CopyExecutor::report_conflicts(CheckContext& context, const CopyLaunch& launch) {
+  const auto mark = [&](std::int32_t block) -> std::int32_t& {
+    return written_by_[static_cast<std::size_t>(block)];
+  };
+  const auto conflict = [&](const StateCopyTrace& copy, std::int32_t block,
+                            std::string_view detail) {
+    Finding finding = place(launch, copy, ContentKind::none);
+    finding.rule = Rule::conflicting_copies;
+    finding.block = block;
+    finding.detail = detail;
+    context.report(finding);
+  };
+  for (std::size_t i = 0; i < launch.copies.size(); ++i) {
+    const std::int32_t dst = launch.copies[i].dst_block;
+    if (!exists(context, dst)) continue;
+    if (mark(dst) != 0) conflict(launch.copies[i], dst, "two copies write the block");
+    mark(dst) = static_cast<std::int32_t>(i) + 1;
+  }
+  for (std::size_t i = 0; i < launch.copies.size(); ++i) {
+    const StateCopyTrace& copy = launch.copies[i];
+    for (const std::int32_t src : {copy.conv_src_block, copy.temporal_src_block}) {
+      if (!exists(context, src)) continue;
+      const std::int32_t writer = mark(src);
+      if (writer != 0 && writer != static_cast<std::int32_t>(i) + 1)
+        conflict(copy, src, "a copy reads what another copy writes");
+    }
+  }
+  for (const StateCopyTrace& copy : launch.copies)
+    if (exists(context, copy.dst_block)) mark(copy.dst_block) = 0;
+}
+
+void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch) {
+  const auto length = static_cast<std::size_t>(context.config().conv_state_len());
+  sources_.assign(launch.copies.size(), {});
+  windows_.assign(launch.copies.size() * length, kPoison);
+  for (std::size_t i = 0; i < launch.copies.size(); ++i) {
+    const StateCopyTrace& copy = launch.copies[i];
+    const StateCopyDecision& decision =
+        launch.decisions[static_cast<std::size_t>(copy.decision)].decision;
+    if (!exists(context, copy.temporal_src_block)) {
+      report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
+                    "copied from a block that holds no state",
+                    decision.src_col + copy.accept_token_bias);
+    } else {
+      sources_[i].temporal = context.state().temporal(copy.temporal_src_block);
+      if (sources_[i].temporal.event.kind == WriteKind::never)
+        report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
+                      "copied from a state that was never written",
+                      decision.src_col + copy.accept_token_bias);
+    }
+    if (!exists(context, copy.conv_src_block)) {
+      report_source(context, place(launch, copy, ContentKind::conv), copy.conv_src_block,
+                    "copied from a block that holds no state", decision.src_col);
+    } else {
+      sources_[i].conv_event = context.state().conv_event(copy.conv_src_block);
+      std::ranges::copy(context.state().conv(copy.conv_src_block),
+                        windows_.begin() + static_cast<std::ptrdiff_t>(i * length));
+    }
+  }
+}
+
+void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind) {
+  if (launch.copies.empty()) return;
+  report_conflicts(context, launch);
+  read_sources(context, launch);
+  const std::int32_t length = context.config().conv_state_len();
+  for (std::size_t i = 0; i < launch.copies.size(); ++i) {
+    const StateCopyTrace& copy = launch.copies[i];
+    Finding where = place(launch, copy, ContentKind::temporal);
+    if (copy.accept_token_bias < 0 || copy.accept_token_bias >= length) {
+      where.rule = Rule::copy_out_of_range;
+      where.expected = length - 1;
+      where.seen = copy.accept_token_bias;
+      where.block = copy.dst_block;
+      context.report(where);
+      continue;
+    }
+    if (!context.may_write(copy.dst_block, where)) continue;
+    const Source& source = sources_[i];
+    const RequestId request = where.request;
+    context.state().temporal(copy.dst_block) = {
+        source.temporal.fingerprint,
+        context.next_write(kind, request, source.temporal.event.num_tokens)};
+    const std::span<Fingerprint> conv = context.state().conv(copy.dst_block);
+    const Fingerprint* window = windows_.data() + i * static_cast<std::size_t>(length);
+    std::copy(window + copy.accept_token_bias, window + length, conv.begin());
+    context.state().conv_event(copy.dst_block) =
+        context.next_write(kind, request, source.conv_event.num_tokens);
+  }
+}
+
+}  // namespace hybridscope

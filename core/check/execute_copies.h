@@ -1,0 +1,33 @@
+// One launch of state copies on symbolic state: every source is read before anything is written,
+// as copies of a launch have no order (SEMANTICS C3, C4; I13).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+class CopyExecutor {
+ public:
+  explicit CopyExecutor(const CheckConfig& config);
+
+  // `kind` pre_copy or post_copy. Reports sources that were never written, shifts that leave the
+  // conv window, writes to foreign blocks, and copies of the launch that conflict.
+  void execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind);
+
+ private:
+  struct Source {
+    TemporalSlot temporal;
+    WriteEvent conv_event;
+  };
+  void report_conflicts(CheckContext& context, const CopyLaunch& launch);
+  void read_sources(CheckContext& context, const CopyLaunch& launch);
+
+  std::vector<Source> sources_;           // [copies]
+  std::vector<Fingerprint> windows_;      // [copies, conv_state_len]
+  std::vector<std::int32_t> written_by_;  // [num_blocks] copy + 1 of this launch, 0: none
+};
+
+}  // namespace hybridscope

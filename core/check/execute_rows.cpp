@@ -1,0 +1,219 @@
+#include "core/check/execute_rows.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+using ConvWindow = std::array<Fingerprint, kMaxConvKernel>;
+
+Finding place(const CheckContext& context, std::int32_t row, std::int32_t group,
+              ContentKind content) {
+  Finding finding;
+  finding.request = context.trace().rows[static_cast<std::size_t>(row)].request;
+  finding.row = row;
+  finding.group = group;
+  finding.content = content;
+  return finding;
+}
+
+bool readable(const CheckContext& context, std::int32_t block) {
+  return block > kNullBlock && block < context.config().kv_cache_config.num_blocks;
+}
+
+void report_unreadable(CheckContext& context, Finding finding, std::int32_t block) {
+  finding.rule = Rule::read_of_unwritten_block;
+  finding.block = block;
+  finding.detail = block == kNullBlock   ? "read through the null block"
+                   : block == kPadSlotId ? "read through the pad id"
+                                         : "read of a block that does not exist";
+  context.report(finding);
+}
+
+// The state a row starts from; reports when it is not S(c).
+Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, std::int32_t row,
+                          std::int32_t group, std::int32_t block) {
+  Finding finding = place(context, row, group, ContentKind::temporal);
+  finding.expected = truth.num_computed_tokens(row);
+  if (!readable(context, block)) {
+    report_unreadable(context, finding, block);
+    return kPoison;
+  }
+  const TemporalSlot& slot = context.state().temporal(block);
+  if (slot.fingerprint == truth.prefixes(row)[0]) return slot.fingerprint;
+  finding.block = block;
+  finding.cause = slot.event;
+  finding.seen = slot.event.num_tokens;
+  finding.rule = slot.event.kind == WriteKind::never ? Rule::read_of_unwritten_block
+                                                     : Rule::running_state_wrong;
+  finding.detail =
+      slot.event.kind == WriteKind::never ? "never written since it was given out" : "";
+  context.report(finding);
+  return slot.fingerprint;
+}
+
+// Conv positions [offset, offset + W - 1) of a block; reports when they are not the last W - 1
+// tokens before the row.
+ConvWindow read_conv(CheckContext& context, const RowTruth& truth, std::int32_t row,
+                     std::int32_t group, std::int32_t block, std::int32_t offset) {
+  ConvWindow window{};
+  Finding finding = place(context, row, group, ContentKind::conv);
+  finding.expected = truth.num_computed_tokens(row);
+  if (!readable(context, block)) {
+    report_unreadable(context, finding, block);
+    window.fill(kPoison);
+    return window;
+  }
+  const std::span<const Fingerprint> conv = context.state().conv(block);
+  const std::int32_t length = context.config().conv_kernel - 1;
+  bool right = true;
+  bool unwritten = false;
+  for (std::int32_t i = 0; i < length; ++i) {
+    const auto position = static_cast<std::size_t>(offset + i);
+    const Fingerprint seen = position < conv.size() ? conv[position] : kPoison;
+    window[static_cast<std::size_t>(i)] = seen;
+    unwritten = unwritten || seen == kPoison;
+    right = right && seen == truth.at(row, truth.num_computed_tokens(row) - length + 1 + i);
+  }
+  if (!right) {
+    finding.block = block;
+    finding.cause = context.state().conv_event(block);
+    finding.seen = finding.cause.num_tokens;
+    finding.rule = unwritten ? Rule::read_of_unwritten_block : Rule::running_state_wrong;
+    finding.detail = unwritten ? "conv positions that were never written" : "conv history";
+    context.report(finding);
+  }
+  return window;
+}
+
+void write_temporal(CheckContext& context, const Finding& where, WriteKind kind, std::int32_t block,
+                    Fingerprint fingerprint, std::int32_t num_tokens) {
+  if (!context.may_write(block, where)) return;
+  context.state().temporal(block) = {fingerprint,
+                                     context.next_write(kind, where.request, num_tokens)};
+}
+
+// Positions [0, W - 1) of the block become the W - 1 tokens before position `end` of the row.
+void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding& where,
+                     std::int32_t row, std::int32_t block, const ConvWindow& before,
+                     std::int32_t end) {
+  if (!context.may_write(block, where)) return;
+  const std::int32_t length = context.config().conv_kernel - 1;
+  const std::int32_t computed = truth.num_computed_tokens(row);
+  const std::span<Fingerprint> conv = context.state().conv(block);
+  for (std::int32_t i = 0; i < length; ++i) {
+    const std::int32_t token = end - length + 1 + i;  // token number, 1-based
+    const std::int32_t shifted = token - (computed - length + 1);
+    conv[static_cast<std::size_t>(i)] =
+        token > computed ? truth.at(row, token) : before[static_cast<std::size_t>(shifted)];
+  }
+  context.state().conv_event(block) = context.next_write(WriteKind::prefill, where.request, end);
+}
+
+// The state after folding the row's first `count` tokens into `start`; what was wrong stays wrong.
+Fingerprint fold_row(const CheckContext& context, const RowTruth& truth, std::int32_t row,
+                     Fingerprint start, std::int32_t count) {
+  const std::span<const Fingerprint> prefixes = truth.prefixes(row);
+  if (start == prefixes[0]) return prefixes[static_cast<std::size_t>(count)];
+  const auto begin = static_cast<std::size_t>(
+      context.trace().common.query_start_loc[static_cast<std::size_t>(row)]);
+  Fingerprint state = start;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    state = extend_fingerprint(state, context.trace().tokens[begin + i]);
+  return state;
+}
+
+// Tokens that a state encodes which was read from `block`: what its writer said, 0 if unreadable.
+std::int32_t encoded_tokens(CheckContext& context, std::int32_t block) {
+  return readable(context, block) ? context.state().temporal(block).event.num_tokens : 0;
+}
+
+// FORWARD "Decode rows" 3 (counts given) and 4 (without counts).
+void write_decode_conv(CheckContext& context, const RowTruth& truth, const DecodeRow& row,
+                       const ConvWindow& prior) {
+  Finding where = place(context, row.row, row.group, ContentKind::conv);
+  where.column = row.first_dst_column;
+  const std::int32_t block = row.dst_blocks[0];
+  const std::int32_t end = truth.num_computed_tokens(row.row) + row.num_query_tokens;
+  if (!row.counts_given) {
+    write_conv_tail(context, truth, where, row.row, block, prior, end);
+    return;
+  }
+  if (!context.may_write(block, where)) return;
+  const std::span<Fingerprint> conv = context.state().conv(block);
+  const std::int32_t kept = context.config().conv_kernel - 2;
+  HS_EXPECT(kept + row.num_query_tokens <= static_cast<std::int32_t>(conv.size()));
+  for (std::int32_t i = 0; i < kept; ++i)
+    conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
+  for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
+    conv[static_cast<std::size_t>(kept + t)] =
+        truth.prefixes(row.row)[static_cast<std::size_t>(t) + 1];
+  context.state().conv_event(block) = context.next_write(WriteKind::decode, where.request, end);
+}
+
+}  // namespace
+
+void execute_decode_row(CheckContext& context, const RowTruth& truth, const DecodeRow& row) {
+  const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
+  const Fingerprint start =
+      read_temporal(context, truth, row.row, row.group, row.temporal_src_block);
+  const std::int32_t encoded = encoded_tokens(context, row.temporal_src_block);
+  const ConvWindow prior =
+      read_conv(context, truth, row.row, row.group, row.conv_src_block, offset);
+  Finding where = place(context, row.row, row.group, ContentKind::temporal);
+  for (std::int32_t t = 0; t < row.num_query_tokens; ++t) {
+    const auto target = std::min(static_cast<std::size_t>(t), row.dst_blocks.size() - 1);
+    where.column =
+        row.first_dst_column < 0 ? -1 : row.first_dst_column + static_cast<std::int32_t>(target);
+    write_temporal(context, where, WriteKind::decode, row.dst_blocks[target],
+                   fold_row(context, truth, row.row, start, t + 1), encoded + t + 1);
+  }
+  write_decode_conv(context, truth, row, prior);
+}
+
+void execute_prefill_row(CheckContext& context, const RowTruth& truth, const PrefillRow& row) {
+  const std::int32_t computed = truth.num_computed_tokens(row.row);
+  Fingerprint start = truth.prefixes(row.row)[0];
+  ConvWindow prior{};
+  std::int32_t encoded = 0;
+  if (row.has_initial_state) {
+    start = read_temporal(context, truth, row.row, row.group, row.src_block);
+    encoded = encoded_tokens(context, row.src_block);
+    prior = read_conv(context, truth, row.row, row.group, row.src_block, 0);
+  } else if (computed > 0) {
+    Finding finding = place(context, row.row, row.group, ContentKind::temporal);
+    finding.rule = Rule::running_state_wrong;
+    finding.expected = computed;
+    finding.seen = 0;
+    finding.detail = "has_initial_states says there is none";
+    context.report(finding);
+    start = kPoison;
+  }
+  Finding where = place(context, row.row, row.group, ContentKind::temporal);
+  const auto write = [&](std::int32_t block, std::int32_t column, std::int32_t end) {
+    where.column = column;
+    where.content = ContentKind::temporal;
+    write_temporal(context, where, WriteKind::prefill, block,
+                   fold_row(context, truth, row.row, start, end - computed),
+                   encoded + end - computed);
+    where.content = ContentKind::conv;
+    write_conv_tail(context, truth, where, row.row, block, prior, end);
+  };
+  for (std::size_t i = 0; i < row.boundary_blocks.size(); ++i) {
+    const std::int32_t column = row.first_boundary_column + static_cast<std::int32_t>(i);
+    write(row.boundary_blocks[i], column, (column + 1) * row.boundary_block_size);
+  }
+  write(row.dst_block, row.dst_column, computed + row.num_query_tokens);
+}
+
+void execute_unneutral_padding_row(CheckContext& context, std::int32_t block) {
+  if (!readable(context, block)) return;
+  TemporalSlot& slot = context.state().temporal(block);
+  slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
+  slot.event = context.next_write(WriteKind::decode, {}, slot.event.num_tokens + 1);
+}
+
+}  // namespace hybridscope

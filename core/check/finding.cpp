@@ -1,0 +1,68 @@
+#include "core/check/finding.h"
+
+#include <array>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::array kRules = {
+    RuleInfo{Rule::running_state_wrong, "running-state-wrong", Severity::error, "I1 I2 I9",
+             "the state or conv history that a row starts from is not that of its computed tokens"},
+    RuleInfo{Rule::label_mismatch, "label-mismatch", Severity::error, "I3",
+             "a registered block does not hold the prefix its hash stands for"},
+    RuleInfo{Rule::read_of_unwritten_block, "read-of-unwritten-block", Severity::error, "I4",
+             "a block is read that was not written since it was given out"},
+    RuleInfo{Rule::foreign_write, "foreign-write", Severity::error, "I5 I6",
+             "a write goes through the null block or into a block the request does not own"},
+    RuleInfo{Rule::reference_count, "reference-count", Severity::error, "",
+             "a block's reference count is not the number of block tables that hold it"},
+    RuleInfo{Rule::copy_out_of_range, "copy-out-of-range", Severity::error, "I5",
+             "a copy leaves its block: the shift is longer than the conv window"},
+    RuleInfo{Rule::conflicting_copies, "conflicting-copies", Severity::error, "I13",
+             "two copies of one launch touch the same block and one of them writes it"},
+    RuleInfo{Rule::padded_row_not_null, "padded-row-not-null", Severity::error, "I6",
+             "a padding row has tokens, a length or a block that is not the null block"},
+    RuleInfo{Rule::stale_persistent_array, "stale-persistent-array", Severity::error, "I10",
+             "a graph replay reads a persistent array that this step did not refresh"},
+    RuleInfo{Rule::metadata_inconsistent, "metadata-inconsistent", Severity::error, "",
+             "shapes, sums or orders of the metadata contradict each other"},
+    RuleInfo{Rule::hit_longer_than_group, "hit-longer-than-group", Severity::error, "I8",
+             "a prefix hit is longer than what one of the groups holds"},
+    RuleInfo{Rule::foreign_row_datum, "foreign-row-datum", Severity::error, "I7",
+             "a row's value, gate or count was taken from another request's row"},
+    RuleInfo{Rule::rejected_draft_counted, "rejected-draft-counted", Severity::error, "I12",
+             "computed tokens after the step are not the accepted ones"},
+    RuleInfo{Rule::attention_slot_unwritten, "attention-slot-unwritten", Severity::error, "I4 I8",
+             "attention reads a slot that holds no keys and values of this prefix"},
+    RuleInfo{Rule::block_table_mismatch, "block-table-mismatch", Severity::error, "I14",
+             "the worker's block table names another block than the scheduler's in a live column"},
+    RuleInfo{Rule::no_progress, "no-progress", Severity::error, "I11",
+             "requests wait, nothing was scheduled and nothing can change that"},
+    RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
+             "a prefill chunk that does not finish its request ended off the block grid"},
+    RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",
+             "draft tokens of a request were cut by budget or length"},
+    RuleInfo{Rule::expectation_unused, "expectation-unused", Severity::warning, "",
+             "a scripted value could not be used as it stands"},
+};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kRules.size(); ++i)
+    if (static_cast<std::size_t>(kRules[i].rule) != i) return false;
+  return true;
+}
+static_assert(rows_are_in_order());
+static_assert(kRules.size() == static_cast<std::size_t>(Rule::expectation_unused) + 1);
+
+}  // namespace
+
+std::span<const RuleInfo> rule_table() { return kRules; }
+
+const RuleInfo& rule_info(Rule rule) {
+  HS_EXPECT(static_cast<std::size_t>(rule) < kRules.size());
+  return kRules[static_cast<std::size_t>(rule)];
+}
+
+}  // namespace hybridscope

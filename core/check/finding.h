@@ -1,0 +1,86 @@
+// A broken invariant, found by looking at what a step decided and what its blocks hold. Findings
+// are values: never logged, never thrown (STYLE R22c). Words are made in sessions/explain.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/base/ids.h"
+
+namespace hybridscope {
+
+enum class Rule : std::uint8_t {
+  running_state_wrong,
+  label_mismatch,
+  read_of_unwritten_block,
+  foreign_write,
+  reference_count,
+  copy_out_of_range,
+  conflicting_copies,
+  padded_row_not_null,
+  stale_persistent_array,
+  metadata_inconsistent,
+  hit_longer_than_group,
+  foreign_row_datum,
+  rejected_draft_counted,
+  attention_slot_unwritten,
+  block_table_mismatch,
+  no_progress,
+  chunk_off_grid,
+  drafts_cut,
+  expectation_unused,
+};
+
+enum class Severity : std::uint8_t { error, warning };
+
+struct RuleInfo {
+  Rule rule;
+  std::string_view slug{};  // stable name in files and reports
+  Severity severity;
+  std::string_view invariant{};  // of KNOWN_BUGS section 0, "" where none is numbered
+  std::string_view meaning{};    // one sentence
+};
+
+// The table of rules, one row a rule in the order of the enum.
+std::span<const RuleInfo> rule_table();
+const RuleInfo& rule_info(Rule rule);
+
+// Which of a block's contents a finding is about.
+enum class ContentKind : std::uint8_t { none, temporal, conv, attention };
+
+// What wrote something into a block. An event names itself: {step, ordinal} is unique.
+enum class WriteKind : std::uint8_t {
+  never,      // the block was not written since it was given out
+  prefill,    // forward of a prefill row
+  decode,     // forward of a decode or verify row
+  pre_copy,   // align: previous running column -> running column, before the forward
+  post_copy,  // after acceptance: boundary snapshot
+  attention,  // keys and values of a row's tokens
+};
+
+struct WriteEvent {
+  WriteKind kind = WriteKind::never;
+  std::int32_t step = 0;
+  std::int32_t ordinal = 0;     // of the writes of that step
+  RequestId request{};          // whose row or decision wrote
+  std::int32_t num_tokens = 0;  // tokens folded into what was written: the prefix it encodes
+  friend bool operator==(const WriteEvent&, const WriteEvent&) = default;
+};
+
+struct Finding {
+  Rule rule = Rule::running_state_wrong;
+  std::int64_t step = 0;
+  RequestId request{};
+  std::int32_t row = -1;
+  std::int32_t group = -1;
+  ContentKind content = ContentKind::none;
+  std::int32_t column = -1;
+  std::int32_t block = -1;
+  std::int64_t expected = -1;  // a count of tokens, references, rows, ... as the rule says
+  std::int64_t seen = -1;
+  std::string_view detail{};  // a literal that tells variants of a rule apart
+  WriteEvent cause;           // the write that left what was seen
+};
+
+}  // namespace hybridscope

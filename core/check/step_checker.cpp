@@ -1,0 +1,51 @@
+#include "core/check/step_checker.h"
+
+#include "core/check/check_batch.h"
+#include "core/check/check_blocks.h"
+#include "core/check/execute_forward.h"
+
+namespace hybridscope {
+
+Result<StepChecker> StepChecker::create(const CheckConfig& config) {
+  if (config.conv_kernel < 2 || config.conv_kernel > kMaxConvKernel)
+    return invalid_input("conv_kernel is " + std::to_string(config.conv_kernel) + ", expected 2.." +
+                         std::to_string(kMaxConvKernel));
+  if (config.kv_cache_config.num_blocks < 2)
+    return invalid_input("num_blocks is " + std::to_string(config.kv_cache_config.num_blocks) +
+                         ", expected at least 2");
+  if (config.num_speculative_tokens < 0 || config.hash_block_size < 1)
+    return invalid_input("num_speculative_tokens and hash_block_size must not be negative");
+  return StepChecker(config);
+}
+
+StepChecker::StepChecker(const CheckConfig& config) : state_(config), copies_(config) {}
+
+std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope scope) {
+  findings_.clear();
+  CheckContext context(state_, trace, findings_);
+  follow_cache_events(context, trace.cache_events);
+  check_prefix_hits(context);
+  if (!trace.rows.empty()) {
+    check_common_metadata(context);
+    truth_.fold(trace, state_.config.conv_kernel);
+    copies_.execute(context, trace.pre_copies, WriteKind::pre_copy);
+    for (const GroupTrace& group : trace.groups) {
+      check_block_tables(context, truth_, group);
+      if (group.is_mamba) {
+        if (group.metadata) check_group_metadata(context, group);
+        execute_mamba_group(context, truth_, group);
+      } else {
+        execute_attention_group(context, truth_, group);
+      }
+    }
+    copies_.execute(context, trace.post_copies, WriteKind::post_copy);
+  }
+  check_labels_of_step(context);
+  if (scope == CheckScope::all) check_all_labels(context);
+  progress_.check(context);
+  follow_cache_events(context, trace.commit_events);
+  if (trace.num_unfinished == 0) check_nothing_held(context);
+  return findings_;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,43 @@
+// Executes a step's decisions on symbolic state and checks every rule of the table (finding.h).
+// Reads nothing but the trace, so that decisions made elsewhere can be judged too.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/check/check_context.h"
+#include "core/check/check_progress.h"
+#include "core/check/execute_copies.h"
+#include "core/check/row_truth.h"
+
+namespace hybridscope {
+
+enum class CheckScope : std::uint8_t {
+  step,  // what the step wrote or registered
+  all,   // and every registered block of the pool
+};
+
+class StepChecker {
+ public:
+  // Error: sizes outside what the trace has room for.
+  static Result<StepChecker> create(const CheckConfig& config);
+
+  // Findings of this step, in the order in which they were met; valid until the next call. Steps
+  // must come in order.
+  std::span<const Finding> check(const StepTrace& trace, CheckScope scope = CheckScope::step);
+
+  // What blocks hold after the last step.
+  const CheckState& state() const { return state_; }
+
+ private:
+  explicit StepChecker(const CheckConfig& config);
+
+  CheckState state_;
+  RowTruth truth_;
+  CopyExecutor copies_;
+  ProgressCheck progress_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace hybridscope

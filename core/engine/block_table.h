@@ -1,0 +1,42 @@
+// The worker's block table of one KV-cache group: one row a batch row, ids by column. Append-only:
+// the scheduler empties and moves columns without telling the worker, so old columns keep old ids
+// ("stale heads", RUNNER 1.6; vLLM v1/worker/block_table.py).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/tensor_view.h"
+
+namespace hybridscope {
+
+class BlockTable {
+ public:
+  BlockTable(std::int32_t max_num_reqs, std::int32_t max_num_blocks_per_req);
+
+  // Writes ids behind the row's last one. Requires: they fit the width.
+  void append_row(std::int32_t row, std::span<const std::int32_t> block_ids);
+  // As append_row from column 0 on; older entries beyond the new ones stay.
+  void add_row(std::int32_t row, std::span<const std::int32_t> block_ids);
+  // Nulls the row's ids, and its length; older entries beyond them stay.
+  void clear_row(std::int32_t row);
+  // Copies ids and length down; `from` keeps both.
+  void move_row(std::int32_t from, std::int32_t to);
+  // Exchanges whole rows and lengths.
+  void swap_row(std::int32_t a, std::int32_t b);
+  // Nulls whole rows [first, last): what padding does to the device's copy before every build.
+  void null_rows(std::int32_t first, std::int32_t last);
+
+  std::span<const std::int32_t> row(std::int32_t row) const;   // [num_blocks_per_row]
+  TensorView<std::int32_t> rows(std::int32_t num_rows) const;  // [num_rows, columns]
+  std::int32_t num_columns() const { return columns_; }
+
+ private:
+  std::int32_t* begin_of(std::int32_t row);
+  std::int32_t columns_ = 0;
+  std::vector<std::int32_t> ids_;                 // [max_num_reqs, columns]
+  std::vector<std::int32_t> num_blocks_per_row_;  // [max_num_reqs]
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,314 @@
+#include "core/engine/engine.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/math.h"
+
+namespace hybridscope {
+namespace {
+
+// Fingerprints are kept this often when prefix caching is off and hash blocks mean nothing.
+constexpr std::int32_t kFingerprintSpacing = 512;
+
+template <class T>
+std::string text(T value) {
+  return std::to_string(value);
+}
+
+SchedulerConfig scheduler_config(const EngineConfig& config) {
+  bool has_mamba = false;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    has_mamba = has_mamba || group.is_mamba();
+  return {.max_num_seqs = config.max_num_seqs,
+          .max_model_len = config.max_model_len,
+          .long_prefill_token_threshold = config.long_prefill_token_threshold,
+          .enable_chunked_prefill = config.enable_chunked_prefill,
+          .scheduler_reserve_full_isl = config.scheduler_reserve_full_isl,
+          .policy = config.scheduling_policy,
+          .num_speculative_tokens = config.num_speculative_tokens,
+          .use_eagle = config.speculative_method == SpeculativeMethod::mtp,
+          .block_aligned_split = has_mamba && config.mamba_cache_mode == MambaCacheMode::align,
+          .has_mamba_groups = has_mamba,
+          .block_size = config.block_size,
+          .aligned_split = config.policies.aligned_split,
+          .one_token_prompt = config.policies.one_token_prompt};
+}
+
+Status check_config(const EngineConfig& config) {
+  const std::int32_t spec = config.num_speculative_tokens;
+  if (config.kv_cache_config.groups.empty()) return invalid_input("the model caches nothing");
+  if (config.max_num_seqs < 1 || config.max_num_batched_tokens < 1)
+    return invalid_input("max_num_seqs " + text(config.max_num_seqs) +
+                         " and max_num_batched_tokens " + text(config.max_num_batched_tokens) +
+                         " must be at least 1");
+  if (spec < 0 || (spec > 0) != (config.speculative_method != SpeculativeMethod::none))
+    return invalid_input("num_speculative_tokens " + text(spec) +
+                         " does not fit the speculative method");
+  if (config.conv_kernel < 2 || config.conv_kernel > kMaxConvKernel)
+    return invalid_input("conv_kernel " + text(config.conv_kernel) + ", expected 2.." +
+                         text(kMaxConvKernel));
+  if (!(config.acceptance_rate >= 0.0 && config.acceptance_rate <= 1.0))
+    return invalid_input("acceptance_rate " + text(config.acceptance_rate) + ", expected 0..1");
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    if (!group.is_mamba() || config.mamba_cache_mode == MambaCacheMode::none) continue;
+    if (spec + 1 > group.block_size())
+      return invalid_input("num_speculative_tokens + 1 = " + text(spec + 1) +
+                           " tokens do not fit a mamba block of " + text(group.block_size()));
+  }
+  if (!std::ranges::is_sorted(config.cudagraph_capture_sizes))
+    return invalid_input("cudagraph_capture_sizes are not ascending");
+  return Ok{};
+}
+
+}  // namespace
+
+std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t num_tokens) {
+  const std::int64_t spec = config.num_speculative_tokens;
+  const std::int64_t slots = std::min<std::int64_t>(num_tokens + spec, config.max_model_len);
+  std::int64_t total = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    const std::int64_t block_size = group.block_size();
+    if (!group.is_mamba()) {
+      total += cdiv(slots, block_size);
+    } else if (config.mamba_cache_mode == MambaCacheMode::none) {
+      total += 1 + spec;
+    } else if (config.mamba_cache_mode == MambaCacheMode::all) {
+      total += cdiv(slots, block_size) + spec;
+    } else {
+      // The state before the running column is freed K tokens late, which small blocks notice.
+      total += std::min(cdiv(slots, block_size) + spec, (2 * spec >= block_size ? 3 : 2) + spec);
+    }
+  }
+  return total;
+}
+
+Result<Engine> Engine::create(const EngineConfig& config) {
+  if (Status status = check_config(config); !status.ok()) return status.error();
+  auto kv_cache =
+      KVCacheManager::create({.kv_cache_config = config.kv_cache_config,
+                              .max_model_len = config.max_model_len,
+                              .enable_caching = config.enable_prefix_caching,
+                              .use_eagle = config.speculative_method == SpeculativeMethod::mtp,
+                              .scheduler_block_size = config.scheduler_block_size,
+                              .hash_block_size = config.hash_block_size,
+                              .watermark = config.watermark,
+                              .policies = config.policies.cache},
+                             nullptr);
+  if (!kv_cache.ok()) return kv_cache.error();
+  auto worker = WorkerV1::create(config);
+  if (!worker.ok()) return worker.error();
+  return Engine(config, std::make_unique<KVCacheManager>(std::move(kv_cache).value()),
+                std::move(worker).value());
+}
+
+Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache,
+               WorkerV1 worker)
+    : config_(config),
+      kv_cache_(std::move(kv_cache)),
+      scheduler_(std::make_unique<Scheduler>(scheduler_config(config), *kv_cache_)),
+      worker_(std::move(worker)) {
+  frame_.trace.groups.resize(config_.kv_cache_config.groups.size());
+  for (std::size_t g = 0; g < frame_.trace.groups.size(); ++g) {
+    frame_.trace.groups[g].group = static_cast<std::int32_t>(g);
+    frame_.trace.groups[g].is_mamba = config_.kv_cache_config.groups[g].is_mamba();
+    frame_.trace.groups[g].block_size = config_.kv_cache_config.groups[g].block_size();
+  }
+}
+
+Status Engine::check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const {
+  const auto bad = [&](const std::string& message) {
+    return invalid_input("request \"" + request.name + "\": " + message);
+  };
+  if (num_prompt_tokens < 1) return bad("the prompt has no token");
+  if (request.max_tokens < 1)
+    return bad("max_tokens is " + text(request.max_tokens) + ", expected at least 1");
+  if (num_prompt_tokens >= config_.max_model_len)
+    return bad("the prompt has " + text(num_prompt_tokens) + " tokens, max_model_len is " +
+               text(config_.max_model_len));
+  const std::int64_t length = std::min<std::int64_t>(
+      static_cast<std::int64_t>(num_prompt_tokens) + request.max_tokens, config_.max_model_len);
+  const std::int64_t needed = blocks_one_request_needs(config_, length);
+  const std::int64_t usable =
+      config_.kv_cache_config.num_blocks - 1 -
+      static_cast<std::int64_t>(config_.watermark * config_.kv_cache_config.num_blocks);
+  if (needed > usable)
+    return bad("it can need " + text(needed) + " blocks at " + text(length) +
+               " tokens, the pool has " + text(usable));
+  return Ok{};
+}
+
+Result<RequestId> Engine::add_request(const AddRequest& request) {
+  std::int64_t prompt_tokens = 0;
+  for (const PromptSegment& segment : request.prompt) prompt_tokens += segment.length;
+  if (prompt_tokens > config_.max_model_len) prompt_tokens = config_.max_model_len;
+  if (Status status = check_fits(request, static_cast<std::int32_t>(prompt_tokens)); !status.ok())
+    return status.error();
+  EngineRequest& added = requests_.add();
+  added.name = request.name;
+  added.key = request.key;
+  added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
+  added.prefix =
+      PrefixFingerprints(request.cache_salt, config_.enable_prefix_caching ? config_.hash_block_size
+                                                                           : kFingerprintSpacing);
+  Request& scheduling = added.scheduling;
+  scheduling.num_prompt_tokens = static_cast<std::int32_t>(prompt_tokens);
+  scheduling.num_tokens = scheduling.num_prompt_tokens;
+  scheduling.max_tokens = request.max_tokens;
+  scheduling.priority = request.priority;
+  scheduling.arrival_time = now_us_;
+  added.prefix.extend_to(added.tokens, scheduling.num_tokens);
+  scheduling.block_hashes = added.prefix.block_hashes();
+  scheduler_->add_request(scheduling);
+  ++num_unfinished_;
+  return scheduling.id;
+}
+
+void Engine::advance_to(std::int64_t time_us) { now_us_ = std::max(now_us_, time_us); }
+
+const StepTrace& Engine::step() {
+  schedule(frame_);
+  prepare(frame_);
+  sample(frame_);
+  commit(frame_);
+  return frame_.trace;
+}
+
+void Engine::schedule(Frame& frame) {
+  StepTrace& trace = frame.trace;
+  trace.clear();
+  for (const RequestId id : to_release_) {
+    EngineRequest& request = requests_[id];
+    request.scheduling.block_hashes = {};
+    request.tokens = {};
+    request.prefix = {};
+  }
+  to_release_.clear();
+  trace.step = ++step_;
+  trace.time_us = now_us_;
+  kv_cache_->set_event_log(&trace.cache_events);
+  apply_pending(trace);
+  trace.budget_overridden = step_budget_ >= 0;
+  const std::int32_t budget = step_budget_ >= 0 ? step_budget_ : config_.max_num_batched_tokens;
+  step_budget_ = -1;
+  describe_schedule(frame, scheduler_->schedule(budget));
+  describe_labels(trace);
+}
+
+void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
+  StepTrace& trace = frame.trace;
+  trace.token_budget = output.token_budget;
+  trace.num_scheduled_tokens = output.total_num_scheduled_tokens;
+  trace.skipped = output.skipped;
+  trace.lookups = output.lookups;
+  trace.num_running = static_cast<std::int32_t>(scheduler_->running().size());
+  trace.num_waiting = static_cast<std::int32_t>(scheduler_->waiting().size());
+  trace.num_free_blocks = kv_cache_->num_free_blocks();
+  trace.preempted = preempted_by_command_;
+  preempted_by_command_.clear();
+  for (const Request* request : output.preempted) trace.preempted.push_back(request->id);
+  frame.finished = output.finished_req_ids;
+
+  const std::size_t groups = trace.groups.size();
+  frame.new_blocks.ids.clear();
+  frame.new_blocks.starts.assign(1, 0);
+  for (std::size_t i = 0; i < output.scheduled.size(); ++i) {
+    const ScheduledRequest& entry = output.scheduled[i];
+    const bool admitted = entry.admission != Admission::running;
+    const std::int32_t hit = admitted ? entry.num_computed_tokens : 0;
+    trace.scheduled.push_back({.request = entry.request->id,
+                               .admission = entry.admission,
+                               .run = entry.request->run,
+                               .num_computed_tokens = entry.num_computed_tokens,
+                               .num_scheduled_tokens = entry.num_scheduled_tokens,
+                               .num_draft_tokens = entry.num_draft_tokens,
+                               .num_drafts_offered = entry.num_drafts_offered,
+                               .num_tokens = entry.num_tokens,
+                               .num_prompt_tokens = entry.request->num_prompt_tokens,
+                               .num_hit_tokens = hit});
+    if (hit > 0) {
+      const auto hashes = entry.request->block_hashes.first(
+          static_cast<std::size_t>(hit / config_.hash_block_size));
+      trace.hit_hashes.insert(trace.hit_hashes.end(), hashes.begin(), hashes.end());
+    }
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto ids = kv_cache_->block_ids(entry.request->id, static_cast<std::int32_t>(g));
+      const auto first =
+          admitted ? 0 : static_cast<std::size_t>(output.first_new_column[i * groups + g]);
+      frame.new_blocks.ids.insert(frame.new_blocks.ids.end(),
+                                  ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
+      frame.new_blocks.starts.push_back(frame.new_blocks.ids.size());
+    }
+  }
+}
+
+// What the conv window of a block registered for a mamba group has to hold.
+void Engine::describe_labels(StepTrace& trace) {
+  const std::int32_t length = config_.conv_kernel - 1;
+  for (const CacheEvent& event : trace.cache_events) {
+    if (event.kind != CacheEventKind::registered ||
+        !trace.groups[static_cast<std::size_t>(event.group)].is_mamba)
+      continue;
+    EngineRequest& request = requests_[event.request];
+    for (std::int32_t i = 0; i < length; ++i) {
+      const std::int32_t position = event.num_tokens - length + 1 + i;
+      trace.label_history.push_back(position > 0 ? request.prefix.at(request.tokens, position) : 0);
+    }
+  }
+}
+
+void Engine::prepare(Frame& frame) {
+  worker_.prepare(frame.trace, frame.new_blocks, frame.finished, requests_);
+}
+
+void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
+
+std::int32_t Engine::next_draft_count(EngineRequest& request) const {
+  if (config_.num_speculative_tokens == 0) return 0;
+  if (request.scripted_num_drafts) {
+    const std::int32_t scripted = *request.scripted_num_drafts;
+    request.scripted_num_drafts.reset();
+    return scripted;
+  }
+  if (config_.speculative_method == SpeculativeMethod::mtp) return config_.num_speculative_tokens;
+  return ngram_num_draft_tokens({.seed = config_.seed, .rate = config_.acceptance_rate},
+                                request.key, request.scheduling.num_tokens,
+                                config_.num_speculative_tokens);
+}
+
+void Engine::commit(Frame& frame) {
+  StepTrace& trace = frame.trace;
+  kv_cache_->set_event_log(&trace.commit_events);
+  kv_cache_->publish();
+  std::vector<std::int32_t> sampled(trace.scheduled.size(), 0);
+  for (const RowTrace& row : trace.rows)
+    sampled[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
+    const ScheduledTrace& scheduled = trace.scheduled[i];
+    EngineRequest& request = requests_[scheduled.request];
+    Request& state = request.scheduling;
+    CommitTrace commit{.request = scheduled.request};
+    commit.num_appended_tokens =
+        scheduler_->update_from_output(state, scheduled.num_draft_tokens, sampled[i]);
+    commit.num_computed_tokens = state.num_computed_tokens;
+    commit.num_tokens = state.num_tokens;
+    commit.finished = state.status == RequestStatus::finished;
+    if (commit.finished) {
+      --num_unfinished_;
+      to_release_.push_back(state.id);
+    } else if (commit.num_appended_tokens > 0) {
+      request.prefix.extend_to(request.tokens, state.num_tokens);
+      state.block_hashes = request.prefix.block_hashes();
+      scheduler_->update_draft_tokens(state, next_draft_count(request));
+      commit.num_drafts_next = state.num_draft_tokens;
+    }
+    trace.committed.push_back(commit);
+  }
+  trace.num_unfinished = num_unfinished_;
+  trace.num_pending_commands = num_pending_commands_;
+  trace.duration_us =
+      config_.step_cost_base_us + config_.step_cost_per_token_us * trace.num_scheduled_tokens;
+  now_us_ += trace.duration_us;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,98 @@
+// A serving engine's bookkeeping, stepped by hand: schedule -> prepare -> sample -> commit. The
+// forward in between belongs to whoever executes the trace. Deterministic: same configuration,
+// commands and seed, same traces.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/caching/kv_cache_manager.h"
+#include "core/engine/command.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/engine_request.h"
+#include "core/engine/scheduler.h"
+#include "core/engine/worker_v1.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// One scheduler output with everything computed from it. One is in flight at a time: scheduling is
+// synchronous.
+struct Frame {
+  StepTrace trace;
+  NewBlocks new_blocks;
+  std::vector<RequestId> finished;  // left since the last schedule
+};
+
+class Engine {
+ public:
+  // Errors: settings that contradict each other, with the numbers.
+  static Result<Engine> create(const EngineConfig& config);
+
+  // Adds a request before the next step. Errors: an empty or too long prompt, no output token to
+  // make, a pool that could never hold it.
+  Result<RequestId> add_request(const AddRequest& request);
+
+  // Applied before the next step is scheduled, in the order in which they come. Errors: a request
+  // that was never added, a value out of range.
+  Status apply(const Command& command);
+
+  // Runs one step; the trace is valid until the next call.
+  const StepTrace& step();
+
+  // Requests that were added and have not finished.
+  std::int32_t num_unfinished() const { return num_unfinished_; }
+  std::int64_t now_us() const { return now_us_; }
+  // Jumps forward in time, with nothing to do.
+  void advance_to(std::int64_t time_us);
+  // Commands the caller holds back for later steps; told to the trace, so that an idle step with
+  // something still to come is no fault.
+  void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
+
+  const std::string& name_of(RequestId request) const { return requests_[request].name; }
+  std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }
+  const EngineConfig& config() const { return config_; }
+  const KVCacheManager& kv_cache() const { return *kv_cache_; }
+  const CudagraphResolution& cudagraphs() const { return worker_.cudagraphs(); }
+
+ private:
+  Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, WorkerV1 worker);
+
+  void schedule(Frame& frame);
+  void prepare(Frame& frame);
+  void sample(Frame& frame);
+  void commit(Frame& frame);
+
+  void apply_pending(StepTrace& trace);
+  CommandTrace apply_now(const Command& command);
+  CommandTrace preempt_now(RequestId request);
+  CommandTrace abort_now(RequestId request);
+  void describe_schedule(Frame& frame, const ScheduleOutput& output);
+  void describe_labels(StepTrace& trace);
+  std::int32_t next_draft_count(EngineRequest& request) const;
+  Status check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const;
+
+  EngineConfig config_;
+  std::unique_ptr<KVCacheManager> kv_cache_;
+  std::unique_ptr<Scheduler> scheduler_;
+  WorkerV1 worker_;
+  RequestList requests_;
+  Frame frame_;
+  std::vector<Command> pending_;
+  std::vector<RequestId> preempted_by_command_;
+  std::vector<RequestId> to_release_;  // finished in the last step: memory goes back
+  std::int32_t step_budget_ = -1;      // of the next step, -1: max_num_batched_tokens
+  std::int32_t num_unfinished_ = 0;
+  std::int32_t num_pending_commands_ = 0;
+  std::int64_t step_ = 0;
+  std::int64_t now_us_ = 0;
+};
+
+// Blocks that one request can hold at once over all groups, at `num_tokens` tokens.
+std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t num_tokens);
+
+}  // namespace hybridscope

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "core/engine/engine.h"
+
+namespace hybridscope {
+namespace {
+
+Status out_of_range(const std::string& what, std::int64_t value, std::int64_t low,
+                    std::int64_t high) {
+  return invalid_input(what + " is " + std::to_string(value) + ", expected " + std::to_string(low) +
+                       ".." + std::to_string(high));
+}
+
+}  // namespace
+
+Status Engine::apply(const Command& command) {
+  if (const auto* add = std::get_if<AddRequest>(&command)) {
+    const auto added = add_request(*add);
+    if (!added.ok()) return added.error();
+    return Ok{};
+  }
+  RequestId request;
+  if (const auto* preempt = std::get_if<PreemptRequest>(&command)) request = preempt->request;
+  if (const auto* abort = std::get_if<AbortRequest>(&command)) request = abort->request;
+  if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
+    request = accepted->request;
+    if (accepted->num_accepted_tokens < 1 ||
+        accepted->num_accepted_tokens > 1 + config_.num_speculative_tokens)
+      return out_of_range("num_accepted_tokens", accepted->num_accepted_tokens, 1,
+                          1 + config_.num_speculative_tokens);
+  }
+  if (const auto* drafts = std::get_if<SetDraftTokens>(&command)) {
+    request = drafts->request;
+    if (drafts->num_draft_tokens < 0 || drafts->num_draft_tokens > config_.num_speculative_tokens)
+      return out_of_range("num_draft_tokens", drafts->num_draft_tokens, 0,
+                          config_.num_speculative_tokens);
+  }
+  if (const auto* budget = std::get_if<SetStepBudget>(&command);
+      budget != nullptr && (budget->max_num_batched_tokens < 0 ||
+                            budget->max_num_batched_tokens > config_.max_num_batched_tokens))
+    return out_of_range("the step's budget", budget->max_num_batched_tokens, 0,
+                        config_.max_num_batched_tokens);
+  const bool names_request = !std::holds_alternative<ResetPrefixCache>(command) &&
+                             !std::holds_alternative<SetStepBudget>(command) &&
+                             !std::holds_alternative<SetPolicies>(command);
+  if (names_request && !requests_.contains(request))
+    return invalid_input("request " + std::to_string(request.value) + " was never added");
+  pending_.push_back(command);
+  return Ok{};
+}
+
+void Engine::apply_pending(StepTrace& trace) {
+  for (const Command& command : pending_) trace.commands.push_back(apply_now(command));
+  pending_.clear();
+}
+
+CommandTrace Engine::preempt_now(RequestId request) {
+  CommandTrace trace{.command = "preempt", .request = request};
+  if (scheduler_->preempt(requests_[request].scheduling)) {
+    preempted_by_command_.push_back(request);
+  } else {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = "the request is not running";
+  }
+  return trace;
+}
+
+CommandTrace Engine::abort_now(RequestId request) {
+  CommandTrace trace{.command = "abort", .request = request};
+  Request& state = requests_[request].scheduling;
+  if (state.status == RequestStatus::finished) {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = "the request has finished";
+    return trace;
+  }
+  scheduler_->abort(state);
+  --num_unfinished_;
+  to_release_.push_back(request);
+  return trace;
+}
+
+CommandTrace Engine::apply_now(const Command& command) {
+  if (const auto* preempt = std::get_if<PreemptRequest>(&command))
+    return preempt_now(preempt->request);
+  if (const auto* abort = std::get_if<AbortRequest>(&command)) return abort_now(abort->request);
+  if (const auto* reset = std::get_if<ResetPrefixCache>(&command)) {
+    CommandTrace trace{.command = "reset_prefix_cache",
+                       .value = reset->reset_running_requests ? 1 : 0};
+    if (reset->reset_running_requests)
+      for (auto it = scheduler_->running().rbegin(); it != scheduler_->running().rend(); ++it)
+        preempted_by_command_.push_back((*it)->id);
+    if (!scheduler_->reset_prefix_cache(reset->reset_running_requests)) {
+      trace.outcome = CommandOutcome::ignored;
+      trace.reason = "blocks are in use";
+    }
+    return trace;
+  }
+  if (const auto* budget = std::get_if<SetStepBudget>(&command)) {
+    step_budget_ = budget->max_num_batched_tokens;
+    return {.command = "set_step_budget", .value = budget->max_num_batched_tokens};
+  }
+  if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
+    requests_[accepted->request].scripted_num_accepted = accepted->num_accepted_tokens;
+    return {.command = "set_accepted_tokens",
+            .request = accepted->request,
+            .value = accepted->num_accepted_tokens};
+  }
+  if (const auto* drafts = std::get_if<SetDraftTokens>(&command)) {
+    requests_[drafts->request].scripted_num_drafts = drafts->num_draft_tokens;
+    return {.command = "set_draft_tokens",
+            .request = drafts->request,
+            .value = drafts->num_draft_tokens};
+  }
+  const auto& policies = std::get<SetPolicies>(command).policies;
+  config_.policies = policies;
+  scheduler_->set_policies(policies.aligned_split, policies.one_token_prompt);
+  worker_.set_policies(policies);
+  return {.command = "set_policies"};
+}
+
+}  // namespace hybridscope

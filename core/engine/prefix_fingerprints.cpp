@@ -1,0 +1,67 @@
+#include "core/engine/prefix_fingerprints.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+// Folds tokens [first, first + count) into `start`.
+Fingerprint fold(const TokenSequence& tokens, Fingerprint start, std::int32_t first,
+                 std::int32_t count) {
+  std::array<TokenContent, 256> buffer;
+  Fingerprint fingerprint = start;
+  while (count > 0) {
+    const std::int32_t part = std::min<std::int32_t>(count, static_cast<int>(buffer.size()));
+    tokens.copy_tokens(first, part, buffer.data());
+    for (std::int32_t i = 0; i < part; ++i)
+      fingerprint = extend_fingerprint(fingerprint, buffer[static_cast<std::size_t>(i)]);
+    first += part;
+    count -= part;
+  }
+  return fingerprint;
+}
+
+}  // namespace
+
+PrefixFingerprints::PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size)
+    : hash_block_size_(hash_block_size), empty_prefix_(seed_fingerprint(cache_salt)) {
+  HS_EXPECT(hash_block_size > 0);
+}
+
+void PrefixFingerprints::extend_to(const TokenSequence& tokens, std::int32_t num_tokens) {
+  const auto full_blocks = static_cast<std::size_t>(num_tokens / hash_block_size_);
+  while (block_hashes_.size() < full_blocks) {
+    const auto end = static_cast<std::int32_t>(block_hashes_.size() + 1) * hash_block_size_;
+    block_hashes_.push_back(at(tokens, end));
+  }
+}
+
+Fingerprint PrefixFingerprints::at(const TokenSequence& tokens, std::int32_t position) {
+  HS_EXPECT(position >= 0);
+  const auto boundary =
+      std::min(static_cast<std::size_t>(position / hash_block_size_), block_hashes_.size());
+  std::int32_t known = static_cast<std::int32_t>(boundary) * hash_block_size_;
+  Fingerprint fingerprint = boundary == 0 ? empty_prefix_ : block_hashes_[boundary - 1];
+  const std::int32_t oldest =
+      std::max(known + 1, position - static_cast<std::int32_t>(kWindow) + 1);
+  for (std::int32_t p = position; p >= oldest; --p) {
+    const Recent& recent = recent_[static_cast<std::size_t>(p) % kWindow];
+    if (recent.position != p) continue;
+    known = p;
+    fingerprint = recent.fingerprint;
+    break;
+  }
+  if (known < position) {
+    fingerprint = fold(tokens, fingerprint, known, position - known);
+    remember(position, fingerprint);
+  }
+  return fingerprint;
+}
+
+void PrefixFingerprints::remember(std::int32_t position, Fingerprint fingerprint) {
+  recent_[static_cast<std::size_t>(position) % kWindow] = {position, fingerprint};
+}
+
+}  // namespace hybridscope

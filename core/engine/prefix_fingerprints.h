@@ -1,0 +1,46 @@
+// Fingerprints F(p) of one request's prefixes: kept at hash-block boundaries, where they are the
+// block hashes, and for the last few positions asked for; the rest is folded again on demand.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/engine/token_sequence.h"
+
+namespace hybridscope {
+
+class PrefixFingerprints {
+ public:
+  PrefixFingerprints() = default;
+  // hash_block_size > 0, tokens.
+  PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size);
+
+  // Folds every full hash block of the first num_tokens tokens; amortised O(new tokens).
+  void extend_to(const TokenSequence& tokens, std::int32_t num_tokens);
+
+  // [num_tokens / hash_block_size], element i = F((i + 1) * hash_block_size).
+  std::span<const Fingerprint> block_hashes() const { return block_hashes_; }
+
+  // F(position); folds at most one hash block of tokens, and one token where the caller walks on.
+  Fingerprint at(const TokenSequence& tokens, std::int32_t position);
+
+  // Puts a fingerprint that the caller has folded into the window of recent positions.
+  void remember(std::int32_t position, Fingerprint fingerprint);
+
+ private:
+  struct Recent {
+    std::int32_t position = -1;
+    Fingerprint fingerprint = 0;
+  };
+  static constexpr std::size_t kWindow = 32;
+
+  std::int32_t hash_block_size_ = 1;
+  Fingerprint empty_prefix_ = 0;
+  std::vector<Fingerprint> block_hashes_;
+  std::array<Recent, kWindow> recent_{};  // position p is kept in element p % kWindow
+};
+
+}  // namespace hybridscope

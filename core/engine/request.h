@@ -1,0 +1,32 @@
+// What the scheduler knows about one request (vLLM v1/request.py, the fields that scheduling
+// reads).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/fingerprint.h"
+#include "core/base/ids.h"
+#include "core/caching/request_status.h"
+
+namespace hybridscope {
+
+struct Request {
+  RequestId id;
+  std::int32_t num_prompt_tokens = 0;
+  std::int32_t max_tokens = 1;    // output tokens after which it ends
+  std::int32_t priority = 0;      // smaller is more important
+  std::int64_t arrival_time = 0;  // any increasing unit; ties are broken by id
+  std::int32_t num_tokens = 0;    // known: prompt and generated, without drafts
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t num_draft_tokens = 0;  // length of spec_token_ids, the list for the next step
+  std::int32_t run = 0;               // how often it was preempted
+  bool is_prefill_chunk = false;      // the last scheduled chunk did not reach num_tokens
+  RequestStatus status = RequestStatus::waiting;
+  // One a hash block of known tokens; whoever appends tokens extends what this views.
+  std::span<const Fingerprint> block_hashes;
+
+  std::int32_t num_output_tokens() const { return num_tokens - num_prompt_tokens; }
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,137 @@
+// Decides which requests get how many tokens in a step, and whose blocks pay for it
+// (SEMANTICS H; vLLM v1/core/sched/scheduler.py, without connectors, encoders and LoRA).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/caching/kv_cache_manager.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/request.h"
+#include "core/trace/schedule_trace.h"
+
+namespace hybridscope {
+
+struct SchedulerConfig {
+  std::int32_t max_num_seqs = 256;
+  std::int32_t max_model_len = 0;
+  std::int32_t long_prefill_token_threshold = 0;  // 0: off
+  bool enable_chunked_prefill = true;
+  bool scheduler_reserve_full_isl = true;
+  SchedulingPolicy policy = SchedulingPolicy::fcfs;
+  std::int32_t num_speculative_tokens = 0;
+  bool use_eagle = false;            // lookahead tokens = num_speculative_tokens, else 0
+  bool block_aligned_split = false;  // mode align with prefix caching
+  bool has_mamba_groups = true;
+  std::int32_t block_size = 16;  // cache_config.block_size
+  AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
+  OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
+};
+
+// One request's part in a step. `first_new_column` of its groups stands in ScheduleOutput.
+struct ScheduledRequest {
+  Request* request = nullptr;
+  Admission admission = Admission::running;
+  std::int32_t num_scheduled_tokens = 0;  // q
+  std::int32_t num_draft_tokens = 0;      // d, among them
+  std::int32_t num_drafts_offered = 0;    // length of the draft list before it was cut
+  std::int32_t num_computed_tokens = 0;   // c, before this step
+  std::int32_t num_tokens = 0;            // known when scheduled
+  bool placeholder_drafts = false;        // a padded one-token prompt: drafts are -1
+};
+
+struct ScheduleOutput {
+  std::vector<ScheduledRequest> scheduled;     // running in queue order, then admitted
+  std::vector<std::int32_t> first_new_column;  // [scheduled][groups]: block list from here is new
+  std::vector<Request*> preempted;             // in the order they were preempted
+  std::vector<RequestId> finished_req_ids;     // ended since the last schedule
+  std::vector<SkippedRequest> skipped;         // running or waiting, but without tokens, and why
+  std::vector<AdmissionLookup> lookups;        // what the prefix cache answered, and why
+  std::int32_t token_budget = 0;               // at the start
+  std::int32_t total_num_scheduled_tokens = 0;
+};
+
+class Scheduler {
+ public:
+  // `kv_cache` outlives the scheduler.
+  Scheduler(SchedulerConfig config, KVCacheManager& kv_cache);
+
+  // Requests stay where they are until they are aborted or finished (owned by the caller).
+  void add_request(Request& request);
+
+  // Decides one step; the answer is valid until the next call. SEMANTICS H2.
+  const ScheduleOutput& schedule(std::int32_t token_budget);
+
+  // Takes back drafts that were not accepted and appends sampled tokens, at most to max_tokens and
+  // max_model_len; returns how many were appended. A request that ends is freed and leaves.
+  // `num_sampled_tokens` 0: an unfinished prefill chunk. SEMANTICS H3.
+  std::int32_t update_from_output(Request& request, std::int32_t num_draft_tokens,
+                                  std::int32_t num_sampled_tokens);
+
+  // Stores the length of the draft list for the next step, unless the request is in the middle of
+  // its prefill. SEMANTICS H3.
+  void update_draft_tokens(Request& request, std::int32_t num_draft_tokens);
+
+  // Frees the request and takes it out of its queue; reported in the next finished_req_ids.
+  void abort(Request& request);
+
+  // Preempts a running request between two steps; false when it does not run.
+  bool preempt(Request& request);
+
+  // With `reset_running_requests` preempts all of them first, the last one first. True when no
+  // block is held any more and all hashes are gone.
+  bool reset_prefix_cache(bool reset_running_requests);
+
+  const std::vector<Request*>& running() const { return running_; }
+  const std::deque<Request*>& waiting() const { return waiting_; }
+
+  void set_policies(AlignedSplit aligned_split, OneTokenPrompt one_token_prompt);
+
+ private:
+  void schedule_running();
+  void schedule_waiting();
+  bool allocate_or_preempt(Request& request, std::int32_t num_new_tokens, std::size_t& index);
+  bool admit(Request& request);
+  void take_out_of_step(const Request& request, std::size_t& index);
+  void record_allocation(std::span<const std::int32_t> first_new_column);
+  Request* preemption_victim() const;
+  void preempt_running(Request& request);
+  void enqueue_waiting(Request& request, bool at_front);
+  void skip(const Request& request, SkipReason reason);
+  std::int32_t split(const Request& request, std::int32_t num_new_tokens, std::int32_t hit_tokens,
+                     std::int32_t uncached_common_prefix) const;
+  std::int32_t clip_to_threshold(std::int32_t num_new_tokens) const;
+  bool pads_one_token_prompt(std::int32_t num_new_tokens) const;
+
+  SchedulerConfig config_;
+  KVCacheManager& kv_cache_;
+  std::vector<Request*> running_;
+  std::deque<Request*> waiting_;  // fcfs: order of arrival; priority: ascending (priority, arrival)
+  std::vector<RequestId> finished_req_ids_;
+  std::int32_t token_budget_ = 0;  // left in the step being scheduled
+  ScheduleOutput output_;
+};
+
+struct AlignedSplitInputs {
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t num_prompt_tokens = 0;
+  std::int32_t num_tokens = 0;
+  std::int32_t num_new_tokens = 0;
+  std::int32_t num_new_local_computed_tokens = 0;
+  std::int32_t num_external_computed_tokens = 0;
+  std::int32_t num_uncached_common_prefix_tokens = 0;
+  std::int32_t block_size = 16;
+  bool use_eagle = false;
+};
+
+// Tokens of this chunk under mode align, 0: not now. The reference's rule (SEMANTICS H1,
+// Scheduler._mamba_block_aligned_split).
+std::int32_t mamba_block_aligned_split(const AlignedSplitInputs& inputs);
+
+// As above; then a chunk that does not reach the last known token ends on the block grid, and one
+// that starts off the grid stops at the next boundary (FORWARD condition 2, KNOWN_BUGS 1).
+std::int32_t mamba_block_aligned_split_on_grid(const AlignedSplitInputs& inputs);
+
+}  // namespace hybridscope

@@ -1,0 +1,343 @@
+#include "core/engine/worker_v1.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/math.h"
+
+namespace hybridscope {
+namespace {
+
+std::int32_t table_columns(const EngineConfig& config, const KVCacheGroup& group) {
+  const std::int32_t spec = config.num_speculative_tokens;
+  if (group.is_mamba() && config.mamba_cache_mode == MambaCacheMode::none) return 1 + spec;
+  return cdiv(config.max_model_len, group.block_size()) + 1 + spec;
+}
+
+// Mode all copies whole table rows, so its builder is made as wide as the worker's table.
+MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& spec,
+                                  const CudagraphResolution& cudagraphs) {
+  MambaBuilderConfig builder{.mamba_cache_mode = config.mamba_cache_mode,
+                             .block_size = spec.block_size,
+                             .num_spec = config.num_speculative_tokens,
+                             .num_speculative_blocks = spec.num_speculative_blocks,
+                             .max_num_seqs = config.max_num_seqs,
+                             .max_model_len = config.max_model_len,
+                             .max_cudagraph_capture_size = {},
+                             .full_cudagraph = has_full_cudagraphs(cudagraphs.cudagraph_mode),
+                             .chunk_size = config.chunk_size};
+  if (config.mamba_cache_mode == MambaCacheMode::all)
+    builder.max_model_len =
+        (cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens) *
+        spec.block_size;
+  if (!cudagraphs.capture_sizes.empty())
+    builder.max_cudagraph_capture_size = cudagraphs.capture_sizes.back();
+  return builder;
+}
+
+Result<CudagraphResolution> resolve_graphs(const EngineConfig& config) {
+  CaptureSizesInput sizes_input{.max_num_seqs = config.max_num_seqs,
+                                .num_spec = config.num_speculative_tokens,
+                                .max_num_batched_tokens = config.max_num_batched_tokens,
+                                .max_cudagraph_capture_size = {},
+                                .cudagraph_capture_sizes = {}};
+  if (!config.cudagraph_capture_sizes.empty())
+    sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
+  auto sizes = make_cudagraph_capture_sizes(sizes_input);
+  if (!sizes.ok()) return sizes.error();
+  AttentionCGSupport support = AttentionCGSupport::always;
+  bool has_mamba = false;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    if (!group.is_mamba()) continue;
+    has_mamba = true;
+    support = std::min(support,
+                       metadata_builder_row(std::get<MambaSpec>(group.spec).mamba_type).cg_support);
+  }
+  return resolve_cudagraph_mode_and_sizes(
+      {.cudagraph_mode = config.cudagraph_mode,
+       .min_cg_support = support,
+       .num_spec = config.num_speculative_tokens,
+       .capture_sizes = sizes.value(),
+       .has_mamba_layers = has_mamba,
+       .max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks),
+       .num_blocks = config.kv_cache_config.num_blocks});
+}
+
+}  // namespace
+
+Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
+  auto cudagraphs = resolve_graphs(config);
+  if (!cudagraphs.ok()) return cudagraphs.error();
+  std::vector<std::int32_t> columns;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    columns.push_back(table_columns(config, group));
+  WorkerV1 worker(config, std::move(cudagraphs).value(), columns);
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    if (!group.is_mamba()) {
+      worker.builder_of_group_.push_back(-1);
+      continue;
+    }
+    const auto& spec = std::get<MambaSpec>(group.spec);
+    auto builder = metadata_builder_row(spec.mamba_type)
+                       .create(builder_config(config, spec, worker.cudagraphs_));
+    if (!builder.ok()) return builder.error();
+    worker.mamba_block_size_ = spec.block_size;
+    worker.reorder_batch_threshold_ = reorder_batch_threshold(builder.value());
+    worker.builder_of_group_.push_back(static_cast<std::int32_t>(worker.builders_.size()));
+    worker.builders_.push_back(std::move(builder).value());
+  }
+  return worker;
+}
+
+WorkerV1::WorkerV1(const EngineConfig& config, CudagraphResolution cudagraphs,
+                   std::span<const std::int32_t> columns)
+    : config_(config),
+      acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
+      cudagraphs_(std::move(cudagraphs)),
+      rows_(config.max_num_seqs, columns) {}
+
+void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
+                       std::span<const RequestId> finished, RequestList& requests) {
+  update_rows(trace, new_blocks, finished, requests);
+  reorder_rows(trace);
+  describe_rows(trace, requests);
+  dispatch_graph(trace);
+  pre_copy(trace, requests);
+  build_metadata(trace, requests);
+}
+
+// RUNNER 1.2, steps 1 to 8.
+void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
+                           std::span<const RequestId> finished, RequestList& requests) {
+  rows_.start_step();
+  scheduled_of_request_.resize(requests.size(), -1);
+  std::ranges::fill(scheduled_of_request_, -1);
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i)
+    scheduled_of_request_[static_cast<std::size_t>(trace.scheduled[i].request.value)] =
+        static_cast<std::int32_t>(i);
+
+  for (const RequestId id : finished) {
+    if (rows_.row_of(id) >= 0) rows_.remove(id);
+    requests[id].worker = {};
+  }
+  for (const RequestId id : trace.preempted) requests[id].worker.mamba_state_idx.reset();
+  std::vector<RequestId> leaving;
+  for (const BatchRow& row : rows_.rows()) {
+    if (row.request.value < 0) continue;
+    const std::int32_t i = scheduled_of_request_[static_cast<std::size_t>(row.request.value)];
+    if (i < 0 || trace.scheduled[static_cast<std::size_t>(i)].admission == Admission::resumed)
+      leaving.push_back(row.request);
+  }
+  for (const RequestId id : leaving) rows_.remove(id);
+
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i)
+    take_blocks(trace, new_blocks, i, requests);
+  // New requests in scheduler order, then those that lost their row, in scheduler order.
+  for (const bool new_requests : {true, false})
+    for (const ScheduledTrace& scheduled : trace.scheduled)
+      if ((scheduled.admission == Admission::new_request) == new_requests &&
+          rows_.row_of(scheduled.request) < 0)
+        add_row(requests[scheduled.request]);
+  rows_.condense();
+}
+
+// RUNNER 1.6: the worker appends; only a resumed request's list is replaced.
+void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
+                           std::size_t scheduled, RequestList& requests) {
+  const ScheduledTrace& entry = trace.scheduled[scheduled];
+  WorkerRequest& worker = requests[entry.request].worker;
+  const std::size_t groups = config_.kv_cache_config.groups.size();
+  if (entry.admission != Admission::running) worker = {};
+  worker.block_ids.resize(groups);
+  const std::int32_t row = rows_.row_of(entry.request);
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::span<const std::int32_t> ids = new_blocks.of(scheduled, groups, g);
+    worker.block_ids[g].insert(worker.block_ids[g].end(), ids.begin(), ids.end());
+    if (row >= 0) rows_.block_table(static_cast<std::int32_t>(g)).append_row(row, ids);
+  }
+}
+
+void WorkerV1::add_row(EngineRequest& request) {
+  const std::int32_t row = rows_.add(request.scheduling.id);
+  for (std::size_t g = 0; g < request.worker.block_ids.size(); ++g)
+    rows_.block_table(static_cast<std::int32_t>(g)).add_row(row, request.worker.block_ids[g]);
+}
+
+RowClass WorkerV1::class_of(const ScheduledTrace& scheduled) const {
+  const RowClass decode = config_.num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
+  if (scheduled.num_computed_tokens == 0) return RowClass::prefill;
+  if (scheduled.num_computed_tokens < scheduled.num_prompt_tokens) return RowClass::prefill;
+  if (config_.policies.row_classing == RowClassing::by_shape)
+    return scheduled.num_scheduled_tokens <= 1 + config_.num_speculative_tokens ? decode
+                                                                                : RowClass::prefill;
+  return scheduled.num_computed_tokens == scheduled.num_tokens - 1 ? decode : RowClass::prefill;
+}
+
+// RUNNER 1.5, with the row's class in place of its shape.
+void WorkerV1::reorder_rows(const StepTrace& trace) {
+  regions_.clear();
+  for (const BatchRow& row : rows_.rows()) {
+    const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(
+        scheduled_of_request_[static_cast<std::size_t>(row.request.value)])];
+    if (class_of(scheduled) != RowClass::prefill)
+      regions_.push_back(RowRegion::decode);
+    else if (scheduled.num_computed_tokens == 0)
+      regions_.push_back(RowRegion::prefill);
+    else
+      regions_.push_back(scheduled.num_scheduled_tokens <= reorder_batch_threshold_
+                             ? RowRegion::short_extend
+                             : RowRegion::long_extend);
+  }
+  rows_.reorder(regions_);
+}
+
+void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
+  query_start_loc_.assign(1, 0);
+  seq_lens_.clear();
+  planned_num_accepted_.clear();
+  for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows_.rows().size()); ++r) {
+    BatchRow& batch_row = rows_.row(r);
+    EngineRequest& request = requests[batch_row.request];
+    const std::int32_t index =
+        scheduled_of_request_[static_cast<std::size_t>(batch_row.request.value)];
+    const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
+    if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
+      batch_row.num_accepted_tokens = request.worker.num_accepted_tokens;
+      batch_row.accepted_from = batch_row.request;
+    }
+    RowTrace row{.request = batch_row.request,
+                 .scheduled = index,
+                 .previous_row = batch_row.previous_row,
+                 .row_class = class_of(scheduled),
+                 .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
+                 .num_accepted_tokens = batch_row.num_accepted_tokens,
+                 .accepted_from = batch_row.accepted_from};
+    if (batch_row.previous_row >= 0)
+      row.origin = batch_row.previous_row == r ? RowOrigin::kept : RowOrigin::moved;
+    else
+      row.origin =
+          scheduled.admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
+    if (scheduled.num_draft_tokens > 0 &&
+        scheduled.num_computed_tokens >= scheduled.num_prompt_tokens)
+      row.num_draft_count = scheduled.num_draft_tokens;
+    fill_history(row, scheduled, request);
+    plan_acceptance(trace, scheduled, request);
+    append_tokens(trace, scheduled, request, trace.rows.size());
+    query_start_loc_.push_back(query_start_loc_.back() + scheduled.num_scheduled_tokens);
+    seq_lens_.push_back(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens);
+    trace.rows.push_back(row);
+  }
+}
+
+// What the row will sample: known here because acceptance is keyed, told to nobody before sample().
+void WorkerV1::plan_acceptance(StepTrace& trace, const ScheduledTrace& scheduled,
+                               EngineRequest& request) {
+  const std::int32_t drafts = scheduled.num_draft_tokens;
+  const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+  std::int32_t accepted = 0;  // unfinished prefill chunk: sampled and discarded
+  if (end >= scheduled.num_tokens) {
+    const bool past_prompt = scheduled.num_computed_tokens >= scheduled.num_prompt_tokens;
+    accepted =
+        past_prompt ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
+    if (request.scripted_num_accepted) {
+      accepted = std::clamp(*request.scripted_num_accepted, 1, 1 + drafts);
+      if (accepted != *request.scripted_num_accepted)
+        trace.commands.push_back({.command = "set_accepted_tokens",
+                                  .request = scheduled.request,
+                                  .value = *request.scripted_num_accepted,
+                                  .outcome = CommandOutcome::ignored,
+                                  .reason = "the count is outside 1..1+drafts of this step"});
+      request.scripted_num_accepted.reset();
+    }
+  }
+  planned_num_accepted_.push_back(accepted);
+}
+
+void WorkerV1::append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
+                             const EngineRequest& request, std::size_t row) {
+  const std::int32_t known = scheduled.num_scheduled_tokens - scheduled.num_draft_tokens;
+  const std::size_t begin = trace.tokens.size();
+  trace.tokens.resize(begin + static_cast<std::size_t>(known));
+  request.tokens.copy_tokens(scheduled.num_computed_tokens, known, trace.tokens.data() + begin);
+  for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
+    const std::int32_t position = scheduled.num_computed_tokens + known + i;
+    const bool accepted = i + 1 < planned_num_accepted_[row];
+    trace.tokens.push_back(accepted ? request.tokens.token(position)
+                                    : rejected_draft_token(acceptance_, request.key, position));
+  }
+}
+
+void WorkerV1::fill_history(RowTrace& row, const ScheduledTrace& scheduled,
+                            EngineRequest& request) const {
+  const std::int32_t length = config_.conv_kernel - 1;
+  for (std::int32_t i = 0; i < length; ++i) {
+    const std::int32_t position = scheduled.num_computed_tokens - length + 1 + i;
+    const bool wanted = position > 0 || i == length - 1;
+    row.history[static_cast<std::size_t>(i)] =
+        wanted ? request.prefix.at(request.tokens, position) : 0;
+  }
+}
+
+// RUNNER 3.1, 4.4: dispatch, and the padding that metadata sees (full graphs only).
+void WorkerV1::dispatch_graph(StepTrace& trace) {
+  const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
+  const std::int32_t num_tokens = query_start_loc_.back();
+  std::int32_t max_query_len = 0;
+  bool all_decodes = num_reqs > 0;
+  for (const RowTrace& row : trace.rows) {
+    const std::int32_t q = trace.scheduled_of(row).num_scheduled_tokens;
+    max_query_len = std::max(max_query_len, q);
+    all_decodes = all_decodes && row.row_class != RowClass::prefill &&
+                  q == 1 + config_.num_speculative_tokens;
+  }
+  const std::int32_t num_spec = config_.num_speculative_tokens;
+  trace.uniform_decode =
+      config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
+          ? all_decodes
+          : is_uniform_decode_by_shape({max_query_len, num_tokens, num_reqs, num_spec});
+  const auto dispatch = dispatch_cudagraph(
+      {.cudagraph_mode = cudagraphs_.cudagraph_mode,
+       .capture_sizes = cudagraphs_.capture_sizes,
+       .max_num_seqs = config_.max_num_seqs,
+       .num_spec = num_spec},
+      {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
+  HS_EXPECT(dispatch.ok());
+  trace.graph = dispatch.value();
+
+  const bool pads = trace.graph.pads_metadata();
+  const std::int32_t padded_reqs = pads ? trace.graph.num_reqs_padded : num_reqs;
+  query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
+  seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
+  is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
+  for (std::size_t g = 0; g < config_.kv_cache_config.groups.size(); ++g)
+    rows_.block_table(static_cast<std::int32_t>(g)).null_rows(num_reqs, padded_reqs);
+  trace.common = {.query_start_loc = query_start_loc_,
+                  .seq_lens = seq_lens_,
+                  .num_reqs = padded_reqs,
+                  .num_actual_tokens = pads ? trace.graph.num_tokens_padded : num_tokens,
+                  .max_query_len = max_query_len,
+                  .block_table_tensor = {},
+                  .is_prefilling = is_prefilling_};
+}
+
+void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    RowTrace& row = trace.rows[r];
+    row.num_sampled_tokens = planned_num_accepted_[r];
+    const std::int32_t accepted = std::max(row.num_sampled_tokens, 1);
+    requests[row.request].worker.num_accepted_tokens = accepted;
+  }
+  if (config_.num_speculative_tokens > 0) {
+    if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
+    if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);
+  }
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    BatchRow& row = rows_.row(static_cast<std::int32_t>(r));
+    row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
+    row.accepted_from = row.request;
+  }
+}
+
+}  // namespace hybridscope

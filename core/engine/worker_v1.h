@@ -1,0 +1,106 @@
+// The V1 runner: turns what was scheduled into rows, metadata and state copies (RUNNER 1, 3, 4).
+// Reads the step's trace and its own state, never the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/acceptance.h"
+#include "core/engine/batch_rows_v1.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/engine_request.h"
+#include "core/metadata/capture_sizes.h"
+#include "core/metadata/metadata_builders.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// Block ids the scheduler reports for one step: admitted requests their full lists, running ones
+// what is new.
+struct NewBlocks {
+  std::vector<std::int32_t> ids;
+  std::vector<std::size_t> starts;  // [scheduled * groups + 1], by request, then by group
+  std::span<const std::int32_t> of(std::size_t scheduled, std::size_t groups,
+                                   std::size_t group) const {
+    const std::size_t i = scheduled * groups + group;
+    return std::span(ids).subspan(starts[i], starts[i + 1] - starts[i]);
+  }
+};
+
+class WorkerV1 {
+ public:
+  // Errors: settings the metadata builders or the graph resolution refuse.
+  static Result<WorkerV1> create(const EngineConfig& config);
+
+  // Rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the trace's
+  // "prepare" part. `finished` left since the last step.
+  void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
+               RequestList& requests);
+
+  // Accepted tokens of each row, post-copies, counts for the next step; fills the "sample" part.
+  void sample(StepTrace& trace, RequestList& requests);
+
+  void set_policies(const Policies& policies) { config_.policies = policies; }
+  const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
+
+ private:
+  WorkerV1(const EngineConfig& config, CudagraphResolution cudagraphs,
+           std::span<const std::int32_t> columns);
+
+  // worker_v1.cpp
+  void update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
+                   std::span<const RequestId> finished, RequestList& requests);
+  void take_blocks(const StepTrace& trace, const NewBlocks& new_blocks, std::size_t scheduled,
+                   RequestList& requests);
+  void add_row(EngineRequest& request);
+  void reorder_rows(const StepTrace& trace);
+  void describe_rows(StepTrace& trace, RequestList& requests);
+  RowClass class_of(const ScheduledTrace& scheduled) const;
+  void plan_acceptance(StepTrace& trace, const ScheduledTrace& scheduled, EngineRequest& request);
+  void append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
+                     const EngineRequest& request, std::size_t row);
+  void fill_history(RowTrace& row, const ScheduledTrace& scheduled, EngineRequest& request) const;
+  void dispatch_graph(StepTrace& trace);
+
+  // worker_v1_copies.cpp
+  void pre_copy(StepTrace& trace, RequestList& requests);
+  void post_copy_align(StepTrace& trace, RequestList& requests);
+  void post_copy_all(StepTrace& trace, RequestList& requests);
+  void add_copies(CopyLaunch& launch, const StepTrace& trace, RequestId request, std::int32_t row,
+                  const StateCopyDecision& decision);
+
+  // worker_v1_metadata.cpp
+  void build_metadata(StepTrace& trace, const RequestList& requests);
+  void build_mamba_group(StepTrace& trace, std::size_t group);
+  MetadataBuildInputs build_inputs(const StepTrace& trace, std::size_t group);
+  void fill_source_columns(StepTrace& trace, const RequestList& requests);
+  void fill_attention_writes(const StepTrace& trace, GroupTrace& group) const;
+  bool passes_counts(const StepTrace& trace) const;
+
+  EngineConfig config_;
+  AcceptanceConfig acceptance_;
+  CudagraphResolution cudagraphs_;
+  BatchRowsV1 rows_;
+  std::vector<MetadataBuilder> builders_;       // mamba groups in order
+  std::vector<std::int32_t> builder_of_group_;  // [groups] -1: attention
+  std::int32_t mamba_block_size_ = 0;
+  std::int32_t reorder_batch_threshold_ = 1;
+
+  // Of the step under way.
+  std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
+  std::vector<RowRegion> regions_;
+  std::vector<std::int32_t> planned_num_accepted_;  // [rows]
+  std::vector<std::int32_t> query_start_loc_;       // [num_reqs + 1]
+  std::vector<std::int32_t> seq_lens_;              // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;         // [num_reqs]
+  std::vector<std::int32_t> num_accepted_tokens_;   // [num_reqs]
+  std::vector<std::int32_t> num_draft_counts_;      // [num_reqs]
+  std::vector<RowClass> row_classes_;               // [num_reqs]
+  std::vector<std::uint8_t> gdn_masks_;             // [num_reqs]
+  std::vector<std::int32_t> temporal_source_column_;
+  std::vector<std::int32_t> conv_source_column_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,63 @@
+// Where the decode rows of a batch end and its prefill rows begin. The batch is ordered decodes
+// first; everything from the first prefill row on counts as prefill.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/result.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/row_class.h"
+
+namespace hybridscope {
+
+// num_decodes + num_prefills = num_reqs; the token counts add up to num_actual_tokens.
+struct BatchSplit {
+  std::int32_t num_decodes = 0;
+  std::int32_t num_prefills = 0;
+  std::int32_t num_decode_tokens = 0;
+  std::int32_t num_prefill_tokens = 0;
+  friend bool operator==(const BatchSplit&, const BatchSplit&) = default;
+};
+
+struct SplitOptions {
+  std::int32_t decode_threshold = 1;  // longest query that is a decode
+  bool require_uniform = false;       // decodes must all have the first row's query length
+};
+
+// The split by query length of commit f5972a872 (SEMANTICS A2, split_decodes_and_prefills), used by
+// the Mamba1 and Mamba2 builders. Errors: a uniform batch whose padded token count is no multiple
+// of its rows; a decode row above the threshold; arrays that do not fit num_reqs.
+Result<BatchSplit> split_decodes_and_prefills(const CommonAttentionMetadata& common,
+                                              const SplitOptions& options);
+
+struct SplitOptionsV2 {
+  std::int32_t decode_threshold = 1;
+  bool require_uniform = false;
+  bool treat_short_extends_as_decodes = true;  // false: is_prefilling rows are prefills as well
+};
+
+// The split of commit cb10b7e80 (SEMANTICS A2, second version), used by the GDN builder. Errors:
+// is_prefilling needed and absent; arrays that do not fit num_reqs.
+Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& common,
+                                                 const SplitOptionsV2& options);
+
+// The Mamba1/2 row rule of later engines (RUNNER 3.3): is_prefilling decides, except that a
+// one-token extend with context is a decode; rows above the threshold are prefills. Errors:
+// is_prefilling absent; arrays that do not fit num_reqs.
+Result<BatchSplit> split_by_is_prefilling(const CommonAttentionMetadata& common,
+                                          std::int32_t decode_threshold);
+
+struct RowClassBatch {
+  std::span<const RowClass> row_classes{};          // [num_reqs]
+  std::span<const std::int32_t> query_start_loc{};  // [num_reqs + 1]
+  std::int32_t num_actual_tokens = 0;               // padded tokens included
+};
+
+// The split by each row's class, without looking at lengths (DESIGN, "Settled before the first
+// line"). Padding rows stand last: they are decodes of a batch without prefills, else prefills, as
+// in SEMANTICS A2. Errors: a decode or verify row behind a prefill; a padding row before another
+// row; sizes that do not fit.
+Result<BatchSplit> split_by_row_class(const RowClassBatch& batch);
+
+}  // namespace hybridscope

@@ -1,0 +1,71 @@
+#include "core/metadata/block_table_gather.h"
+
+#include <algorithm>
+#include <string>
+
+namespace hybridscope {
+namespace {
+
+// Writes the column of the last token of each row; returns the largest.
+std::int32_t find_starts(std::span<const std::int32_t> seq_lens,
+                         const ReciprocalDivider& block_size, std::int32_t* starts) {
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < seq_lens.size(); ++i) {
+    // A padding row (length 0) starts at column 0.
+    const std::int32_t start = block_size.divide(std::max(seq_lens[i], 1) - 1);
+    starts[i] = start;
+    largest = std::max(largest, start);
+  }
+  return largest;
+}
+
+}  // namespace
+
+Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& input,
+                                                 std::span<std::int32_t> starts) {
+  const TensorView<std::int32_t>& table = input.block_table;
+  if (input.config.mamba_cache_mode != MambaCacheMode::align)
+    return BlockTableWindow{table.data, nullptr, table.cols, table.rows, table.cols};
+  const std::size_t rows = input.seq_lens.size();
+  HS_EXPECT(starts.size() >= rows);
+  const std::int32_t width = 1 + input.config.num_speculative_blocks;
+  const std::int32_t largest = find_starts(input.seq_lens, input.config.block_size, starts.data());
+  if (table.dims != 2 || static_cast<std::size_t>(table.rows) < rows)
+    return invalid_input("block table has " + std::to_string(table.rows) + " rows for " +
+                         std::to_string(rows) + " sequences");
+  if (rows > 0 && largest > table.cols - width)
+    return invalid_input("block table has " + std::to_string(table.cols) +
+                         " columns, but a row needs columns " + std::to_string(largest) + " to " +
+                         std::to_string(largest + width - 1));
+  return BlockTableWindow{table.data, starts.data(), table.cols, static_cast<std::int32_t>(rows),
+                          width};
+}
+
+void copy_window_rows(const BlockTableWindow& window, const WindowRows& rows, std::int32_t* out) {
+  if (rows.width == 1) {
+    for (std::int32_t r = 0; r < rows.count; ++r) out[r] = *window.row(rows.first + r);
+    return;
+  }
+  for (std::int32_t r = 0; r < rows.count; ++r) {
+    const std::int32_t* row = window.row(rows.first + r);
+    for (std::int32_t c = 0; c < rows.width; ++c) out[c] = row[c];
+    out += rows.width;
+  }
+}
+
+Result<TensorView<std::int32_t>> mamba_get_block_table_tensor(const BlockTableGatherInput& input,
+                                                              std::span<std::int32_t> storage) {
+  if (input.config.mamba_cache_mode != MambaCacheMode::align) return input.block_table;
+  const std::size_t rows = input.seq_lens.size();
+  const std::size_t width = static_cast<std::size_t>(input.config.num_speculative_blocks) + 1;
+  if (storage.size() < (width + 1) * rows)
+    return invalid_input("storage of " + std::to_string(storage.size()) + " elements for " +
+                         std::to_string(rows) + " rows of " + std::to_string(width + 1));
+  const auto window = find_block_table_window(input, storage.last(rows));
+  if (!window) return window.error();
+  const BlockTableWindow& found = window.value();
+  copy_window_rows(found, {.count = found.rows, .width = found.width}, storage.data());
+  return matrix_view<std::int32_t>(storage.data(), found.rows, found.width);
+}
+
+}  // namespace hybridscope

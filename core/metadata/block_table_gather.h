@@ -1,0 +1,65 @@
+// Which columns of the block table the Mamba builders use (SEMANTICS A3,
+// mamba_get_block_table_tensor): the whole table, or in align mode the running column of each row
+// and its speculative columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/result.h"
+#include "core/base/tensor_view.h"
+#include "core/metadata/reciprocal_divider.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+// What stays the same over all calls of one builder.
+struct BlockTableGatherConfig {
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
+  ReciprocalDivider block_size{1};  // tokens a block
+  std::int32_t num_speculative_blocks = 0;
+};
+
+struct BlockTableGatherInput {
+  BlockTableGatherConfig config{};
+  TensorView<std::int32_t> block_table{};    // [num_reqs, columns]
+  std::span<const std::int32_t> seq_lens{};  // [num_reqs], read in align mode only
+};
+
+// The gathered tensor, [rows, width], without being written out: row r is the `width` block ids
+// from `row(r)` on. Points into the caller's table and start array.
+struct BlockTableWindow {
+  const std::int32_t* data = nullptr;
+  const std::int32_t* starts = nullptr;  // [rows] first column of each row; null: 0
+  std::int32_t stride = 0;               // columns of the table
+  std::int32_t rows = 0;
+  std::int32_t width = 0;
+
+  const std::int32_t* row(std::int32_t r) const {
+    return data + static_cast<std::int64_t>(r) * stride + (starts == nullptr ? 0 : starts[r]);
+  }
+};
+
+// Finds the window; `starts` is storage of at least seq_lens.size() elements (align mode only) that
+// the result keeps pointing to. Errors: a column outside the table in any row; fewer table rows
+// than seq_lens.
+Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& input,
+                                                 std::span<std::int32_t> starts);
+
+struct WindowRows {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  std::int32_t width = 1;  // columns copied, at most the window's
+};
+
+// Writes [count, width] block ids of the window to `out`.
+void copy_window_rows(const BlockTableWindow& window, const WindowRows& rows, std::int32_t* out);
+
+// The gathered tensor itself. none, all: a view of the table. align: int32
+// [seq_lens.size(), 1 + num_speculative_blocks] written to `storage`, which needs
+// (2 + num_speculative_blocks) * seq_lens.size() elements. Errors as above, storage too small.
+Result<TensorView<std::int32_t>> mamba_get_block_table_tensor(const BlockTableGatherInput& input,
+                                                              std::span<std::int32_t> storage);
+
+}  // namespace hybridscope

@@ -1,0 +1,137 @@
+#include "core/metadata/chunk_metadata.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "core/base/math.h"
+#include "core/metadata/persistent_buffer.h"
+
+namespace hybridscope {
+namespace {
+
+Error bad_chunk_size(std::int32_t chunk_size) {
+  return invalid_input("chunk_size is " + std::to_string(chunk_size) + " (expected at least 1)");
+}
+
+// Tokens of sequence i.
+std::int32_t length_of(std::span<const std::int32_t> cu_seqlens, std::size_t i) {
+  return cu_seqlens[i + 1] - cu_seqlens[i];
+}
+
+std::int32_t chunks_of(std::int32_t length, std::int32_t chunk_size) {
+  return length / chunk_size + (length % chunk_size > 0 ? 1 : 0);
+}
+
+// Tokens that are missing in the chunk where `computed` tokens end, 0 at its end.
+std::int32_t tokens_to_chunk_end(std::int32_t computed, std::int32_t chunk_size) {
+  return -computed - floor_div(-computed, chunk_size) * chunk_size;
+}
+
+}  // namespace
+
+Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
+    std::span<const std::int32_t> query_start_loc, std::int32_t chunk_size) {
+  if (chunk_size < 1) return bad_chunk_size(chunk_size);
+  if (query_start_loc.empty() || query_start_loc[0] != 0)
+    return invalid_input("query_start_loc must begin with 0");
+  const std::size_t sequences = query_start_loc.size() - 1;
+  VarlenChunkMetadata result;
+  result.cu_chunk_seqlens.push_back(0);
+  result.last_chunk_indices.assign(sequences, -1);
+  for (std::size_t i = 0; i < sequences; ++i) {
+    const std::int32_t end = query_start_loc[i + 1];
+    for (std::int32_t pos = query_start_loc[i]; pos < end;) {
+      const std::int32_t room = chunk_size - (pos % chunk_size + chunk_size) % chunk_size;
+      const std::int32_t take = std::min(room, end - pos);
+      result.last_chunk_indices[i] = static_cast<std::int32_t>(result.seq_idx_chunks.size());
+      result.seq_idx_chunks.push_back(static_cast<std::int32_t>(i));
+      result.cu_chunk_seqlens.push_back(result.cu_chunk_seqlens.back() + take);
+      pos += take;
+    }
+  }
+  if (!result.seq_idx_chunks.empty() && result.cu_chunk_seqlens.back() != query_start_loc.back())
+    return invalid_input("chunks hold " + std::to_string(result.cu_chunk_seqlens.back()) +
+                         " tokens, query_start_loc ends at " +
+                         std::to_string(query_start_loc.back()));
+  return result;
+}
+
+Result<Mamba2ChunkMetadata> Mamba2ChunkMetadataBuilder::compute(const Mamba2ChunkInput& input) {
+  const std::int32_t chunk_size = input.chunk_size;
+  const std::size_t rows = input.num_computed_tokens_p.size();
+  if (chunk_size < 1) return bad_chunk_size(chunk_size);
+  if (input.query_start_loc_p.size() != rows + 1)
+    return invalid_input("query_start_loc_p has " + std::to_string(input.query_start_loc_p.size()) +
+                         " entries for " + std::to_string(rows) + " rows");
+  cu_chunk_seqlen_.clear();
+  seq_idx_.clear();
+  std::int32_t* last_chunk_indices = grown(last_chunk_indices_, static_cast<std::int64_t>(rows));
+  std::int32_t pos = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::int32_t left = length_of(input.query_start_loc_p, row);
+    if (left < 0)
+      return invalid_input("row " + std::to_string(row) + " has " + std::to_string(left) +
+                           " tokens");
+    const auto append = [&](std::int32_t tokens) {
+      seq_idx_.push_back(static_cast<std::int32_t>(row));
+      cu_chunk_seqlen_.push_back(pos);
+      pos += tokens;
+      left -= tokens;
+    };
+    // A chunk that an earlier step began is finished first, even by no token at all.
+    const std::int32_t missing = tokens_to_chunk_end(input.num_computed_tokens_p[row], chunk_size);
+    if (missing > 0) append(std::min(missing, left));
+    while (left > 0) append(std::min(chunk_size, left));
+    last_chunk_indices[row] = static_cast<std::int32_t>(cu_chunk_seqlen_.size()) - 1;
+  }
+  cu_chunk_seqlen_.push_back(pos);
+  const auto view = [](const std::int32_t* data, std::size_t size) {
+    return vector_view(data, static_cast<std::int32_t>(size));
+  };
+  return Mamba2ChunkMetadata{
+      .cu_chunk_seqlen_p = view(cu_chunk_seqlen_.data(), cu_chunk_seqlen_.size()),
+      .seq_idx_p = view(seq_idx_.data(), seq_idx_.size()),
+      .last_chunk_indices_p = view(last_chunk_indices, rows)};
+}
+
+Result<TensorView<std::int32_t>> FlaChunkBuilder::prepare_chunk_indices(
+    std::span<const std::int32_t> cu_seqlens, std::int32_t chunk_size) {
+  if (chunk_size < 1) return bad_chunk_size(chunk_size);
+  if (cu_seqlens.size() < 2) return invalid_input("no sequence to cut into chunks");
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i + 1 < cu_seqlens.size(); ++i) {
+    const std::int32_t length = length_of(cu_seqlens, i);
+    if (length <= -chunk_size)
+      return invalid_input("sequence " + std::to_string(i) + " has " + std::to_string(length) +
+                           " tokens");
+    total += chunks_of(length, chunk_size);
+  }
+  if (total > std::numeric_limits<std::int32_t>::max())
+    return invalid_input("too many chunks: " + std::to_string(total));
+  std::int32_t* out = grown(chunk_indices_, 2 * total);
+  std::int32_t sequence = 0;
+  for (std::size_t i = 0; i + 1 < cu_seqlens.size(); ++i) {
+    const std::int32_t chunks = chunks_of(length_of(cu_seqlens, i), chunk_size);
+    for (std::int32_t k = 0; k < chunks; ++k) {
+      *out++ = sequence;
+      *out++ = k;
+    }
+    if (chunks > 0) ++sequence;
+  }
+  return matrix_view<std::int32_t>(chunk_indices_.data(), static_cast<std::int32_t>(total), 2);
+}
+
+Result<TensorView<std::int32_t>> FlaChunkBuilder::prepare_chunk_offsets(
+    std::span<const std::int32_t> cu_seqlens, std::int32_t chunk_size) {
+  if (chunk_size < 1) return bad_chunk_size(chunk_size);
+  if (cu_seqlens.empty()) return invalid_input("cu_seqlens is empty");
+  const std::size_t sequences = cu_seqlens.size() - 1;
+  std::int32_t* offsets = grown(chunk_offsets_, static_cast<std::int64_t>(sequences) + 1);
+  offsets[0] = 0;
+  for (std::size_t i = 0; i < sequences; ++i)
+    offsets[i + 1] = offsets[i] + floor_div(length_of(cu_seqlens, i) + chunk_size - 1, chunk_size);
+  return vector_view<std::int32_t>(offsets, static_cast<std::int32_t>(sequences) + 1);
+}
+
+}  // namespace hybridscope

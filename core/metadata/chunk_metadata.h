@@ -1,0 +1,76 @@
+// How the scan kernels cut the packed tokens of several sequences into chunks: Mamba2 SSD on packed
+// and on absolute positions, FLA (GDN, KDA) inside each sequence.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/tensor_view.h"
+
+namespace hybridscope {
+
+// Chunk size of the FLA kernels (FLA_CHUNK_SIZE).
+inline constexpr std::int32_t kFlaChunkSize = 64;
+
+struct VarlenChunkMetadata {
+  std::vector<std::int32_t> cu_chunk_seqlens{};    // [chunks + 1] exclusive prefix sum, tokens
+  std::vector<std::int32_t> last_chunk_indices{};  // [sequences], -1: empty sequence
+  std::vector<std::int32_t> seq_idx_chunks{};      // [chunks]
+  friend bool operator==(const VarlenChunkMetadata&, const VarlenChunkMetadata&) = default;
+};
+
+// Chunks that cross neither a sequence nor a multiple of chunk_size in the packed tokens
+// (compute_varlen_chunk_metadata in mamba2_attn.py). query_start_loc: [sequences + 1]. Errors:
+// empty array, first element not 0, lengths that do not add up to the last element, chunk_size < 1.
+Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
+    std::span<const std::int32_t> query_start_loc, std::int32_t chunk_size);
+
+// Views of arrays that a Mamba2ChunkMetadataBuilder owns; absent without prefill rows.
+struct Mamba2ChunkMetadata {
+  TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
+  TensorView<std::int32_t> seq_idx_p{};             // [chunks]
+  TensorView<std::int32_t> last_chunk_indices_p{};  // [rows]; a row without chunks repeats the
+                                                    // value of the row before it, -1 for the first
+};
+
+struct Mamba2ChunkInput {
+  std::int32_t chunk_size = 1;
+  std::span<const std::int32_t> num_computed_tokens_p{};  // [rows]
+  std::span<const std::int32_t> query_start_loc_p{};      // [rows + 1]
+};
+
+// Chunks aligned to each sequence's own absolute position (SEMANTICS A7, _compute_chunk_metadata).
+// Results are valid until the next call.
+class Mamba2ChunkMetadataBuilder {
+ public:
+  // Errors: chunk_size < 1, sizes that do not fit, a row of negative length.
+  Result<Mamba2ChunkMetadata> compute(const Mamba2ChunkInput& input);
+
+ private:
+  std::vector<std::int32_t> cu_chunk_seqlen_;
+  std::vector<std::int32_t> seq_idx_;
+  std::vector<std::int32_t> last_chunk_indices_;
+};
+
+// Chunk lists of the FLA kernels (SEMANTICS A8). Results are valid until the next call of the same
+// function.
+class FlaChunkBuilder {
+ public:
+  // int32 [chunks, 2]: number of the sequence among those that have a chunk, chunk inside it
+  // (prepare_chunk_indices). Errors: fewer than 2 elements, a negative length, chunk_size < 1.
+  Result<TensorView<std::int32_t>> prepare_chunk_indices(std::span<const std::int32_t> cu_seqlens,
+                                                         std::int32_t chunk_size);
+
+  // [sequences + 1] exclusive prefix sum of chunks, int64 in the reference
+  // (prepare_chunk_offsets). Errors: empty array, chunk_size < 1.
+  Result<TensorView<std::int32_t>> prepare_chunk_offsets(std::span<const std::int32_t> cu_seqlens,
+                                                         std::int32_t chunk_size);
+
+ private:
+  std::vector<std::int32_t> chunk_indices_;
+  std::vector<std::int32_t> chunk_offsets_;
+};
+
+}  // namespace hybridscope

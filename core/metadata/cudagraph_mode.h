@@ -1,0 +1,58 @@
+// CUDA graph modes and what a metadata builder supports (RUNNER 4.1, 4.2).
+#pragma once
+
+#include <cstdint>
+
+namespace hybridscope {
+
+// A mode is a pair: what uniform decode batches run in, what all other batches run in. The runtime
+// mode of one step is none, piecewise or full.
+enum class CUDAGraphMode : std::uint8_t {
+  none,
+  piecewise,
+  full,
+  full_decode_only,   // (full, none)
+  full_and_piecewise  // (full, piecewise)
+};
+
+// What uniform decode batches run in.
+constexpr CUDAGraphMode decode_mode(CUDAGraphMode mode) {
+  switch (mode) {
+    case CUDAGraphMode::full_decode_only:
+    case CUDAGraphMode::full_and_piecewise:
+      return CUDAGraphMode::full;
+    default:
+      return mode;
+  }
+}
+
+// What all other batches run in.
+constexpr CUDAGraphMode mixed_mode(CUDAGraphMode mode) {
+  switch (mode) {
+    case CUDAGraphMode::full_decode_only:
+      return CUDAGraphMode::none;
+    case CUDAGraphMode::full_and_piecewise:
+      return CUDAGraphMode::piecewise;
+    default:
+      return mode;
+  }
+}
+
+// Do the two halves differ, so that a dispatcher tells uniform decode batches apart?
+constexpr bool separate_routine(CUDAGraphMode mode) {
+  return mode == CUDAGraphMode::full_decode_only || mode == CUDAGraphMode::full_and_piecewise;
+}
+
+constexpr bool has_full_cudagraphs(CUDAGraphMode mode) {
+  return decode_mode(mode) == CUDAGraphMode::full;
+}
+
+// What a metadata builder can do in a full graph, least first.
+enum class AttentionCGSupport : std::uint8_t {
+  never = 0,
+  uniform_single_token_decode = 1,
+  uniform_batch = 2,
+  always = 3
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,84 @@
+// Metadata builder of GatedDeltaNet layers (SEMANTICS A9, GDNAttentionMetadataBuilder).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/metadata/block_table_gather.h"
+#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/chunk_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/gdn_decode_buffers.h"
+#include "core/metadata/gdn_row_classes.h"
+#include "core/metadata/mamba_metadata.h"
+
+namespace hybridscope {
+
+// Same contract as MambaMetadataBuilder: metadata is valid until the next call, a failed call
+// leaves the persistent buffers alone, no heap allocation in steady state.
+class GdnMetadataBuilder {
+ public:
+  // Errors: a size below 1, a negative count.
+  static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config);
+
+  // Errors: arrays that do not fit num_reqs; a spec batch without accepted counts; a block column
+  // outside the table; a table narrower than 1 + K (and not one column) in the spec graph branch;
+  // an empty batch with full graphs on.
+  Result<GdnMetadata> build(const GdnBuildInputs& inputs);
+
+  // Metadata of a capture: accepted counts are the query lengths, draft counts one less, classed
+  // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs.
+  Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+
+  // Which persistent buffers did the last call write? Only the taken branch writes its own.
+  enum class Refreshed : std::uint8_t { none, spec, non_spec };
+  Refreshed refreshed_in_last_build() const { return refreshed_; }
+  bool buffers_refreshed_in_last_build() const { return refreshed_ != Refreshed::none; }
+
+  // What a replay reads.
+  GdnPersistentViews persistent_views() const { return buffers_.views(); }
+
+  const MambaBuilderConfig& config() const { return config_; }
+  std::int32_t decode_cudagraph_max_bs() const { return decode_cudagraph_max_bs_; }
+  std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
+
+ private:
+  explicit GdnMetadataBuilder(const MambaBuilderConfig& config);
+
+  Result<GdnMetadata> build_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window);
+  Result<GdnMetadata> build_non_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window);
+  Status finish_pure_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                          GdnMetadata& metadata);
+  Status finish_mixed_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                           GdnMetadata& metadata);
+  void set_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                     GdnMetadata& metadata);
+  void set_mixed_token_indices(const GdnBuildInputs& inputs, GdnMetadata& metadata);
+  Status set_prefill_fields(std::span<const std::int32_t> non_spec_query_start_loc,
+                            GdnMetadata& metadata);
+
+  MambaBuilderConfig config_;
+  BlockTableGatherConfig gather_;
+  std::int32_t decode_cudagraph_max_bs_ = 0;
+  std::int32_t reorder_batch_threshold_ = 1;
+  Refreshed refreshed_ = Refreshed::none;
+  GdnDecodeBuffers buffers_;
+
+  CausalConv1dMetadataBuilder conv1d_;
+  FlaChunkBuilder fla_chunks_;
+  std::vector<std::int32_t> starts_;                    // [num_reqs]
+  std::vector<std::int32_t> spec_state_indices_;        // [num_spec_decodes, width]
+  std::vector<std::int32_t> non_spec_state_indices_;    // [non-spec rows]
+  std::vector<std::int32_t> spec_query_start_loc_;      // [num_spec_decodes + 1]
+  std::vector<std::int32_t> non_spec_query_start_loc_;  // [non-spec rows + 1]
+  std::vector<std::int32_t> accepted_;                  // [num_spec_decodes]
+  std::vector<std::uint8_t> has_initial_state_;         // [non-spec rows]
+  std::vector<std::int32_t> spec_tokens_;               // [spec tokens]
+  std::vector<std::int32_t> non_spec_tokens_;           // [non-spec tokens]
+  std::vector<std::int32_t> capture_counts_;            // [2 * num_reqs]
+  std::vector<std::uint8_t> capture_masks_;             // [num_reqs]
+};
+
+}  // namespace hybridscope

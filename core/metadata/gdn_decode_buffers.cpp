@@ -1,0 +1,112 @@
+#include "core/metadata/gdn_decode_buffers.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/base/ids.h"
+
+namespace hybridscope {
+namespace {
+
+// Copies the first n + 1 offsets and repeats the last one up to offset `padded`.
+TensorView<std::int32_t> write_offsets(std::span<const std::int32_t> query_start_loc,
+                                       std::int32_t n, std::int32_t padded,
+                                       PersistentBuffer<std::int32_t>& target) {
+  std::copy_n(query_start_loc.data(), n + 1, target.values.data());
+  target.fill_rows(n + 1, padded + 1, query_start_loc[static_cast<std::size_t>(n)]);
+  return target.head(padded + 1);
+}
+
+}  // namespace
+
+void copy_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                    const SpecRowTarget& target) {
+  const auto masks = inputs.row_classes.spec_sequence_masks;
+  const std::int32_t width = target.width;
+  std::int32_t* states = target.state_indices;
+  std::int32_t* accepted = target.num_accepted_tokens;
+  for (std::int32_t r = 0; r < inputs.common.num_reqs; ++r) {
+    if (masks[static_cast<std::size_t>(r)] == 0) continue;
+    const std::int32_t* row = window.row(r);
+    for (std::int32_t c = 0; c < width; ++c) states[c] = row[c];
+    states += width;
+    *accepted++ = inputs.num_accepted_tokens.data[r];
+  }
+}
+
+GdnDecodeBuffers::GdnDecodeBuffers(std::int32_t num_spec, std::int32_t rows)
+    : spec_state_indices_tensor_(
+          PersistentBuffer<std::int32_t>::matrix_of(rows, num_spec + 1, kNeverWritten)),
+      spec_sequence_masks_(PersistentBuffer<std::uint8_t>::vector_of(rows, 0)) {
+  const auto vector = PersistentBuffer<std::int32_t>::vector_of;
+  non_spec_state_indices_tensor_ = vector(rows, kNeverWritten);
+  spec_token_indx_ = vector(rows * (num_spec + 1), kNeverWritten);
+  spec_query_start_loc_ = vector(rows + 1, kNeverWritten);
+  non_spec_query_start_loc_ = vector(rows + 1, kNeverWritten);
+  num_accepted_tokens_ = vector(rows, kNeverWritten);
+}
+
+Status GdnDecodeBuffers::check_spec(const BlockTableWindow& window) const {
+  const std::int32_t cols = spec_state_indices_tensor_.cols;
+  if (window.width >= cols || window.width == 1) return Ok{};
+  return invalid_input("block table gives " + std::to_string(window.width) +
+                       " columns, the persistent array has " + std::to_string(cols));
+}
+
+void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
+                                  GdnMetadata& metadata) {
+  const std::int32_t n = metadata.num_spec_decodes;
+  const std::int32_t padded = metadata.num_actual_tokens;
+  const std::int32_t cols = spec_state_indices_tensor_.cols;
+  const std::int32_t width = std::min(window.width, cols);
+  std::int32_t* states = spec_state_indices_tensor_.values.data();
+  copy_spec_rows(inputs, window,
+                 {.width = width,
+                  .state_indices = states,
+                  .num_accepted_tokens = num_accepted_tokens_.values.data()});
+  // A single column is broadcast; from the last row on, so that no value is lost in place.
+  if (width < cols)
+    for (std::int32_t r = n - 1; r >= 0; --r)
+      std::fill_n(spec_state_indices_tensor_.row(r), cols, std::int32_t{states[r]});
+  spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
+  metadata.spec_state_indices_tensor = spec_state_indices_tensor_.head(padded);
+
+  std::copy_n(inputs.row_classes.spec_sequence_masks.data(), n, spec_sequence_masks_.values.data());
+  spec_sequence_masks_.fill_rows(n, padded, 0);
+  metadata.spec_sequence_masks = spec_sequence_masks_.head(padded);
+
+  const std::int32_t tokens = metadata.spec_token_indx.rows;
+  std::iota(spec_token_indx_.values.data(), spec_token_indx_.values.data() + tokens, 0);
+  metadata.spec_token_indx = spec_token_indx_.head(tokens);
+
+  metadata.spec_query_start_loc =
+      write_offsets(inputs.common.query_start_loc, n, padded, spec_query_start_loc_);
+
+  num_accepted_tokens_.fill_rows(n, padded, 1);
+  metadata.num_accepted_tokens = num_accepted_tokens_.head(padded);
+}
+
+void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
+                                      const BlockTableWindow& window, GdnMetadata& metadata) {
+  const std::int32_t n = metadata.num_decodes;
+  const std::int32_t padded = metadata.num_actual_tokens;
+  copy_window_rows(window, {.count = n}, non_spec_state_indices_tensor_.values.data());
+  non_spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
+  metadata.non_spec_state_indices_tensor = non_spec_state_indices_tensor_.head(padded);
+  metadata.non_spec_query_start_loc =
+      write_offsets(common.query_start_loc, n, padded, non_spec_query_start_loc_);
+}
+
+GdnPersistentViews GdnDecodeBuffers::views() const {
+  const auto all = [](const auto& buffer) { return buffer.head(buffer.rows); };
+  return {.spec_state_indices_tensor = all(spec_state_indices_tensor_),
+          .non_spec_state_indices_tensor = all(non_spec_state_indices_tensor_),
+          .spec_sequence_masks = all(spec_sequence_masks_),
+          .spec_token_indx = all(spec_token_indx_),
+          .spec_query_start_loc = all(spec_query_start_loc_),
+          .non_spec_query_start_loc = all(non_spec_query_start_loc_),
+          .num_accepted_tokens = all(num_accepted_tokens_)};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,63 @@
+#include "core/metadata/gdn_row_classes.h"
+
+#include <algorithm>
+#include <string>
+
+namespace hybridscope {
+namespace {
+
+Error bad_size(const char* what, std::int64_t size, std::int32_t num_reqs) {
+  return invalid_input(std::string(what) + " has " + std::to_string(size) + " entries for " +
+                       std::to_string(num_reqs) + " rows");
+}
+
+}  // namespace
+
+Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata& common,
+                                                  const GdnDraftCounts& drafts,
+                                                  std::span<std::uint8_t> masks) {
+  const TensorView<std::int32_t>& counts = drafts.num_decode_draft_tokens;
+  std::int64_t sum = 0;
+  if (drafts.num_spec > 0 && counts.present)
+    for (std::int32_t row = 0; row < counts.rows; ++row) sum += std::max(counts.at(row), 0);
+  if (sum == 0) {
+    const auto split = split_decodes_and_prefills_v2(common, {.decode_threshold = 1});
+    if (!split) return split.error();
+    return GdnRowClasses{.split = split.value()};
+  }
+  const auto rows = static_cast<std::size_t>(common.num_reqs);
+  if (counts.rows != common.num_reqs)
+    return bad_size("num_decode_draft_tokens", counts.rows, common.num_reqs);
+  if (masks.size() < rows)
+    return bad_size("mask storage", static_cast<std::int64_t>(masks.size()), common.num_reqs);
+  for (std::size_t row = 0; row < rows; ++row) masks[row] = counts.data[row] >= 0 ? 1 : 0;
+  return GdnRowClasses{.spec_batch = true, .spec_sequence_masks = masks.first(rows)};
+}
+
+Result<GdnRowClasses> classify_gdn_rows_by_class(const CommonAttentionMetadata& common,
+                                                 const GdnRowClassInput& input,
+                                                 std::span<std::uint8_t> masks) {
+  const auto rows = static_cast<std::size_t>(common.num_reqs);
+  if (input.row_classes.size() != rows)
+    return bad_size("row_classes", static_cast<std::int64_t>(input.row_classes.size()),
+                    common.num_reqs);
+  if (masks.size() < rows)
+    return bad_size("mask storage", static_cast<std::int64_t>(masks.size()), common.num_reqs);
+  bool any_spec_row = false;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const RowClass row_class = input.row_classes[row];
+    const bool spec_row =
+        input.num_spec > 0 && (row_class == RowClass::decode || row_class == RowClass::verify);
+    masks[row] = spec_row ? 1 : 0;
+    any_spec_row = any_spec_row || spec_row;
+  }
+  if (any_spec_row)
+    return GdnRowClasses{.spec_batch = true, .spec_sequence_masks = masks.first(rows)};
+  const auto split = split_by_row_class({.row_classes = input.row_classes,
+                                         .query_start_loc = common.query_start_loc,
+                                         .num_actual_tokens = common.num_actual_tokens});
+  if (!split) return split.error();
+  return GdnRowClasses{.split = split.value()};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,54 @@
+// Which rows of a GDN batch are spec rows, and how the other rows split. An input of the GDN
+// builder: the caller decides, by draft counts as the reference or by each row's class.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/result.h"
+#include "core/base/tensor_view.h"
+#include "core/metadata/batch_split.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/row_class.h"
+
+namespace hybridscope {
+
+struct GdnRowClasses {
+  bool spec_batch = false;  // false: the whole batch takes the non-spec path, split as below
+  std::span<const std::uint8_t> spec_sequence_masks{};  // [num_reqs], 1: spec row; spec batch only
+  BatchSplit split{};                                   // of all rows; non-spec path only
+};
+
+// What a GDN build is given.
+struct GdnBuildInputs {
+  CommonAttentionMetadata common{};
+  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], needed in a spec batch
+  GdnRowClasses row_classes{};
+};
+
+struct GdnDraftCounts {
+  std::int32_t num_spec = 0;                           // K
+  TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: row without draft tokens
+};
+
+// The reference's classing (SEMANTICS A9): rows with a draft count >= 0 are spec rows, but nothing
+// is when K is 0, no counts are given or the non-negative counts add up to 0. The other path splits
+// with threshold 1 (second version of SEMANTICS A2). `masks` is storage of at least num_reqs
+// elements that the result points to. Errors: counts or storage that do not fit num_reqs.
+Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata& common,
+                                                  const GdnDraftCounts& drafts,
+                                                  std::span<std::uint8_t> masks);
+
+struct GdnRowClassInput {
+  std::int32_t num_spec = 0;                // K
+  std::span<const RowClass> row_classes{};  // [num_reqs]
+};
+
+// Classing by each row's class: with K > 0 every decode and verify row is a spec row, with or
+// without drafts, so that each of them reads the column of its accepted count (KNOWN_BUGS 7).
+// Without such rows, or with K = 0, split_by_row_class. Errors: its errors, sizes that do not fit.
+Result<GdnRowClasses> classify_gdn_rows_by_class(const CommonAttentionMetadata& common,
+                                                 const GdnRowClassInput& input,
+                                                 std::span<std::uint8_t> masks);
+
+}  // namespace hybridscope

@@ -1,0 +1,87 @@
+// Which captured graph a step runs in, and how many tokens and rows it is padded to: dispatch of
+// the V1 runner (RUNNER 4.4, CudagraphDispatcher).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/metadata/cudagraph_mode.h"
+
+namespace hybridscope {
+
+// What was captured at start-up.
+struct CudagraphDispatchConfig {
+  CUDAGraphMode cudagraph_mode = CUDAGraphMode::none;  // as resolved
+  std::span<const std::int32_t> capture_sizes{};       // ascending, without duplicates
+  std::int32_t max_num_seqs = 1;
+  std::int32_t num_spec = 0;  // K
+};
+
+struct CudagraphDispatchInput {
+  std::int32_t num_tokens = 0;  // T, without padding
+  std::int32_t num_reqs = 0;    // N, without padding
+  bool uniform_decode = false;  // decided by the caller from row classes or by shape
+  bool full_forbidden = false;  // cascade attention
+  bool only_none = false;       // warm-up, or a data-parallel partner runs eagerly
+};
+
+// Why a step got its runtime mode.
+enum class CudagraphDispatchReason : std::uint8_t {
+  graphs_off,            // none: the mode is none, or nothing was captured
+  only_none_allowed,     // none
+  above_largest_size,    // none: more tokens than the largest size
+  no_graph_for_batch,    // none: this kind of batch was not captured
+  uniform_decode_graph,  // full: graph of uniform decode rows
+  mixed_batch_graph,     // full: graph of any batch
+  not_uniform,           // piecewise: the batch is no uniform decode
+  full_graph_too_small,  // piecewise: no full graph of the padded size, or too few rows in it
+  full_graph_forbidden,  // piecewise
+  piecewise_only         // piecewise: the mode has no full graphs
+};
+
+struct CudagraphDispatch {
+  CUDAGraphMode runtime_mode = CUDAGraphMode::none;  // none, piecewise or full
+  std::int32_t num_tokens_padded = 0;                // T', tokens the forward runs on
+  std::int32_t num_reqs_padded = 0;                  // N', rows of the graph; N if it has no rows
+  CudagraphDispatchReason reason = CudagraphDispatchReason::graphs_off;
+  friend bool operator==(const CudagraphDispatch&, const CudagraphDispatch&) = default;
+
+  // The metadata sees padding in full graphs only.
+  bool pads_metadata() const { return runtime_mode == CUDAGraphMode::full; }
+};
+
+// Errors: negative counts; a uniform decode whose padded size is no multiple of K + 1 (an assert
+// of the reference).
+Result<CudagraphDispatch> dispatch_cudagraph(const CudagraphDispatchConfig& config,
+                                             const CudagraphDispatchInput& input);
+
+struct BatchShape {
+  std::int32_t max_query_len = 0;
+  std::int32_t num_tokens = 0;
+  std::int32_t num_reqs = 0;
+  std::int32_t num_spec = 0;  // K
+};
+
+// The reference's uniform test (_is_uniform_decode): shape only, so that a prefill of K + 1 tokens
+// passes for a decode (KNOWN_BUGS 5, 46).
+constexpr bool is_uniform_decode_by_shape(const BatchShape& batch) {
+  return batch.max_query_len == batch.num_spec + 1 &&
+         batch.num_tokens == (batch.num_spec + 1) * batch.num_reqs;
+}
+
+// One captured graph.
+struct CudagraphKey {
+  CUDAGraphMode mode = CUDAGraphMode::piecewise;  // piecewise or full
+  std::int32_t num_tokens = 0;
+  std::optional<std::int32_t> num_reqs{};  // absent: any
+  bool uniform = false;
+  friend bool operator==(const CudagraphKey&, const CudagraphKey&) = default;
+};
+
+// Every captured graph: the graphs of other batches by size, then those of uniform decodes by size.
+std::vector<CudagraphKey> cudagraph_keys(const CudagraphDispatchConfig& config);
+
+}  // namespace hybridscope

@@ -1,0 +1,42 @@
+// Metadata builder of Mamba2 layers: the Mamba1 metadata plus the chunks of the prefill rows
+// (SEMANTICS A7, Mamba2AttentionMetadataBuilder).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/metadata/chunk_metadata.h"
+#include "core/metadata/mamba_builder.h"
+#include "core/metadata/mamba_metadata.h"
+
+namespace hybridscope {
+
+// Same contract as MambaMetadataBuilder.
+class Mamba2MetadataBuilder {
+ public:
+  // Errors: chunk_size absent or below 1, and those of MambaMetadataBuilder.
+  static Result<Mamba2MetadataBuilder> create(const MambaBuilderConfig& config);
+
+  Result<Mamba2Metadata> build(const MambaBuildInputs& inputs);
+  Result<Mamba2Metadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+  Result<Mamba2Metadata> update_block_table(const Mamba2Metadata& metadata,
+                                            const TensorView<std::int32_t>& block_table);
+
+  // The shared part: persistent buffers, thresholds, buffers_refreshed_in_last_build().
+  const MambaMetadataBuilder& base() const { return base_; }
+  bool buffers_refreshed_in_last_build() const { return base_.buffers_refreshed_in_last_build(); }
+
+ private:
+  Mamba2MetadataBuilder(MambaMetadataBuilder base, std::int32_t chunk_size);
+
+  Result<Mamba2Metadata> with_chunks(const CommonAttentionMetadata& common,
+                                     const MambaMetadata& base);
+
+  MambaMetadataBuilder base_;
+  std::int32_t chunk_size_ = 1;
+  Mamba2ChunkMetadataBuilder chunks_;
+  std::vector<std::int32_t> num_computed_tokens_p_;  // [num_prefills]
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,97 @@
+// Metadata builder of Mamba1 layers, and the part that Mamba2 shares (SEMANTICS A6,
+// BaseMambaAttentionMetadataBuilder in mamba_attn.py).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/metadata/batch_split.h"
+#include "core/metadata/block_table_gather.h"
+#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_decode_buffers.h"
+#include "core/metadata/mamba_metadata.h"
+
+namespace hybridscope {
+
+struct MambaBuildInputs {
+  CommonAttentionMetadata common{};
+  BatchSplit split{};                              // which rows are decodes: decided by the caller
+  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
+};
+
+// The reference's classing of a Mamba1/2 batch: by query length, with reorder_batch_threshold when
+// accepted counts are given, else 1 (SEMANTICS A6). Errors: of split_decodes_and_prefills.
+Result<BatchSplit> split_mamba_batch_by_shape(const CommonAttentionMetadata& common,
+                                              std::int32_t reorder_batch_threshold,
+                                              const TensorView<std::int32_t>& num_accepted_tokens);
+
+// Owns the persistent buffers of one KV-cache group and the scratch of its builds. Metadata points
+// into them and into the caller's arrays, and is valid until the next call. A call that fails
+// leaves the persistent buffers as they were. No heap allocation once the largest batch was seen.
+class MambaMetadataBuilder {
+ public:
+  // Errors: a size below 1, a negative count.
+  static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config);
+
+  // Errors: arrays or split that do not fit num_reqs; K > 0, decode rows and no accepted counts; a
+  // block column outside the table; in the graph branch a table of another width than the
+  // persistent one (a single column is broadcast).
+  Result<MambaMetadata> build(const MambaBuildInputs& inputs);
+
+  // Metadata of a capture: the batch is classed by shape, accepted counts are the query lengths.
+  // Errors: more rows than decode_cudagraph_max_bs, max_query_len other than 1 + K, and of build.
+  Result<MambaMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+
+  // `metadata` of this or another builder with the block table of this builder's group: int32
+  // [num_reqs, columns]. Errors: another number of rows, and those of build's graph branch.
+  Result<MambaMetadata> update_block_table(const MambaMetadata& metadata,
+                                           const TensorView<std::int32_t>& block_table);
+
+  // Did the last call write the persistent buffers (take the CUDA graph branch)? If not, a replay
+  // would read what an earlier call left there.
+  bool buffers_refreshed_in_last_build() const { return refreshed_; }
+
+  // What a replay reads.
+  MambaPersistentViews persistent_views() const { return buffers_.views(); }
+
+  const MambaBuilderConfig& config() const { return config_; }
+  std::int32_t decode_cudagraph_max_bs() const { return decode_cudagraph_max_bs_; }
+  std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
+  // May metadata of an equal group be reused through update_block_table? Not under speculation.
+  bool supports_update_block_table() const { return config_.num_spec == 0; }
+
+ private:
+  explicit MambaMetadataBuilder(const MambaBuilderConfig& config);
+
+  bool all_mode() const { return config_.mamba_cache_mode == MambaCacheMode::all; }
+  bool takes_graph_branch(const MambaMetadata& metadata) const;
+  Result<BlockTableWindow> find_window(const TensorView<std::int32_t>& block_table,
+                                       std::span<const std::int32_t> seq_lens);
+  void set_block_indices(const CommonAttentionMetadata& common, MambaMetadata& metadata);
+  Status set_prefill_fields(const CommonAttentionMetadata& common, MambaMetadata& metadata);
+  Status set_state_indices(const BlockTableWindow& window, MambaMetadata& metadata);
+
+  MambaBuilderConfig config_;
+  BlockTableGatherConfig gather_;
+  std::int32_t decode_cudagraph_max_bs_ = 0;
+  std::int32_t reorder_batch_threshold_ = 1;
+  bool refreshed_ = false;
+
+  MambaDecodeBuffers buffers_;
+  CausalConv1dMetadataBuilder conv1d_;
+  std::vector<std::int32_t> starts_;                 // [num_reqs]
+  std::vector<std::int32_t> scratch_d_;              // state_indices_tensor_d, not graph branch
+  std::vector<std::int32_t> scratch_p_;              // state_indices_tensor_p
+  std::vector<std::int32_t> query_start_loc_p_;      // [num_prefills + 1]
+  std::vector<std::uint8_t> has_initial_states_p_;   // [num_prefills]
+  std::vector<std::int32_t> num_computed_tokens_p_;  // [num_prefills]
+  std::vector<std::int32_t> block_idx_last_scheduled_scratch_;   // [num_reqs]
+  std::vector<std::int32_t> block_idx_last_computed_scratch_;    // [num_reqs]
+  std::vector<std::int32_t> block_idx_first_scheduled_scratch_;  // [num_reqs]
+  std::vector<std::int32_t> capture_num_accepted_tokens_;        // [num_reqs]
+};
+
+}  // namespace hybridscope

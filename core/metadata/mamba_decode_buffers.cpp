@@ -1,0 +1,115 @@
+#include "core/metadata/mamba_decode_buffers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/math.h"
+
+namespace hybridscope {
+namespace {
+
+// May `source` be copied into n rows: as many rows, or one that is broadcast?
+Status check_copy(const char* name, const TensorView<std::int32_t>& source, std::int32_t n) {
+  if (!source.present) return invalid_input(std::string(name) + " is not given");
+  if (source.rows != n && source.rows != 1)
+    return invalid_input(std::string(name) + " has " + std::to_string(source.rows) +
+                         " rows, the persistent array takes " + std::to_string(n));
+  return Ok{};
+}
+
+// Copies or broadcasts `source`, which may be a view of `target`, into the first n rows.
+void copy_head(const TensorView<std::int32_t>& source, std::int32_t n,
+               PersistentBuffer<std::int32_t>& target) {
+  if (source.rows == n)
+    std::copy_n(source.data, source.data == target.values.data() ? 0 : n, target.values.data());
+  else
+    std::fill_n(target.values.data(), n, source.data[0]);
+}
+
+PersistentBuffer<std::int32_t> make_state_indices(const MambaBuilderConfig& config,
+                                                  std::int32_t rows) {
+  const std::int32_t cols = config.mamba_cache_mode == MambaCacheMode::all
+                                ? cdiv(config.max_model_len, config.block_size)
+                                : 1 + config.num_spec;
+  return PersistentBuffer<std::int32_t>::matrix_of(rows, cols, kNeverWritten);
+}
+
+}  // namespace
+
+MambaDecodeBuffers::MambaDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows)
+    : all_mode_(config.mamba_cache_mode == MambaCacheMode::all),
+      spec_decode_(config.num_spec > 0),
+      state_indices_tensor_d_(make_state_indices(config, rows)) {
+  const auto vector = PersistentBuffer<std::int32_t>::vector_of;
+  if (spec_decode_) decode_num_accepted_tokens_ = vector(rows, kNeverWritten);
+  if (all_mode_) {
+    block_idx_last_scheduled_token_ = vector(rows, kNeverWritten);
+    block_idx_last_computed_token_ = vector(rows, kNeverWritten);
+  }
+}
+
+MambaPersistentViews MambaDecodeBuffers::views() const {
+  const std::int32_t rows = state_indices_tensor_d_.rows;
+  MambaPersistentViews views{.state_indices_tensor_d = state_indices_tensor_d_.head(rows)};
+  if (spec_decode_) views.num_accepted_tokens = decode_num_accepted_tokens_.head(rows);
+  if (all_mode_) {
+    views.block_idx_last_scheduled_token = block_idx_last_scheduled_token_.head(rows);
+    views.block_idx_last_computed_token = block_idx_last_computed_token_.head(rows);
+  }
+  return views;
+}
+
+Status MambaDecodeBuffers::check(const BlockTableWindow& window,
+                                 const MambaMetadata& metadata) const {
+  const std::int32_t n = metadata.num_decodes;
+  const std::int32_t cols = state_indices_tensor_d_.cols;
+  const std::int32_t width = all_mode_ ? window.width : std::min(window.width, cols);
+  if (width != cols && width != 1)
+    return invalid_input("block table gives " + std::to_string(width) +
+                         " columns, the persistent array has " + std::to_string(cols));
+  if (spec_decode_) {
+    if (!metadata.query_start_loc_d.present)
+      return invalid_input("no decode rows in a speculative batch for the full CUDA graph");
+    if (auto s = check_copy("num_accepted_tokens", metadata.num_accepted_tokens, n); !s) return s;
+  }
+  if (!all_mode_) return Ok{};
+  if (!metadata.block_idx_last_scheduled_token.present ||
+      !metadata.block_idx_last_computed_token.present)
+    return invalid_input("metadata has no block indices of mode all");
+  if (auto s = check_copy("block_idx_last_scheduled_token",
+                          slice_head(metadata.block_idx_last_scheduled_token, n), n);
+      !s)
+    return s;
+  return check_copy("block_idx_last_computed_token",
+                    slice_head(metadata.block_idx_last_computed_token, n), n);
+}
+
+// The reference pads the rows from num_decodes to num_reqs. There are none: without prefills every
+// row is a decode, and a padding row keeps the block-table row it came with.
+void MambaDecodeBuffers::write(const BlockTableWindow& window, MambaMetadata& metadata) {
+  const std::int32_t n = metadata.num_decodes;
+  const std::int32_t cols = state_indices_tensor_d_.cols;
+  if (window.width == 1 && cols > 1) {
+    for (std::int32_t r = 0; r < n; ++r)
+      std::fill_n(state_indices_tensor_d_.row(r), cols, *window.row(r));
+  } else {
+    copy_window_rows(window, {.count = n, .width = cols}, state_indices_tensor_d_.values.data());
+  }
+  metadata.state_indices_tensor_d = state_indices_tensor_d_.head(n);
+  if (spec_decode_) {
+    copy_head(metadata.num_accepted_tokens, n, decode_num_accepted_tokens_);
+    metadata.num_accepted_tokens = decode_num_accepted_tokens_.head(n);
+  }
+  if (!all_mode_) return;
+  copy_head(slice_head(metadata.block_idx_last_scheduled_token, n), n,
+            block_idx_last_scheduled_token_);
+  copy_head(slice_head(metadata.block_idx_last_computed_token, n), n,
+            block_idx_last_computed_token_);
+  // Cut to tokens, not rows: with several tokens a row the views show stale rows behind the batch.
+  metadata.block_idx_last_scheduled_token =
+      block_idx_last_scheduled_token_.head(metadata.num_decode_tokens);
+  metadata.block_idx_last_computed_token =
+      block_idx_last_computed_token_.head(metadata.num_decode_tokens);
+}
+
+}  // namespace hybridscope

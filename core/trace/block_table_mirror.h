@@ -1,0 +1,41 @@
+// The scheduler's block tables, rebuilt from cache events alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/caching/cache_events.h"
+
+namespace hybridscope {
+
+class BlockTableMirror {
+ public:
+  BlockTableMirror(std::int32_t num_groups, std::int32_t num_blocks);
+
+  void apply(const CacheEvent& event);
+
+  // [columns] empty for a request without blocks.
+  std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
+  // The block in one column; the null block beyond the list.
+  std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const;
+  // Columns of all tables that hold the block.
+  std::int32_t holders(std::int32_t block) const {
+    return holders_[static_cast<std::size_t>(block)];
+  }
+  std::int32_t num_held_blocks() const { return num_held_blocks_; }
+
+ private:
+  std::vector<std::int32_t>& table(RequestId request, std::int32_t group);
+  void hold(std::int32_t block, std::int32_t change);
+
+  std::size_t num_groups_;
+  std::vector<std::int32_t> slot_of_request_;  // -1: no tables
+  std::vector<std::int32_t> free_slots_;
+  std::vector<std::vector<std::int32_t>> tables_;  // [slots * num_groups]
+  std::vector<std::int32_t> holders_;              // [num_blocks]
+  std::int32_t num_held_blocks_ = 0;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,43 @@
+// What one call of the scheduler decided, as values for the step's trace.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/ids.h"
+#include "core/caching/kv_cache_manager.h"
+
+namespace hybridscope {
+
+// How a request came into a step.
+enum class Admission : std::uint8_t {
+  running,      // it was running already
+  new_request,  // admitted for the first time
+  resumed,      // admitted again after a preemption
+};
+
+// Why a request got no tokens in a step.
+enum class SkipReason : std::uint8_t {
+  no_token_budget,         // the budget was spent before its turn
+  split_to_zero,           // mode align: the budget left does not reach the next block boundary
+  max_model_len,           // nothing left below max_model_len
+  chunked_prefill_off,     // the prompt does not fit the budget as a whole
+  allocation_refused,      // too few free blocks, or a hit block is written in this very step
+  max_num_seqs,            // as many requests run as may
+  behind_refused_request,  // an earlier waiting request was refused
+  preemption_in_step,      // nobody is admitted in a step that preempted somebody
+};
+
+struct SkippedRequest {
+  RequestId request{};
+  SkipReason reason = SkipReason::no_token_budget;
+};
+
+// One prefix-cache lookup of a waiting request.
+struct AdmissionLookup {
+  RequestId request{};
+  std::int32_t num_hit_tokens = 0;
+  bool admitted = false;
+  LookupExplanation explanation;
+};
+
+}  // namespace hybridscope

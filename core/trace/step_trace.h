@@ -1,0 +1,197 @@
+// Everything one step decided, as plain values: the one value that runs through the program.
+// The engine fills it phase by phase and reuses it; whoever wants to keep something copies it.
+// Views (TensorView, span) point into the engine and stay valid until its next step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/base/ids.h"
+#include "core/caching/cache_events.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/graph_padding.h"
+#include "core/metadata/metadata_builders.h"
+#include "core/metadata/row_class.h"
+#include "core/state/copy_decision.h"
+#include "core/trace/schedule_trace.h"
+
+namespace hybridscope {
+
+// Widest convolution kernel the trace has room for.
+inline constexpr std::int32_t kMaxConvKernel = 8;
+
+// Why a row stands where it stands in the persistent batch.
+enum class RowOrigin : std::uint8_t {
+  kept,      // same row as in the step before
+  moved,     // condensed into a hole or swapped
+  added,     // new or resumed
+  returned,  // ran before, but not in the step before
+};
+
+// One request's part in the step, decided at schedule.
+struct ScheduledTrace {
+  RequestId request{};
+  Admission admission = Admission::running;
+  std::int32_t run = 0;                   // how often it had been preempted
+  std::int32_t num_computed_tokens = 0;   // c, before the step
+  std::int32_t num_scheduled_tokens = 0;  // q
+  std::int32_t num_draft_tokens = 0;      // d, among q
+  std::int32_t num_drafts_offered = 0;    // length of its draft list before cutting
+  std::int32_t num_tokens = 0;            // known: prompt and generated
+  std::int32_t num_prompt_tokens = 0;
+  std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
+};
+
+// One row of the batch, decided at prepare; the last members are known after sampling.
+struct RowTrace {
+  RequestId request{};
+  std::int32_t scheduled = -1;     // index into StepTrace::scheduled
+  std::int32_t previous_row = -1;  // in the step before, -1: none
+  RowOrigin origin = RowOrigin::kept;
+  RowClass row_class = RowClass::prefill;
+  bool is_prefilling = false;            // what the builders are told (RUNNER 3.2)
+  std::int32_t num_accepted_tokens = 1;  // a given to the builders, after pre-copies
+  RequestId accepted_from{};             // the request this count was taken from
+  std::int32_t num_draft_count = -1;     // num_decode_draft_tokens of the row
+  // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
+  // 0 before the first token; the last one is F(c).
+  std::array<Fingerprint, kMaxConvKernel> history{};
+  // After sampling.
+  std::int32_t num_sampled_tokens = 0;  // a of this step, bonus token included; 0: discarded
+};
+
+// One decision about copying state, of whichever rule; `copies` of the launch refer to it.
+struct CopyDecisionTrace {
+  RequestId request{};
+  std::int32_t row = -1;
+  StateCopyDecision decision;
+};
+
+// A decision carried out in one KV-cache group: conv positions bias.. of conv_src go to positions
+// 0.. of dst; the temporal state of temporal_src goes to dst. Block ids are physical.
+struct StateCopyTrace {
+  std::int32_t decision = -1;  // index into the launch's decisions
+  std::int32_t group = -1;
+  std::int32_t conv_src_block = 0;
+  std::int32_t temporal_src_block = 0;
+  std::int32_t dst_block = 0;
+  std::int32_t accept_token_bias = 0;
+};
+
+// Copies of one launch have no order among themselves.
+struct CopyLaunch {
+  std::vector<CopyDecisionTrace> decisions;  // every row's, also those that copy nothing
+  std::vector<StateCopyTrace> copies;
+  void clear() {
+    decisions.clear();
+    copies.clear();
+  }
+};
+
+// Where keys and values of a row's tokens go: a run of slots in one block (slot_mapping, run by
+// run).
+struct AttentionWrite {
+  std::int32_t row = -1;
+  std::int32_t column = 0;
+  std::int32_t block = 0;
+  std::int32_t first_slot = 0;  // within the block
+  std::int32_t num_slots = 0;
+  std::int32_t first_token = 0;  // within the row
+};
+
+// One KV-cache group's metadata of the step.
+struct GroupTrace {
+  std::int32_t group = -1;
+  bool is_mamba = false;
+  std::int32_t block_size = 0;
+  std::vector<AttentionWrite> attention_writes;  // attention groups
+  std::optional<BuilderMetadata> metadata;       // mamba groups
+  bool reused_metadata = false;                  // through update_block_table
+  bool persistent_buffers_refreshed = false;     // by this step's build
+  TensorView<std::int32_t> block_table;          // [num_reqs, columns], the worker's
+  // Mode all with drafts: columns that decode rows read from; absent:
+  // block_idx_last_computed_token.
+  TensorView<std::int32_t> temporal_source_column;  // [num_decodes]
+  TensorView<std::int32_t> conv_source_column;      // [num_decodes]
+};
+
+// What became of a scheduled request, decided at commit.
+struct CommitTrace {
+  RequestId request{};
+  std::int32_t num_computed_tokens = 0;  // after the step
+  std::int32_t num_tokens = 0;           // after the step
+  std::int32_t num_appended_tokens = 0;  // output tokens this step added
+  std::int32_t num_drafts_next = 0;      // length of the draft list for the next step
+  bool finished = false;
+};
+
+enum class CommandOutcome : std::uint8_t { done, ignored };
+
+// A command that was applied before the step was scheduled.
+struct CommandTrace {
+  std::string_view command{};  // "add_request", "preempt", ...
+  RequestId request{};
+  std::int64_t value = 0;  // budget, count, 1 for a reset with running requests
+  CommandOutcome outcome = CommandOutcome::done;
+  std::string_view reason{};  // why it was ignored
+};
+
+struct StepTrace {
+  std::int64_t step = 0;     // number of the frame, from 1
+  std::int64_t time_us = 0;  // when it starts
+  std::int64_t duration_us = 0;
+
+  // Decided at schedule.
+  std::vector<CommandTrace> commands;
+  std::int32_t token_budget = 0;
+  bool budget_overridden = false;
+  std::int32_t num_scheduled_tokens = 0;  // T
+  std::vector<ScheduledTrace> scheduled;  // running in queue order, then admitted
+  std::vector<SkippedRequest> skipped;
+  std::vector<AdmissionLookup> lookups;
+  std::vector<RequestId> preempted;
+  std::vector<CacheEvent> cache_events;  // up to the end of schedule, in order
+  std::vector<Fingerprint> hit_hashes;   // fingerprints at hash_block_size ends of hits, in turn
+  // One piece of [conv_kernel - 1] per registered event of a mamba group, in turn: the
+  // fingerprints of the last tokens of the prefix that the block stands for.
+  std::vector<Fingerprint> label_history;
+  std::int32_t num_running = 0;  // after schedule
+  std::int32_t num_waiting = 0;
+  std::int32_t num_free_blocks = 0;
+
+  // Decided at prepare.
+  std::vector<RowTrace> rows;        // [num_reqs] real rows; padding rows are not listed
+  CommonAttentionMetadata common;    // without a block table
+  std::vector<TokenContent> tokens;  // [T] row r: [query_start_loc[r], query_start_loc[r+1])
+  CudagraphDispatch graph;
+  bool uniform_decode = false;
+  std::vector<GroupTrace> groups;  // [num_groups]
+  CopyLaunch pre_copies;
+
+  // Known after sample.
+  CopyLaunch post_copies;
+
+  // Decided at commit.
+  std::vector<CommitTrace> committed;     // [scheduled]
+  std::vector<CacheEvent> commit_events;  // frees of finished requests
+  std::int32_t num_unfinished = 0;        // requests that are not finished after the step
+  std::int32_t num_pending_commands = 0;  // queued for a later step
+
+  std::span<const Fingerprint> history_of(const RowTrace& row, std::int32_t conv_kernel) const {
+    return std::span(row.history).first(static_cast<std::size_t>(conv_kernel - 1));
+  }
+  const ScheduledTrace& scheduled_of(const RowTrace& row) const {
+    return scheduled[static_cast<std::size_t>(row.scheduled)];
+  }
+  // Empty, storage kept.
+  void clear();
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Do the #include lines keep to the arrows between folders (docs/architecture.md)?
+
+check_layers.py [ROOT] prints one line for each include that does not, and exits with 1.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from source_tree import CPP_SUFFIXES, files
+
+_BELOW_CACHING = ("core/base", "core/model")
+_BELOW_TRACE = _BELOW_CACHING + ("core/caching", "core/metadata", "core/state")
+_BELOW_CHECK = _BELOW_TRACE + ("core/trace",)
+_CORE = _BELOW_CHECK + ("core/engine", "core/check")
+
+# Folder -> folders whose headers it may include beside its own. A file belongs to the longest
+# folder here that holds it. `app` joins everything.
+ARROWS: dict[str, tuple[str, ...]] = {
+    "core/base": (),
+    "core/model": ("core/base",),
+    "core/caching": _BELOW_CACHING,
+    "core/metadata": _BELOW_CACHING,
+    "core/state": _BELOW_CACHING,
+    "core/trace": _BELOW_TRACE,
+    "core/engine": _BELOW_CHECK,
+    "core/check": _BELOW_CHECK,
+    "kernels": _CORE,
+    "sessions": _CORE,
+    "storage": _CORE + ("sessions",),
+    "gui/model": _CORE + ("sessions",),
+    "gui": _CORE + ("sessions", "gui/model"),
+    "cli": _CORE + ("sessions", "storage"),
+    "app": _CORE + ("kernels", "sessions", "storage", "gui/model", "gui", "cli"),
+}
+
+# Tests and benches include any folder above; the external headers of one stay in the folder that
+# it mirrors (tests/gui/model may not see ImGui either).
+MIRRORS = ("tests", "bench")
+
+# How an external header begins -> its homes. The most specific folder counts: gui does not cover
+# gui/model, and core stands for all its units.
+HOMES: dict[str, tuple[str, ...]] = {
+    "imgui": ("gui",),
+    "GLFW/": ("gui",),
+    "GL/": ("gui",),
+    "EGL/": ("gui",),
+    "png.h": ("gui",),
+    "sqlite3.h": ("storage",),
+    "SQLiteCpp/": ("storage",),
+    "cuda": ("kernels",),
+    "cub/": ("kernels",),
+    "nlohmann/": ("sessions", "cli", "storage", "tests"),
+    "simdjson.h": ("sessions", "storage"),
+    "xxhash.h": ("sessions", "storage", "tests"),
+    "zlib.h": ("sessions", "storage", "tests"),
+    "zstd.h": ("sessions", "storage"),
+    "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "tests"),
+    "spdlog/": ("app",),
+    "CLI/": ("cli", "app"),
+    "unistd.h": ("storage", "gui", "cli", "app", "tests"),
+    "sys/": ("storage", "gui", "cli", "app", "tests"),
+    "gtest/": ("tests",),
+    "gmock/": ("tests",),
+    "rapidcheck": ("tests",),
+    "benchmark/": ("bench",),
+}
+
+# Standard headers for I/O, formatting, threads, clocks and random numbers: core has none.
+NOT_IN_CORE = frozenset(
+    "iostream istream ostream fstream sstream syncstream iomanip cstdio filesystem format print"
+    " thread future mutex shared_mutex condition_variable stop_token semaphore barrier latch"
+    " chrono ctime random".split()
+)
+
+_INCLUDE = re.compile(r"^\s*#\s*include\s*(?:([<\"])([^>\"]+)[>\"]|(.*))")
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def unit_of(path: str) -> str | None:
+    """The longest folder of ARROWS that holds `path`."""
+    holders = [folder for folder in ARROWS if _holds(folder, path)]
+    return max(holders, key=len, default=None)
+
+
+def _external_fault(where: str, unit: str | None, header: str) -> str | None:
+    """`where` is the including folder: a unit, tests or bench; `unit` what a test mirrors."""
+    if re.fullmatch(r"[a-z_0-9]+", header):
+        if where.startswith("core/") and header in NOT_IN_CORE:
+            return f"core includes no <{header}> (no I/O, threads, clock, formatting, random)"
+        return None
+    prefix = next((prefix for prefix in HOMES if header.startswith(prefix)), None)
+    if prefix is None:
+        return f"<{header}> has no home in scripts/check_layers.py"
+    if where in HOMES[prefix] or (where in MIRRORS and unit in HOMES[prefix]):
+        return None
+    return f"<{header}> belongs to {', '.join(HOMES[prefix])}"
+
+
+def include_fault(path: str, kind: str, header: str) -> str | None:
+    """What is wrong with the file `path` (relative to the root) including `header`, or None."""
+    top, _, rest = path.partition("/")
+    mirror = top in MIRRORS
+    unit = unit_of(rest if mirror else path)
+    where = top if mirror else unit
+    if where is None:
+        return "its folder has no row in scripts/check_layers.py"
+    target = unit_of(header)
+    if target is None and header.partition("/")[0] in MIRRORS:
+        return None if mirror else f"{where} must not include {header}"
+    if target is None:
+        if kind == '"':
+            return f'"{header}": our own headers are named from the project root'
+        return _external_fault(where, unit, header)
+    if kind != '"':
+        return f'<{header}>: our own headers are included with ""'
+    if mirror or target == where or target in ARROWS[where]:
+        return None
+    return f"{where} must not include {target} ({header})"
+
+
+def faults(root: Path) -> list[str]:
+    found: list[str] = []
+    for path in files(root, CPP_SUFFIXES):
+        lines = (root / path).read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines, start=1):
+            match = _INCLUDE.match(line)
+            if match is None:
+                continue
+            kind, header, other = match.groups()
+            fault = (
+                include_fault(path, kind, header)
+                if header
+                else f"an include names its file ({other.strip()})"
+            )
+            if fault:
+                found.append(f"{path}:{number}: {fault}")
+    return found
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    number = sum(1 for _ in files(root, CPP_SUFFIXES))
+    if number == 0:
+        print(f"layers: no source file under {root}", file=sys.stderr)
+        return 1
+    found = faults(root)
+    for fault in found:
+        print(fault)
+    print(f"layers: {number} files, {len(found)} faults")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Unfinished marks, paths of one machine, dead links, and C++ files that nothing builds.
+
+check_tree.py [ROOT] prints one line a fault and exits with 1; long C++ files are only named.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from source_tree import CPP_SUFFIXES, files
+
+LONG_FILE_LINES = 400
+
+# A class of one letter keeps these lines from matching themselves.
+_LINE_RULES = (
+    (re.compile(r"\bTOD[O]\b|\bFIXM[E]\b|\bstu[b]s?\b|\bnot implemente[d]\b", re.IGNORECASE),
+     "unfinished mark"),
+    (re.compile(r"(?:^|[^A-Za-z0-9_.])/(?:work|root)/"), "path of one machine"),
+)
+_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+
+
+def _dead_links(root: Path, path: str, line: str) -> Iterator[str]:
+    for target in _LINK.findall(line):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        if not ((root / path).parent / target).exists():
+            yield f"link to {target}, which does not exist"
+
+
+def _unbuilt(root: Path, path: str) -> str | None:
+    """Sources are listed one by one: the nearest CMakeLists.txt above a C++ file must name it."""
+    file = root / path
+    for folder in file.parents:
+        if (folder / "CMakeLists.txt").exists():
+            listing = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
+            name = re.escape(file.relative_to(folder).as_posix())
+            if re.search(rf"(?<![\w./-]){name}(?![\w./-])", listing):
+                return None
+            where = (folder / "CMakeLists.txt").relative_to(root).as_posix()
+            return f"not listed in {where}: it is not built"
+        if folder == root:
+            break
+    return "no CMakeLists.txt above it"
+
+
+def _read(path: Path) -> list[str] | None:
+    """Lines of a text file, None for a binary one."""
+    data = path.read_bytes()
+    return None if b"\0" in data else data.decode("utf-8", errors="replace").splitlines()
+
+
+def faults(root: Path) -> list[str]:
+    found: list[str] = []
+    for path in files(root):
+        for number, line in enumerate(_read(root / path) or (), start=1):
+            found += [f"{path}:{number}: {name}" for rule, name in _LINE_RULES if rule.search(line)]
+            if path.endswith(".md"):
+                found += [f"{path}:{number}: {text}" for text in _dead_links(root, path, line)]
+    for path in files(root, CPP_SUFFIXES):
+        if fault := _unbuilt(root, path):
+            found.append(f"{path}: {fault}")
+    return found
+
+
+def long_files(root: Path) -> list[str]:
+    """C++ files that a reviewer asks about (STYLE: above 400 lines)."""
+    lengths = {path: len(_read(root / path) or ()) for path in files(root, CPP_SUFFIXES)}
+    return [f"{path}: {n} lines" for path, n in lengths.items() if n > LONG_FILE_LINES]
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    number = sum(1 for _ in files(root))
+    if number == 0:
+        print(f"tree: no file under {root}", file=sys.stderr)
+        return 1
+    found = faults(root)
+    for fault in found:
+        print(fault)
+    for warning in long_files(root):
+        print(f"warning: {warning}")
+    print(f"tree: {number} files, {len(found)} faults")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Plants faults in a small tree and looks at what check_tree finds."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_tree
+
+
+class CheckTree(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def plant(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def faults_of(self, path: str, text: str) -> list[str]:
+        self.plant(path, text)
+        found = check_tree.faults(self.root)
+        (self.root / path).unlink()
+        return found
+
+    def test_unfinished_marks_are_found(self) -> None:
+        for mark in ("TO" + "DO", "to" + "do:", "FIX" + "ME", "a st" + "ub", "St" + "ubs",
+                     "not impl" + "emented"):
+            with self.subTest(mark=mark):
+                found = self.faults_of("docs/adding.md", f"line\n<!-- {mark} later -->\n")
+                self.assertEqual(found, ["docs/adding.md:2: unfinished mark"])
+
+    def test_words_that_only_look_like_marks_pass(self) -> None:
+        text = "a stubborn mastodon, placeholder tokens\n"
+        self.assertEqual(self.faults_of("README.md", text), [])
+
+    def test_paths_of_one_machine_are_found(self) -> None:
+        for text in ("/wo" + "rk/x", "see `/ro" + "ot/x`", 'f("/wo' + 'rk/shared")'):
+            with self.subTest(text=text):
+                found = self.faults_of("scripts/demo", text + "\n")
+                self.assertEqual(found, ["scripts/demo:1: path of one machine"])
+
+    def test_relative_paths_and_longer_names_pass(self) -> None:
+        self.assertEqual(self.faults_of("scripts/demo", "../work/x my.root/y frame/work/z\n"), [])
+
+    def test_dead_links_are_found(self) -> None:
+        self.plant("docs/glossary.md", "text\n")
+        text = ("[a](docs/glossary.md#x) [b](https://example.org/x) [c](#here)\n"
+                "[d](docs/absent.md)\n")
+        self.assertEqual(self.faults_of("README.md", text),
+                         ["README.md:2: link to docs/absent.md, which does not exist"])
+
+    def test_links_start_at_their_file(self) -> None:
+        self.plant("docs/glossary.md", "text\n")
+        self.assertEqual(self.faults_of("docs/adding.md", "[a](glossary.md)\n"), [])
+        self.assertEqual(len(self.faults_of("docs/adding.md", "[a](docs/glossary.md)\n")), 1)
+
+    def test_a_cpp_file_that_no_listing_names_is_found(self) -> None:
+        self.plant("CMakeLists.txt", "add_subdirectory(core/base)\n")
+        self.plant("core/base/CMakeLists.txt", "lib(core_base SOURCES check.cpp part/deep.cpp)\n")
+        self.assertEqual(self.faults_of("core/base/check.cpp", ""), [])
+        self.assertEqual(self.faults_of("core/base/part/deep.cpp", ""), [])
+        for name in ("heck.cpp", "deep.cpp", "math.h"):
+            with self.subTest(name=name):
+                found = self.faults_of(f"core/base/{name}", "")
+                self.assertEqual(found, [f"core/base/{name}: not listed in "
+                                         "core/base/CMakeLists.txt: it is not built"])
+
+    def test_long_cpp_files_are_named_and_no_fault(self) -> None:
+        self.plant("CMakeLists.txt", "core/base/long.cpp core/base/short.cpp\n")
+        self.plant("core/base/long.cpp", "\n" * 401)
+        self.plant("core/base/short.cpp", "\n" * 400)
+        self.plant("docs/long.md", "\n" * 401)
+        self.assertEqual(check_tree.long_files(self.root), ["core/base/long.cpp: 401 lines"])
+        self.assertEqual(check_tree.faults(self.root), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

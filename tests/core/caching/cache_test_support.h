@@ -1,0 +1,55 @@
+// Small caches and requests for the tests of core/caching.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/caching/kv_cache_manager.h"
+
+namespace hybridscope::test {
+
+// One full-attention and one mamba group with one block size, which is the hash block size too.
+struct SmallCache {
+  std::int32_t num_blocks = 20;
+  std::int32_t block_size = 4;
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
+  std::int32_t num_speculative_blocks = 0;
+  std::int32_t max_model_len = 64;
+  bool enable_caching = true;
+  bool use_eagle = false;
+  double watermark = 0.0;
+  CachePolicies policies = {};
+};
+
+KVCacheManagerConfig config_of(const SmallCache& cache);
+KVCacheManager manager_of(const SmallCache& cache, CacheEventLog* log = nullptr);
+
+KVCacheGroup full_attention_group(std::int32_t block_size);
+KVCacheGroup mamba_group(std::int32_t block_size, std::int32_t num_speculative_blocks = 0);
+
+// A request whose prompt is `shared` tokens that every request has and then tokens of its own.
+struct TestRequest {
+  RequestId id = {};
+  BlockHashChain chain = {};
+  std::int32_t num_computed_tokens = 0;
+  RequestStatus status = RequestStatus::waiting;
+
+  RequestCacheView view() const;
+  void append(std::int32_t num_tokens);  // tokens of its own
+};
+
+TestRequest a_request(std::int32_t id, std::int32_t shared, std::int32_t own,
+                      std::int32_t hash_block_size = 4);
+
+// Requires: granted. The request's computed tokens move on, it runs from now on.
+void schedule(KVCacheManager& manager, TestRequest& request, std::int32_t num_new_tokens,
+              std::int32_t num_lookahead_tokens = 0);
+
+// get_computed_blocks and allocate_slots with the hit; the request is left as it is.
+Allocation try_admit(KVCacheManager& manager, const TestRequest& request,
+                     std::int32_t num_new_tokens);
+
+std::vector<std::int32_t> to_vector(std::span<const std::int32_t> values);
+
+}  // namespace hybridscope::test

@@ -1,0 +1,262 @@
+#include "tests/support/naive_cache.h"
+
+#include <algorithm>
+
+namespace hybridscope::test {
+namespace {
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+int size_of(const std::vector<int>& list) { return static_cast<int>(list.size()); }
+
+int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
+
+// Hit blocks of one group; none when the request has no hit.
+std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {
+  if (allocation.hit.num_tokens == 0) return {};
+  return allocation.hit.block_ids.at(static_cast<std::size_t>(group));
+}
+
+}  // namespace
+
+NaiveCache::NaiveCache(const NaiveConfig& config) : pool(config.num_blocks), config_(config) {}
+
+void NaiveCache::new_step_starts() { planned_.clear(); }
+
+int NaiveCache::group_block_size(int group) const {
+  return group == 0 || align() ? config_.block_size : config_.max_model_len;
+}
+
+// SEMANTICS F for two spec groups, full attention first: one round.
+NaiveHit NaiveCache::find_hit(const std::vector<int>& history) const {
+  NaiveHit hit;
+  hit.block_ids.resize(static_cast<std::size_t>(num_groups()));
+  if (!align()) return hit;
+  const int block_size = config_.block_size;
+  const int max_length = size_of(history) - 2;  // num_tokens - 1
+  const auto first_block = [&](int num_blocks, int group) -> std::optional<int> {
+    const int prefix = history.at(static_cast<std::size_t>(num_blocks * block_size));
+    const auto found = pool.blocks.find({prefix, group});
+    if (found == pool.blocks.end()) return std::nullopt;
+    return found->second.front();
+  };
+  const auto in_all_mamba_groups = [&](int num_blocks) {
+    for (int group = 1; group < num_groups(); ++group)
+      if (!first_block(num_blocks, group)) return false;
+    return true;
+  };
+
+  std::vector<int> attention;
+  for (int i = 1; i * block_size <= max_length && first_block(i, 0); ++i)
+    attention.push_back(*first_block(i, 0));
+  if (config_.use_eagle && !attention.empty()) attention.pop_back();
+  const int attention_tokens = size_of(attention) * block_size;
+
+  int mamba_limit = attention_tokens;
+  if (config_.use_eagle && !config_.rules.mamba_no_eagle_lookahead)
+    mamba_limit = std::min(attention_tokens + block_size, max_length);
+  int count = mamba_limit / block_size;
+  while (count > 0 && !in_all_mamba_groups(count)) --count;
+
+  hit.num_tokens = count * block_size;
+  hit.num_uncached_common_prefix_tokens = std::max(attention_tokens - hit.num_tokens, 0);
+  if (count == 0) return hit;
+  attention.resize(std::min(attention.size(), static_cast<std::size_t>(count)));
+  hit.block_ids[0] = attention;
+  for (int group = 1; group < num_groups(); ++group) {
+    std::vector<int>& list = hit.block_ids[static_cast<std::size_t>(group)];
+    list.assign(static_cast<std::size_t>(count - 1), 0);
+    list.push_back(*first_block(count, group));
+  }
+  return hit;
+}
+
+// Attention: a hit block that its writer has not written yet. Mamba (SEMANTICS E3, need): a hit
+// whose last block has a key that was registered in this step, be it for another block.
+bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
+  if (hit.num_tokens == 0) return false;
+  std::set<int> planned;
+  std::set<NaiveKey> planned_keys;
+  for (const auto& [request, blocks] : planned_)
+    for (const int block : blocks) {
+      planned.insert(block);
+      planned_keys.insert(pool.key_of.at(block));
+    }
+  if (config_.rules.planned_state_hit_waits)
+    for (int group = 1; group < num_groups(); ++group)
+      if (planned_keys.contains(
+              pool.key_of.at(hit.block_ids.at(static_cast<std::size_t>(group)).back())))
+        return true;
+  if (config_.rules.planned_attention_hit_waits)
+    for (const int block : hit.block_ids[0])
+      if (planned.contains(block)) return true;
+  return false;
+}
+
+// Length that the group's block list must have.
+int NaiveCache::required_blocks(int group, int num_slots, int main_tokens) const {
+  const int block_size = group_block_size(group);
+  if (group == 0) return ceil_div(num_slots, block_size);
+  if (!align()) return ceil_div(num_slots, block_size) + config_.num_speculative_tokens;
+  return ceil_div(main_tokens, block_size) + config_.num_speculative_tokens;
+}
+
+// Blocks that leave the free queue: new ones, and hit blocks that nobody holds.
+int NaiveCache::need(int group, const Table& table, const NaiveAllocation& allocation,
+                     int required) const {
+  const std::vector<int> hit = hit_blocks(allocation, group);
+  int count = required - size_of(hit) - size_of(table.blocks);
+  if (group == 0 || !align())
+    count = std::max(count, 0);
+  else if (count > 0)
+    count = table.got_blocks ? 1 : 1 + config_.num_speculative_tokens;
+  for (const int block : hit)
+    if (block != 0 && pool.ref_cnt.at(static_cast<std::size_t>(block)) == 0) ++count;
+  return count;
+}
+
+// SEMANTICS G.
+std::optional<std::vector<std::vector<int>>> NaiveCache::allocate_slots(
+    const NaiveAllocation& allocation) {
+  const int known = size_of(*allocation.history) - 1;
+  const int total = allocation.num_computed_tokens + allocation.hit.num_tokens;
+  const int main_tokens = total + allocation.num_new_tokens;
+  const int lookahead = config_.use_eagle ? config_.num_speculative_tokens : 0;
+  const int num_slots = std::min(main_tokens + lookahead, config_.max_model_len);
+  const int num_free = static_cast<int>(pool.free_queue.size());
+
+  const auto known_table = tables_.find(allocation.request);
+  std::vector<Table> tables(static_cast<std::size_t>(num_groups()));
+  if (known_table != tables_.end()) tables = known_table->second;
+  const auto sum_of_needs = [&](int slots, int main) {
+    int sum = 0;
+    for (int group = 0; group < num_groups(); ++group)
+      sum += need(group, tables.at(static_cast<std::size_t>(group)), allocation,
+                  required_blocks(group, slots, main));
+    return sum;
+  };
+
+  if (waits_for_planned(allocation.hit)) return std::nullopt;
+  if (allocation.full_sequence_must_fit) {
+    const int full = std::min(known, config_.max_model_len);
+    if (sum_of_needs(full, full) > num_free) return std::nullopt;
+  }
+  for (int group = 0; group < num_groups(); ++group)
+    remove_skipped(group, tables.at(static_cast<std::size_t>(group)), total);
+  if (known_table != tables_.end()) known_table->second = tables;
+  if (sum_of_needs(num_slots, main_tokens) > static_cast<int>(pool.free_queue.size()))
+    return std::nullopt;
+
+  std::vector<std::vector<int>> new_block_ids;
+  for (int group = 0; group < num_groups(); ++group) {
+    Table& table = tables.at(static_cast<std::size_t>(group));
+    for (const int block : hit_blocks(allocation, group)) {
+      pool.touch(block);
+      table.blocks.push_back(block);
+      table.num_cached = size_of(table.blocks);
+    }
+  }
+  for (int group = 0; group < num_groups(); ++group)
+    new_block_ids.push_back(allocate_new(group, tables.at(static_cast<std::size_t>(group)),
+                                         required_blocks(group, num_slots, main_tokens)));
+  if (align())
+    for (int group = 0; group < num_groups(); ++group)
+      register_full_blocks(group, tables.at(static_cast<std::size_t>(group)), allocation);
+  tables_[allocation.request] = tables;
+  return new_block_ids;
+}
+
+// SEMANTICS E1, E3: frees what lies before the state that a full rejection would need.
+void NaiveCache::remove_skipped(int group, Table& table, int total_computed) {
+  if (group == 0) return;
+  const int block_size = group_block_size(group);
+  const int certain = total_computed - config_.num_speculative_tokens;
+  const int skipped = certain - 1;
+  if (skipped > 0) {
+    std::vector<int> freed;
+    for (int i = std::min(skipped / block_size, size_of(table.blocks)) - 1; i >= 0; --i) {
+      int& block = at(table.blocks, i);
+      if (block == 0) break;
+      freed.push_back(block);
+      block = 0;
+    }
+    pool.free_blocks(freed);
+  }
+  if (!align() || !table.last_state_block_idx) return;
+  int& last_state = at(table.blocks, *table.last_state_block_idx);
+  if (certain > 0 && *table.last_state_block_idx < ceil_div(certain, block_size) - 1 &&
+      last_state != 0) {
+    pool.free_blocks({last_state});
+    last_state = 0;
+  }
+}
+
+std::vector<int> NaiveCache::allocate_new(int group, Table& table, int required) {
+  const int before = size_of(table.blocks);
+  if (required <= before) return {};
+  if (group > 0 && align()) pad_and_move_speculative(table, required);
+  for (const int block : pool.get_new_blocks(required - size_of(table.blocks)))
+    table.blocks.push_back(block);
+  return {table.blocks.begin() + before, table.blocks.end()};
+}
+
+// SEMANTICS E3, align: null columns up to the new running column; speculative blocks that would
+// lie before it move to the end.
+void NaiveCache::pad_and_move_speculative(Table& table, int required) {
+  const int spec = config_.num_speculative_tokens;
+  const int before = size_of(table.blocks);
+  const int running_column = required - spec - 1;
+  if (table.got_blocks)
+    table.last_state_block_idx = before - 1 - spec;
+  else if (before > 0)
+    table.last_state_block_idx = before - 1;
+  while (size_of(table.blocks) < running_column) table.blocks.push_back(0);
+  if (table.got_blocks) {
+    for (int i = before - spec; i < before && i < running_column; ++i) {
+      table.blocks.push_back(at(table.blocks, i));
+      at(table.blocks, i) = 0;
+    }
+  }
+  table.got_blocks = true;
+}
+
+void NaiveCache::register_full_blocks(int group, Table& table, const NaiveAllocation& allocation) {
+  const int known = size_of(*allocation.history) - 1;
+  const int end =
+      allocation.num_computed_tokens + allocation.hit.num_tokens + allocation.num_new_tokens;
+  const int full = std::min(end, known) / config_.block_size;
+  for (; table.num_cached < full; ++table.num_cached) {
+    const int block = at(table.blocks, table.num_cached);
+    if (block == 0) continue;
+    const auto num_tokens = static_cast<std::size_t>((table.num_cached + 1) * config_.block_size);
+    if (pool.register_block(block, {allocation.history->at(num_tokens), group}))
+      planned_[allocation.request].push_back(block);
+  }
+}
+
+void NaiveCache::free(int request) {
+  const auto found = tables_.find(request);
+  if (found == tables_.end()) return;
+  for (Table& table : found->second) {
+    std::reverse(table.blocks.begin(), table.blocks.end());
+    pool.free_blocks(table.blocks);
+  }
+  tables_.erase(found);
+}
+
+void NaiveCache::withdraw(int request) {
+  if (!config_.rules.withdraw_planned) return;
+  for (const int block : planned_[request]) pool.drop_hash(block);
+  planned_.erase(request);
+}
+
+std::vector<std::vector<int>> NaiveCache::block_ids(int request) const {
+  std::vector<std::vector<int>> lists(static_cast<std::size_t>(num_groups()));
+  const auto found = tables_.find(request);
+  if (found == tables_.end()) return lists;
+  for (std::size_t group = 0; group < lists.size(); ++group)
+    lists[group] = found->second[group].blocks;
+  return lists;
+}
+
+}  // namespace hybridscope::test

@@ -1,0 +1,96 @@
+// Block pool, per-group block lists, hit search and slot allocation of the naive engine
+// (SEMANTICS D, E, F, G). Group 0 is full attention, groups 1..G are mamba.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/support/naive_engine.h"
+
+namespace hybridscope::test {
+
+// What a registered block stands for: this history, in this group.
+struct NaiveKey {
+  int prefix = 0;  // node of the prefix tree
+  int group = 0;
+  friend auto operator<=>(const NaiveKey&, const NaiveKey&) = default;
+};
+
+// SEMANTICS D. Plain members: the naive engine's parts look at each other freely.
+struct NaiveBlockPool {
+  std::deque<int> free_queue;                   // head = next allocated
+  std::vector<int> ref_cnt;                     // [num_blocks]
+  std::map<int, NaiveKey> key_of;               // registered blocks
+  std::map<NaiveKey, std::vector<int>> blocks;  // in order of insertion
+  std::set<int> content_lost;                   // blocks whose old content nobody may read
+
+  explicit NaiveBlockPool(int num_blocks);
+  std::vector<int> get_new_blocks(int count);
+  void touch(int block);
+  void free_blocks(const std::vector<int>& list);
+  bool register_block(int block, NaiveKey key);  // false: it was already
+  void drop_hash(int block);
+  bool reset();
+};
+
+struct NaiveHit {
+  int num_tokens = 0;
+  int num_uncached_common_prefix_tokens = 0;
+  std::vector<std::vector<int>> block_ids;  // [group]
+};
+
+// What allocate_slots is told about a request.
+struct NaiveAllocation {
+  int request = -1;
+  int num_computed_tokens = 0;      // c, without the hit
+  int num_new_tokens = 0;           // q
+  const std::vector<int>* history;  // [num_tokens + 1] node of every prefix of the known tokens
+  NaiveHit hit;                     // of an admission
+  bool full_sequence_must_fit = false;
+};
+
+class NaiveCache {
+ public:
+  explicit NaiveCache(const NaiveConfig& config);
+
+  void new_step_starts();
+  // The longest hit of a request with these known tokens.
+  NaiveHit find_hit(const std::vector<int>& history) const;
+  // Per group the block ids that the worker has to append; nullopt when refused.
+  std::optional<std::vector<std::vector<int>>> allocate_slots(const NaiveAllocation& allocation);
+  void free(int request);
+  // Blocks registered in this step by the request lose their hash: they will not be written.
+  void withdraw(int request);
+  // [group] block ids; empty lists for an unknown request.
+  std::vector<std::vector<int>> block_ids(int request) const;
+
+  NaiveBlockPool pool;
+
+ private:
+  struct Table {
+    std::vector<int> blocks;
+    int num_cached = 0;
+    bool got_blocks = false;                  // mamba, align: allocated since admission
+    std::optional<int> last_state_block_idx;  // mamba, align
+  };
+  bool align() const { return config_.mode == NaiveCacheMode::align; }
+  int num_groups() const { return 1 + config_.num_mamba_groups; }
+  int group_block_size(int group) const;
+  bool waits_for_planned(const NaiveHit& hit) const;
+  int required_blocks(int group, int num_slots, int main_tokens) const;
+  int need(int group, const Table& table, const NaiveAllocation& allocation, int required) const;
+  void remove_skipped(int group, Table& table, int total_computed);
+  std::vector<int> allocate_new(int group, Table& table, int required);
+  void pad_and_move_speculative(Table& table, int required);
+  void register_full_blocks(int group, Table& table, const NaiveAllocation& allocation);
+
+  NaiveConfig config_;
+  std::map<int, std::vector<Table>> tables_;  // request -> [group]
+  std::map<int, std::vector<int>> planned_;   // request -> blocks registered in this step
+};
+
+}  // namespace hybridscope::test

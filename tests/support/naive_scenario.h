@@ -1,0 +1,50 @@
+// Random scenarios for the naive engine as plain data, so that another engine can run the same
+// ones: a configuration, and per step the commands before it and its token budget.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/naive_engine.h"
+
+namespace hybridscope::test {
+
+enum class NaiveCommandKind { add, preempt, abort, reset, reset_running };
+
+struct NaiveCommand {
+  NaiveCommandKind kind = NaiveCommandKind::add;
+  int request = -1;       // preempt, abort; ignored when it is not known yet
+  NaiveRequestSpec spec;  // add
+};
+
+struct NaiveScenario {
+  std::uint64_t seed = 0;
+  NaiveConfig config;
+  std::map<int, std::vector<NaiveCommand>> commands;  // step -> commands before it, in order
+  std::map<int, int> budgets;                         // step -> token budget of that step only
+  int last_event_step() const;
+};
+
+struct NaiveRun {
+  std::vector<NaiveStep> steps;
+  std::vector<NaiveViolation> violations;  // of all steps
+  bool finished = false;                   // all requests ended within the step limit
+};
+
+// The scenario of a seed. Tokens, acceptance and drafts are keyed by the seed, nothing depends on
+// the order in which they are asked for.
+NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed);
+
+// A fresh engine through the scenario until every request ended, at most `step_limit` steps.
+// `stop_at_violation`: ends after the first step with a violation (finished is false then).
+enum class NaiveRunUntil { all_finished, first_violation };
+NaiveRun run_naive_scenario(const NaiveScenario& scenario,
+                            NaiveRunUntil until = NaiveRunUntil::all_finished,
+                            int step_limit = 2000);
+
+// Applies one command; for engines driven by hand.
+void apply_naive_command(NaiveEngine& engine, const NaiveCommand& command);
+
+}  // namespace hybridscope::test

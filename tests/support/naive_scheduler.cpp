@@ -1,0 +1,200 @@
+#include "tests/support/naive_scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace hybridscope::test {
+
+NaiveScheduler::NaiveScheduler(const NaiveConfig& config, NaiveCache& cache,
+                               std::deque<NaiveRequest>& requests)
+    : config_(config), cache_(cache), requests_(requests) {}
+
+// More important first.
+bool NaiveScheduler::before(int a, int b) const {
+  const auto key = [&](int id) {
+    return std::tuple(get(id).spec.priority, get(id).spec.arrival, id);
+  };
+  return key(a) < key(b);
+}
+
+void NaiveScheduler::push_waiting(int request, bool front) {
+  if (config_.policy == NaivePolicy::priority) {
+    const auto place = std::find_if(waiting.begin(), waiting.end(),
+                                    [&](int other) { return before(request, other); });
+    waiting.insert(place, request);
+  } else {
+    waiting.insert(front ? waiting.begin() : waiting.end(), request);
+  }
+}
+
+void NaiveScheduler::add(int request) { push_waiting(request, false); }
+
+NaiveSchedule NaiveScheduler::schedule(int token_budget) {
+  cache_.new_step_starts();
+  out_ = {};
+  budget_ = token_budget;
+  schedule_running();
+  if (out_.preempted.empty()) schedule_waiting();
+  for (const NaiveScheduledRow& row : out_.rows) {
+    NaiveRequest& request = get(row.request);
+    request.num_computed_tokens += row.q;
+    request.is_prefill_chunk = request.num_computed_tokens < request.num_tokens();
+  }
+  return out_;
+}
+
+void NaiveScheduler::schedule_running() {
+  std::size_t index = 0;
+  while (budget_ > 0 && index < running.size()) {
+    NaiveRequest& request = get(running[index]);
+    const int c = request.num_computed_tokens;
+    int q = clip_to_threshold(request.num_tokens() + request.num_draft_tokens - c);
+    q = std::min({q, budget_, config_.max_model_len - c - 1});
+    q = split(request, 0, 0, q);
+    if (q <= 0) {
+      ++index;
+      continue;
+    }
+    NaiveScheduledRow row{.request = request.id, .c = c, .q = q, .new_block_ids = {}, .hit = {}};
+    row.d = std::max(c + q - request.num_tokens(), 0);
+    if (!allocate_or_preempt(row, index)) return;
+    request.num_draft_tokens = 0;
+    budget_ -= q;
+    out_.rows.push_back(row);
+    ++index;
+  }
+}
+
+// False when the request itself had to go. `index` is its place in running.
+bool NaiveScheduler::allocate_or_preempt(NaiveScheduledRow& row, std::size_t& index) {
+  for (;;) {
+    const auto new_block_ids = cache_.allocate_slots({.request = row.request,
+                                                      .num_computed_tokens = row.c,
+                                                      .num_new_tokens = row.q,
+                                                      .history = &get(row.request).history,
+                                                      .hit = {}});
+    if (new_block_ids) {
+      row.new_block_ids = *new_block_ids;
+      return true;
+    }
+    const int gone = victim();
+    const auto scheduled =
+        std::find_if(out_.rows.begin(), out_.rows.end(),
+                     [&](const NaiveScheduledRow& other) { return other.request == gone; });
+    if (scheduled != out_.rows.end()) {
+      budget_ += scheduled->q;
+      out_.rows.erase(scheduled);
+      --index;
+    }
+    cache_.withdraw(gone);
+    preempt(gone);
+    out_.preempted.push_back(gone);
+    if (gone == row.request) return false;
+  }
+}
+
+int NaiveScheduler::victim() const {
+  if (config_.policy == NaivePolicy::fcfs) return running.back();
+  return *std::max_element(running.begin(), running.end(), [&](int a, int b) {
+    return std::tuple(get(a).spec.priority, get(a).spec.arrival) <
+           std::tuple(get(b).spec.priority, get(b).spec.arrival);
+  });
+}
+
+void NaiveScheduler::schedule_waiting() {
+  while (budget_ > 0 && !waiting.empty() &&
+         static_cast<int>(running.size()) < config_.max_num_seqs) {
+    if (!admit(waiting.front())) return;
+  }
+}
+
+bool NaiveScheduler::admit(int id) {
+  NaiveRequest& request = get(id);
+  const NaiveHit hit = cache_.find_hit(request.history);
+  int q = std::min(clip_to_threshold(request.num_tokens() - hit.num_tokens), budget_);
+  q = split(request, hit.num_tokens, hit.num_uncached_common_prefix_tokens, q);
+  if (q <= 0) return false;
+  const auto new_block_ids =
+      cache_.allocate_slots({.request = id,
+                             .num_computed_tokens = 0,
+                             .num_new_tokens = q,
+                             .history = &request.history,
+                             .hit = hit,
+                             .full_sequence_must_fit = config_.full_sequence_must_fit});
+  if (!new_block_ids) return false;
+  waiting.erase(waiting.begin());
+  running.push_back(id);
+  out_.rows.push_back({.request = id,
+                       .c = hit.num_tokens,
+                       .q = q,
+                       .d = 0,
+                       .admitted = true,
+                       .resumed = request.status == NaiveStatus::preempted,
+                       .new_block_ids = cache_.block_ids(id),
+                       .hit = hit});
+  request.status = NaiveStatus::running;
+  request.num_computed_tokens = hit.num_tokens;
+  budget_ -= q;
+  return true;
+}
+
+int NaiveScheduler::clip_to_threshold(int num_new_tokens) const {
+  const int threshold = config_.long_prefill_token_threshold;
+  return threshold > 0 ? std::min(num_new_tokens, threshold) : num_new_tokens;
+}
+
+// SEMANTICS H1. `computed` counts the hit.
+int NaiveScheduler::reference_split(const NaiveRequest& request, int computed, int uncached,
+                                    int num_new_tokens) const {
+  const int block_size = config_.block_size;
+  int last = request.num_tokens() / block_size * block_size;
+  if (config_.use_eagle) last = std::max(last - block_size, 0);
+  const int after = computed + num_new_tokens;
+  if (after < last)
+    num_new_tokens = num_new_tokens / block_size * block_size;
+  else if (computed < last && last < after)
+    num_new_tokens = last - computed;
+  if (uncached >= block_size && num_new_tokens > uncached)
+    num_new_tokens = uncached / block_size * block_size;
+  return num_new_tokens;
+}
+
+int NaiveScheduler::split(const NaiveRequest& request, int hit, int uncached,
+                          int num_new_tokens) const {
+  const int computed = request.num_computed_tokens + hit;
+  const int known = request.num_tokens();
+  if (config_.mode != NaiveCacheMode::align || num_new_tokens <= 0) return num_new_tokens;
+  if (computed >= std::max(request.num_prompt_tokens(), known - 1)) return num_new_tokens;
+  const int count = reference_split(request, computed, uncached, num_new_tokens);
+  if (!config_.rules.chunks_end_on_grid) return count;
+  const int block_size = config_.block_size;
+  const int next_boundary = (computed / block_size + 1) * block_size;
+  int end = computed + count;
+  if (computed % block_size != 0) end = std::min(end, next_boundary);
+  if (end < known) end = end / block_size * block_size;
+  return std::max(end - computed, 0);
+}
+
+void NaiveScheduler::finish(int request) {
+  std::erase(running, request);
+  std::erase(waiting, request);
+  get(request).status = NaiveStatus::finished;
+  cache_.free(request);
+}
+
+void NaiveScheduler::preempt(int request) {
+  std::erase(running, request);
+  cache_.free(request);
+  NaiveRequest& gone = get(request);
+  gone.status = NaiveStatus::preempted;
+  gone.num_computed_tokens = 0;
+  gone.num_draft_tokens = 0;
+  push_waiting(request, true);
+}
+
+bool NaiveScheduler::reset_prefix_cache(bool reset_running_requests) {
+  while (reset_running_requests && !running.empty()) preempt(running.back());
+  return cache_.pool.reset();
+}
+
+}  // namespace hybridscope::test

@@ -1,0 +1,104 @@
+#include "tests/support/small_engine.h"
+
+#include "core/base/check.h"
+
+namespace hybridscope::test {
+
+EngineConfig engine_config(const SmallEngine& small) {
+  EngineConfig config;
+  const bool none = small.mode == MambaCacheMode::none;
+  const std::int32_t state_len = 3 + small.num_speculative_tokens;
+  MambaSpec mamba{.block_size = none ? small.max_model_len : small.block_size,
+                  .states = {{StateKind::conv, {state_len, 8}, Dtype::bfloat16},
+                             {StateKind::temporal, {2, 4, 4}, Dtype::float32}},
+                  .mamba_type = small.mamba_type,
+                  .mamba_cache_mode = small.mode,
+                  .num_speculative_blocks = small.num_speculative_tokens,
+                  .page_size_bytes = 4096};
+  config.kv_cache_config.num_blocks = small.num_blocks;
+  for (std::int32_t g = 0; g < small.num_attention_groups; ++g)
+    config.kv_cache_config.groups.push_back(
+        {.spec = FullAttentionSpec{small.block_size, 4096}, .layers = {g}});
+  for (std::int32_t g = 0; g < small.num_mamba_groups; ++g)
+    config.kv_cache_config.groups.push_back(
+        {.spec = mamba, .layers = {small.num_attention_groups + g}});
+  config.mamba_cache_mode = small.mode;
+  config.block_size = config.scheduler_block_size = config.hash_block_size = small.block_size;
+  config.chunk_size = small.block_size;
+  config.max_model_len = small.max_model_len;
+  config.max_num_seqs = small.max_num_seqs;
+  config.max_num_batched_tokens = small.max_num_batched_tokens;
+  config.enable_prefix_caching = !none;
+  config.num_speculative_tokens = small.num_speculative_tokens;
+  config.speculative_method = small.num_speculative_tokens == 0         ? SpeculativeMethod::none
+                              : small.method == SpeculativeMethod::none ? SpeculativeMethod::mtp
+                                                                        : small.method;
+  config.policies = small.policies;
+  return config;
+}
+
+CheckConfig check_config(const EngineConfig& config) {
+  return {.kv_cache_config = config.kv_cache_config,
+          .mamba_cache_mode = config.mamba_cache_mode,
+          .conv_kernel = config.conv_kernel,
+          .num_speculative_tokens = config.num_speculative_tokens,
+          .hash_block_size = config.hash_block_size};
+}
+
+AddRequest request_of(std::int32_t tokens, std::int32_t max_tokens, std::uint64_t text,
+                      std::int32_t shared) {
+  AddRequest request;
+  request.name = "r" + std::to_string(text);
+  if (shared > 0) request.prompt.push_back({.content = 0, .first = 0, .length = shared});
+  if (tokens > shared)
+    request.prompt.push_back({.content = text, .first = shared, .length = tokens - shared});
+  request.max_tokens = max_tokens;
+  request.key = text;
+  return request;
+}
+
+CheckedEngine::CheckedEngine(const SmallEngine& small, CheckScope scope)
+    : CheckedEngine(engine_config(small), scope) {}
+
+CheckedEngine::CheckedEngine(const EngineConfig& config, CheckScope scope)
+    : engine_(Engine::create(config).value()),
+      checker_(StepChecker::create(check_config(config)).value()),
+      scope_(scope) {}
+
+RequestId CheckedEngine::add(const AddRequest& request) {
+  return engine_.add_request(request).value();
+}
+
+const StepTrace& CheckedEngine::step(const std::function<void(StepTrace&)>& plant) {
+  const StepTrace* trace = &engine_.step();
+  if (plant) {
+    planted_ = *trace;
+    plant(planted_);
+    trace = &planted_;
+  }
+  for (const Finding& finding : checker_.check(*trace, scope_))
+    (rule_info(finding.rule).severity == Severity::error ? findings_ : warnings_)
+        .push_back(finding);
+  ++num_steps_;
+  return *trace;
+}
+
+bool CheckedEngine::finish(std::int32_t limit) {
+  for (std::int32_t i = 0; i < limit && engine_.num_unfinished() > 0; ++i) step();
+  return engine_.num_unfinished() == 0;
+}
+
+std::string describe(const Finding& finding) {
+  return std::string(rule_info(finding.rule).slug) + " step " + std::to_string(finding.step) +
+         " request " + std::to_string(finding.request.value) + " row " +
+         std::to_string(finding.row) + " group " + std::to_string(finding.group) + " column " +
+         std::to_string(finding.column) + " block " + std::to_string(finding.block) + " expected " +
+         std::to_string(finding.expected) + " seen " + std::to_string(finding.seen) + " (" +
+         std::string(finding.detail) + ") content " +
+         std::to_string(static_cast<int>(finding.content)) + " written by step " +
+         std::to_string(finding.cause.step) + " kind " +
+         std::to_string(static_cast<int>(finding.cause.kind)) + " request " +
+         std::to_string(finding.cause.request.value);
+}
+
+}  // namespace hybridscope::test
