@@ -88,7 +88,8 @@ std::string nearest_key_hint(std::string_view key,
   std::size_t distance = std::max<std::size_t>(2, key.size() / 3) + 1;
   for (const std::string_view known : known_keys) {
     if (key.size() > 2 * known.size() + 2) continue;
-    const std::size_t d = edit_distance(key, known);
+    const bool prefix = !key.empty() && (known.starts_with(key) || key.starts_with(known));
+    const std::size_t d = prefix ? 1 : edit_distance(key, known);
     if (d < distance && d < known.size()) {
       distance = d;
       nearest = known;

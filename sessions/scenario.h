@@ -23,15 +23,15 @@ inline constexpr std::int64_t kMaxArrivalUs = std::int64_t{1} << 52;
 // the request's own.
 struct PromptSpec {
   std::int32_t tokens = 0;
-  std::string share;              // empty: nothing is shared
+  std::string share = {};         // empty: nothing is shared
   std::int32_t share_tokens = 0;  // 0 iff nothing is shared
   friend bool operator==(const PromptSpec&, const PromptSpec&) = default;
 };
 
 // Joins the waiting queue before step `at_step` and not before `arrival_us` of simulated time.
 struct ScenarioRequest {
-  std::string id;
-  PromptSpec prompt;
+  std::string id = {};
+  PromptSpec prompt = {};
   std::int32_t max_tokens = 1;
   std::int32_t priority = 0;
   std::int32_t at_step = 1;  // steps count from 1
@@ -41,7 +41,7 @@ struct ScenarioRequest {
 };
 
 struct RequestCount {
-  std::string request;
+  std::string request = {};
   std::int32_t count = 0;
   friend bool operator==(const RequestCount&, const RequestCount&) = default;
 };
@@ -52,40 +52,40 @@ enum class PrefixCacheReset : std::uint8_t { none, unless_running, preempting_ru
 // schedules, `accept` when it samples.
 struct ScriptStep {
   std::int32_t step = 1;
-  std::optional<std::int32_t> budget;  // max_num_batched_tokens of this step only
-  std::vector<RequestCount> accept;    // worker's count, bonus token included: 1..1+K
-  std::vector<RequestCount> drafts;    // length of the draft list: 0..K
-  std::vector<std::string> preempt;
-  std::vector<std::string> abort;
+  std::optional<std::int32_t> budget = {};  // max_num_batched_tokens of this step only
+  std::vector<RequestCount> accept = {};    // worker's count, bonus token included: 1..1+K
+  std::vector<RequestCount> drafts = {};    // length of the draft list: 0..K
+  std::vector<std::string> preempt = {};
+  std::vector<std::string> abort = {};
   PrefixCacheReset reset_prefix_cache = PrefixCacheReset::none;
   friend bool operator==(const ScriptStep&, const ScriptStep&) = default;
 };
 
 // Matches every finding of the rule (a slug) that agrees in what is set.
 struct ExpectedFinding {
-  std::string rule;
-  std::optional<std::int32_t> step;
-  std::optional<std::string> request;
+  std::string rule = {};
+  std::optional<std::int32_t> step = {};
+  std::optional<std::string> request = {};
   friend bool operator==(const ExpectedFinding&, const ExpectedFinding&) = default;
 };
 
 // What the author says the run does; an empty optional says nothing.
 struct Expectation {
-  std::optional<std::vector<ExpectedFinding>> findings;  // empty list: none
-  std::optional<std::int32_t> steps;                     // steps until nothing is left to do
-  std::optional<std::int32_t> finished;                  // requests that ended by themselves
+  std::optional<std::vector<ExpectedFinding>> findings = {};  // empty list: none
+  std::optional<std::int32_t> steps = {};                     // steps until nothing is left to do
+  std::optional<std::int32_t> finished = {};                  // requests that ended by themselves
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 
 struct Scenario {
   std::int32_t version = kScenarioVersion;
-  std::string name;
-  std::string teaches;  // one sentence
-  std::string model;    // preset name or path of a config.json
-  EngineSettings settings;
-  std::vector<ScenarioRequest> requests;
-  std::vector<ScriptStep> script;  // ascending steps
-  Expectation expect;
+  std::string name = {};
+  std::string teaches = {};  // one sentence
+  std::string model = {};    // preset name or path of a config.json
+  EngineSettings settings = {};
+  std::vector<ScenarioRequest> requests = {};
+  std::vector<ScriptStep> script = {};  // ascending steps
+  Expectation expect = {};
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
 
