@@ -67,14 +67,14 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
                                         {"ssm_conv_state_layout", "DS"},
                                         {"scheduling_policy", "priority"},
                                         {"speculative_config/method", "ngram"},
-                                        {"cudagraph_mode", "FULL_DECODE_ONLY"},
+                                        {"cudagraph_mode", "full_decode_only"},
                                         {"engine", "pages"}});
   EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
   EXPECT_EQ(settings.ssm_conv_state_layout, ConvStateLayout::DS);
   EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
   EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
-  EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::FULL_DECODE_ONLY);
+  EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::full_decode_only);
   EXPECT_EQ(settings.engine, EngineProfile::pages);
 }
 
