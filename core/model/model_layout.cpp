@@ -196,6 +196,17 @@ Result<SchedulerBlockSizes> make_block_sizes(const ModelLayout& layout) {
 
 }  // namespace
 
+std::string_view mamba_cache_mode_name(MambaCacheMode mode) {
+  constexpr std::string_view kNames[] = {"none", "all", "align"};
+  return kNames[static_cast<std::size_t>(mode)];
+}
+
+std::string_view mamba_type_name(MambaType mamba_type) {
+  constexpr std::string_view kNames[] = {"mamba1",     "mamba2",        "linear_attention",
+                                         "short_conv", "gdn_attention", "kda"};
+  return kNames[static_cast<std::size_t>(mamba_type)];
+}
+
 const MambaSpec& ModelLayout::mamba_spec() const {
   for (const KVCacheGroup& group : kv_cache_config.groups)
     if (group.is_mamba()) return std::get<MambaSpec>(group.spec);

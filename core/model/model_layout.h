@@ -93,8 +93,9 @@ struct ModelLayout {
 // blocks. The message has the numbers.
 Result<ModelLayout> build_kv_cache_config(const ModelSpec& model, const KVCacheSettings& settings);
 
+// "none", "all", "align".
 std::string_view mamba_cache_mode_name(MambaCacheMode mode);
-std::string_view mamba_type_name(
-    MambaType mamba_type);  // as the reference spells MambaSpec.mamba_type
+// "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda".
+std::string_view mamba_type_name(MambaType mamba_type);
 
 }  // namespace hybridscope

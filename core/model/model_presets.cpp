@@ -37,15 +37,15 @@ struct Preset {
 constexpr Preset kPresets[] = {
     {"mamba-2.8b",
      "Hugging Face state-spaces/mamba-2.8b-hf config.json (state dimensions also in "
-     "golden/state_shapes tag mamba1-2.8b); the file names no length, 2,048 is what vLLM then "
-     "assumes",
+     "golden/state_shapes tag mamba1-2.8b); no length in the file nor in "
+     "the architecture, 262,144 taken here (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
-     Mamba1Dims{.intermediate_size = 5120, .state_size = 16, .conv_kernel = 4}, 0, 2048, kAll,
+     Mamba1Dims{.intermediate_size = 5120, .state_size = 16, .conv_kernel = 4}, 0, 262144, kAll,
      kNotPassed},
     {"mamba2-2.7b",
      "Hugging Face state-spaces/mamba2-2.7b config.json with the defaults of mamba_ssm (state "
-     "dimensions also in golden/state_shapes tag mamba2-2.7b); the file names no length, 2,048 is "
-     "what vLLM then assumes",
+     "dimensions also in golden/state_shapes tag mamba2-2.7b); no length in the file nor in "
+     "the architecture, 262,144 taken here (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
      Mamba2Dims{.intermediate_size = 5120,
                 .n_groups = 1,
@@ -53,7 +53,7 @@ constexpr Preset kPresets[] = {
                 .head_dim = 64,
                 .state_size = 128,
                 .conv_kernel = 4},
-     256, 2048, kAll, kPassed},
+     256, 262144, kAll, kPassed},
     {"bamba-9b",
      "Hugging Face ibm-ai-platform/Bamba-9B config.json (attention layers 9, 18, 27; state "
      "dimensions also in golden/state_shapes tag bamba-9b); chunk size and max length from memory",

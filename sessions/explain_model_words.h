@@ -1,0 +1,25 @@
+// Phrases that the text and the JSON form of explain_model share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/model/model_layout.h"
+
+namespace hybridscope::model_words {
+
+// 1146880 -> "1,146,880".
+std::string grouped(std::int64_t number);
+
+std::int64_t state_bytes(const StateTensorSpec& state);
+
+// Why the effective mode is what it is; a sentence without its full stop.
+std::string mode_reason(const ModelLayout& layout);
+
+// What block_size is a multiple of outside mode all, and why.
+std::string alignment(const ModelLayout& layout);
+
+// "12 layers, the fewest of a kind, because 36 is not below 1.5 * 12".
+std::string group_size(const LayerGroups& groups);
+
+}  // namespace hybridscope::model_words
