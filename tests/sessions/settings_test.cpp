@@ -74,7 +74,7 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
   EXPECT_EQ(settings.ssm_conv_state_layout, ConvStateLayout::DS);
   EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
   EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
-  EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::FULL_DECODE_ONLY);
+  EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::full_decode_only);
   EXPECT_EQ(settings.engine, EngineProfile::pages);
 }
 
