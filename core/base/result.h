@@ -26,17 +26,17 @@ class [[nodiscard]] Result {
   bool ok() const { return content_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // Requires: ok().
+  // Requires: ok(); otherwise a ContractViolation with the error's message.
   T& value() & {
-    HS_EXPECT(ok());
+    expect_value();
     return *std::get_if<0>(&content_);
   }
   const T& value() const& {
-    HS_EXPECT(ok());
+    expect_value();
     return *std::get_if<0>(&content_);
   }
   T&& value() && {
-    HS_EXPECT(ok());
+    expect_value();
     return std::move(*std::get_if<0>(&content_));
   }
 
@@ -47,6 +47,11 @@ class [[nodiscard]] Result {
   }
 
  private:
+  void expect_value() const {
+    if (!ok()) [[unlikely]]
+      contract_violation(error().message.c_str(), "an error nobody expected", 0);
+  }
+
   std::variant<T, Error> content_;
 };
 

@@ -41,13 +41,14 @@ struct SetStepBudget {
   std::int32_t max_num_batched_tokens = 0;
 };
 
-// Accepted tokens (worker's meaning: bonus token included, 1..1+drafts) of a request's next sample.
+// Accepted tokens (worker's meaning: bonus token included, 1..1+drafts) of what the request samples
+// in the next step; unused (and said so) when it samples nothing then.
 struct SetAcceptedTokens {
   RequestId request;
   std::int32_t num_accepted_tokens = 1;
 };
 
-// Length of the draft list that a request gets for the next step (0..K).
+// Replaces the request's draft list for the next step by one of this length (0..K).
 struct SetDraftTokens {
   RequestId request;
   std::int32_t num_draft_tokens = 0;

@@ -259,17 +259,13 @@ void Engine::describe_labels(StepTrace& trace) {
 
 void Engine::prepare(Frame& frame) {
   worker_.prepare(frame.trace, frame.new_blocks, frame.finished, requests_);
+  drop_unused_accepts(frame.trace);
 }
 
 void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
 
-std::int32_t Engine::next_draft_count(EngineRequest& request) const {
+std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
   if (config_.num_speculative_tokens == 0) return 0;
-  if (request.scripted_num_drafts) {
-    const std::int32_t scripted = *request.scripted_num_drafts;
-    request.scripted_num_drafts.reset();
-    return scripted;
-  }
   if (config_.speculative_method == SpeculativeMethod::mtp) return config_.num_speculative_tokens;
   return ngram_num_draft_tokens({.seed = config_.seed, .rate = config_.acceptance_rate},
                                 request.key, request.scheduling.num_tokens,

@@ -71,9 +71,11 @@ class Engine {
   CommandTrace apply_now(const Command& command);
   CommandTrace preempt_now(RequestId request);
   CommandTrace abort_now(RequestId request);
+  CommandTrace set_drafts_now(RequestId request, std::int32_t num_draft_tokens);
+  void drop_unused_accepts(StepTrace& trace);
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
   void describe_labels(StepTrace& trace);
-  std::int32_t next_draft_count(EngineRequest& request) const;
+  std::int32_t next_draft_count(const EngineRequest& request) const;
   Status check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const;
 
   EngineConfig config_;
@@ -84,6 +86,7 @@ class Engine {
   Frame frame_;
   std::vector<Command> pending_;
   std::vector<RequestId> preempted_by_command_;
+  std::vector<RequestId> scripted_accepts_;
   std::vector<RequestId> to_release_;  // finished in the last step: memory goes back
   std::int32_t step_budget_ = -1;      // of the next step, -1: max_num_batched_tokens
   std::int32_t num_unfinished_ = 0;

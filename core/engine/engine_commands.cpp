@@ -79,6 +79,33 @@ CommandTrace Engine::abort_now(RequestId request) {
   return trace;
 }
 
+CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
+  CommandTrace trace{.command = "set_draft_tokens", .request = request, .value = num_draft_tokens};
+  Request& state = requests_[request].scheduling;
+  if (state.status == RequestStatus::running && !state.is_prefill_chunk) {
+    state.num_draft_tokens = num_draft_tokens;
+  } else {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = "the request is not past its prompt, so it has no draft list";
+  }
+  return trace;
+}
+
+// A scripted count is for this step only.
+void Engine::drop_unused_accepts(StepTrace& trace) {
+  for (const RequestId id : scripted_accepts_) {
+    EngineRequest& request = requests_[id];
+    if (!request.scripted_num_accepted) continue;
+    trace.commands.push_back({.command = "set_accepted_tokens",
+                              .request = id,
+                              .value = *request.scripted_num_accepted,
+                              .outcome = CommandOutcome::ignored,
+                              .reason = "the request samples nothing in this step"});
+    request.scripted_num_accepted.reset();
+  }
+  scripted_accepts_.clear();
+}
+
 CommandTrace Engine::apply_now(const Command& command) {
   if (const auto* preempt = std::get_if<PreemptRequest>(&command))
     return preempt_now(preempt->request);
@@ -101,16 +128,13 @@ CommandTrace Engine::apply_now(const Command& command) {
   }
   if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
     requests_[accepted->request].scripted_num_accepted = accepted->num_accepted_tokens;
+    scripted_accepts_.push_back(accepted->request);
     return {.command = "set_accepted_tokens",
             .request = accepted->request,
             .value = accepted->num_accepted_tokens};
   }
-  if (const auto* drafts = std::get_if<SetDraftTokens>(&command)) {
-    requests_[drafts->request].scripted_num_drafts = drafts->num_draft_tokens;
-    return {.command = "set_draft_tokens",
-            .request = drafts->request,
-            .value = drafts->num_draft_tokens};
-  }
+  if (const auto* drafts = std::get_if<SetDraftTokens>(&command))
+    return set_drafts_now(drafts->request, drafts->num_draft_tokens);
   const auto& policies = std::get<SetPolicies>(command).policies;
   config_.policies = policies;
   scheduler_->set_policies(policies.aligned_split, policies.one_token_prompt);

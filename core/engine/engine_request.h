@@ -30,7 +30,6 @@ struct EngineRequest {
   std::uint64_t key = 0;
   WorkerRequest worker;
   std::optional<std::int32_t> scripted_num_accepted;
-  std::optional<std::int32_t> scripted_num_drafts;
 };
 
 // Requests by id. A finished request keeps its place and its name; the rest is given back.

@@ -128,7 +128,6 @@ bool Scheduler::allocate_or_preempt(Request& request, std::int32_t num_new_token
         cache_view(request),
         {.num_new_tokens = num_new_tokens,
          .num_lookahead_tokens = config_.use_eagle ? config_.num_speculative_tokens : 0});
-    HS_EXPECT(allocation.ok());
     if (allocation.value().granted()) {
       record_allocation(allocation.value().first_new_column);
       return true;
@@ -197,7 +196,6 @@ void Scheduler::schedule_waiting() {
 // Admits the head of the waiting queue; false: it stays, and nobody behind it is tried.
 bool Scheduler::admit(Request& request) {
   const Result<CacheHit> lookup = kv_cache_.get_computed_blocks(cache_view(request));
-  HS_EXPECT(lookup.ok());
   const CacheHit& hit = lookup.value();
   const std::int32_t hit_tokens = hit.num_hit_tokens;
   output_.lookups.push_back({.request = request.id,
@@ -234,7 +232,6 @@ bool Scheduler::admit(Request& request) {
        .num_lookahead_tokens = config_.use_eagle ? config_.num_speculative_tokens : 0,
        .full_sequence_must_fit = config_.scheduler_reserve_full_isl,
        .has_scheduled_reqs = !running_.empty()});
-  HS_EXPECT(allocation.ok());
   if (!allocation.value().granted()) return refuse(SkipReason::allocation_refused);
 
   record_allocation(allocation.value().first_new_column);

@@ -99,6 +99,10 @@ WorkerV1::WorkerV1(const EngineConfig& config, CudagraphResolution cudagraphs,
 void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
   update_rows(trace, new_blocks, finished, requests);
+  planned_num_accepted_.clear();
+  trace.common = {};
+  trace.graph = {};
+  if (rows_.rows().empty()) return;  // a step without tokens launches nothing
   reorder_rows(trace);
   describe_rows(trace, requests);
   dispatch_graph(trace);
@@ -194,7 +198,6 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
 void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
   query_start_loc_.assign(1, 0);
   seq_lens_.clear();
-  planned_num_accepted_.clear();
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows_.rows().size()); ++r) {
     BatchRow& batch_row = rows_.row(r);
     EngineRequest& request = requests[batch_row.request];
@@ -301,7 +304,6 @@ void WorkerV1::dispatch_graph(StepTrace& trace) {
        .max_num_seqs = config_.max_num_seqs,
        .num_spec = num_spec},
       {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
-  HS_EXPECT(dispatch.ok());
   trace.graph = dispatch.value();
 
   const bool pads = trace.graph.pads_metadata();

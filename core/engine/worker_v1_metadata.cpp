@@ -52,9 +52,14 @@ MetadataBuildInputs WorkerV1::build_inputs(const StepTrace& trace, std::size_t g
         config_.policies.no_draft_step == NoDraftStep::column_zero || by_shape
             ? classify_gdn_rows_by_drafts(inputs.common, {num_spec, drafts}, gdn_masks_)
             : classify_gdn_rows_by_class(inputs.common, {num_spec, row_classes_}, gdn_masks_);
-    HS_EXPECT(classes.ok());
     inputs.gdn_row_classes = classes.value();
     return inputs;
+  }
+  if (!counts && config_.num_speculative_tokens > 0) {
+    // The pages' Mamba builder refuses decode rows without counts where a later one reads column 0;
+    // counts of 1 say the same.
+    std::ranges::fill(num_accepted_tokens_, 1);
+    inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
   const auto split =
       by_shape ? split_mamba_batch_by_shape(inputs.common, reorder_batch_threshold(builder),
@@ -62,7 +67,6 @@ MetadataBuildInputs WorkerV1::build_inputs(const StepTrace& trace, std::size_t g
                : split_by_row_class({.row_classes = row_classes_,
                                      .query_start_loc = trace.common.query_start_loc,
                                      .num_actual_tokens = trace.common.num_actual_tokens});
-  HS_EXPECT(split.ok());
   inputs.split = split.value();
   return inputs;
 }
@@ -79,14 +83,12 @@ void WorkerV1::build_mamba_group(StepTrace& trace, std::size_t group_index) {
         groups[g].spec != groups[group_index].spec)
       continue;
     const auto metadata = update_block_table(builder, *earlier.metadata, group.block_table);
-    HS_EXPECT(metadata.ok());
     group.metadata = metadata.value();
     group.reused_metadata = true;
     break;
   }
   if (!group.reused_metadata) {
     const auto metadata = build(builder, build_inputs(trace, group_index));
-    HS_EXPECT(metadata.ok());
     group.metadata = metadata.value();
   }
   group.persistent_buffers_refreshed = buffers_refreshed_in_last_build(builder);

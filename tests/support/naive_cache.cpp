@@ -147,6 +147,13 @@ std::optional<std::vector<std::vector<int>>> NaiveCache::allocate_slots(
   if (sum_of_needs(num_slots, main_tokens) > static_cast<int>(pool.free_queue.size()))
     return std::nullopt;
 
+  return take_blocks(tables, allocation, num_slots, main_tokens);
+}
+
+// Steps 7 to 9: hit blocks first, in all groups, then new blocks, then registration.
+std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables,
+                                                      const NaiveAllocation& allocation,
+                                                      int num_slots, int main_tokens) {
   std::vector<std::vector<int>> new_block_ids;
   for (int group = 0; group < num_groups(); ++group) {
     Table& table = tables.at(static_cast<std::size_t>(group));

@@ -83,6 +83,9 @@ class NaiveCache {
   bool waits_for_planned(const NaiveHit& hit) const;
   int required_blocks(int group, int num_slots, int main_tokens) const;
   int need(int group, const Table& table, const NaiveAllocation& allocation, int required) const;
+  std::vector<std::vector<int>> take_blocks(std::vector<Table>& tables,
+                                            const NaiveAllocation& allocation, int num_slots,
+                                            int main_tokens);
   void remove_skipped(int group, Table& table, int total_computed);
   std::vector<int> allocate_new(int group, Table& table, int required);
   void pad_and_move_speculative(Table& table, int required);

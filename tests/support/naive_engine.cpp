@@ -31,6 +31,7 @@ struct NaiveEngine::Impl {
   void check_hit(const NaiveScheduledRow& row, NaiveStep& step);
   bool is_decode(const NaiveScheduledRow& row);
   NaiveRow make_row(const NaiveScheduledRow& scheduled);
+  NaiveScheduled entry(const NaiveScheduledRow& scheduled, const NaiveRow& row) const;
   void update(const NaiveRow& row, NaiveStep& step);
 };
 
@@ -95,6 +96,23 @@ NaiveRow NaiveEngine::Impl::make_row(const NaiveScheduledRow& scheduled) {
       row.inputs.push_back(~num_rejected_drafts++);
   }
   return row;
+}
+
+NaiveScheduled NaiveEngine::Impl::entry(const NaiveScheduledRow& scheduled,
+                                        const NaiveRow& row) const {
+  NaiveScheduled result;
+  result.request = scheduled.request;
+  result.num_scheduled_tokens = scheduled.q;
+  result.num_draft_tokens = scheduled.d;
+  result.num_computed_tokens = scheduled.c;
+  if (scheduled.admitted) result.num_hit_tokens = scheduled.c;
+  result.resumed = scheduled.resumed;
+  result.decode = row.decode;
+  result.num_accepted_tokens = row.num_accepted_tokens;
+  result.state_column = row.state_column;
+  result.block_ids = row.owned_blocks;
+  result.worker_table = worker.block_table(scheduled.request);
+  return result;
 }
 
 // SEMANTICS H3.
@@ -169,21 +187,8 @@ NaiveStep NaiveEngine::step(std::optional<int> budget) {
   for (const NaiveScheduledRow& row : schedule.rows) rows.push_back(impl.make_row(row));
   impl.worker.run(step.step, rows);
   step.copies = impl.worker.copies;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const NaiveScheduledRow& scheduled = schedule.rows[i];
-    NaiveScheduled& entry = step.scheduled.emplace_back();
-    entry.request = scheduled.request;
-    entry.num_scheduled_tokens = scheduled.q;
-    entry.num_draft_tokens = scheduled.d;
-    entry.num_computed_tokens = scheduled.c;
-    if (scheduled.admitted) entry.num_hit_tokens = scheduled.c;
-    entry.resumed = scheduled.resumed;
-    entry.decode = rows[i].decode;
-    entry.num_accepted_tokens = rows[i].num_accepted_tokens;
-    entry.state_column = rows[i].state_column;
-    entry.block_ids = rows[i].owned_blocks;
-    entry.worker_table = impl.worker.block_table(scheduled.request);
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    step.scheduled.push_back(impl.entry(schedule.rows[i], rows[i]));
 
   for (const NaiveRow& row : rows) impl.update(row, step);
   impl.forget_lost_blocks();

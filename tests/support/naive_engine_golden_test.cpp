@@ -102,6 +102,8 @@ class Replay {
             script_.outputs[ids_.at(name)].push_back(token.get<std::uint64_t>());
   }
 
+  std::vector<NaiveViolation> violations;  // of all steps
+
   // Empty, or the first difference.
   std::string run() {
     for (std::size_t i = 0; i < calls_.size() && difference_.empty(); ++i) apply(i);
@@ -156,6 +158,7 @@ class Replay {
           script_.drafts[ids_.at(name)] = static_cast<int>(drafts.size());
     }
     const NaiveStep naive = engine_.step();
+    violations.insert(violations.end(), naive.violations.begin(), naive.violations.end());
     compare_schedule(i, naive);
     if (worker > 0) compare_worker(worker, naive);
     if (update > 0) compare_update(update);
@@ -231,7 +234,7 @@ class Replay {
   int num_schedules_ = 0;
 };
 
-void replay_file(const std::string& file, int at_least) {
+void replay_file(const std::string& file) {
   int replayed = 0;
   int schedules = 0;
   int failures = 0;
@@ -245,19 +248,36 @@ void replay_file(const std::string& file, int at_least) {
     ++failures;
     ADD_FAILURE() << file << " " << test_case.at("id") << " " << difference;
   });
-  EXPECT_GE(replayed, at_least) << "of " << total << " cases";
+  EXPECT_GT(replayed, 0) << "of " << total << " cases";
   std::cout << file << ": " << replayed << " of " << total << " cases, " << schedules
             << " schedules\n";
 }
 
 TEST(NaiveEngineGolden, SchedulesLikeTheReference) {
   HS_NEED_GOLDEN();
-  replay_file("scheduler.jsonl", 1);
+  replay_file("scheduler.jsonl");
 }
 
 TEST(NaiveEngineGolden, StepsTheWorkerLikeTheReference) {
   HS_NEED_GOLDEN();
-  replay_file("pipeline.jsonl", 1);
+  replay_file("pipeline.jsonl");
+}
+
+// KNOWN_BUGS 48: "steps 11-13, request r5 (c=8, reads S(7))".
+TEST(NaiveEngineGolden, FindsTheForgottenCountInThePublishedVectors) {
+  HS_NEED_GOLDEN();
+  std::vector<std::string> found;
+  for_each_case("pipeline.jsonl", [&](const Json& test_case) {
+    if (test_case.at("id") != "pipe_46") return;
+    Replay replay(test_case);
+    EXPECT_EQ(replay.run(), "");
+    for (const NaiveViolation& violation : replay.violations)
+      if (violation.rule == "source_state")
+        found.push_back("request " + std::to_string(violation.request) + " " + violation.detail);
+  });
+  if (found.empty()) GTEST_SKIP() << "no case pipe_46 in these vectors";
+  EXPECT_NE(found[0].find("holds 7, expected 8"), std::string::npos) << found[0];
+  EXPECT_EQ(found[0].substr(0, 9), "request 5");
 }
 
 }  // namespace

@@ -1,1 +1,326 @@
+// The naive engine on scenarios worked by hand: KNOWN_BUGS entries with the safe rule dropped
+// (what the reference does) and kept.
+#include "tests/support/naive_engine.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hybridscope::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Prompt tokens count up from `first`; output tokens are far away from them.
+std::vector<std::uint64_t> prompt_of(int length, std::uint64_t first = 1) {
+  std::vector<std::uint64_t> tokens;
+  for (int i = 0; i < length; ++i) tokens.push_back(first + static_cast<std::uint64_t>(i));
+  return tokens;
+}
+
+std::uint64_t output_of(int request, int position) {
+  return static_cast<std::uint64_t>(1'000'000 * (request + 1) + position);
+}
+
+// An engine whose drafts and counts a test sets between steps.
+struct Bench {
+  NaiveConfig config;
+  std::map<int, int> accepted;  // request -> a; cut to d + 1, 1 if absent
+  std::map<int, int> drafts;    // request -> length of every following draft list; K if absent
+
+  Bench() { config.output_token = output_of; }
+  NaiveEngine engine() {
+    config.num_accepted = [this](int request, int, int d) {
+      return accepted.contains(request) ? std::min(accepted.at(request), d + 1) : 1;
+    };
+    config.num_drafts = [this](int request, int) {
+      return drafts.contains(request) ? drafts.at(request) : config.num_speculative_tokens;
+    };
+    return NaiveEngine(config);
+  }
+};
+
+std::vector<std::string> texts(const NaiveStep& step) {
+  std::vector<std::string> result;
+  for (const NaiveViolation& violation : step.violations)
+    result.push_back(violation.rule + ": " + violation.detail);
+  return result;
+}
+
+// q of every scheduled request.
+std::map<int, int> tokens_of(const NaiveStep& step) {
+  std::map<int, int> result;
+  for (const NaiveScheduled& entry : step.scheduled)
+    result[entry.request] = entry.num_scheduled_tokens;
+  return result;
+}
+
+TEST(NaiveEngine, FullAcceptanceOntoTheBoundaryShiftsInsideTheBlock) {
+  Bench bench;
+  bench.config.num_speculative_tokens = 1;
+  bench.config.use_eagle = true;
+  bench.accepted[0] = 2;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(6), .max_tokens = 10});
+  EXPECT_THAT(engine.step().copies, IsEmpty());
+  const NaiveStep verify = engine.step();  // c 6 -> 8
+  EXPECT_THAT(verify.copies, ElementsAre(NaiveCopy{NaiveCopyKind::post, 0, 0, 0, 1}));
+  EXPECT_THAT(verify.violations, IsEmpty());
+  EXPECT_THAT(verify.hashed, IsEmpty());
+  const NaiveStep next = engine.step();  // registers both blocks of 8 tokens
+  EXPECT_THAT(next.copies, ElementsAre(NaiveCopy{NaiveCopyKind::pre, 0, 0, 1, 0}));
+  EXPECT_THAT(next.violations, IsEmpty());
+  EXPECT_EQ(next.hashed.size(), 2u);
+}
+
+TEST(NaiveEngine, BackwardPostCopyFillsTheBoundarySnapshot) {  // KNOWN_BUGS exhibit
+  Bench bench;
+  bench.config.block_size = 16;
+  bench.config.num_speculative_tokens = 3;
+  bench.accepted[0] = 3;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(14), .max_tokens = 20});
+  engine.step();
+  const NaiveStep verify = engine.step();  // c 14 -> 17, boundary 16
+  EXPECT_THAT(verify.copies, ElementsAre(NaiveCopy{NaiveCopyKind::pre, 0, 0, 1, 0},
+                                         NaiveCopy{NaiveCopyKind::post, 0, 1, 0, 1}));
+  EXPECT_THAT(engine.step().violations, IsEmpty());
+}
+
+TEST(NaiveEngine, RowWithoutDraftsReadsTheAcceptedColumn) {  // KNOWN_BUGS 7
+  Bench bench;
+  bench.config.num_speculative_tokens = 2;
+  bench.accepted[0] = 3;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(4), .max_tokens = 20});
+  engine.step();
+  engine.step();                         // c 4 -> 7, S(7) in column 2
+  const NaiveStep cut = engine.step(1);  // budget for one token
+  ASSERT_EQ(cut.scheduled.size(), 1u);
+  EXPECT_EQ(cut.scheduled[0].num_computed_tokens, 7);
+  EXPECT_EQ(cut.scheduled[0].num_draft_tokens, 0);
+  EXPECT_THAT(cut.violations, IsEmpty());
+  EXPECT_THAT(engine.step().violations, IsEmpty());
+}
+
+// RUNNER 6.6, synchronous column: lists and copies of the reference's classes.
+TEST(NaiveEngine, WorkedExampleOfTheRunnerDocument) {
+  Bench bench;
+  bench.config.block_size = 4;
+  bench.config.num_blocks = 24;
+  bench.config.num_speculative_tokens = 2;
+  bench.config.use_eagle = true;
+  bench.config.max_num_batched_tokens = 16;
+  bench.config.rules.chunks_end_on_grid = false;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(7), .max_tokens = 50});
+  engine.add_request({.prompt = prompt_of(5, 100), .max_tokens = 4});
+  using Lists = std::vector<std::vector<int>>;
+
+  const NaiveStep first = engine.step();
+  EXPECT_EQ(first.scheduled.at(0).block_ids, (Lists{{1, 2, 3}, {0, 4, 5, 6}}));
+  EXPECT_EQ(first.scheduled.at(1).block_ids, (Lists{{7, 8}, {0, 9, 10, 11}}));
+  EXPECT_THAT(first.hashed, ElementsAre(1, 7));
+
+  bench.accepted = {{0, 1}, {1, 3}};
+  const NaiveStep second = engine.step();
+  EXPECT_EQ(second.scheduled.at(0).block_ids, (Lists{{1, 2, 3}, {0, 4, 5, 6, 12}}));
+  EXPECT_EQ(second.scheduled.at(1).block_ids.at(0), (std::vector<int>{7, 8, 13}));
+  EXPECT_EQ(second.copies.at(0), (NaiveCopy{NaiveCopyKind::pre, 0, 1, 2, 0}));
+  EXPECT_THAT(second.finished, ElementsAre(1));
+  EXPECT_EQ(std::vector<int>(second.free_queue.begin(), second.free_queue.begin() + 5),
+            (std::vector<int>{11, 10, 9, 13, 8}));
+  EXPECT_EQ(second.free_queue.back(), 7);
+
+  bench.accepted[0] = 2;
+  const NaiveStep third = engine.step();
+  EXPECT_EQ(third.scheduled.at(0).num_computed_tokens, 8);
+  EXPECT_EQ(third.scheduled.at(0).block_ids, (Lists{{1, 2, 3, 11}, {0, 4, 5, 6, 12}}));
+  EXPECT_THAT(third.copies, IsEmpty());
+
+  bench.accepted[0] = 3;
+  const NaiveStep fourth = engine.step();
+  EXPECT_EQ(fourth.scheduled.at(0).num_computed_tokens, 10);
+  EXPECT_EQ(fourth.scheduled.at(0).block_ids.at(1), (std::vector<int>{0, 4, 5, 6, 12, 10}));
+  EXPECT_THAT(fourth.copies, ElementsAre(NaiveCopy{NaiveCopyKind::pre, 0, 2, 3, 1},
+                                         NaiveCopy{NaiveCopyKind::post, 0, 3, 2, 1}));
+  EXPECT_THAT(fourth.violations, IsEmpty());
+
+  bench.accepted[0] = 1;
+  const NaiveStep fifth = engine.step();
+  EXPECT_EQ(fifth.scheduled.at(0).num_computed_tokens, 13);
+  EXPECT_EQ(fifth.scheduled.at(0).block_ids, (Lists{{1, 2, 3, 11, 9}, {0, 0, 5, 6, 12, 10}}));
+  EXPECT_EQ(fifth.scheduled.at(0).worker_table.at(1), (std::vector<int>{0, 4, 5, 6, 12, 10}));
+  EXPECT_THAT(fifth.copies, IsEmpty());
+  EXPECT_THAT(fifth.violations, IsEmpty());
+}
+
+void mid_block_chunks(Bench& bench, bool on_grid) {
+  bench.config.num_speculative_tokens = 1;
+  bench.config.use_eagle = true;
+  bench.config.rules.chunks_end_on_grid = on_grid;
+}
+
+TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSlot) {  // KNOWN_BUGS 1, scenario A
+  Bench bench;
+  mid_block_chunks(bench, false);
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(10), .max_tokens = 4});
+  EXPECT_EQ(tokens_of(engine.step(3)), (std::map<int, int>{{0, 3}}));
+  const NaiveStep second = engine.step(7);
+  EXPECT_EQ(tokens_of(second), (std::map<int, int>{{0, 7}}));
+  EXPECT_THAT(texts(second), ElementsAre("label: block 2 of group 1 registered as 8 holds 3"));
+}
+
+TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSecondSlot) {  // KNOWN_BUGS 1, scenario B
+  Bench bench;
+  mid_block_chunks(bench, false);
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(18), .max_tokens = 4});
+  EXPECT_THAT(engine.step(8).violations, IsEmpty());
+  EXPECT_THAT(engine.step(5).violations, IsEmpty());
+  const std::vector<std::string> found = texts(engine.step(5));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0], ::testing::HasSubstr("registered as 16 holds 13"));
+}
+
+TEST(NaiveEngine, ChunksOnTheGridWaitForTheBudgetOfABlock) {  // the same with rule 2
+  Bench bench;
+  mid_block_chunks(bench, true);
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(10), .max_tokens = 4});
+  EXPECT_THAT(tokens_of(engine.step(3)), IsEmpty());
+  EXPECT_EQ(tokens_of(engine.step(9)), (std::map<int, int>{{0, 8}}));
+  EXPECT_EQ(tokens_of(engine.step(1)), (std::map<int, int>{}));
+  const NaiveStep last = engine.step(2);
+  EXPECT_EQ(tokens_of(last), (std::map<int, int>{{0, 2}}));
+  EXPECT_THAT(last.violations, IsEmpty());
+}
+
+// A decode, B's place in the batch is lost for one step; B has accepted 2 before.
+std::vector<std::string> skipped_step(bool count_survives) {
+  Bench bench;
+  bench.config.num_speculative_tokens = 1;
+  bench.config.use_eagle = true;
+  bench.config.rules.count_survives_skipped_step = count_survives;
+  bench.accepted[1] = 2;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(5), .max_tokens = 20});
+  engine.add_request({.prompt = prompt_of(2, 100), .max_tokens = 20});
+  engine.step();
+  engine.step();  // B: c 2 -> 4, S(4) in column 1
+  EXPECT_EQ(tokens_of(engine.step(2)), (std::map<int, int>{{0, 2}}));
+  EXPECT_EQ(engine.num_computed_tokens(1), 4);
+  return texts(engine.step());
+}
+
+TEST(NaiveEngine, SkippedStepForgetsTheAcceptedCount) {  // KNOWN_BUGS 48
+  const std::vector<std::string> found = skipped_step(false);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[0], ::testing::EndsWith("holds 3, expected 4"));
+  EXPECT_THAT(found[1], ::testing::StartsWith("source_conv: conv position 0"));
+  EXPECT_THAT(skipped_step(true), IsEmpty());
+}
+
+// Prompt 8, generated to 10, preempted, resumed with hit 8: two real tokens are left.
+std::vector<std::string> resumed_tail(bool class_by_meaning) {
+  Bench bench;
+  bench.config.num_speculative_tokens = 1;
+  bench.config.rules.class_by_meaning = class_by_meaning;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(8), .max_tokens = 20});
+  engine.step();
+  engine.step();
+  EXPECT_EQ(engine.tokens(0).size(), 10u);
+  EXPECT_TRUE(engine.preempt(0));
+  const NaiveStep resumed = engine.step();
+  EXPECT_EQ(resumed.scheduled.at(0).num_hit_tokens, 8);
+  EXPECT_EQ(resumed.scheduled.at(0).num_scheduled_tokens, 2);
+  EXPECT_EQ(resumed.scheduled.at(0).decode, !class_by_meaning);
+  EXPECT_TRUE(resumed.scheduled.at(0).resumed);
+  EXPECT_THAT(resumed.violations, IsEmpty());
+  return texts(engine.step());
+}
+
+TEST(NaiveEngine, ResumedTailRunsAsDecode) {  // KNOWN_BUGS 50
+  const std::vector<std::string> found = resumed_tail(false);
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found[0], ::testing::EndsWith("holds 9, expected 10"));
+  EXPECT_THAT(resumed_tail(true), IsEmpty());
+}
+
+// The producer leaves S(8) and S(12) and 3 attention blocks; the consumer shares 14 tokens.
+NaiveStep eagle_margin(bool no_lookahead) {
+  Bench bench;
+  bench.config.block_size = 4;
+  bench.config.num_speculative_tokens = 1;
+  bench.config.use_eagle = true;
+  bench.config.rules.mamba_no_eagle_lookahead = no_lookahead;
+  bench.accepted[0] = 2;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(6), .max_tokens = 20});
+  while (engine.num_computed_tokens(0) < 14) EXPECT_THAT(engine.step().violations, IsEmpty());
+  std::vector<std::uint64_t> prompt(engine.tokens(0).begin(), engine.tokens(0).begin() + 14);
+  prompt.push_back(99);
+  engine.add_request({.prompt = prompt, .max_tokens = 4});
+  return engine.step();
+}
+
+TEST(NaiveEngine, EagleMarginInflatesTheHybridHit) {  // KNOWN_BUGS 2
+  const NaiveStep inflated = eagle_margin(false);
+  EXPECT_EQ(inflated.scheduled.at(1).num_hit_tokens, 12);
+  ASSERT_GE(inflated.violations.size(), 2u);
+  EXPECT_EQ(texts(inflated)[0], "hit_coverage: hit of 12, group 0 covers 8");
+  EXPECT_EQ(inflated.violations[1].rule, "unwritten_read");
+  const NaiveStep agreed = eagle_margin(true);
+  EXPECT_EQ(agreed.scheduled.at(1).num_hit_tokens, 8);
+  EXPECT_THAT(agreed.violations, IsEmpty());
+}
+
+// Two equal prompts in one step: KNOWN_BUGS 43.
+TEST(NaiveEngine, HitOnABlockOfThisStepWaitsAStep) {
+  Bench bench;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(10), .max_tokens = 3});
+  engine.add_request({.prompt = prompt_of(10), .max_tokens = 3});
+  EXPECT_EQ(tokens_of(engine.step()), (std::map<int, int>{{0, 8}}));
+  const NaiveStep second = engine.step();
+  EXPECT_EQ(tokens_of(second), (std::map<int, int>{{0, 2}, {1, 2}}));
+  EXPECT_EQ(second.scheduled.at(1).num_hit_tokens, 8);
+  EXPECT_THAT(second.violations, IsEmpty());
+
+  bench.config.rules.planned_state_hit_waits = false;
+  bench.config.rules.planned_attention_hit_waits = false;
+  NaiveEngine eager = bench.engine();
+  eager.add_request({.prompt = prompt_of(10), .max_tokens = 3});
+  eager.add_request({.prompt = prompt_of(10), .max_tokens = 3});
+  const NaiveStep together = eager.step();
+  EXPECT_EQ(tokens_of(together), (std::map<int, int>{{0, 8}, {1, 2}}));
+  ASSERT_FALSE(together.violations.empty());
+  EXPECT_EQ(together.violations[0].rule, "unwritten_read");
+}
+
+TEST(NaiveEngine, ResetPreemptsAndForgets) {
+  Bench bench;
+  NaiveEngine engine = bench.engine();
+  engine.add_request({.prompt = prompt_of(9), .max_tokens = 3});
+  EXPECT_TRUE(engine.reset_prefix_cache(false));
+  engine.step();
+  EXPECT_FALSE(engine.reset_prefix_cache(false));
+  EXPECT_TRUE(engine.reset_prefix_cache(true));
+  const NaiveStep resumed = engine.step();
+  EXPECT_EQ(resumed.scheduled.at(0).num_hit_tokens, 0);
+  EXPECT_TRUE(resumed.scheduled.at(0).resumed);
+  EXPECT_THAT(resumed.preempted, IsEmpty());
+  engine.abort(0);
+  EXPECT_TRUE(engine.finished());
+  EXPECT_THAT(engine.step().free_queue, ::testing::SizeIs(63));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

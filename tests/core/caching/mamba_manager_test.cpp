@@ -70,6 +70,12 @@ TEST(MambaManager, AlignNeedsNothingInsideAColumn) {
   EXPECT_EQ(f.table.size(), 5);
 }
 
+TEST(MambaManager, AlignNeedIsNegativeWhereTheListIsLongerThanAsked) {
+  Fixture f(MambaCacheMode::align, 2);
+  f.manager.allocate_new_blocks(f.edit(), 9, 9);
+  EXPECT_EQ(f.need(4), -2);
+}
+
 TEST(MambaManager, AlignMovesSpeculativeBlocksBehindALongerChunk) {
   Fixture f(MambaCacheMode::align, 2);
   f.manager.allocate_new_blocks(f.edit(), 16, 16);

@@ -1,0 +1,189 @@
+#include "core/metadata/gdn_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/metadata/batch_support.h"
+
+namespace hybridscope {
+namespace {
+
+using test::Batch;
+using test::flags;
+using test::make_batch;
+using test::values;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Ints = std::vector<std::int32_t>;
+
+// align mode, block_size 4, K = 2, full graphs up to 12 tokens.
+MambaBuilderConfig align_config() {
+  return {.mamba_cache_mode = MambaCacheMode::align,
+          .block_size = 4,
+          .num_spec = 2,
+          .num_speculative_blocks = 2,
+          .max_num_seqs = 4,
+          .max_model_len = 64,
+          .full_cudagraph = true};
+}
+
+TensorView<std::int32_t> view_of(const Ints& list) {
+  return vector_view(list.data(), static_cast<std::int32_t>(list.size()));
+}
+
+// Classes and metadata of one build, with the arrays they point to.
+struct Build {
+  GdnMetadataBuilder builder = GdnMetadataBuilder::create(align_config()).value();
+  Batch batch{};
+  Ints num_accepted_tokens{};
+  std::vector<std::uint8_t> masks{};
+
+  Result<GdnMetadata> by_drafts(const Ints& drafts) {
+    masks.assign(batch.seq_lens.size(), 0);
+    return run(classify_gdn_rows_by_drafts(
+        batch.view(), {.num_spec = 2, .num_decode_draft_tokens = view_of(drafts)}, masks));
+  }
+  Result<GdnMetadata> by_class(const std::vector<RowClass>& row_classes) {
+    masks.assign(batch.seq_lens.size(), 0);
+    return run(classify_gdn_rows_by_class(batch.view(), {.num_spec = 2, .row_classes = row_classes},
+                                          masks));
+  }
+  Result<GdnMetadata> run(const Result<GdnRowClasses>& classes) {
+    if (!classes) return classes.error();
+    return builder.build({.common = batch.view(),
+                          .num_accepted_tokens = view_of(num_accepted_tokens),
+                          .row_classes = classes.value()});
+  }
+};
+
+TEST(GdnRowClasses, NothingIsSpecWhenTheDraftCountsAddUpToZero) {
+  const Batch batch = make_batch({{6, 1}, {6, 1}}, 6);
+  std::vector<std::uint8_t> masks(2);
+  const Ints no_drafts = {0, -1};
+  const auto classes = classify_gdn_rows_by_drafts(
+      batch.view(), {.num_spec = 2, .num_decode_draft_tokens = view_of(no_drafts)}, masks);
+  EXPECT_FALSE(classes.value().spec_batch);
+  EXPECT_EQ(classes.value().split, (BatchSplit{2, 0, 2, 0}));
+  const auto not_given = classify_gdn_rows_by_drafts(batch.view(), {.num_spec = 2}, masks);
+  EXPECT_FALSE(not_given.value().spec_batch);
+}
+
+TEST(GdnRowClasses, OneDraftMakesEveryCountedRowASpecRow) {
+  const Batch batch = make_batch({{6, 2}, {6, 1}, {0, 5}}, 6);
+  std::vector<std::uint8_t> masks(3);
+  const Ints drafts = {1, 0, -1};
+  const auto classes = classify_gdn_rows_by_drafts(
+      batch.view(), {.num_spec = 2, .num_decode_draft_tokens = view_of(drafts)}, masks);
+  EXPECT_TRUE(classes.value().spec_batch);
+  EXPECT_THAT(masks, ElementsAre(1, 1, 0));
+  const auto off = classify_gdn_rows_by_drafts(
+      batch.view(), {.num_spec = 0, .num_decode_draft_tokens = view_of(drafts)}, masks);
+  EXPECT_FALSE(off.value().spec_batch);
+}
+
+TEST(GdnRowClasses, ClassesNeedOneEntryARow) {
+  const Batch batch = make_batch({{6, 2}, {6, 1}}, 6);
+  std::vector<std::uint8_t> masks(2);
+  const Ints drafts = {1};
+  EXPECT_FALSE(classify_gdn_rows_by_drafts(
+                   batch.view(), {.num_spec = 2, .num_decode_draft_tokens = view_of(drafts)}, masks)
+                   .ok());
+  const RowClass one[] = {RowClass::verify};
+  EXPECT_FALSE(
+      classify_gdn_rows_by_class(batch.view(), {.num_spec = 2, .row_classes = one}, masks).ok());
+}
+
+TEST(GdnBuilder, RowsWithoutAnyDraftStayOnTheSpecPathByClass) {
+  Build build{.batch = make_batch({{6, 1}, {9, 1}}, 6), .num_accepted_tokens = {3, 1}};
+  const GdnMetadata m = build.by_class({RowClass::verify, RowClass::verify}).value();
+  EXPECT_EQ(m.num_spec_decodes, 2);
+  EXPECT_EQ(m.num_spec_decode_tokens, 2);
+  EXPECT_EQ(m.num_decodes, 0);
+  EXPECT_THAT(values(m.spec_state_indices_tensor), ElementsAre(101, 102, 103, 202, 203, 204));
+  EXPECT_THAT(values(m.spec_token_indx), ElementsAre(0, 1));
+  EXPECT_THAT(values(m.num_accepted_tokens), ElementsAre(3, 1));
+  EXPECT_THAT(values(m.spec_query_start_loc), ElementsAre(0, 1, 2));
+  EXPECT_EQ(build.builder.refreshed_in_last_build(), GdnMetadataBuilder::Refreshed::spec);
+}
+
+TEST(GdnBuilder, PureSpecGraphPadsToTokens) {
+  Build build{.batch = make_batch({{6, 3}, {9, 2}, {0, 0}}, 6), .num_accepted_tokens = {3, 1, 9}};
+  build.batch.num_actual_tokens = 6;
+  const GdnMetadata m = build.by_drafts({2, 1, -1}).value();
+  EXPECT_EQ(m.num_spec_decode_tokens, 5);
+  EXPECT_THAT(values(m.spec_query_start_loc), ElementsAre(0, 3, 5, 5, 5, 5, 5));
+  EXPECT_THAT(flags(m.spec_sequence_masks), ElementsAre(1, 1, 0, 0, 0, 0));
+  EXPECT_THAT(values(m.num_accepted_tokens), ElementsAre(3, 1, 1, 1, 1, 1));
+  EXPECT_EQ(m.spec_state_indices_tensor.rows, 6);
+  EXPECT_EQ(m.spec_state_indices_tensor.at(1, 0), 202);
+  EXPECT_EQ(m.spec_state_indices_tensor.at(2, 0), 0);
+  EXPECT_THAT(values(m.non_spec_token_indx), IsEmpty());
+  EXPECT_FALSE(m.non_spec_query_start_loc.present);
+}
+
+TEST(GdnBuilder, MixedBatchListsNonSpecTokensAndTurnsDecodesIntoPrefills) {
+  Build build{.batch = make_batch({{6, 2}, {5, 1}, {0, 3}, {2, 2}}, 6),
+              .num_accepted_tokens = {2, 1, 1, 1}};
+  const GdnMetadata m = build.by_drafts({1, -1, -1, 1}).value();
+  EXPECT_EQ(m.num_prefills, 2);
+  EXPECT_EQ(m.num_prefill_tokens, 4);
+  EXPECT_EQ(m.num_decodes, 0);
+  EXPECT_THAT(values(m.non_spec_token_indx), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(values(m.spec_token_indx), ElementsAre(0, 1, 6, 7));
+  EXPECT_EQ(m.token_indx_dtype, TokenIndxDtype::int64);
+  EXPECT_THAT(values(m.spec_query_start_loc), ElementsAre(0, 2, 4));
+  EXPECT_THAT(values(m.non_spec_query_start_loc), ElementsAre(0, 1, 4));
+  EXPECT_THAT(values(m.non_spec_state_indices_tensor), ElementsAre(201, 300));
+  EXPECT_THAT(flags(m.has_initial_state), ElementsAre(1, 0));
+  EXPECT_THAT(values(m.chunk_indices), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(values(m.chunk_offsets), ElementsAre(0, 1, 2));
+  EXPECT_FALSE(build.builder.buffers_refreshed_in_last_build());
+}
+
+TEST(GdnBuilder, WithoutSpecRowsPrefillFieldsCoverAllRows) {
+  Build build{.batch = make_batch({{6, 1}, {0, 5}}, 6)};
+  const GdnMetadata m = build.by_drafts({-1, -1}).value();
+  EXPECT_EQ(m.num_decodes, 1);
+  EXPECT_THAT(flags(m.has_initial_state), ElementsAre(1, 0));
+  EXPECT_THAT(values(m.conv1d.nums), ElementsAre(1, 1));
+  EXPECT_THAT(values(m.non_spec_query_start_loc), ElementsAre(0, 1, 6));
+  EXPECT_FALSE(m.num_accepted_tokens.present);
+}
+
+TEST(GdnBuilder, OnlyTheTakenBranchWritesItsBuffers) {
+  Build build{.batch = make_batch({{6, 3}}, 6), .num_accepted_tokens = {2}};
+  ASSERT_TRUE(build.by_drafts({2}).ok());
+  build.batch = make_batch({{14, 1}, {2, 1}}, 6);
+  build.num_accepted_tokens = {1, 1};
+  const GdnMetadata m = build.by_drafts({-1, -1}).value();
+  EXPECT_THAT(values(m.non_spec_state_indices_tensor), ElementsAre(103, 200));
+  EXPECT_EQ(build.builder.refreshed_in_last_build(), GdnMetadataBuilder::Refreshed::non_spec);
+  EXPECT_EQ(build.builder.persistent_views().spec_state_indices_tensor.at(0, 0), 102);
+  EXPECT_EQ(build.builder.persistent_views().num_accepted_tokens.at(0), 2);
+}
+
+TEST(GdnBuilder, SpecBatchNeedsAcceptedCounts) {
+  Build build{.batch = make_batch({{6, 3}}, 6)};
+  EXPECT_FALSE(build.by_drafts({2}).ok());
+}
+
+TEST(GdnBuilder, EmptyBatchIsAnErrorWithFullGraphs) {
+  Build build{.batch = make_batch({}, 6)};
+  EXPECT_FALSE(build.by_drafts({}).ok());
+}
+
+TEST(GdnBuilder, CaptureOfOneTokenRowsIsNonSpec) {
+  auto builder = GdnMetadataBuilder::create(align_config()).value();
+  const Batch ones = make_batch({{0, 1}, {0, 1}}, 6);
+  EXPECT_EQ(builder.build_for_cudagraph_capture(ones.view()).value().num_decodes, 2);
+  const Batch threes = make_batch({{0, 3}, {0, 3}}, 6);
+  const GdnMetadata m = builder.build_for_cudagraph_capture(threes.view()).value();
+  EXPECT_EQ(m.num_spec_decodes, 2);
+  EXPECT_EQ(m.num_accepted_tokens.at(0), 3);
+  Batch wide = make_batch({{0, 3}}, 6);
+  wide.num_actual_tokens = 13;
+  EXPECT_FALSE(builder.build_for_cudagraph_capture(wide.view()).ok());
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,184 @@
+// FORWARD.md's claim, checked: while its four conditions hold no state is ever wrong, and without
+// any one of them some state is.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <set>
+#include <string>
+
+#include "tests/support/naive_scenario.h"
+
+namespace hybridscope::test {
+namespace {
+
+constexpr std::uint64_t kFirstSeed = 20260801;
+
+std::string text(const NaiveViolation& violation) {
+  return "step " + std::to_string(violation.step) + " " + violation.rule + " request " +
+         std::to_string(violation.request) + ": " + violation.detail;
+}
+
+// What a set of scenarios exercised, so that a clean result means something.
+struct Coverage {
+  int steps = 0;
+  int preempted = 0;
+  int resumed_with_hit = 0;
+  int hits = 0;
+  int backward_pre_copies = 0;
+  int same_column_post_copies = 0;
+  int backward_post_copies = 0;
+  int returns_with_count = 0;  // after a skipped step, more than one token accepted before it
+
+  void add(const NaiveRun& run) {
+    std::map<int, std::pair<int, int>> last;  // request -> step, accepted count
+    for (const NaiveStep& step : run.steps) {
+      ++steps;
+      preempted += static_cast<int>(step.preempted.size());
+      for (const NaiveScheduled& entry : step.scheduled) {
+        hits += entry.num_hit_tokens.value_or(0) > 0;
+        resumed_with_hit += entry.resumed && entry.num_hit_tokens.value_or(0) > 0;
+        const auto [last_step, accepted] = last[entry.request];
+        returns_with_count += !entry.num_hit_tokens && last_step + 1 < step.step && accepted > 1;
+        last[entry.request] = {step.step, entry.num_accepted_tokens};
+      }
+      for (const NaiveCopy& copy : step.copies) {
+        const bool pre = copy.kind == NaiveCopyKind::pre;
+        backward_pre_copies += pre && copy.dst_column < copy.src_column;
+        backward_post_copies += !pre && copy.dst_column < copy.src_column;
+        same_column_post_copies += !pre && copy.dst_column == copy.src_column;
+      }
+    }
+  }
+};
+
+Coverage expect_clean(NaiveCacheMode mode, int num_scenarios) {
+  Coverage coverage;
+  int failures = 0;
+  for (int i = 0; i < num_scenarios && failures < 5; ++i) {
+    const std::uint64_t seed = kFirstSeed + static_cast<std::uint64_t>(i);
+    const NaiveScenario scenario = random_naive_scenario(mode, seed);
+    const NaiveRun run = run_naive_scenario(scenario);
+    coverage.add(run);
+    const bool all_free = run.steps.back().free_queue.size() + 1 ==
+                          static_cast<std::size_t>(scenario.config.num_blocks);
+    if (run.violations.empty() && run.finished && all_free) continue;
+    ++failures;
+    ADD_FAILURE() << "seed " << seed << (run.finished ? "" : " did not finish")
+                  << (all_free ? "" : " kept blocks ")
+                  << (run.violations.empty() ? "" : text(run.violations[0]));
+  }
+  std::cout << num_scenarios << " scenarios from seed " << kFirstSeed << ": " << coverage.steps
+            << " steps, " << coverage.hits << " hits, " << coverage.preempted << " preempted\n";
+  return coverage;
+}
+
+TEST(NaiveEngineRandom, SafeRulesKeepEveryStateRightInAlign) {
+  const Coverage coverage = expect_clean(NaiveCacheMode::align, 3000);
+  EXPECT_GT(coverage.hits, 1000);
+  EXPECT_GT(coverage.preempted, 1000);
+  EXPECT_GT(coverage.resumed_with_hit, 100);
+  EXPECT_GT(coverage.backward_pre_copies, 100);
+  EXPECT_GT(coverage.backward_post_copies, 1000);
+  EXPECT_GT(coverage.same_column_post_copies, 100);
+  EXPECT_GT(coverage.returns_with_count, 100);
+}
+
+TEST(NaiveEngineRandom, SafeRulesKeepEveryStateRightInNone) {
+  const Coverage coverage = expect_clean(NaiveCacheMode::none, 1000);
+  EXPECT_GT(coverage.preempted, 200);
+  EXPECT_GT(coverage.returns_with_count, 100);
+  EXPECT_EQ(coverage.hits, 0);
+}
+
+TEST(NaiveEngineRandom, SameScenarioGivesTheSameSteps) {
+  for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + 50; ++seed) {
+    const NaiveScenario scenario = random_naive_scenario(NaiveCacheMode::align, seed);
+    EXPECT_EQ(run_naive_scenario(scenario).steps, run_naive_scenario(scenario).steps);
+  }
+}
+
+// Number of scenarios with a violation when `drop` has been applied; `rules` collects the first
+// violated rule of each.
+int count_violating(NaiveCacheMode mode, int num_scenarios, void (*drop)(NaiveRules&),
+                    std::set<std::string>& rules) {
+  int violating = 0;
+  for (int i = 0; i < num_scenarios; ++i) {
+    NaiveScenario scenario =
+        random_naive_scenario(mode, kFirstSeed + static_cast<std::uint64_t>(i));
+    drop(scenario.config.rules);
+    const NaiveRun run = run_naive_scenario(scenario, NaiveRunUntil::first_violation);
+    violating += !run.violations.empty();
+    if (!run.violations.empty()) rules.insert(run.violations[0].rule);
+  }
+  return violating;
+}
+
+struct Dropped {
+  const char* name;
+  NaiveCacheMode mode;
+  void (*drop)(NaiveRules&);
+  std::set<std::string> first_rules;  // how it may show first
+  int at_least;                       // of 2,000 scenarios
+};
+
+class NaiveEngineDropped : public ::testing::TestWithParam<Dropped> {};
+
+TEST_P(NaiveEngineDropped, GivesViolations) {
+  const Dropped& dropped = GetParam();
+  std::set<std::string> rules;
+  const int violating = count_violating(dropped.mode, 2000, dropped.drop, rules);
+  std::cout << dropped.name << " dropped: " << violating << " of 2000 scenarios from seed "
+            << kFirstSeed << "\n";
+  EXPECT_GE(violating, dropped.at_least);
+  for (const std::string& rule : rules) EXPECT_TRUE(dropped.first_rules.contains(rule)) << rule;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, NaiveEngineDropped,
+    ::testing::Values(Dropped{"class_by_meaning",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) { rules.class_by_meaning = false; },
+                              {"source_state", "label"},
+                              50},
+                      Dropped{"chunks_end_on_grid",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) { rules.chunks_end_on_grid = false; },
+                              {"label"},
+                              100},
+                      Dropped{"mamba_no_eagle_lookahead",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) { rules.mamba_no_eagle_lookahead = false; },
+                              {"hit_coverage"},
+                              300},
+                      Dropped{"count_survives_skipped_step",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) { rules.count_survives_skipped_step = false; },
+                              {"source_state", "source_conv"},
+                              80},
+                      Dropped{"withdraw_planned",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) { rules.withdraw_planned = false; },
+                              {"label"},
+                              5},
+                      Dropped{"planned_state_hit_waits",
+                              NaiveCacheMode::align,
+                              [](NaiveRules& rules) {
+                                rules.planned_state_hit_waits = false;
+                                rules.planned_attention_hit_waits = false;
+                              },
+                              {"unwritten_read", "source_state"},
+                              100},
+                      Dropped{"class_by_meaning_none",
+                              NaiveCacheMode::none,
+                              [](NaiveRules& rules) { rules.class_by_meaning = false; },
+                              {"source_state"},
+                              30},
+                      Dropped{"count_survives_none",
+                              NaiveCacheMode::none,
+                              [](NaiveRules& rules) { rules.count_survives_skipped_step = false; },
+                              {"source_state", "source_conv"},
+                              80}),
+    [](const auto& param_info) { return std::string(param_info.param.name); });
+
+}  // namespace
+}  // namespace hybridscope::test
