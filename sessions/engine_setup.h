@@ -6,7 +6,7 @@
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
 #include "core/model/model_layout.h"
-#include "sessions/arriving_request.h"
+#include "sessions/scenario.h"
 #include "sessions/settings.h"
 
 namespace hybridscope {
@@ -16,13 +16,15 @@ struct EngineSetup {
   EngineConfig config;
 };
 
-// `model` is a preset name or the path of a config.json. Error: an unknown model, what
+// `model` is a preset name or the path of a config.json. Memory is 60 GiB, cut to kMaxDefaultBlocks
+// blocks, when the settings name neither memory nor blocks. Error: an unknown model, what
 // find_setting_conflict finds, what the model's sizes do not allow.
+inline constexpr std::int32_t kMaxDefaultBlocks = 1 << 20;
 Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings);
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);
 
-// Error when the request could never finish: a prompt that max_model_len or (without chunked
-// prefill) the token budget does not hold, or more blocks than the pool has.
-Status check_request_fits(const EngineConfig& config, const AddRequest& request);
+// Error, "/requests/2: ...", when a request could never finish: a prompt that max_model_len or
+// (without chunked prefill) the token budget does not hold, or more blocks than the pool has.
+Status check_requests_fit(const Scenario& scenario, const EngineConfig& config);
 
 }  // namespace hybridscope
