@@ -67,7 +67,7 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
                                         {"ssm_conv_state_layout", "DS"},
                                         {"scheduling_policy", "priority"},
                                         {"speculative_config/method", "ngram"},
-                                        {"cudagraph_mode", "full_decode_only"},
+                                        {"cudagraph_mode", "FULL_DECODE_ONLY"},
                                         {"engine", "pages"}});
   EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
