@@ -14,7 +14,18 @@ struct GroupToExplain {
   const KVCacheGroup& group;
   const AdmissionLookup& admission;
   std::int32_t scheduler_block_size = 0;
+  bool keeps_all_blocks = false;  // by policy its list is not cut to the hit
 };
+
+// FullAttentionCut::first_spec_group: attention of another spec than the first is not cut.
+bool keeps_all_blocks(const EngineConfig& config, const KVCacheGroup& group) {
+  if (group.is_mamba() ||
+      config.policies.cache.full_attention_cut != FullAttentionCut::first_spec_group)
+    return false;
+  const auto& groups = config.kv_cache_config.groups;
+  const auto first = std::ranges::find_if(groups, [](const auto& g) { return !g.is_mamba(); });
+  return first->spec != group.spec;
+}
 
 std::string missing_block(const GroupToExplain& g) {
   const std::int32_t block_size = g.group.block_size();
@@ -49,6 +60,9 @@ std::string stop_words(const GroupToExplain& g) {
       return missing +
              fmt::format("cut to a multiple of scheduler_block_size {}", g.scheduler_block_size);
     case LookupStop::cut_to_other_group:
+      if (g.keeps_all_blocks && g.lookup.hit_length > g.admission.num_hit_tokens)
+        return fmt::format("not cut to {}, although another group has no more (full_attention_cut)",
+                           g.admission.num_hit_tokens);
       return g.lookup.hit_length > g.admission.num_hit_tokens
                  ? fmt::format("cut to {}, because another group has no more",
                                g.admission.num_hit_tokens)
@@ -87,7 +101,8 @@ std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& co
   const auto& groups = config.kv_cache_config.groups;
   for (std::size_t g = 0; g < std::min(groups.size(), why.groups.size()); ++g)
     text += "\n" + names.group(static_cast<std::int32_t>(g)) + " " +
-            group_words({why.groups[g], groups[g], lookup, config.scheduler_block_size});
+            group_words({why.groups[g], groups[g], lookup, config.scheduler_block_size,
+                         keeps_all_blocks(config, groups[g])});
   return text;
 }
 

@@ -52,27 +52,31 @@ std::vector<BlockChange> changes_of(std::span<const CacheEvent> events) {
   return changes;
 }
 
-std::string registered_words(const BlockChange& change, bool is_mamba) {
+// "7 6 5 (keys and values up to 24 .. 40 tokens)": neighbouring prefixes in one piece.
+std::string registered_words(const BlockChange& change, const GroupTrace& group) {
+  const std::string_view what = group.is_mamba ? "state after" : "keys and values up to";
+  const std::vector<CacheEvent>& events = change.events;
   std::string text;
-  for (std::size_t i = 0; i < change.events.size();) {
+  for (std::size_t i = 0; i < events.size();) {
+    std::vector<std::int32_t> blocks = {events[i].block};
     std::size_t end = i + 1;
-    while (end < change.events.size() &&
-           change.events[end].block == change.events[end - 1].block + 1)
-      ++end;
-    const CacheEvent& first = change.events[i];
-    const CacheEvent& last = change.events[end - 1];
-    if (!text.empty()) text += ", ";
-    const std::string_view what = is_mamba ? "state after" : "keys and values up to";
-    text += end - i == 1 ? fmt::format("{} ({} {} tokens)", first.block, what, first.num_tokens)
-                         : fmt::format("{}-{} ({} {} .. {} tokens)", first.block, last.block, what,
-                                       first.num_tokens, last.num_tokens);
+    for (; end < events.size() &&
+           events[end].num_tokens == events[end - 1].num_tokens + group.block_size;
+         ++end)
+      blocks.push_back(events[end].block);
+    const std::string tokens =
+        end - i == 1 ? std::to_string(events[i].num_tokens)
+                     : fmt::format("{} .. {}", events[i].num_tokens, events[end - 1].num_tokens);
+    text +=
+        fmt::format("{}{} ({} {} tokens)", text.empty() ? "" : ", ", id_list(blocks), what, tokens);
     i = end;
   }
   return text;
 }
 
-std::string change_words(const BlockChange& change, bool is_mamba) {
-  if (change.kind == CacheEventKind::registered) return registered_words(change, is_mamba);
+std::string change_words(const StepTrace& trace, const BlockChange& change) {
+  if (change.kind == CacheEventKind::registered)
+    return registered_words(change, trace.groups[static_cast<std::size_t>(change.group)]);
   std::vector<std::int32_t> blocks;
   std::vector<std::int32_t> kept;
   for (const CacheEvent& event : change.events) {
@@ -96,14 +100,12 @@ void add_blocks(const StepToExplain& step, TextPage& page) {
   std::string above;
   for (const BlockChange& change : changes_of(trace.cache_events)) {
     const bool known = change.group >= 0;
-    const bool is_mamba = known && trace.groups[static_cast<std::size_t>(change.group)].is_mamba;
     const std::string who =
         change.request.value >= 0 ? step.names.request(change.request) : "(pool)";
     const std::string label =
         pad_text(who == above ? "" : who, width) + "  " + std::string(change_name(change.kind));
-    page.item(
-        label, width + 12,
-        (known ? step.names.group(change.group) + ": " : "") + change_words(change, is_mamba));
+    page.item(label, width + 12,
+              (known ? step.names.group(change.group) + ": " : "") + change_words(trace, change));
     above = who;
   }
   const bool planned =

@@ -37,11 +37,11 @@ std::string source_words(const RowToExplain& r) {
   if (!row.source_in_range)
     return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
   const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
-  std::string text = fmt::format("reads S({}) from ", r.computed);
+  std::string text = fmt::format("needs S({}), reads ", r.computed);
   if (row.is_decode && row.counts_given)
     text += fmt::format("column {} + a - 1 = {} + {} - 1 = ", row.window_column, row.window_column,
                         row.num_accepted_tokens);
-  return text + fmt::format("{}; conv {} from positions {}..{} of {}",
+  return text + fmt::format("{}; needs conv {}, reads positions {}..{} of {}",
                             place_words(row.temporal_source),
                             token_range(r.computed - r.conv_kernel + 2, r.computed), offset,
                             offset + r.conv_kernel - 2, place_words(row.conv_source));
@@ -66,8 +66,9 @@ std::string target_words(const RowToExplain& r) {
   // With counts the window keeps every draft, so that any of them can be the last accepted one.
   const std::int32_t first =
       row.is_decode && row.counts_given ? r.computed - r.conv_kernel + 3 : end - r.conv_kernel + 2;
-  text += fmt::format("; conv {} to positions 0..{} of {}", token_range(first, end), end - first,
-                      place_words(row.is_decode ? row.targets[0] : row.targets.back()));
+  text +=
+      fmt::format("; writes conv {} to positions 0..{} of {}", token_range(first, end), end - first,
+                  place_words(row.is_decode ? row.targets[0] : row.targets.back()));
   return text + (row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
 }
 
@@ -128,8 +129,10 @@ std::vector<StatePlace> places_of(const ForwardRow& row) {
 std::string other_blocks(const ForwardRow& row) {
   std::vector<StatePlace> places = places_of(row);
   std::ranges::sort(places, {}, &StatePlace::column);
-  const auto repeated = std::ranges::unique(places, {}, &StatePlace::column);
-  places.erase(repeated.begin(), repeated.end());
+  const auto same_column = [](const StatePlace& a, const StatePlace& b) {
+    return a.column == b.column;
+  };
+  places.erase(std::unique(places.begin(), places.end(), same_column), places.end());
   std::string text;
   for (const StatePlace& place : places)
     text += fmt::format("{}{}", text.empty() ? "" : ", ", place_words(place));

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "sessions/explain_finding.h"
+#include "sessions/settings_table.h"
 #include "tests/sessions/explained_run.h"
 
 namespace hybridscope {
@@ -233,6 +236,21 @@ TEST(Differences, BlockRegistration) {
         policies.cache.block_registration = BlockRegistration::at_allocation;
       },
       script, "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
+}
+
+TEST(Differences, ThePageHasASectionForEveryPolicy) {
+  std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/differences.md");
+  std::ostringstream page;
+  page << file.rdbuf();
+  std::size_t policies = 0;
+  for (const Setting& setting : settings_table()) {
+    if (setting.section != "policies") continue;
+    ++policies;
+    EXPECT_THAT(page.str(), HasSubstr("\n## `" + std::string(setting.name) + "`\n"));
+    for (const std::string_view choice : setting.choices)
+      EXPECT_THAT(page.str(), HasSubstr("`" + std::string(choice) + "`"));
+  }
+  EXPECT_EQ(policies, 10U);
 }
 
 }  // namespace

@@ -83,6 +83,21 @@ TEST(ExplainLookup, AGroupWithMoreIsCutToTheOthers) {
                         "another group has no more"));
 }
 
+TEST(ExplainLookup, ByPolicyALaterKindOfAttentionKeepsItsBlocks) {
+  EngineConfig config = test::engine_config({.num_attention_groups = 2});
+  std::get<FullAttentionSpec>(config.kv_cache_config.groups[1].spec).block_size = 16;
+  AdmissionLookup lookup = lookup_of({32, 32, -1, -1, LookupStop::cut_to_other_group},
+                                     {32, 32, -1, -1, LookupStop::cut_to_other_group}, 16);
+  lookup.explanation.groups.push_back({16, 16, 1, -1, LookupStop::miss});
+  EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
+              HasSubstr("group 1 has 32 tokens: cut to 16, because another group has no more"));
+  config.policies.cache.full_attention_cut = FullAttentionCut::first_spec_group;
+  EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
+              HasSubstr("group 0 has 32 tokens: cut to 16, because another group has no more\n"
+                        "group 1 has 32 tokens: not cut to 16, although another group has no more "
+                        "(full_attention_cut)"));
+}
+
 TEST(ExplainLookup, WithoutCachingThereIsNothingToFind) {
   EXPECT_THAT(lookup_text(lookup_of({}, {}, 0)),
               HasSubstr("group 0 has 0 tokens: prefix caching is off"));

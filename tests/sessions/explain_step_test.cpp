@@ -80,6 +80,15 @@ TEST(ExplainStep, ListsIgnoredCommandsWithTheReason) {
   EXPECT_THAT(run.step(), HasSubstr("preempt              A, ignored: the request is not running"));
 }
 
+TEST(ExplainStep, RegisteredBlocksNameThePrefixTheyStandFor) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  run.add("A", 30, 4);
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("registered  group 0 (attention): 1-3 (keys and values up to 8 .. 24 "
+                              "tokens)"));
+  EXPECT_THAT(text, HasSubstr("registered  group 1 (mamba2): 4 (state after 24 tokens)"));
+}
+
 TEST(ExplainStep, AnEmptyStepHasNoRows) {
   ExplainedRun run(test::engine_config({.num_blocks = 32}));
   const std::string text = run.step();
