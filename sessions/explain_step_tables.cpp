@@ -122,7 +122,7 @@ void add_tables(const StepToExplain& step, TextPage& page) {
       const bool equal = std::ranges::equal(scheduler, worker);
       any_difference = any_difference || !equal;
       const auto label = [&](std::string_view whose) {
-        const std::string text =
+        std::string text =
             pad_text(who, width) + fmt::format("  group {:<3} {}", group.group, whose);
         who.clear();
         return text;
