@@ -1,0 +1,26 @@
+// Which captured graph a step runs in, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/metadata/graph_padding.h"
+
+namespace hybridscope {
+
+struct DispatchToExplain {
+  CudagraphDispatch dispatch;
+  std::int32_t num_tokens = 0;  // of the batch, without padding
+  std::int32_t num_reqs = 0;
+  bool uniform_decode = false;
+  std::int32_t num_spec = 0;  // K
+};
+
+// One line without newline: runtime mode, why, and what is padded.
+std::string explain_dispatch(const DispatchToExplain& step);
+
+// "NONE", "FULL_AND_PIECEWISE": as on vLLM's command line.
+std::string_view cudagraph_mode_name(CUDAGraphMode mode);
+
+}  // namespace hybridscope

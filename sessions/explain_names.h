@@ -1,0 +1,28 @@
+// How explanations call requests and KV-cache groups. Whoever knows the names supplies them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/ids.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+struct Names {
+  std::function<std::string(RequestId)> request;   // "A"
+  std::function<std::string(std::int32_t)> group;  // "group 1 (mamba2)"
+};
+
+// Requests by `request`, groups by number and kind. `config` is copied from, not kept.
+Names make_names(const KVCacheConfig& config, std::function<std::string(RequestId)> request);
+
+// "r5" and "group 1", where nobody knows better.
+Names numbered_names();
+
+// "mamba2", "gdn_attention": MambaSpec.mamba_type as the reference spells it.
+std::string_view mamba_type_words(MambaType type);
+
+}  // namespace hybridscope
