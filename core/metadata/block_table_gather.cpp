@@ -6,9 +6,10 @@
 namespace hybridscope {
 namespace {
 
-// Writes the column of the last token of each row; returns the largest.
-std::int32_t find_starts(std::span<const std::int32_t> seq_lens,
-                         const ReciprocalDivider& block_size, std::int32_t* starts) {
+// Writes the column of the last token of each row; returns the largest. The divider is a copy: the
+// compiler must see that the stores do not change it.
+std::int32_t find_starts(std::span<const std::int32_t> seq_lens, ReciprocalDivider block_size,
+                         std::int32_t* starts) {
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < seq_lens.size(); ++i) {
     // A padding row (length 0) starts at column 0.
@@ -41,16 +42,13 @@ Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& in
                           width};
 }
 
-void copy_window_rows(const BlockTableWindow& window, const WindowRows& rows, std::int32_t* out) {
+void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out) {
   if (rows.width == 1) {
     for (std::int32_t r = 0; r < rows.count; ++r) out[r] = *window.row(rows.first + r);
     return;
   }
-  for (std::int32_t r = 0; r < rows.count; ++r) {
-    const std::int32_t* row = window.row(rows.first + r);
-    for (std::int32_t c = 0; c < rows.width; ++c) out[c] = row[c];
-    out += rows.width;
-  }
+  for (std::int32_t r = 0; r < rows.count; ++r)
+    out = copy_block_ids(window.row(rows.first + r), rows.width, out);
 }
 
 Result<TensorView<std::int32_t>> mamba_get_block_table_tensor(const BlockTableGatherInput& input,

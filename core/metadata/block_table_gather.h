@@ -3,6 +3,7 @@
 // and its speculative columns.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -47,14 +48,33 @@ struct BlockTableWindow {
 Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& input,
                                                  std::span<std::int32_t> starts);
 
+// Copies one row of `width` block ids and returns the end of the copy. Small widths are spelt out:
+// a loop of unknown length costs more than the copy.
+inline std::int32_t* copy_block_ids(const std::int32_t* row, std::int32_t width,
+                                    std::int32_t* out) {
+  switch (width) {
+    case 1:
+      return std::copy_n(row, 1, out);
+    case 2:
+      return std::copy_n(row, 2, out);
+    case 3:
+      return std::copy_n(row, 3, out);
+    case 4:
+      return std::copy_n(row, 4, out);
+    default:
+      return std::copy_n(row, width, out);
+  }
+}
+
 struct WindowRows {
   std::int32_t first = 0;
   std::int32_t count = 0;
   std::int32_t width = 1;  // columns copied, at most the window's
 };
 
-// Writes [count, width] block ids of the window to `out`.
-void copy_window_rows(const BlockTableWindow& window, const WindowRows& rows, std::int32_t* out);
+// Writes [count, width] block ids of the window to `out`. Takes copies: the compiler must see that
+// the stores do not change them.
+void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out);
 
 // The gathered tensor itself. none, all: a view of the table. align: int32
 // [seq_lens.size(), 1 + num_speculative_blocks] written to `storage`, which needs

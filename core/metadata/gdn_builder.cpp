@@ -36,18 +36,23 @@ Status check_inputs(const GdnBuildInputs& inputs) {
 // Rows and tokens of a spec batch. Under speculation a non-spec decode counts as a prefill, which
 // gives the same result; rows without tokens are padding and count nowhere.
 Status count_spec_batch(const GdnBuildInputs& inputs, GdnMetadata& metadata) {
-  for (std::int32_t r = 0; r < inputs.common.num_reqs; ++r) {
-    const std::int32_t len = query_len(inputs.common, r);
-    if (len < 0)
-      return invalid_input("row " + std::to_string(r) + " has " + std::to_string(len) + " tokens");
-    if (inputs.row_classes.spec_sequence_masks[static_cast<std::size_t>(r)] != 0) {
-      metadata.num_spec_decodes += 1;
-      metadata.num_spec_decode_tokens += len;
-    } else {
-      metadata.num_prefills += len != 0 ? 1 : 0;
-      metadata.num_prefill_tokens += len;
-    }
+  const std::uint8_t* masks = inputs.row_classes.spec_sequence_masks.data();
+  const std::int32_t* query_start_loc = inputs.common.query_start_loc.data();
+  const std::int32_t num_reqs = inputs.common.num_reqs;
+  std::int32_t spec_rows = 0, spec_tokens = 0, other_rows = 0, shortest = 0;
+  for (std::int32_t r = 0; r < num_reqs; ++r) {
+    const std::int32_t len = query_start_loc[r + 1] - query_start_loc[r];
+    const bool spec = masks[r] != 0;
+    spec_rows += spec ? 1 : 0;
+    spec_tokens += spec ? len : 0;
+    other_rows += !spec && len != 0 ? 1 : 0;
+    shortest = std::min(shortest, len);
   }
+  if (shortest < 0) return invalid_input("a row has " + std::to_string(shortest) + " tokens");
+  metadata.num_spec_decodes = spec_rows;
+  metadata.num_spec_decode_tokens = spec_tokens;
+  metadata.num_prefills = other_rows;
+  metadata.num_prefill_tokens = query_start_loc[num_reqs] - query_start_loc[0] - spec_tokens;
   return Ok{};
 }
 

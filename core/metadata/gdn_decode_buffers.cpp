@@ -20,18 +20,14 @@ TensorView<std::int32_t> write_offsets(std::span<const std::int32_t> query_start
 
 }  // namespace
 
-void copy_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
-                    const SpecRowTarget& target) {
-  const auto masks = inputs.row_classes.spec_sequence_masks;
-  const std::int32_t width = target.width;
-  std::int32_t* states = target.state_indices;
-  std::int32_t* accepted = target.num_accepted_tokens;
-  for (std::int32_t r = 0; r < inputs.common.num_reqs; ++r) {
-    if (masks[static_cast<std::size_t>(r)] == 0) continue;
-    const std::int32_t* row = window.row(r);
-    for (std::int32_t c = 0; c < width; ++c) states[c] = row[c];
-    states += width;
-    *accepted++ = inputs.num_accepted_tokens.data[r];
+void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecRowTarget target) {
+  const std::uint8_t* masks = inputs.row_classes.spec_sequence_masks.data();
+  const std::int32_t* num_accepted_tokens = inputs.num_accepted_tokens.data;
+  const std::int32_t num_reqs = inputs.common.num_reqs;
+  for (std::int32_t r = 0; r < num_reqs; ++r) {
+    if (masks[r] == 0) continue;
+    target.state_indices = copy_block_ids(window.row(r), target.width, target.state_indices);
+    *target.num_accepted_tokens++ = num_accepted_tokens[r];
   }
 }
 

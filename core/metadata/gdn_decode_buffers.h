@@ -31,8 +31,7 @@ struct SpecRowTarget {
   std::int32_t* state_indices = nullptr;
   std::int32_t* num_accepted_tokens = nullptr;
 };
-void copy_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
-                    const SpecRowTarget& target);
+void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecRowTarget target);
 
 class GdnDecodeBuffers {
  public:
