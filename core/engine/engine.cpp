@@ -166,6 +166,8 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
 
 void Engine::advance_to(std::int64_t time_us) { now_us_ = std::max(now_us_, time_us); }
 
+void Engine::advance_to_step(std::int64_t step) { step_ = std::max(step_, step - 1); }
+
 const StepTrace& Engine::step() {
   schedule(frame_);
   prepare(frame_);

@@ -49,6 +49,8 @@ class Engine {
   std::int64_t now_us() const { return now_us_; }
   // Jumps forward in time, with nothing to do.
   void advance_to(std::int64_t time_us);
+  // Leaves out steps in which nothing would happen: the next one is number `step` or later.
+  void advance_to_step(std::int64_t step);
   // Commands the caller holds back for later steps; told to the trace, so that an idle step with
   // something still to come is no fault.
   void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
