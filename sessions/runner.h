@@ -30,14 +30,18 @@ class Runner {
  private:
   Runner(RunPlan plan, Engine engine);
   void skip_idle_steps();
+  void jump_to_next_arrival();
   Status join_due_requests();
+  Status join(std::size_t index);
   Status apply_script();
   RequestId find(std::string_view name) const;
 
   RunPlan plan_;
   Engine engine_;
   std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
-  std::size_t next_request_ = 0;
+  std::vector<bool> joined_;                           // [requests]
+  std::size_t next_request_ = 0;                       // all before it have joined
+  std::size_t num_joined_ = 0;
   std::size_t next_script_ = 0;
   std::int64_t next_step_ = 1;
 };
