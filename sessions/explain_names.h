@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "core/base/ids.h"
 #include "core/model/kv_cache_spec.h"
@@ -14,6 +13,8 @@ namespace hybridscope {
 struct Names {
   std::function<std::string(RequestId)> request;   // "A"
   std::function<std::string(std::int32_t)> group;  // "group 1 (mamba2)"
+  // Tells which rule a post-copy comes from.
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
 };
 
 // Requests by `request`, groups by number and kind. `config` is copied from, not kept.
@@ -21,8 +22,5 @@ Names make_names(const KVCacheConfig& config, std::function<std::string(RequestI
 
 // "r5" and "group 1", where nobody knows better.
 Names numbered_names();
-
-// "mamba2", "gdn_attention": MambaSpec.mamba_type as the reference spells it.
-std::string_view mamba_type_words(MambaType type);
 
 }  // namespace hybridscope

@@ -1,0 +1,174 @@
+#include "sessions/explain_decision.h"
+
+#include <fmt/format.h>
+
+namespace hybridscope {
+namespace {
+
+using Decision = StateCopyDecision;
+
+// What a decision does, after its formula.
+std::string outcome_words(const Decision& d) {
+  const std::string moved = fmt::format(
+      "the temporal state of column {} + {} = {} and conv positions {}.. of column {} go to column "
+      "{}",
+      d.src_col, d.accept_token_bias, d.src_col + d.accept_token_bias, d.accept_token_bias,
+      d.src_col, d.dst_col);
+  const char* reset = d.resets_accepted_count ? "; accepted count := 1" : "";
+  switch (d.outcome) {
+    case StateCopyOutcome::copy:
+      return "copy: " + moved + reset;
+    case StateCopyOutcome::within_block_shift:
+      return "within-block shift: " + moved + reset;
+    case StateCopyOutcome::self_copy_skipped:
+      return fmt::format("column {} holds it already, nothing to copy{}", d.dst_col, reset);
+    case StateCopyOutcome::no_boundary:
+      return "no block boundary was reached, nothing to copy";
+    case StateCopyOutcome::fresh_state:
+      return "nothing is stored for the request yet, nothing to copy";
+    case StateCopyOutcome::same_column:
+      return "the running column stays, nothing to copy";
+    case StateCopyOutcome::padded_row:
+      return "the row holds no request";
+  }
+  return {};
+}
+
+std::string new_running_column(const Decision& d) {
+  return fmt::format("running column = ceil((c + q) / B) - 1 = ceil(({} + {}) / {}) - 1 = {}",
+                     d.num_computed_tokens, d.num_scheduled_tokens, d.block_size, d.dst_col);
+}
+
+// The rules that run before the forward pass.
+std::string precopy_words(const Decision& d, const std::string& column_before) {
+  std::string text = column_before + "; " + new_running_column(d);
+  if (d.outcome == StateCopyOutcome::copy)
+    text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
+                        d.accept_token_bias);
+  return text + ": " + outcome_words(d);
+}
+
+std::string column_before_v1(const Decision& d) {
+  if (d.has_mamba_state_idx) return fmt::format("column before = {} (remembered)", d.src_col);
+  return fmt::format("column before = floor((c - 1) / B) = floor(({} - 1) / {}) = {}",
+                     d.num_computed_tokens, d.block_size, d.src_col);
+}
+
+// Destination and bias, once running and new are known.
+std::string snapshot_words(const Decision& d) {
+  std::string text = fmt::format("aligned = floor({} / {}) * {} = {}", d.new_num_computed_tokens,
+                                 d.block_size, d.block_size, d.aligned_new_computed);
+  if (d.outcome == StateCopyOutcome::no_boundary)
+    return text + fmt::format(" < running {}: ", d.num_tokens_running_state) + outcome_words(d);
+  return text +
+         fmt::format(
+             " >= running {}: bias = aligned - running = {}; source column {}, "
+             "destination column {} / {} - 1 = {}: ",
+             d.num_tokens_running_state, d.accept_token_bias, d.src_col, d.aligned_new_computed,
+             d.block_size, d.dst_col) +
+         outcome_words(d);
+}
+
+std::string postprocess_v1(const Decision& d) {
+  return fmt::format(
+             "running = c + q - d = {} + {} - {} = {}; new = running + a - 1 = {} + {} - 1 = {}; ",
+             d.num_computed_tokens, d.num_scheduled_tokens, d.num_draft_tokens,
+             d.num_tokens_running_state, d.num_tokens_running_state, d.num_accepted_tokens,
+             d.new_num_computed_tokens) +
+         snapshot_words(d);
+}
+
+std::string postprocess_v2(const Decision& d) {
+  return fmt::format("new = {} (given); running = new - a + 1 = {} - {} + 1 = {}; ",
+                     d.new_num_computed_tokens, d.new_num_computed_tokens, d.num_accepted_tokens,
+                     d.num_tokens_running_state) +
+         snapshot_words(d);
+}
+
+std::string precopy_v2(const Decision& d) {
+  return fmt::format("source column = {} and bias = {} (from the advance); running column = {}: ",
+                     d.src_col, d.accept_token_bias, d.dst_col) +
+         outcome_words(d);
+}
+
+std::string all_mode_boundary(const Decision& d) {
+  return fmt::format(
+             "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L "
+             "= {}: "
+             "bias = {} - c - 1 = {} - {} - 1 = {}; destination column {} / {} - 1 = {}: ",
+             d.aligned_new_computed, d.num_tokens_running_state, d.new_num_computed_tokens,
+             d.src_col, d.aligned_new_computed, d.aligned_new_computed, d.num_computed_tokens,
+             d.accept_token_bias, d.aligned_new_computed, d.block_size, d.dst_col) +
+         outcome_words(d);
+}
+
+std::string normalise(const Decision& d) {
+  return fmt::format("bias = max(a - 1, 0) = max({} - 1, 0) = {}; the window starts at column {}: ",
+                     d.num_accepted_tokens, d.accept_token_bias, d.src_col) +
+         outcome_words(d);
+}
+
+}  // namespace
+
+std::string explain_decision(const StateCopyDecision& decision) {
+  if (decision.outcome == StateCopyOutcome::padded_row) return outcome_words(decision);
+  switch (decision.rule) {
+    case StateCopyRule::preprocess_mamba:
+      return precopy_words(decision, column_before_v1(decision));
+    case StateCopyRule::preprocess_mamba_align_fused_kernel:
+      return precopy_words(decision,
+                           fmt::format("column before = state_idx = {}", decision.src_col));
+    case StateCopyRule::precopy_mamba_align_fused_kernel:
+      return precopy_v2(decision);
+    case StateCopyRule::postprocess_mamba_v1:
+      return postprocess_v1(decision);
+    case StateCopyRule::postprocess_mamba_v2:
+      return postprocess_v2(decision);
+    case StateCopyRule::all_mode_boundary:
+      return all_mode_boundary(decision);
+    case StateCopyRule::normalise_to_column_zero:
+      return normalise(decision);
+  }
+  return {};
+}
+
+std::string_view decision_source(StateCopyRule rule) {
+  switch (rule) {
+    case StateCopyRule::preprocess_mamba:
+      return "vLLM v1/worker/mamba_utils.py preprocess_mamba";
+    case StateCopyRule::preprocess_mamba_align_fused_kernel:
+      return "vLLM v1/worker/mamba_utils.py preprocess_mamba_align_fused_kernel";
+    case StateCopyRule::precopy_mamba_align_fused_kernel:
+      return "vLLM v1/worker/mamba_utils.py precopy_mamba_align_fused_kernel";
+    case StateCopyRule::postprocess_mamba_v1:
+    case StateCopyRule::postprocess_mamba_v2:
+      return "vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel";
+    case StateCopyRule::all_mode_boundary:
+      return "docs/differences.md all_mode_speculation";
+    case StateCopyRule::normalise_to_column_zero:
+      return "docs/differences.md no_draft_step";
+  }
+  return {};
+}
+
+std::string_view outcome_name(StateCopyOutcome outcome) {
+  switch (outcome) {
+    case StateCopyOutcome::copy:
+      return "copy";
+    case StateCopyOutcome::within_block_shift:
+      return "within_block_shift";
+    case StateCopyOutcome::self_copy_skipped:
+      return "self_copy_skipped";
+    case StateCopyOutcome::no_boundary:
+      return "no_boundary";
+    case StateCopyOutcome::fresh_state:
+      return "fresh_state";
+    case StateCopyOutcome::same_column:
+      return "same_column";
+    case StateCopyOutcome::padded_row:
+      return "padded_row";
+  }
+  return {};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sessions/explain_sections.h"
+
+namespace hybridscope::step_sections {
+namespace {
+
+// What happened to blocks of one kind in one group, in order.
+struct BlockChange {
+  RequestId request{};
+  CacheEventKind kind = CacheEventKind::allocated;
+  std::int32_t group = -1;
+  std::vector<CacheEvent> events;
+};
+
+std::string_view change_name(CacheEventKind kind) {
+  switch (kind) {
+    case CacheEventKind::allocated:
+      return "given out";
+    case CacheEventKind::touched:
+      return "hit";
+    case CacheEventKind::freed:
+      return "freed";
+    case CacheEventKind::evicted:
+      return "evicted";
+    case CacheEventKind::registered:
+      return "registered";
+    case CacheEventKind::withdrawn:
+      return "withdrawn";
+    default:
+      return {};
+  }
+}
+
+// Changes of neighbouring events that tell one story are put together.
+std::vector<BlockChange> changes_of(std::span<const CacheEvent> events) {
+  std::vector<BlockChange> changes;
+  for (const CacheEvent& event : events) {
+    if (change_name(event.kind).empty()) continue;
+    const auto same = std::ranges::find_if(changes, [&](const BlockChange& change) {
+      return change.request == event.request && change.kind == event.kind &&
+             change.group == event.group;
+    });
+    if (same != changes.end())
+      same->events.push_back(event);
+    else
+      changes.push_back({event.request, event.kind, event.group, {event}});
+  }
+  return changes;
+}
+
+std::string registered_words(const BlockChange& change, bool is_mamba) {
+  std::string text;
+  for (std::size_t i = 0; i < change.events.size();) {
+    std::size_t end = i + 1;
+    while (end < change.events.size() &&
+           change.events[end].block == change.events[end - 1].block + 1)
+      ++end;
+    const CacheEvent& first = change.events[i];
+    const CacheEvent& last = change.events[end - 1];
+    if (!text.empty()) text += ", ";
+    const std::string_view what = is_mamba ? "state after" : "keys and values up to";
+    text += end - i == 1 ? fmt::format("{} ({} {} tokens)", first.block, what, first.num_tokens)
+                         : fmt::format("{}-{} ({} {} .. {} tokens)", first.block, last.block, what,
+                                       first.num_tokens, last.num_tokens);
+    i = end;
+  }
+  return text;
+}
+
+std::string change_words(const BlockChange& change, bool is_mamba) {
+  if (change.kind == CacheEventKind::registered) return registered_words(change, is_mamba);
+  std::vector<std::int32_t> blocks;
+  std::vector<std::int32_t> kept;
+  for (const CacheEvent& event : change.events) {
+    blocks.push_back(event.block);
+    if (change.kind == CacheEventKind::freed && event.ref_cnt > 0) kept.push_back(event.block);
+  }
+  std::string text = id_list(blocks);
+  if (change.kind == CacheEventKind::touched) text += " (shared with the prefix cache)";
+  if (change.kind == CacheEventKind::evicted) text += " (their prefix can no longer be hit)";
+  if (change.kind == CacheEventKind::withdrawn) text += " (never written, no longer registered)";
+  if (!kept.empty()) text += fmt::format(" (still held by others: {})", id_list(kept));
+  return text;
+}
+
+}  // namespace
+
+void add_blocks(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  page.heading("Blocks", "vLLM v1/core/kv_cache_manager.py allocate_slots, v1/core/block_pool.py");
+  const std::size_t width = name_width(step);
+  std::string above;
+  for (const BlockChange& change : changes_of(trace.cache_events)) {
+    const bool known = change.group >= 0;
+    const bool is_mamba = known && trace.groups[static_cast<std::size_t>(change.group)].is_mamba;
+    const std::string who =
+        change.request.value >= 0 ? step.names.request(change.request) : "(pool)";
+    const std::string label =
+        pad_text(who == above ? "" : who, width) + "  " + std::string(change_name(change.kind));
+    page.item(
+        label, width + 12,
+        (known ? step.names.group(change.group) + ": " : "") + change_words(change, is_mamba));
+    above = who;
+  }
+  const bool planned =
+      step.config.policies.cache.block_registration == BlockRegistration::planned_then_published;
+  const bool registers = std::ranges::any_of(trace.cache_events, [](const CacheEvent& event) {
+    return event.kind == CacheEventKind::registered;
+  });
+  if (registers)
+    page.line(planned ? "Registered blocks can be hit from the next step on, when they are written"
+                      : "Registered blocks can be hit at once, before they are written");
+  page.line(fmt::format("{} of {} blocks are free after scheduling", trace.num_free_blocks,
+                        step.config.kv_cache_config.num_blocks - 1));
+}
+
+}  // namespace hybridscope::step_sections

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/explain_sections.h"
+
+namespace hybridscope::step_sections {
+namespace {
+
+std::string_view class_name(RowClass row_class) {
+  switch (row_class) {
+    case RowClass::decode:
+      return "decode";
+    case RowClass::verify:
+      return "verify";
+    case RowClass::prefill:
+      return "prefill";
+    case RowClass::padding:
+      return "padding";
+  }
+  return {};
+}
+
+std::string origin_words(const RowTrace& row) {
+  switch (row.origin) {
+    case RowOrigin::kept:
+      return "kept";
+    case RowOrigin::moved:
+      return fmt::format("moved from {}", row.previous_row);
+    case RowOrigin::added:
+      return "added";
+    case RowOrigin::returned:
+      return "returned";
+  }
+  return {};
+}
+
+std::string count_words(const StepToExplain& step, const RowTrace& row) {
+  std::string text = std::to_string(row.num_accepted_tokens);
+  if (row.accepted_from.value >= 0 && row.accepted_from != row.request)
+    text += " of " + step.names.request(row.accepted_from);
+  return text;
+}
+
+std::string sample_words(const ScheduledTrace& s, const RowTrace& row) {
+  const std::int32_t a = row.num_sampled_tokens;
+  if (a == 0)
+    return fmt::format("the chunk ends at {} of {} known tokens: what it samples is discarded",
+                       s.num_computed_tokens + s.num_scheduled_tokens, s.num_tokens);
+  if (s.num_draft_tokens == 0) return "a = 1: the token that the step samples, no drafts";
+  return fmt::format("a = {} of 1..{}: {} of {} accepted, {} rejected, and the bonus token", a,
+                     1 + s.num_draft_tokens, a - 1, counted(s.num_draft_tokens, "draft"),
+                     s.num_draft_tokens - (a - 1));
+}
+
+}  // namespace
+
+void add_rows(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Rows",
+               "vLLM v1/worker/gpu_model_runner.py _update_states, v1/worker/gpu_input_batch.py");
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    const ScheduledTrace& s = trace.scheduled_of(row);
+    rows.push_back(
+        {std::to_string(r), clip_text(step.names.request(row.request), 24),
+         std::string(class_name(row.row_class)), origin_words(row), count_words(step, row),
+         std::to_string(row.num_draft_count), row.is_prefilling ? "yes" : "no",
+         std::to_string(trace.common.query_start_loc[r]), std::to_string(s.num_scheduled_tokens),
+         std::to_string(trace.common.seq_lens[r])});
+  }
+  page.table({{"row", true},
+              {"request", false},
+              {"class", false},
+              {"origin", false},
+              {"a", true},
+              {"drafts", true},
+              {"prefilling", false},
+              {"first token", true},
+              {"tokens", true},
+              {"seq_len", true}},
+             rows);
+  const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
+  if (padding > 0)
+    page.line(fmt::format("Rows {}..{} are padding: no tokens, seq_len 0, null blocks",
+                          trace.rows.size(), trace.common.num_reqs - 1));
+  page.line(
+      "a: accepted tokens of its last step, bonus token included, after the pre-copies; drafts: "
+      "-1 without");
+}
+
+void add_graph(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Graph dispatch", "vLLM v1/cudagraph_dispatcher.py dispatch");
+  page.line(explain_dispatch({.dispatch = trace.graph,
+                              .num_tokens = trace.num_scheduled_tokens,
+                              .num_reqs = static_cast<std::int32_t>(trace.rows.size()),
+                              .uniform_decode = trace.uniform_decode,
+                              .num_spec = step.config.num_speculative_tokens}));
+}
+
+void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& page) {
+  for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
+    const CopyDecisionTrace& decision = launch.decisions[i];
+    page.item(step.names.request(decision.request), name_width(step),
+              explain_decision(decision.decision));
+    for (const StateCopyTrace& copy : launch.copies)
+      if (copy.decision == static_cast<std::int32_t>(i))
+        page.item(
+            "", name_width(step),
+            fmt::format("{}: temporal of block {} and conv positions {}.. of block {} to block {}",
+                        step.names.group(copy.group), copy.temporal_src_block,
+                        copy.accept_token_bias, copy.conv_src_block, copy.dst_block));
+  }
+}
+
+void add_sample(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Sample", "vLLM v1/sample/rejection_sampler.py; drawn here by seed, or scripted");
+  for (const RowTrace& row : trace.rows)
+    page.item(step.names.request(row.request), name_width(step),
+              sample_words(trace.scheduled_of(row), row));
+}
+
+void add_commit(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.committed.empty()) return;
+  page.heading("Commit", "vLLM v1/core/sched/scheduler.py update_from_output");
+  for (std::size_t i = 0; i < trace.committed.size(); ++i) {
+    const CommitTrace& commit = trace.committed[i];
+    const ScheduledTrace& s = trace.scheduled[i];
+    const std::int32_t rejected =
+        s.num_computed_tokens + s.num_scheduled_tokens - commit.num_computed_tokens;
+    std::string words =
+        fmt::format("c = {} + {} - {} rejected = {}; known {} + {} = {}", s.num_computed_tokens,
+                    s.num_scheduled_tokens, rejected, commit.num_computed_tokens, s.num_tokens,
+                    commit.num_appended_tokens, commit.num_tokens);
+    words += commit.finished
+                 ? std::string("; finished, its blocks are freed")
+                 : fmt::format("; {} for the next step", counted(commit.num_drafts_next, "draft"));
+    page.item(step.names.request(commit.request), name_width(step), words);
+  }
+  std::vector<std::int32_t> freed;
+  for (const CacheEvent& event : trace.commit_events)
+    if (event.kind == CacheEventKind::freed) freed.push_back(event.block);
+  if (!freed.empty()) page.item("freed", name_width(step), id_list(freed));
+}
+
+}  // namespace hybridscope::step_sections
