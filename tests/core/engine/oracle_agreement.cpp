@@ -96,7 +96,7 @@ void ScenarioRun::give(const Command& command) {
     budget_ = budget->max_num_batched_tokens;
   if (!oracle_) return;
   if (const auto* add = std::get_if<AddRequest>(&command))
-    oracle_->add_request(naive_request(*add, static_cast<int>(step_)));
+    oracle_->add_request(naive_request(*add, oracle_->num_requests()));
   if (const auto* preempt = std::get_if<PreemptRequest>(&command))
     if (oracle_->preempt(preempt->request.value))
       told_to_preempt_.push_back(preempt->request.value);

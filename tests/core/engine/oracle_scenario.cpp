@@ -50,11 +50,11 @@ NaiveConfig naive_config(const EngineScenario& scenario) {
   return naive;
 }
 
-NaiveRequestSpec naive_request(const AddRequest& request, int step) {
+NaiveRequestSpec naive_request(const AddRequest& request, int arrival) {
   NaiveRequestSpec spec{.prompt = {},
                         .max_tokens = request.max_tokens,
                         .priority = request.priority,
-                        .arrival = step,
+                        .arrival = arrival,
                         .cache_salt = request.cache_salt};
   for (const PromptSegment& segment : request.prompt) {
     const OracleToken kind =

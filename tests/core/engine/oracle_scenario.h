@@ -9,6 +9,6 @@ namespace hybridscope::test {
 // Modes none and align: the oracle's configuration and the oracle's tokens, which share nothing
 // with core but which request repeats what of which text.
 NaiveConfig naive_config(const EngineScenario& scenario);
-NaiveRequestSpec naive_request(const AddRequest& request, int step);
+NaiveRequestSpec naive_request(const AddRequest& request, int arrival);
 
 }  // namespace hybridscope::test
