@@ -156,7 +156,9 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   scheduling.num_tokens = scheduling.num_prompt_tokens;
   scheduling.max_tokens = request.max_tokens;
   scheduling.priority = request.priority;
-  scheduling.arrival_time = now_us_;
+  // Not the clock: requests of one step would tie, and ties under policy priority can preempt each
+  // other for ever.
+  scheduling.arrival_time = scheduling.id.value;
   added.prefix.extend_to(added.tokens, scheduling.num_tokens);
   scheduling.block_hashes = added.prefix.block_hashes();
   scheduler_->add_request(scheduling);
