@@ -114,6 +114,8 @@ struct BadInput {
   const char* message;
 };
 
+void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
+
 class RunBadInput : public testing::TestWithParam<BadInput> {};
 
 TEST_P(RunBadInput, IsNamedWithFileAndPlaceAndHasExitCode3) {
@@ -152,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadInput{"unknown_key", kUnknownKey.c_str(), "requets"},
                     BadInput{"wrong_type", kWrongType.c_str(), "/requests/0/prompt"},
                     BadInput{"negative", kNegative.c_str(), "/requests/0/prompt"},
-                    BadInput{"window_above_block", kWindow.c_str(), "block_size"},
+                    BadInput{"window_above_block", kWindow.c_str(), "do not fit a block of 2"},
                     BadInput{"pool_too_small", kPool.c_str(), "/requests/0"},
                     BadInput{"unsorted_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
     [](const auto& test) { return std::string(test.param.name); });
