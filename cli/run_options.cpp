@@ -59,12 +59,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--explain", options.explain, "tell everything about one step")
       ->check(CLI::PositiveNumber)
       ->type_name("STEP");
-  const std::map<std::string, CheckScope> scopes = {{"step", CheckScope::step},
-                                                    {"all", CheckScope::all}};
   command
-      .add_option("--check", options.check,
-                  "step: what a step wrote or registered (default); all: every registered block")
-      ->transform(CLI::CheckedTransformer(scopes, CLI::ignore_case))
+      .add_option_function<std::string>(
+          "--check",
+          [&options](const std::string& scope) {
+            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
+          },
+          "step: what a step wrote or registered (default); all: every registered block too")
+      ->check(CLI::IsMember({"step", "all"}))
       ->type_name("step|all");
   auto* json = command.add_flag_callback(
       "--json", [&options] { options.output = RunOutput::json; },

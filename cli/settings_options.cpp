@@ -44,13 +44,19 @@ std::string option_group(const Setting& setting) {
 }  // namespace
 
 void SettingsOptions::add_to(CLI::App& command) {
-  for (const Setting& setting : settings_table())
-    command
-        .add_option(option_names(setting), values_[setting_path(setting)],
-                    std::string(setting.help) + " (" + allowed_values(setting) +
-                        "; default: " + std::string(setting.default_text) + ")")
-        ->group(option_group(setting))
-        ->type_name("");
+  for (const Setting& setting : settings_table()) {
+    std::string& text = values_[setting_path(setting)];
+    const std::string help = std::string(setting.help) + " (" + allowed_values(setting) +
+                             "; default: " + std::string(setting.default_text) + ")";
+    if (setting.kind == SettingKind::boolean) {
+      const std::string name = option_names(setting);
+      command.add_flag(name + ",!--no-" + name.substr(2), text, help)->group(option_group(setting));
+    } else {
+      command.add_option(option_names(setting), text, help)
+          ->group(option_group(setting))
+          ->type_name("");
+    }
+  }
   command
       .add_option("--speculative-config", speculative_config_,
                   "JSON as vLLM takes it: {\"method\": \"mtp\", \"num_speculative_tokens\": 2}")
