@@ -1,7 +1,6 @@
 #include "tests/core/engine/engine_scenario.h"
 
 #include <algorithm>
-#include <ostream>
 
 #include "tests/support/small_engine.h"
 
@@ -161,27 +160,6 @@ EngineScenario make_scenario(const ScenarioShape& shape) {
   add_disturbances(shape, step, scenario);
   std::ranges::stable_sort(scenario.commands, {}, &ScheduledCommand::step);
   return scenario;
-}
-
-std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
-  return out << "{.seed = " << s.seed << "U, .mode = MambaCacheMode{" << int(s.mode)
-             << "}, .mamba_type = MambaType{" << int(s.mamba_type)
-             << "}, .block_size = " << s.block_size
-             << ", .num_speculative_tokens = " << s.num_speculative_tokens
-             << ", .ngram = " << s.ngram << ", .num_mamba_groups = " << s.num_mamba_groups
-             << ", .conv_kernel = " << s.conv_kernel << ", .num_requests = " << s.num_requests
-             << ", .longest_text = " << s.longest_text << ", .longest_output = " << s.longest_output
-             << ", .extra_blocks = " << s.extra_blocks << ", .max_num_seqs = " << s.max_num_seqs
-             << ", .extra_batched_tokens = " << s.extra_batched_tokens
-             << ", .long_prefill_blocks = " << s.long_prefill_blocks
-             << ", .cut_model_len = " << s.cut_model_len
-             << ", .steps_between_arrivals = " << s.steps_between_arrivals
-             << ", .num_budget_steps = " << s.num_budget_steps
-             << ", .num_preemptions = " << s.num_preemptions << ", .num_aborts = " << s.num_aborts
-             << ", .num_resets = " << s.num_resets
-             << ", .acceptance_percent = " << s.acceptance_percent
-             << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
-             << ", .full_graphs = " << s.full_graphs << "}";
 }
 
 }  // namespace hybridscope::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct ScenarioShape {
   bool full_graphs = true;
 };
 std::ostream& operator<<(std::ostream& out, const ScenarioShape& shape);
+
+// A shape from independent draws; `in(low, high)` gives a value in [low, high].
+ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int low, int high)>& in);
 
 struct ScheduledCommand {
   int step = 0;  // before which it is given, from 0
