@@ -157,6 +157,9 @@ void check_label(CheckContext& context, std::int32_t block) {
   finding.content = ContentKind::conv;
   finding.cause = context.state().conv_event(block);
   finding.seen = finding.cause.num_tokens;
+  for (std::size_t i = 0; i < length; ++i)  // the number of the last token, if it is near
+    if (label.history[i] != 0 && label.history[i] == conv[length - 1])
+      finding.seen = label.num_tokens - static_cast<std::int64_t>(length - 1 - i);
   finding.request = finding.cause.request;
   context.report(finding);
 }
@@ -196,11 +199,16 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
 }
 
 void check_labels_of_step(CheckContext& context) {
+  std::vector<std::int32_t> blocks(context.touched_registered_blocks().begin(),
+                                   context.touched_registered_blocks().end());
   for (const CacheEvent& event : context.trace().cache_events)
     if (event.kind == CacheEventKind::registered && event.block > kNullBlock &&
         event.block < context.state().num_blocks())
-      check_label(context, event.block);
-  for (const std::int32_t block : context.touched_registered_blocks()) check_label(context, block);
+      blocks.push_back(event.block);
+  std::ranges::sort(blocks);
+  const auto repeated = std::ranges::unique(blocks);
+  blocks.erase(repeated.begin(), repeated.end());
+  for (const std::int32_t block : blocks) check_label(context, block);
 }
 
 void check_all_labels(CheckContext& context) {

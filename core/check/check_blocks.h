@@ -16,7 +16,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
 // After the post-copies: what this step registered, and registered blocks it wrote to.
 void check_labels_of_step(CheckContext& context);
 
-// Every registered block of the pool.
+// Every registered block of the pool, those of the step among them.
 void check_all_labels(CheckContext& context);
 
 // After the commit's events: a request that finished holds no block. Reports leaks.

@@ -71,6 +71,16 @@ Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, const So
   return slot.fingerprint;
 }
 
+// Number of the token that a conv position holds, as far as the row can tell; else `otherwise`.
+std::int32_t token_number(const RowTruth& truth, std::int32_t row, Fingerprint seen,
+                          std::int32_t length, std::int32_t otherwise) {
+  const std::int32_t computed = truth.num_computed_tokens(row);
+  for (std::int32_t token = std::max(computed - length + 1, 1);
+       token <= computed + truth.num_query_tokens(row); ++token)
+    if (truth.at(row, token) == seen) return token;
+  return otherwise;
+}
+
 // Conv positions [offset, offset + W - 1) of a block; reports when they are not the last W - 1
 // tokens before the row.
 ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source& source,
@@ -98,7 +108,8 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
   if (!right) {
     finding.block = block;
     finding.cause = context.state().conv_event(block);
-    finding.seen = finding.cause.num_tokens;
+    finding.seen = token_number(truth, row, window[static_cast<std::size_t>(length - 1)], length,
+                                finding.cause.num_tokens);
     finding.rule = unwritten ? Rule::read_of_unwritten_block : Rule::running_state_wrong;
     finding.detail = unwritten ? "conv positions that were never written" : "conv history";
     context.report(finding);

@@ -27,8 +27,10 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   follow_cache_events(context, trace.cache_events);
   if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
     execute(context, scope);
-  check_labels_of_step(context);
-  if (scope == CheckScope::all) check_all_labels(context);
+  if (scope == CheckScope::all)
+    check_all_labels(context);
+  else
+    check_labels_of_step(context);
   progress_.check(context);
   follow_cache_events(context, trace.commit_events);
   check_finished_requests(context);
