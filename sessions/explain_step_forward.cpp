@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/base/ids.h"
 #include "sessions/explain_sections.h"
 #include "sessions/forward_rows.h"
@@ -8,39 +11,64 @@ namespace hybridscope::step_sections {
 namespace {
 
 std::string place_words(const StatePlace& place) {
-  if (place.block == kNullBlock) return fmt::format("column {} = the null block", place.column);
+  if (place.block == kNullBlock) return fmt::format("column {} (the null block)", place.column);
   if (place.block == kPadSlotId) return fmt::format("column {} (outside the table)", place.column);
-  return fmt::format("column {} = block {}", place.column, place.block);
+  return fmt::format("column {} (block {})", place.column, place.block);
 }
 
-std::string source_words(const ForwardRow& row, std::int32_t computed) {
+// Token numbers from 1; a conv window holds zeros for what is before the first.
+std::string token_range(std::int32_t first, std::int32_t last) {
+  if (last < 1) return "zeros";
+  if (first == last) return fmt::format("token {}", first);
+  return first >= 1 ? fmt::format("tokens {}..{}", first, last)
+                    : fmt::format("zeros and tokens 1..{}", last);
+}
+
+struct RowToExplain {
+  const ForwardRow& row;
+  std::int32_t computed = 0;     // c
+  std::int32_t conv_kernel = 4;  // W
+  std::int32_t block_size = 0;
+};
+
+std::string source_words(const RowToExplain& r) {
+  const ForwardRow& row = r.row;
   if (!row.has_initial_state) return "starts from zeros";
   if (!row.source_in_range)
     return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
-  if (!row.is_decode || !row.counts_given)
-    return fmt::format("reads S({}) and the conv window from {}", computed,
-                       place_words(row.temporal_source));
-  return fmt::format(
-      "reads S({}) from column {} + a - 1 = {} + {} - 1: {}; conv window from {}, "
-      "positions a - 1 = {}..",
-      computed, row.window_column, row.window_column, row.num_accepted_tokens,
-      place_words(row.temporal_source), place_words(row.conv_source), row.num_accepted_tokens - 1);
+  const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
+  std::string text = fmt::format("reads S({}) from ", r.computed);
+  if (row.is_decode && row.counts_given)
+    text += fmt::format("column {} + a - 1 = {} + {} - 1 = ", row.window_column, row.window_column,
+                        row.num_accepted_tokens);
+  return text + fmt::format("{}; conv {} from positions {}..{} of {}",
+                            place_words(row.temporal_source),
+                            token_range(r.computed - r.conv_kernel + 2, r.computed), offset,
+                            offset + r.conv_kernel - 2, place_words(row.conv_source));
 }
 
-// "S(7) to column 0 = block 2, S(8) to column 1 = block 3".
-std::string target_words(const ForwardRow& row, std::int32_t computed, std::int32_t block_size) {
+// "writes S(7) to column 0 (block 2), S(8) to column 1 (block 3)".
+std::string target_words(const RowToExplain& r) {
+  const ForwardRow& row = r.row;
   std::string text;
   const auto add = [&](std::int32_t tokens, const StatePlace& place) {
     text +=
         fmt::format("{}S({}) to {}", text.empty() ? "writes " : ", ", tokens, place_words(place));
   };
-  for (const StatePlace& place : row.boundary_targets) add((place.column + 1) * block_size, place);
+  const std::int32_t end = r.computed + row.num_query_tokens;
+  for (const StatePlace& place : row.boundary_targets)
+    add((place.column + 1) * r.block_size, place);
   if (row.is_decode)
     for (std::size_t t = 0; t < row.targets.size(); ++t)
-      add(computed + static_cast<std::int32_t>(t) + 1, row.targets[t]);
+      add(r.computed + static_cast<std::int32_t>(t) + 1, row.targets[t]);
   else
-    add(computed + row.num_query_tokens, row.targets[0]);
-  return text;
+    add(end, row.targets[0]);
+  // With counts the window keeps every draft, so that any of them can be the last accepted one.
+  const std::int32_t first =
+      row.is_decode && row.counts_given ? r.computed - r.conv_kernel + 3 : end - r.conv_kernel + 2;
+  text += fmt::format("; conv {} to positions 0..{} of {}", token_range(first, end), end - first,
+                      place_words(row.is_decode ? row.targets[0] : row.targets.back()));
+  return text + (row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
 }
 
 // What the kernel is told against what the row has.
@@ -48,49 +76,110 @@ std::string count_warning(const StepToExplain& step, const ForwardRow& row) {
   if (!row.is_decode) return {};
   const std::int32_t own = step.trace.rows[static_cast<std::size_t>(row.row)].num_accepted_tokens;
   if (row.num_accepted_tokens == own) return {};
-  return fmt::format("; the row's own count is {} (policy no_draft_step), so this is not its state",
-                     own);
+  return fmt::format("; the row's own count is {}, but no counts are passed (no_draft_step)", own);
+}
+
+// "positions 35..37: column 4 (block 27) slots 3..5"; whole columns in between in one piece.
+std::string write_words(std::span<const AttentionWrite> writes, std::int32_t first_position) {
+  const AttentionWrite& last = writes.back();
+  std::string text = fmt::format("positions {}..{}:", first_position + writes.front().first_token,
+                                 first_position + last.first_token + last.num_slots - 1);
+  const auto add = [&](const AttentionWrite& write) {
+    text += fmt::format("{} column {} (block {}) slots {}..{}", text.ends_with(':') ? "" : ",",
+                        write.column, write.block, write.first_slot,
+                        write.first_slot + write.num_slots - 1);
+  };
+  if (writes.size() <= 4) {
+    for (const AttentionWrite& write : writes) add(write);
+    return text;
+  }
+  add(writes.front());
+  std::vector<std::int32_t> blocks;
+  for (const AttentionWrite& write : writes.subspan(1, writes.size() - 2))
+    blocks.push_back(write.block);
+  text += fmt::format(", columns {}..{} (blocks {}) whole", writes[1].column, last.column - 1,
+                      id_list(blocks));
+  add(last);
+  return text;
+}
+
+void add_attention_group(const StepToExplain& step, const GroupTrace& group, TextPage& page) {
+  const std::span<const AttentionWrite> writes = group.attention_writes;
+  for (std::size_t i = 0; i < writes.size();) {
+    std::size_t end = i + 1;
+    while (end < writes.size() && writes[end].row == writes[i].row) ++end;
+    const RowTrace& row = step.trace.rows[static_cast<std::size_t>(writes[i].row)];
+    page.item(step.names.request(row.request), name_width(step),
+              fmt::format("group {}, ", group.group) +
+                  write_words(writes.subspan(i, end - i),
+                              step.trace.scheduled_of(row).num_computed_tokens));
+    i = end;
+  }
+}
+
+std::vector<StatePlace> places_of(const ForwardRow& row) {
+  std::vector<StatePlace> places = {row.temporal_source, row.conv_source};
+  places.insert(places.end(), row.boundary_targets.begin(), row.boundary_targets.end());
+  places.insert(places.end(), row.targets.begin(), row.targets.end());
+  return places;
+}
+
+// Groups of one kind do the same in other blocks: "column 4 (block 8), column 5 (block 25)".
+std::string other_blocks(const ForwardRow& row) {
+  std::vector<StatePlace> places = places_of(row);
+  std::ranges::sort(places, {}, &StatePlace::column);
+  const auto repeated = std::ranges::unique(places, {}, &StatePlace::column);
+  places.erase(repeated.begin(), repeated.end());
+  std::string text;
+  for (const StatePlace& place : places)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", place_words(place));
+  return text;
+}
+
+bool same_columns(const ForwardRow& a, const ForwardRow& b) {
+  return a.row == b.row && a.is_decode == b.is_decode && a.counts_given == b.counts_given &&
+         a.num_accepted_tokens == b.num_accepted_tokens &&
+         a.has_initial_state == b.has_initial_state && a.source_in_range == b.source_in_range &&
+         std::ranges::equal(places_of(a), places_of(b), {}, &StatePlace::column,
+                            &StatePlace::column);
 }
 
 }  // namespace
 
 void add_attention(const StepToExplain& step, TextPage& page) {
-  const StepTrace& trace = step.trace;
-  bool any = false;
-  for (const GroupTrace& group : trace.groups) {
-    for (const AttentionWrite& write : group.attention_writes) {
-      if (!any)
-        page.heading("Attention writes", "vLLM v1/worker/block_table.py compute_slot_mapping");
-      any = true;
-      const RowTrace& row = trace.rows[static_cast<std::size_t>(write.row)];
-      const std::int32_t first = trace.scheduled_of(row).num_computed_tokens + write.first_token;
-      page.item(
-          step.names.request(row.request), name_width(step),
-          fmt::format("group {}: positions {}..{} to column {} / {} = {}, block {} slots {}..{}",
-                      group.group, first, first + write.num_slots - 1, first, group.block_size,
-                      write.column, write.block, write.first_slot,
-                      write.first_slot + write.num_slots - 1));
-    }
-  }
+  const auto& groups = step.trace.groups;
+  if (std::ranges::all_of(groups, [](const GroupTrace& g) { return g.attention_writes.empty(); }))
+    return;
+  page.heading("Attention writes", "vLLM v1/worker/block_table.py compute_slot_mapping");
+  page.line("position p goes to column floor(p / B), slot p mod B");
+  for (const GroupTrace& group : groups) add_attention_group(step, group, page);
 }
 
 void add_forward(const StepToExplain& step, TextPage& page) {
-  bool any = false;
+  std::vector<ForwardRow> first;  // of the first mamba group
+  std::int32_t first_group = -1;
   for (const GroupTrace& group : step.trace.groups) {
     if (!group.metadata) continue;
-    for (const ForwardRow& row : forward_rows(step.trace, group, step.config.mamba_cache_mode)) {
-      if (!any) {
-        page.heading("Forward", "vLLM model_executor/layers/mamba/ and fla/ops/");
-        page.line("S(n): the recurrent state that has folded the first n tokens.");
-      }
-      any = true;
+    const auto rows = forward_rows(step.trace, group, step.config.mamba_cache_mode);
+    if (first_group < 0) {
+      page.heading("Forward", "vLLM model_executor/layers/mamba/ and fla/ops/");
+      page.line("S(n): the recurrent state that has folded the first n tokens");
+      first_group = group.group;
+      first = rows;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const ForwardRow& row = rows[i];
       const RowTrace& trace_row = step.trace.rows[static_cast<std::size_t>(row.row)];
       const std::int32_t computed = step.trace.scheduled_of(trace_row).num_computed_tokens;
-      page.item(
-          step.names.request(trace_row.request), name_width(step),
-          fmt::format("{}, {} kernel: {}{}; {}", step.names.group(group.group),
-                      row.is_decode ? "decode" : "prefill", source_words(row, computed),
-                      count_warning(step, row), target_words(row, computed, group.block_size)));
+      const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size};
+      const bool repeated =
+          group.group != first_group && i < first.size() && same_columns(row, first[i]);
+      page.item(step.names.request(trace_row.request), name_width(step),
+                repeated ? fmt::format("{}: the same with {}", step.names.group(group.group),
+                                       other_blocks(row))
+                         : fmt::format("{}, {} kernel: {}{}; {}", step.names.group(group.group),
+                                       row.is_decode ? "decode" : "prefill", source_words(words),
+                                       count_warning(step, row), target_words(words)));
     }
   }
 }

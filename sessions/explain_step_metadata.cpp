@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/metadata/metadata_builders.h"
+#include "core/metadata/persistent_buffer.h"
 #include "sessions/explain_sections.h"
 
 namespace hybridscope::step_sections {
@@ -35,11 +36,12 @@ std::string row_values(std::span<const std::int64_t> values, std::size_t& items_
     std::size_t end = i + 1;
     while (end < values.size() && values[end] == values[i]) ++end;
     if (!text.empty()) text += ' ';
+    // An element of a persistent buffer that no build has written.
+    text += values[i] == kNeverWritten ? std::string("unset") : std::to_string(values[i]);
     if (end - i < 3) {
-      text += std::to_string(values[i]);
       ++i;
     } else {
-      text += fmt::format("{} x{}", values[i], end - i);
+      text += fmt::format(" x{}", end - i);
       i = end;
     }
     --items_left;
@@ -90,15 +92,40 @@ void add_arrays(std::span<const NamedArray> arrays, TextPage& page) {
   if (!absent.empty()) page.item("", 0, "None: " + absent);
 }
 
-// The group whose metadata a group took over, or null.
-const GroupTrace* reused_from(const StepToExplain& step, const GroupTrace& group) {
-  const auto& specs = step.config.kv_cache_config.groups;
+// The first mamba group with the same spec: its builder got the same inputs but for block tables.
+const GroupTrace* twin_of(const StepToExplain& step, const GroupTrace& group) {
+  const auto& groups = step.config.kv_cache_config.groups;
   for (const GroupTrace& earlier : step.trace.groups)
-    if (earlier.group < group.group && earlier.metadata && !earlier.reused_metadata &&
-        specs[static_cast<std::size_t>(earlier.group)].spec ==
-            specs[static_cast<std::size_t>(group.group)].spec)
+    if (earlier.group < group.group && earlier.metadata &&
+        groups[static_cast<std::size_t>(earlier.group)].spec ==
+            groups[static_cast<std::size_t>(group.group)].spec)
       return &earlier;
   return nullptr;
+}
+
+void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& page) {
+  const auto& spec = std::get<MambaSpec>(
+      step.config.kv_cache_config.groups[static_cast<std::size_t>(group.group)].spec);
+  std::string title =
+      fmt::format("{} by {}{}", step.names.group(group.group),
+                  metadata_builder_row(spec.mamba_type).reference_name,
+                  group.reused_metadata ? ", reused through update_block_table" : "");
+  std::vector<NamedArray> arrays = named_arrays(*group.metadata);
+  if (const GroupTrace* twin = twin_of(step, group)) {
+    const std::vector<NamedArray> others = named_arrays(*twin->metadata);
+    std::erase_if(arrays, [&](const NamedArray& array) {
+      return std::ranges::any_of(others,
+                                 [&](const NamedArray& other) { return same_array(array, other); });
+    });
+    title += fmt::format(": as {}{}", step.names.group(twin->group), arrays.empty() ? "" : " but");
+  }
+  page.line(title);
+  add_arrays(arrays, page);
+  if (step.trace.graph.pads_metadata())
+    page.item("", 0,
+              group.persistent_buffers_refreshed
+                  ? "The buffers that the replayed graph reads were refreshed"
+                  : "The buffers that the replayed graph reads were not refreshed");
 }
 
 }  // namespace
@@ -108,30 +135,8 @@ void add_metadata(const StepToExplain& step, TextPage& page) {
       step.trace.groups, [](const GroupTrace& group) { return group.metadata.has_value(); });
   if (!any) return;
   page.heading("Metadata", "vLLM v1/attention/backends/, build and update_block_table");
-  for (const GroupTrace& group : step.trace.groups) {
-    if (!group.metadata) continue;
-    const auto& spec = std::get<MambaSpec>(
-        step.config.kv_cache_config.groups[static_cast<std::size_t>(group.group)].spec);
-    std::string title = fmt::format("{} by {}", step.names.group(group.group),
-                                    metadata_builder_row(spec.mamba_type).reference_name);
-    std::vector<NamedArray> arrays = named_arrays(*group.metadata);
-    if (const GroupTrace* source = group.reused_metadata ? reused_from(step, group) : nullptr) {
-      const std::vector<NamedArray> others = named_arrays(*source->metadata);
-      std::erase_if(arrays, [&](const NamedArray& array) {
-        return std::ranges::any_of(
-            others, [&](const NamedArray& other) { return same_array(array, other); });
-      });
-      title += fmt::format(", through update_block_table from {}; where it differs:",
-                           step.names.group(source->group));
-    }
-    page.line(title);
-    add_arrays(arrays, page);
-    if (step.trace.graph.pads_metadata())
-      page.item("", 0,
-                group.persistent_buffers_refreshed
-                    ? "The buffers that the replayed graph reads were refreshed"
-                    : "The buffers that the replayed graph reads were not refreshed");
-  }
+  for (const GroupTrace& group : step.trace.groups)
+    if (group.metadata) add_group(step, group, page);
 }
 
 }  // namespace hybridscope::step_sections

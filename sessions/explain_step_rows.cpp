@@ -67,11 +67,10 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     const RowTrace& row = trace.rows[r];
     const ScheduledTrace& s = trace.scheduled_of(row);
     rows.push_back(
-        {std::to_string(r), clip_text(step.names.request(row.request), 24),
-         std::string(class_name(row.row_class)), origin_words(row), count_words(step, row),
-         std::to_string(row.num_draft_count), row.is_prefilling ? "yes" : "no",
-         std::to_string(trace.common.query_start_loc[r]), std::to_string(s.num_scheduled_tokens),
-         std::to_string(trace.common.seq_lens[r])});
+        {std::to_string(r), step.names.request(row.request), std::string(class_name(row.row_class)),
+         origin_words(row), count_words(step, row), std::to_string(row.num_draft_count),
+         row.is_prefilling ? "yes" : "no", std::to_string(trace.common.query_start_loc[r]),
+         std::to_string(s.num_scheduled_tokens), std::to_string(trace.common.seq_lens[r])});
   }
   page.table({{"row", true},
               {"request", false},
@@ -89,8 +88,8 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     page.line(fmt::format("Rows {}..{} are padding: no tokens, seq_len 0, null blocks",
                           trace.rows.size(), trace.common.num_reqs - 1));
   page.line(
-      "a: accepted tokens of its last step, bonus token included, after the pre-copies; drafts: "
-      "-1 without");
+      "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
+      "without");
 }
 
 void add_graph(const StepToExplain& step, TextPage& page) {

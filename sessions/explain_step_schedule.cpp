@@ -103,11 +103,11 @@ void add_scheduled(const StepToExplain& step, TextPage& page) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const ScheduledTrace& s : trace.scheduled)
-    rows.push_back({clip_text(step.names.request(s.request), 24),
-                    std::string(admission_name(s.admission)), std::to_string(s.num_computed_tokens),
-                    std::to_string(s.num_scheduled_tokens), std::to_string(s.num_draft_tokens),
-                    std::to_string(s.num_tokens), std::to_string(s.num_prompt_tokens),
-                    std::to_string(s.num_hit_tokens), std::to_string(s.run)});
+    rows.push_back({step.names.request(s.request), std::string(admission_name(s.admission)),
+                    std::to_string(s.num_computed_tokens), std::to_string(s.num_scheduled_tokens),
+                    std::to_string(s.num_draft_tokens), std::to_string(s.num_tokens),
+                    std::to_string(s.num_prompt_tokens), std::to_string(s.num_hit_tokens),
+                    std::to_string(s.run)});
   page.table({{"request", false},
               {"how", false},
               {"c", true},

@@ -13,6 +13,18 @@ std::string padded(std::string_view text, std::size_t width, bool right) {
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
+// Takes what is too much from the widest column of words.
+void shrink_to_page(const std::vector<TableColumn>& columns, std::vector<std::size_t>& widths) {
+  std::size_t total = 2 * widths.size();
+  for (const std::size_t width : widths) total += width;
+  if (total <= kPageColumns) return;
+  std::size_t widest = 0;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (!columns[c].numeric && (columns[widest].numeric || widths[c] > widths[widest])) widest = c;
+  const std::size_t excess = total - kPageColumns;
+  widths[widest] = widths[widest] > excess + 2 ? widths[widest] - excess : 2;
+}
+
 // Words up to and with the next clause end ("; " or ": "), without the space behind it.
 std::string_view next_clause(std::string_view words) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
@@ -70,14 +82,11 @@ void TextPage::table(const std::vector<TableColumn>& columns,
     for (const auto& row : rows) width = std::max(width, text_width(row[c]));
     widths.push_back(width);
   }
+  shrink_to_page(columns, widths);
   const auto add = [&](const auto& cell_of) {
-    std::string line = "  ";
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const std::size_t used = text_width(line);
-      const std::size_t room = used < kPageColumns ? kPageColumns - used : 0;
-      const std::size_t width = std::min(widths[c], room);
-      line += padded(clip_text(cell_of(c), width), width, columns[c].numeric) + "  ";
-    }
+    std::string line;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      line += "  " + padded(clip_text(cell_of(c), widths[c]), widths[c], columns[c].numeric);
     add_line(line);
   };
   add([&](std::size_t c) { return columns[c].title; });

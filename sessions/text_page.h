@@ -27,7 +27,8 @@ class TextPage {
   void line(std::string_view words);
   // "  label   words", wrapped under the words; the label is padded to `label_width`.
   void item(std::string_view label, std::size_t label_width, std::string_view words);
-  // Two spaces before each row, two between columns; cells are clipped where the page ends.
+  // Two spaces before each row, two between columns; the widest column of words is
+  // clipped where the page is too narrow.
   void table(const std::vector<TableColumn>& columns,
              const std::vector<std::vector<std::string>>& rows);
 

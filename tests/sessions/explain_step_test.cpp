@@ -3,20 +3,142 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "tests/sessions/explained_run.h"
 
 namespace hybridscope {
 namespace {
+
 using test::ExplainedRun;
-TEST(ExplainStep, Try) {
-  ExplainedRun run(test::engine_config({.num_speculative_tokens = 1, .num_blocks = 16}));
-  const RequestId a = run.add("A", 6, 6);
-  std::cout << run.step();
-  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 2}).ok());
-  std::cout << run.step();
-  std::cout << run.step();
+using test::SmallEngine;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// HYBRIDSCOPE_UPDATE_GOLDEN=1 writes the file instead.
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/tests/sessions/golden/" + name;
+  if (std::getenv("HYBRIDSCOPE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file) << path;
+  std::ostringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(text, expected.str()) << "HYBRIDSCOPE_UPDATE_GOLDEN=1 accepts the new text";
 }
+
+// Block size 8, one draft a step, a prompt of 6 tokens, two tokens accepted in step 2.
+TEST(ExplainStep, TellsAWholeStep) {
+  ExplainedRun run(test::engine_config({.num_speculative_tokens = 1, .num_blocks = 16}));
+  const RequestId a = run.add("A", 6, 4);
+  run.step(1);
+  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 2}).ok());
+  expect_golden("explain_step_2.txt", run.step(2));
+}
+
+TEST(ExplainStep, MarksWhereTheWorkersTableHasAStaleHead) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  run.add("A", 14, 6);
+  const std::string text = run.step(5);
+  EXPECT_THAT(text, HasSubstr("A       group 0   both       1 3 [5]"));
+  EXPECT_THAT(text, HasSubstr("group 1   scheduler  0 4 [6]"));
+  EXPECT_THAT(text, HasSubstr("group 1   worker     2* 4 [6]"));
+  EXPECT_THAT(text, HasSubstr("* differs from the scheduler"));
+}
+
+TEST(ExplainStep, SaysWhatLimitsTheTokensOfARequest) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  run.add("A", 30, 4);
+  ASSERT_TRUE(run.engine().apply(SetStepBudget{20}).ok());
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("budget  20 tokens (set for this step), 16 used"));
+  EXPECT_THAT(text, HasSubstr("A       known 30 - hit 0 = 30; at most 20 (left of the budget);"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "end = 0 + 20 = 20 < 24:\n          20 rounded down to a multiple of 8 = 16; q = 16"));
+  EXPECT_THAT(text, HasSubstr("the chunk ends at 16 of 30 known tokens: what it samples is"));
+}
+
+TEST(ExplainStep, SaysWhyARequestWaits) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32, .max_num_batched_tokens = 8}));
+  run.add("A", 8, 4);
+  run.add("B", 8, 4);
+  run.step();
+  EXPECT_THAT(run.step(), HasSubstr("B       no tokens: the aligned split left nothing:"));
+}
+
+TEST(ExplainStep, ListsIgnoredCommandsWithTheReason) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  const RequestId a = run.add("A", 8, 1);
+  run.step();
+  ASSERT_TRUE(run.engine().apply(PreemptRequest{a}).ok());
+  EXPECT_THAT(run.step(), HasSubstr("preempt              A, ignored: the request is not running"));
+}
+
+TEST(ExplainStep, AnEmptyStepHasNoRows) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("Step 1 at 0 us, 20000 us long: 0 tokens of 0 requests"));
+  EXPECT_THAT(text, HasSubstr("No request got a token: an empty step"));
+  EXPECT_THAT(text, Not(HasSubstr("\nRows")));
+  EXPECT_THAT(text, Not(HasSubstr("\nForward")));
+}
+
+TEST(ExplainStep, GroupsOfOneKindAreToldOnce) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32, .num_mamba_groups = 2}));
+  run.add("A", 8, 2);
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("group 2 (mamba2) by Mamba2AttentionMetadataBuilder, reused through "
+                              "update_block_table:\n    as group 1 (mamba2) but\n"
+                              "    state_indices_tensor_p            int32 [1]        3\n"));
+  EXPECT_THAT(text, HasSubstr("A       group 2 (mamba2): the same with column 0 (block 3)"));
+}
+
+TEST(ExplainStep, ModeAllTellsItsOwnBoundaryCopies) {
+  ExplainedRun run(test::engine_config({.mode = MambaCacheMode::all, .num_speculative_tokens = 2}));
+  const RequestId a = run.add("A", 5, 9);
+  run.step();
+  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 3}).ok());
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("\nPost-copies (docs/differences.md all_mode_speculation)\n"));
+  EXPECT_THAT(text, HasSubstr("boundary 8 lies in c + 1 .. c + a = 6 .. 8"));
+}
+
+TEST(ExplainStep, UnderPagesAStepWithoutDraftsForgetsTheCounts) {
+  ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
+                                        .block_size = 16,
+                                        .num_speculative_tokens = 2,
+                                        .policies = pages_policies()}));
+  const RequestId a = run.add("A", 4, 12);
+  run.step();
+  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 3}).ok());
+  run.step();
+  ASSERT_TRUE(run.engine().apply(SetDraftTokens{a, 0}).ok());
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("the row's own count is 3, but no counts are passed"));
+  EXPECT_THAT(text, HasSubstr("holds the state of 5 tokens of A, expected 7"));
+}
+
+TEST(ExplainStep, APreemptedRequestIsNamed) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  const RequestId a = run.add("A", 9, 6);
+  run.step(2);
+  ASSERT_TRUE(run.engine().apply(PreemptRequest{a}).ok());
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("A       preempted: its blocks are freed, c := 0"));
+}
+
+TEST(ExplainStep, PaddingRowsAreCounted) {
+  ExplainedRun run(test::engine_config({.num_blocks = 32}));
+  for (const char* name : {"A", "B", "C"}) run.add(name, 4, 4);
+  const std::string text = run.step(2);
+  EXPECT_THAT(text, HasSubstr("Rows 3..3 are padding: no tokens, seq_len 0, null blocks"));
+}
+
 }  // namespace
 }  // namespace hybridscope
