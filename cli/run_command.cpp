@@ -15,6 +15,7 @@
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "core/trace/block_table_mirror.h"
+#include "sessions/check_setup.h"
 #include "sessions/expectation_check.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_step.h"
@@ -26,14 +27,6 @@ namespace {
 volatile std::sig_atomic_t interrupted = 0;
 
 extern "C" void on_interrupt(int) { interrupted = 1; }
-
-CheckConfig check_config_of(const EngineConfig& config) {
-  return {.kv_cache_config = config.kv_cache_config,
-          .mamba_cache_mode = config.mamba_cache_mode,
-          .conv_kernel = config.conv_kernel,
-          .num_speculative_tokens = config.num_speculative_tokens,
-          .hash_block_size = config.hash_block_size};
-}
 
 int fail(const Error& error) {
   fmt::print(stderr, "hybridscope run: {}\n", error.message);
@@ -229,7 +222,7 @@ int run_command(const RunOptions& options) {
   print_heading(options, plan.value());
   auto runner = Runner::create(std::move(plan).value());
   if (!runner.ok()) return fail(runner.error());
-  auto checker = StepChecker::create(check_config_of(runner.value().engine().config()));
+  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
   if (!checker.ok()) return fail(checker.error());
   std::signal(SIGINT, on_interrupt);
   RunSession session(options, std::move(runner).value(), std::move(checker).value());

@@ -3,39 +3,15 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_schedule.h"
+#include "sessions/trace_names.h"
 
 namespace hybridscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* admission_name(Admission admission) {
-  switch (admission) {
-    case Admission::running:
-      return "running";
-    case Admission::new_request:
-      return "new";
-    case Admission::resumed:
-      return "resumed";
-  }
-  return "";
-}
-
-const char* class_name(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return "decode";
-    case RowClass::verify:
-      return "verify";
-    case RowClass::prefill:
-      return "prefill";
-    case RowClass::padding:
-      return "padding";
-  }
-  return "";
-}
 
 Json rows_to_json(const StepTrace& trace, const Names& names) {
   Json rows = Json::array();
@@ -43,7 +19,7 @@ Json rows_to_json(const StepTrace& trace, const Names& names) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     const CommitTrace& commit = trace.committed[static_cast<std::size_t>(row.scheduled)];
     rows.push_back({{"request", names.request(row.request)},
-                    {"class", class_name(row.row_class)},
+                    {"class", row_class_name(row.row_class)},
                     {"admission", admission_name(scheduled.admission)},
                     {"previous_row", row.previous_row},
                     {"num_computed_tokens", scheduled.num_computed_tokens},
@@ -90,9 +66,6 @@ Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Fi
         {{"request", names.request(skip.request)}, {"reason", explain_skip(skip.reason)}});
   Json found = Json::array();
   for (const Finding& finding : findings) found.push_back(finding_to_json(finding, names));
-  const char* mode = trace.graph.runtime_mode == CUDAGraphMode::full        ? "FULL"
-                     : trace.graph.runtime_mode == CUDAGraphMode::piecewise ? "PIECEWISE"
-                                                                            : "NONE";
   return {{"step", trace.step},
           {"time_us", trace.time_us},
           {"duration_us", trace.duration_us},
@@ -103,7 +76,7 @@ Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Fi
           {"skipped", skipped},
           {"preempted", names_of(trace.preempted, names)},
           {"graph",
-           {{"runtime_mode", mode},
+           {{"runtime_mode", cudagraph_mode_name(trace.graph.runtime_mode)},
             {"num_tokens_padded", trace.graph.num_tokens_padded},
             {"num_reqs_padded", trace.graph.num_reqs_padded}}},
           {"pre_copies", copies_to_json(trace.pre_copies, names)},

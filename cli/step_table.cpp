@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sessions/explain_dispatch.h"
+#include "sessions/trace_names.h"
+
 namespace hybridscope {
 namespace {
 
@@ -19,20 +22,6 @@ constexpr const char* kLegend =
     "accept_token_bias.\n"
     "graph: runtime mode, tokens, rows; +N: padding.\n";
 
-const char* class_name(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return "decode";
-    case RowClass::verify:
-      return "verify";
-    case RowClass::prefill:
-      return "prefill";
-    case RowClass::padding:
-      return "padding";
-  }
-  return "";
-}
-
 void append(std::string& cell, const std::string& part, const char* separator) {
   if (!cell.empty()) cell += separator;
   cell += part;
@@ -45,7 +34,7 @@ std::string describe_rows(const StepTrace& trace, const Names& names) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     append(cell,
            fmt::format(
-               "{} {} {}+{}{}", names.request(row.request), class_name(row.row_class),
+               "{} {} {}+{}{}", names.request(row.request), row_class_name(row.row_class),
                scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
                scheduled.num_draft_tokens > 0 ? fmt::format(" a{}", row.num_sampled_tokens) : ""),
            " | ");
@@ -107,11 +96,9 @@ std::string describe_graph(const StepTrace& trace) {
   const auto padding = [](std::int32_t count) {
     return count > 0 ? fmt::format("+{}", count) : std::string();
   };
-  const char* mode = trace.graph.runtime_mode == CUDAGraphMode::full        ? "FULL"
-                     : trace.graph.runtime_mode == CUDAGraphMode::piecewise ? "PIECEWISE"
-                                                                            : "NONE";
-  return fmt::format("{} {}{}t {}{}r", mode, trace.num_scheduled_tokens, padding(padded_tokens),
-                     rows, trace.graph.pads_metadata() ? padding(padded_rows) : "");
+  return fmt::format("{} {}{}t {}{}r", cudagraph_mode_name(trace.graph.runtime_mode),
+                     trace.num_scheduled_tokens, padding(padded_tokens), rows,
+                     trace.graph.pads_metadata() ? padding(padded_rows) : "");
 }
 
 // Pieces of at most kMaxRequestColumns, broken at " | ".

@@ -3,33 +3,21 @@
 #include <fmt/format.h>
 
 #include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
 #include "sessions/runner.h"
+#include "sessions/trace_names.h"
 
 namespace hybridscope::test {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 1000;
 
-const char* class_name(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return "decode";
-    case RowClass::verify:
-      return "verify";
-    case RowClass::prefill:
-      return "prefill";
-    case RowClass::padding:
-      return "padding";
-  }
-  return "";
-}
-
 std::string describe_rows(const StepTrace& trace, const Engine& engine) {
   std::string text;
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     text += fmt::format("{}{} {} {}+{} d{} a{}", text.empty() ? "" : " | ",
-                        engine.name_of(row.request), class_name(row.row_class),
+                        engine.name_of(row.request), row_class_name(row.row_class),
                         scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
                         scheduled.num_draft_tokens, row.num_sampled_tokens);
   }
@@ -62,14 +50,7 @@ void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
 
 ScenarioRun run_scenario(const Scenario& scenario) {
   Runner runner = Runner::create(plan_scenario(scenario, scenario.name).value()).value();
-  const EngineConfig& config = runner.engine().config();
-  StepChecker checker =
-      StepChecker::create({.kv_cache_config = config.kv_cache_config,
-                           .mamba_cache_mode = config.mamba_cache_mode,
-                           .conv_kernel = config.conv_kernel,
-                           .num_speculative_tokens = config.num_speculative_tokens,
-                           .hash_block_size = config.hash_block_size})
-          .value();
+  StepChecker checker = StepChecker::create(make_check_config(runner.engine().config())).value();
   ScenarioRun run;
   for (std::int64_t step = 1; step <= kMaxSteps && !runner.done(); ++step) {
     const StepTrace& trace = *runner.step().value();
