@@ -33,8 +33,8 @@ class Engine {
   // Errors: settings that contradict each other, with the numbers.
   static Result<Engine> create(const EngineConfig& config);
 
-  // Adds a request before the next step. Errors: an empty or too long prompt, no output token to
-  // make, a pool that could never hold it.
+  // Adds a request before the next step. Errors: an empty or too long prompt, a segment without
+  // tokens, no output token to make, a pool that could never hold it.
   Result<RequestId> add_request(const AddRequest& request);
 
   // Applied before the next step is scheduled, in the order in which they come. Errors: a request
@@ -78,7 +78,7 @@ class Engine {
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
   void describe_labels(StepTrace& trace);
   std::int32_t next_draft_count(const EngineRequest& request) const;
-  Status check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const;
+  Status check_fits(const AddRequest& request) const;
 
   EngineConfig config_;
   std::unique_ptr<KVCacheManager> kv_cache_;

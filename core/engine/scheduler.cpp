@@ -241,10 +241,13 @@ bool Scheduler::admit(Request& request) {
   request.status = RequestStatus::running;
   request.num_computed_tokens = hit_tokens;
   output_.lookups.back().admitted = true;
+  // A prefill threshold may have cut the padding; the reference would keep more drafts than tokens.
+  const std::int32_t num_placeholders =
+      padded ? std::min(config_.num_speculative_tokens, num_new_tokens - 1) : 0;
   output_.scheduled.push_back({.request = &request,
                                .admission = resumed ? Admission::resumed : Admission::new_request,
                                .num_scheduled_tokens = num_new_tokens,
-                               .num_draft_tokens = padded ? config_.num_speculative_tokens : 0,
+                               .num_draft_tokens = num_placeholders,
                                .num_computed_tokens = hit_tokens,
                                .num_tokens = request.num_tokens,
                                .placeholder_drafts = padded});

@@ -67,10 +67,19 @@ TEST(EngineErrors, ARequestHasAPromptAndAnOutput) {
   EXPECT_THAT(error_of(SmallEngine{}, request_of(3, 0, 1)), HasSubstr("max_tokens is 0"));
 }
 
+TEST(EngineErrors, PromptSegmentsHaveTokens) {
+  AddRequest request = request_of(3, 1, 1);
+  request.prompt.push_back({.content = 5, .length = 0});
+  EXPECT_THAT(error_of(SmallEngine{}, request), HasSubstr("segment of 0 tokens from token 0 on"));
+  request.prompt.back() = {.content = 5, .first = -2, .length = 4};
+  EXPECT_THAT(error_of(SmallEngine{}, request), HasSubstr("segment of 4 tokens from token -2 on"));
+}
+
 TEST(EngineErrors, APromptLeavesRoomForATokenBelowMaxModelLen) {
   const SmallEngine small{.max_model_len = 20};
   EXPECT_THAT(error_of(small, request_of(20, 1, 1)),
               HasSubstr("the prompt has 20 tokens, max_model_len is 20"));
+  EXPECT_THAT(error_of(small, request_of(2'000'000'000, 1, 1)), HasSubstr("2000000000 tokens"));
   EXPECT_EQ(error_of(small, request_of(19, 50, 1)), "no error");
 }
 

@@ -140,6 +140,34 @@ TEST(EngineRuns, AnIdleStepHasNoRowsAndCostsTheBase) {
   EXPECT_EQ(trace.duration_us, 20'000);
 }
 
+// Ties in arrival would preempt the first of the tied requests, which comes back behind the other
+// and preempts it in turn.
+TEST(EngineRuns, EquallyImportantRequestsOfOneStepDoNotPreemptEachOtherForEver) {
+  EngineConfig config =
+      engine_config({.mode = MambaCacheMode::none, .block_size = 1, .num_blocks = 37});
+  config.scheduling_policy = SchedulingPolicy::priority;
+  config.long_prefill_token_threshold = 1;
+  config.scheduler_reserve_full_isl = false;
+  CheckedEngine run(config);
+  for (const std::uint64_t text : {1, 2, 3}) run.add(request_of(30, 5, text));
+  EXPECT_TRUE(run.finish(300));
+  EXPECT_TRUE(run.findings().empty());
+}
+
+TEST(EngineRuns, APaddedPromptThatAThresholdCutsHasADraftLessThanTokens) {
+  EngineConfig config = engine_config(
+      {.mode = MambaCacheMode::none, .num_speculative_tokens = 3, .policies = pages_policies()});
+  config.long_prefill_token_threshold = 2;
+  Engine engine = Engine::create(config).value();
+  engine.add_request(request_of(2, 20, 1)).value();
+  engine.step();
+  engine.add_request(request_of(1, 20, 2)).value();
+  const StepTrace& trace = engine.step();
+  ASSERT_EQ(trace.scheduled.size(), 2U);
+  EXPECT_EQ(trace.scheduled[1].num_scheduled_tokens, 2);
+  EXPECT_EQ(trace.scheduled[1].num_draft_tokens, 1);
+}
+
 TEST(EngineRuns, ARequestStopsAtMaxModelLen) {
   CheckedEngine run(SmallEngine{.mode = MambaCacheMode::none, .max_model_len = 12});
   run.add(request_of(9, 50, 1));

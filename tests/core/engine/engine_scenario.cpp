@@ -109,6 +109,9 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
       std::get<MambaSpec>(group.spec).states.front().shape = {shape.conv_kernel - 1 + spec, 8};
   config.long_prefill_token_threshold = shape.long_prefill_blocks * shape.block_size;
   config.scheduler_reserve_full_isl = shape.reserve_full_isl;
+  config.watermark = shape.watermark_percent / 100.0;
+  config.enable_chunked_prefill = shape.chunked_prefill;
+  if (!shape.chunked_prefill) config.max_num_batched_tokens += config.max_model_len;
   config.scheduling_policy = shape.priority ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   config.seed = shape.seed;
   config.acceptance_rate = shape.acceptance_percent / 100.0;

@@ -35,7 +35,9 @@ struct ScenarioShape {
   int num_aborts = 0;
   int num_resets = 0;
   int acceptance_percent = 70;
+  int watermark_percent = 0;
   bool reserve_full_isl = false;
+  bool chunked_prefill = true;  // off: the budget is larger than every request
   bool priority = false;
   bool full_graphs = true;
 };

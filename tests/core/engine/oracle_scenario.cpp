@@ -33,6 +33,8 @@ NaiveConfig naive_config(const EngineScenario& scenario) {
   naive.max_num_seqs = config.max_num_seqs;
   naive.max_num_batched_tokens = config.max_num_batched_tokens;
   naive.long_prefill_token_threshold = config.long_prefill_token_threshold;
+  naive.enable_chunked_prefill = config.enable_chunked_prefill;
+  naive.watermark = config.watermark;
   naive.full_sequence_must_fit = config.scheduler_reserve_full_isl;
   naive.policy = config.scheduling_policy == SchedulingPolicy::priority ? NaivePolicy::priority
                                                                         : NaivePolicy::fcfs;

@@ -30,7 +30,9 @@ ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>
   shape.num_aborts = in(0, 4) / 4;
   shape.num_resets = in(0, 4) / 3;
   shape.acceptance_percent = 10 * in(0, 10);
+  shape.watermark_percent = in(0, 3) == 3 ? in(1, 30) : 0;
   shape.reserve_full_isl = in(0, 1) == 1;
+  shape.chunked_prefill = in(0, 7) > 0;
   shape.priority = in(0, 2) == 2;
   shape.full_graphs = in(0, 3) > 0;
   return shape;
@@ -53,6 +55,8 @@ std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
              << ", .num_preemptions = " << s.num_preemptions << ", .num_aborts = " << s.num_aborts
              << ", .num_resets = " << s.num_resets
              << ", .acceptance_percent = " << s.acceptance_percent
+             << ", .watermark_percent = " << s.watermark_percent
+             << ", .chunked_prefill = " << s.chunked_prefill
              << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
              << ", .full_graphs = " << s.full_graphs << "}";
 }
