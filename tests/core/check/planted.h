@@ -32,6 +32,7 @@ class PlantedRun {
  public:
   explicit PlantedRun(const SmallEngine& small, CheckScope scope = CheckScope::all)
       : run_(small, scope) {}
+  PlantedRun(CheckScope scope, const EngineConfig& config) : run_(config, scope) {}
 
   // Requests get the ids 0, 1, 2, ...
   PlantedRun& add(const AddRequest& request);
