@@ -37,8 +37,10 @@ std::string_view source(const Finding& finding, const Names& names) {
     case Rule::hit_longer_than_group:
       return "vLLM v1/core/kv_cache_coordinator.py find_longest_cache_hit";
     case Rule::foreign_row_datum:
-      return finding.detail.ends_with("token_indx")
-                 ? "vLLM v1/attention/backends/gdn_attn.py build"
+      if (finding.detail.ends_with("token_indx"))
+        return "vLLM v1/attention/backends/gdn_attn.py build";
+      return finding.detail.ends_with("another row")
+                 ? "vLLM v1/worker/gpu_model_runner.py _build_attention_metadata"
                  : "vLLM v1/worker/gpu_input_batch.py condense and swap_states";
     case Rule::rejected_draft_counted:
       return "vLLM v1/core/sched/scheduler.py update_from_output";
@@ -49,8 +51,12 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "vLLM v1/core/sched/scheduler.py _mamba_block_aligned_split";
     case Rule::expectation_unused:
       return "docs/scenario-format.md, Script";
+    case Rule::attention_slot_unwritten:
+      return source_of_write(WriteKind::attention, names);
     default:
-      return source_of_write(finding.cause.kind, names);
+      return source_of_write(
+          finding.content == ContentKind::attention ? WriteKind::attention : finding.cause.kind,
+          names);
   }
 }
 

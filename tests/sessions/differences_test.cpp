@@ -1,0 +1,239 @@
+// The worked examples of docs/differences.md: safe with one policy of the reference shows the
+// finding that the page names, safe shows none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "sessions/explain_finding.h"
+#include "tests/sessions/explained_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::ExplainedRun;
+using test::SmallEngine;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Script = std::function<void(ExplainedRun&)>;
+
+std::vector<std::string> errors_of(const EngineConfig& config, const Script& script) {
+  ExplainedRun run(config);
+  script(run);
+  std::vector<std::string> texts;
+  for (const Finding& finding : run.findings())
+    if (rule_info(finding.rule).severity == Severity::error)
+      texts.push_back(explain_finding(finding, run.names()));
+  return texts;
+}
+
+void accept(ExplainedRun& run, RequestId request, std::int32_t count) {
+  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{request, count}).ok());
+}
+
+void expect_difference(EngineConfig config, const std::function<void(Policies&)>& change,
+                       const Script& script, const std::string& finding) {
+  config.policies = safe_policies();
+  EXPECT_THAT(errors_of(config, script), ::testing::IsEmpty());
+  change(config.policies);
+  EXPECT_THAT(errors_of(config, script), Contains(HasSubstr(finding)));
+}
+
+TEST(Differences, MambaEagleLookahead) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 14, 4, 14);
+    for (int chunk = 0; chunk < 3; ++chunk) {
+      ASSERT_TRUE(run.engine().apply(SetStepBudget{4}).ok());
+      run.step();
+    }
+    run.step(8);
+    run.add("B", 15, 4, 14);
+    run.step(10);
+  };
+  expect_difference(
+      test::engine_config({.block_size = 4, .num_speculative_tokens = 1}),
+      [](Policies& policies) {
+        policies.cache.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit;
+      },
+      script,
+      "hit-longer-than-group: step 9 B group 0 (attention) column 2: the hit needs keys and "
+      "values up to token 12, they are there up to 8");
+}
+
+// Attention blocks of 8 and of 16 tokens beside a mamba group.
+EngineConfig two_attention_sizes() {
+  EngineConfig config = test::engine_config({.block_size = 16});
+  auto& groups = config.kv_cache_config.groups;
+  groups.insert(groups.begin(), {.spec = FullAttentionSpec{8, 4096}, .layers = {2}});
+  config.hash_block_size = 8;
+  return config;
+}
+
+TEST(Differences, FullAttentionCut) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("P", 20, 1, 16);  // leaves the state after 16 tokens
+    run.step(3);
+    run.add("A", 50, 12, 40);  // leaves keys and values up to 48, but no state after 32
+    run.step(6);
+    run.add("B", 45, 4, 40);
+    run.step(9);
+  };
+  expect_difference(
+      two_attention_sizes(),
+      [](Policies& policies) {
+        policies.cache.full_attention_cut = FullAttentionCut::first_spec_group;
+      },
+      script,
+      "foreign-write: step 7 B row 1 group 1 (attention) column 1: write into block 9: the "
+      "block is shared");
+}
+
+TEST(Differences, AlignedSplit) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 10, 8);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{3}).ok());
+    run.step();
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{7}).ok());
+    run.step();
+    run.step(6);
+  };
+  expect_difference(
+      test::engine_config({.num_speculative_tokens = 1}),
+      [](Policies& policies) { policies.aligned_split = AlignedSplit::until_last_cache_position; },
+      script,
+      "label-mismatch: step 2 A group 1 (mamba2): block 2 is registered as the end of a prefix of "
+      "8 tokens, but holds 3 tokens of A; written by the prefill of step 1");
+}
+
+TEST(Differences, RowClassingOfAResumedRequest) {
+  const auto script = [](ExplainedRun& run) {
+    const RequestId a = run.add("A", 8, 8);
+    run.step(2);
+    ASSERT_TRUE(run.engine().apply(PreemptRequest{a}).ok());
+    run.step(6);
+  };
+  EngineConfig config =
+      test::engine_config({.num_speculative_tokens = 1, .method = SpeculativeMethod::ngram});
+  config.acceptance_rate = 0.0;
+  expect_difference(
+      config, [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
+      "step 4 A row 0 group 1 (mamba2): block 3 holds the state of 9 tokens of A, expected 10");
+}
+
+TEST(Differences, RowClassingOfAOneTokenPrompt) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("Z", 30, 1);
+    run.step(2);
+    run.add("A", 1, 4);
+    run.step(5);
+  };
+  expect_difference(
+      test::engine_config({.mamba_type = MambaType::gdn_attention, .mode = MambaCacheMode::none}),
+      [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
+      "step 3 A row 0 group 1 (gdn_attention): block 4 is read but was never written since it was "
+      "given out; expected the state of 0 tokens");
+}
+
+TEST(Differences, AcceptedCountOwner) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("Q", 12, 8);
+    const RequestId c = run.add("C", 2, 12);
+    run.step();
+    accept(run, c, 2);
+    run.step();
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{2}).ok());
+    run.step();
+    run.step();
+  };
+  expect_difference(
+      test::engine_config({.num_speculative_tokens = 1}),
+      [](Policies& policies) {
+        policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+      },
+      script,
+      "step 4 C row 1 group 1 (mamba2): block 6 holds the state of 3 tokens of C, expected 4");
+}
+
+TEST(Differences, OneTokenPrompt) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 8, 12, 8);
+    run.step(3);
+    run.add("B", 9, 8, 8);
+    run.step(6);
+  };
+  expect_difference(
+      test::engine_config({.num_speculative_tokens = 3, .method = SpeculativeMethod::ngram}),
+      [](Policies& policies) {
+        policies.one_token_prompt = OneTokenPrompt::padded_with_placeholders;
+      },
+      script,
+      "step 5 B row 1 group 1 (mamba2): block 9 holds the state of 12 tokens of B, expected 9");
+}
+
+TEST(Differences, NoDraftStep) {
+  const auto script = [](ExplainedRun& run) {
+    const RequestId a = run.add("A", 5, 12);
+    run.step();
+    accept(run, a, 3);
+    run.step();
+    ASSERT_TRUE(run.engine().apply(SetDraftTokens{a, 0}).ok());
+    run.step();
+  };
+  expect_difference(
+      test::engine_config({.mode = MambaCacheMode::none, .num_speculative_tokens = 3}),
+      [](Policies& policies) { policies.no_draft_step = NoDraftStep::column_zero; }, script,
+      "holds the state of 6 tokens of A, expected 8");
+}
+
+TEST(Differences, UniformDecodeTest) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 3, 4);
+    run.step(2);
+  };
+  expect_difference(
+      test::engine_config({.mode = MambaCacheMode::none, .num_speculative_tokens = 2}),
+      [](Policies& policies) { policies.uniform_decode_test = UniformDecodeTest::by_shape; },
+      script, "stale-persistent-array: step 1 group 1 (mamba2)");
+}
+
+TEST(Differences, AllModeSpeculation) {
+  const auto script = [](ExplainedRun& run) {
+    const RequestId a = run.add("A", 5, 12);
+    run.step();
+    for (int i = 0; i < 2; ++i) {
+      accept(run, a, 2);
+      run.step();
+    }
+    run.step(5);
+  };
+  expect_difference(
+      test::engine_config({.mode = MambaCacheMode::all, .num_speculative_tokens = 3}),
+      [](Policies& policies) {
+        policies.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;
+      },
+      script, "block 2 is registered as the end of a prefix of 8 tokens, but holds 5 tokens of A");
+}
+
+TEST(Differences, BlockRegistration) {
+  const auto script = [](ExplainedRun& run) {
+    AddRequest low = test::request_of(14, 4, 1);
+    low.name = "L";
+    low.priority = 5;
+    ASSERT_TRUE(run.engine().add_request(low).ok());
+    run.step(2);
+    run.add("H", 8, 4);
+    run.step(4);
+  };
+  EngineConfig config = test::engine_config({.num_blocks = 6});
+  config.scheduling_policy = SchedulingPolicy::priority;
+  expect_difference(
+      config,
+      [](Policies& policies) {
+        policies.cache.block_registration = BlockRegistration::at_allocation;
+      },
+      script, "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
+}
+
+}  // namespace
+}  // namespace hybridscope
