@@ -5,6 +5,11 @@ include_guard()
 add_library(hybridscope_flags INTERFACE)
 target_compile_options(hybridscope_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # At -O3 GCC 12 warns of overlapping copies inside std::string (its bug 105329) and of strings in
+  # alternatives of a std::variant that are not the active one (its bug 105562).
+  target_compile_options(hybridscope_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+endif()
 if(HYBRIDSCOPE_SANITIZE)
   target_compile_options(hybridscope_flags INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -9,7 +9,7 @@ std::string grouped(std::int64_t number) {
   const std::size_t first = number < 0 ? 1 : 0;
   for (std::size_t place = digits.size(); place > first + 3;) {
     place -= 3;
-    digits.insert(place, ",");
+    digits.insert(place, 1, ',');
   }
   return digits;
 }

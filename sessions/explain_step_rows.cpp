@@ -5,23 +5,10 @@
 #include "sessions/explain_decision.h"
 #include "sessions/explain_dispatch.h"
 #include "sessions/explain_sections.h"
+#include "sessions/trace_names.h"
 
 namespace hybridscope::step_sections {
 namespace {
-
-std::string_view class_name(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return "decode";
-    case RowClass::verify:
-      return "verify";
-    case RowClass::prefill:
-      return "prefill";
-    case RowClass::padding:
-      return "padding";
-  }
-  return {};
-}
 
 std::string origin_words(const RowTrace& row) {
   switch (row.origin) {
@@ -67,10 +54,11 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     const RowTrace& row = trace.rows[r];
     const ScheduledTrace& s = trace.scheduled_of(row);
     rows.push_back(
-        {std::to_string(r), step.names.request(row.request), std::string(class_name(row.row_class)),
-         origin_words(row), count_words(step, row), std::to_string(row.num_draft_count),
-         row.is_prefilling ? "yes" : "no", std::to_string(trace.common.query_start_loc[r]),
-         std::to_string(s.num_scheduled_tokens), std::to_string(trace.common.seq_lens[r])});
+        {std::to_string(r), step.names.request(row.request),
+         std::string(row_class_name(row.row_class)), origin_words(row), count_words(step, row),
+         std::to_string(row.num_draft_count), row.is_prefilling ? "yes" : "no",
+         std::to_string(trace.common.query_start_loc[r]), std::to_string(s.num_scheduled_tokens),
+         std::to_string(trace.common.seq_lens[r])});
   }
   page.table({{"row", true},
               {"request", false},

@@ -4,23 +4,12 @@
 
 #include "sessions/explain_schedule.h"
 #include "sessions/explain_sections.h"
+#include "sessions/trace_names.h"
 
 namespace hybridscope::step_sections {
 namespace {
 
 constexpr std::string_view kSchedule = "vLLM v1/core/sched/scheduler.py schedule";
-std::string_view admission_name(Admission admission) {
-  switch (admission) {
-    case Admission::running:
-      return "running";
-    case Admission::new_request:
-      return "new";
-    case Admission::resumed:
-      return "resumed";
-  }
-  return {};
-}
-
 bool splits(const EngineConfig& config) {
   return config.mamba_cache_mode == MambaCacheMode::align &&
          std::ranges::any_of(config.kv_cache_config.groups,

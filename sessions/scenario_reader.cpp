@@ -155,6 +155,15 @@ Result<Scenario> parse_scenario(const ScenarioText& scenario_text) {
   return scenario;
 }
 
+Status check_scenario(const Scenario& scenario) {
+  JsonErrors errors("scenario");
+  if (const auto conflict = find_setting_conflict(scenario.settings))
+    errors.fail("/settings/" + conflict->setting, conflict->message);
+  check_scenario(scenario, errors);
+  if (errors.failed()) return errors.error();
+  return Ok{};
+}
+
 Result<Scenario> read_scenario_file(const std::string& path) {
   Result<std::string> text = read_text_file(path);
   if (!text.ok()) return text.error();

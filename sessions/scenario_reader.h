@@ -23,4 +23,8 @@ Result<Scenario> parse_scenario(const ScenarioText& scenario);
 // Error io when the file cannot be read.
 Result<Scenario> read_scenario_file(const std::string& path);
 
+// The checks between parts of a scenario once more, for one that was made or changed in memory
+// (say, by settings of the command line). Errors as parse_scenario's, with "scenario" for the file.
+Status check_scenario(const Scenario& scenario);
+
 }  // namespace hybridscope

@@ -155,7 +155,7 @@ std::vector<Command> script_commands(const ScriptStep& step, const FindRequestId
       else
         id = name;
       if (const RequestId request = find(id); request.value >= 0)
-        commands.push_back(make(request, name));
+        commands.emplace_back(make(request, name));
     }
   };
   if (step.reset_prefix_cache != PrefixCacheReset::none)

@@ -52,7 +52,7 @@ template <auto Member, class Wire>
 std::optional<SettingValue> load_as(const EngineSettings& settings) {
   const auto& member = member_of<Member>(settings);
   if (!member) return std::nullopt;
-  return SettingValue(static_cast<Wire>(*member));
+  return setting_value(static_cast<Wire>(*member));
 }
 
 constexpr Setting described(SettingKind kind, const IntegerRow& row) {
@@ -134,7 +134,7 @@ template <auto Member>
 std::optional<SettingValue> load_list(const EngineSettings& settings) {
   const auto& member = member_of<Member>(settings);
   if (!member) return std::nullopt;
-  return SettingValue(std::vector<std::int64_t>(member->begin(), member->end()));
+  return setting_value(std::vector<std::int64_t>(member->begin(), member->end()));
 }
 
 template <auto Member>

@@ -44,7 +44,7 @@ std::optional<SettingValue> checked_value(const Setting& setting, const SettingV
     case SettingKind::byte_size:
       if (text) {
         const Result<std::int64_t> bytes = parse_byte_size(*text);
-        if (bytes.ok() && in_range(setting, bytes.value())) return SettingValue(bytes.value());
+        if (bytes.ok() && in_range(setting, bytes.value())) return setting_value(bytes.value());
         break;
       }
       [[fallthrough]];
@@ -53,14 +53,14 @@ std::optional<SettingValue> checked_value(const Setting& setting, const SettingV
       break;
     case SettingKind::fraction: {
       if (integer && (*integer == 0 || *integer == 1))
-        return SettingValue(static_cast<double>(*integer));
+        return setting_value(static_cast<double>(*integer));
       const auto* number = std::get_if<double>(&value);
       if (number && *number >= 0.0 && *number <= 1.0) return value;
       break;
     }
     case SettingKind::choice:
       for (std::size_t i = 0; text && i < setting.choices.size(); ++i)
-        if (setting.choices[i] == *text) return SettingValue(static_cast<std::int64_t>(i));
+        if (setting.choices[i] == *text) return setting_value(static_cast<std::int64_t>(i));
       break;
     case SettingKind::integer_list: {
       const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
@@ -87,6 +87,11 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
+template <class T>
+std::optional<SettingValue> as_setting(const std::optional<T>& value) {
+  return value ? setting_value(*value) : std::nullopt;
+}
+
 std::optional<SettingValue> parse_integer_list(std::string_view text) {
   std::vector<std::int64_t> list;
   while (!text.empty()) {
@@ -97,22 +102,22 @@ std::optional<SettingValue> parse_integer_list(std::string_view text) {
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
-  return list;
+  return setting_value(std::move(list));
 }
 
 std::optional<SettingValue> parse_text(const Setting& setting, std::string_view text) {
   switch (setting.kind) {
     case SettingKind::boolean:
-      if (text == "true" || text == "1") return true;
-      if (text == "false" || text == "0") return false;
+      if (text == "true" || text == "1") return setting_value(true);
+      if (text == "false" || text == "0") return setting_value(false);
       return std::nullopt;
     case SettingKind::integer:
-      return parse_integer(text);
+      return as_setting(parse_integer(text));
     case SettingKind::fraction:
-      return parse_number(text);
+      return as_setting(parse_number(text));
     case SettingKind::byte_size:
     case SettingKind::choice:
-      return std::string(text);
+      return setting_value(std::string(text));
     case SettingKind::integer_list:
       return parse_integer_list(text);
   }
@@ -161,7 +166,7 @@ std::optional<SettingValue> get_setting(const EngineSettings& settings, const Se
   std::optional<SettingValue> value = setting.load(settings);
   if (value && setting.kind == SettingKind::choice) {
     const auto index = static_cast<std::size_t>(std::get<std::int64_t>(*value));
-    return SettingValue(std::string(setting.choices[index]));
+    return setting_value(std::string(setting.choices[index]));
   }
   return value;
 }

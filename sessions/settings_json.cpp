@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sessions/byte_size.h"
@@ -30,29 +31,29 @@ std::vector<std::string_view> sections() {
   return names;
 }
 
+bool fits_int64(const nlohmann::json& value) {
+  if (value.is_number_unsigned())
+    return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX);
+  return value.is_number_integer();
+}
+
 std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& array) {
   std::vector<std::int64_t> list;
   for (const nlohmann::json& item : array) {
-    if (!item.is_number_integer() ||
-        (item.is_number_unsigned() &&
-         item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)))
-      return std::nullopt;
+    if (!fits_int64(item)) return std::nullopt;
     list.push_back(item.get<std::int64_t>());
   }
   return list;
 }
 
 // Nothing for a value that no setting can have: null, an object, an integer beyond 63 bits.
-std::optional<SettingValue> setting_value(const nlohmann::json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return value.get<double>();
-  if (value.is_number_unsigned() &&
-      value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
-    return std::nullopt;
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
+  if (value.is_boolean()) return setting_value(value.get<bool>());
+  if (value.is_string()) return setting_value(value.get<std::string>());
+  if (value.is_number_float()) return setting_value(value.get<double>());
+  if (fits_int64(value)) return setting_value(value.get<std::int64_t>());
   if (value.is_array())
-    if (auto list = integer_list(value)) return *list;
+    if (auto list = integer_list(value)) return setting_value(std::move(*list));
   return std::nullopt;
 }
 
@@ -62,7 +63,7 @@ void read_section(const ObjectReader& reader, std::string_view section, EngineSe
     if (setting.section != section) continue;
     const std::optional<JsonPlace> place = reader.find(setting.name);
     if (!place) continue;
-    const std::optional<SettingValue> value = setting_value(*place->value);
+    const std::optional<SettingValue> value = value_from_json(*place->value);
     if (!value) {
       errors.fail(place->pointer,
                   fmt::format("{} is {} (allowed: {})", setting.name, describe_json(*place->value),

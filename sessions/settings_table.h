@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,12 @@ enum class SettingKind : std::uint8_t {
 // A value on its way in or out: choice as its text, byte_size as bytes.
 using SettingValue =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+
+// Built in place: a moved variant makes the compiler warn about the alternatives it does not hold.
+template <class T>
+std::optional<SettingValue> setting_value(T value) {
+  return std::optional<SettingValue>(std::in_place, std::in_place_type<T>, std::move(value));
+}
 
 struct Setting {
   std::string_view section;  // object of the scenario's settings that holds it; empty: top level

@@ -1,4 +1,4 @@
-// Whether the parts of a batch agree with each other: rows, lengths, metadata, padding, and the two
+// Whether the parts of a batch agree with each other: groups, rows, lengths, padding, and the two
 // block tables.
 #pragma once
 
@@ -7,13 +7,16 @@
 
 namespace hybridscope {
 
-// query_start_loc, seq_lens and rows; padding rows are null rows.
+// Groups, rows and array sizes are such that the forward can be carried out at all; what is not is
+// reported. False: nothing of the step may be executed.
+bool check_shapes(CheckContext& context);
+
+// Requires check_shapes. query_start_loc, seq_lens and counts of the batch against its rows;
+// padding rows are null rows.
 void check_common_metadata(CheckContext& context);
 
-// Sums, orders and row data of one mamba group's metadata; persistent arrays of a full replay.
-void check_group_metadata(CheckContext& context, const GroupTrace& group);
-
-// Worker's against scheduler's block table in the columns that the row uses in this step.
+// Worker's against scheduler's block table in the columns that the row uses in this step: an
+// attention row reads every column up to its last token.
 void check_block_tables(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
 }  // namespace hybridscope

@@ -1,11 +1,69 @@
 #include "core/check/check_blocks.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace hybridscope {
 namespace {
 
+// A block whose holders or reference count an event changed, and for whom.
+struct ChangedBlock {
+  std::int32_t block = 0;
+  RequestId request{};
+  std::int32_t group = -1;
+};
+
+bool has_table(const CheckContext& context, const CacheEvent& event) {
+  return event.request.value >= 0 && event.group >= 0 &&
+         static_cast<std::size_t>(event.group) < context.config().kv_cache_config.groups.size();
+}
+
+// An event that names no block, group or request there is can only be told, not followed.
+bool can_be_followed(CheckContext& context, const CacheEvent& event) {
+  const bool names_table = event.kind == CacheEventKind::registered ||
+                           event.kind == CacheEventKind::column_set ||
+                           event.kind == CacheEventKind::table_dropped;
+  if (event.block >= 0 && event.block < context.state().num_blocks() &&
+      (!names_table || has_table(context, event)) &&
+      (event.kind != CacheEventKind::column_set || event.column >= 0))
+    return true;
+  Finding finding;
+  finding.rule = Rule::metadata_inconsistent;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.column = event.column;
+  finding.block = event.block;
+  finding.detail = "a cache event names a block or table that does not exist";
+  context.report(finding);
+  return false;
+}
+
+// The label has to be that of the column in which the request holds the block.
+void check_registration(CheckContext& context, const CacheEvent& event) {
+  const std::int32_t block_size =
+      context.config().kv_cache_config.groups[static_cast<std::size_t>(event.group)].block_size();
+  Finding finding;
+  finding.rule = Rule::label_mismatch;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.column = event.column;
+  finding.block = event.block;
+  if (event.num_tokens != (event.column + 1) * block_size) {
+    finding.expected = (event.column + 1) * block_size;
+    finding.seen = event.num_tokens;
+    finding.detail = "registered for other tokens than its column ends with";
+    context.report(finding);
+  }
+  const std::int32_t held = context.tables().block_at(event.request, event.group, event.column);
+  if (held == event.block) return;
+  finding.expected = held;
+  finding.seen = event.block;
+  finding.detail = "registered for a column that holds another block";
+  context.report(finding);
+}
+
 void register_block(CheckContext& context, const CacheEvent& event, std::size_t& mamba_events) {
+  check_registration(context, event);
   const CheckConfig& config = context.config();
   BlockLabel label{.registered = true,
                    .group = event.group,
@@ -23,19 +81,43 @@ void register_block(CheckContext& context, const CacheEvent& event, std::size_t&
   context.shared().labels[static_cast<std::size_t>(event.block)] = label;
 }
 
-void check_reference_count(CheckContext& context, const CacheEvent& event) {
-  const std::int32_t claimed = context.shared().claimed_refs[static_cast<std::size_t>(event.block)];
-  const std::int32_t holders = context.tables().holders(event.block);
+void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
+  const auto block = static_cast<std::size_t>(changed.block);
+  const std::int32_t claimed = context.shared().claimed_refs[block];
+  const std::int32_t holders = context.tables().holders(changed.block);
   if (claimed == holders) return;
   Finding finding;
   finding.rule = Rule::reference_count;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
+  finding.request = changed.request;
+  finding.group = changed.group;
+  finding.block = changed.block;
   finding.expected = holders;
   finding.seen = claimed;
   finding.detail = "expected as many as columns hold it";
   context.report(finding);
+}
+
+// Each block once, for the request that changed it last.
+void check_reference_counts(CheckContext& context, std::vector<ChangedBlock>& changed) {
+  std::ranges::stable_sort(changed, {}, &ChangedBlock::block);
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    if (changed[i].block != kNullBlock &&
+        (i + 1 == changed.size() || changed[i + 1].block != changed[i].block))
+      check_reference_count(context, changed[i]);
+}
+
+// Blocks whose holders a change of a table changes: those that leave it, and the one that enters.
+void note_table_change(const CheckContext& context, const CacheEvent& event,
+                       std::vector<ChangedBlock>& changed) {
+  const BlockTableMirror& tables = context.shared().tables;
+  if (event.kind == CacheEventKind::table_dropped) {
+    for (const std::int32_t block : tables.block_ids(event.request, event.group))
+      changed.push_back({block, event.request, event.group});
+    return;
+  }
+  changed.push_back(
+      {tables.block_at(event.request, event.group, event.column), event.request, event.group});
+  changed.push_back({event.block, event.request, event.group});
 }
 
 void check_label(CheckContext& context, std::int32_t block) {
@@ -75,6 +157,9 @@ void check_label(CheckContext& context, std::int32_t block) {
   finding.content = ContentKind::conv;
   finding.cause = context.state().conv_event(block);
   finding.seen = finding.cause.num_tokens;
+  for (std::size_t i = 0; i < length; ++i)  // the number of the last token, if it is near
+    if (label.history[i] != 0 && label.history[i] == conv[length - 1])
+      finding.seen = label.num_tokens - static_cast<std::int64_t>(length - 1 - i);
   finding.request = finding.cause.request;
   context.report(finding);
 }
@@ -83,16 +168,18 @@ void check_label(CheckContext& context, std::int32_t block) {
 
 void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events) {
   std::size_t mamba_events = 0;
+  std::vector<ChangedBlock> changed;
   for (const CacheEvent& event : events) {
+    if (!can_be_followed(context, event)) continue;
     const auto block = static_cast<std::size_t>(event.block);
     switch (event.kind) {
       case CacheEventKind::allocated:
         context.state().poison(event.block);
-        context.shared().claimed_refs[block] = event.ref_cnt;
-        break;
+        [[fallthrough]];
       case CacheEventKind::touched:
       case CacheEventKind::freed:
         context.shared().claimed_refs[block] = event.ref_cnt;
+        changed.push_back({event.block, event.request, event.group});
         break;
       case CacheEventKind::evicted:
       case CacheEventKind::withdrawn:
@@ -103,25 +190,51 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
         break;
       case CacheEventKind::column_set:
       case CacheEventKind::table_dropped:
+        note_table_change(context, event, changed);
         context.tables().apply(event);
         break;
     }
   }
-  for (const CacheEvent& event : events)
-    if (event.kind == CacheEventKind::allocated || event.kind == CacheEventKind::touched ||
-        event.kind == CacheEventKind::freed)
-      check_reference_count(context, event);
+  check_reference_counts(context, changed);
 }
 
 void check_labels_of_step(CheckContext& context) {
+  std::vector<std::int32_t> blocks(context.touched_registered_blocks().begin(),
+                                   context.touched_registered_blocks().end());
   for (const CacheEvent& event : context.trace().cache_events)
-    if (event.kind == CacheEventKind::registered) check_label(context, event.block);
-  for (const std::int32_t block : context.touched_registered_blocks()) check_label(context, block);
+    if (event.kind == CacheEventKind::registered && event.block > kNullBlock &&
+        event.block < context.state().num_blocks())
+      blocks.push_back(event.block);
+  std::ranges::sort(blocks);
+  const auto repeated = std::ranges::unique(blocks);
+  blocks.erase(repeated.begin(), repeated.end());
+  for (const std::int32_t block : blocks) check_label(context, block);
 }
 
 void check_all_labels(CheckContext& context) {
   for (std::int32_t block = 1; block < context.state().num_blocks(); ++block)
     check_label(context, block);
+}
+
+void check_finished_requests(CheckContext& context) {
+  for (const CommitTrace& commit : context.trace().committed) {
+    if (!commit.finished) continue;
+    for (std::size_t g = 0; g < context.config().kv_cache_config.groups.size(); ++g) {
+      const auto group = static_cast<std::int32_t>(g);
+      const auto held = context.tables().block_ids(commit.request, group);
+      const auto count =
+          std::ranges::count_if(held, [](std::int32_t b) { return b != kNullBlock; });
+      if (count == 0) continue;
+      Finding finding;
+      finding.rule = Rule::reference_count;
+      finding.request = commit.request;
+      finding.group = group;
+      finding.expected = 0;
+      finding.seen = count;
+      finding.detail = "blocks held by a finished request";
+      context.report(finding);
+    }
+  }
 }
 
 void check_nothing_held(CheckContext& context) {

@@ -9,14 +9,18 @@
 namespace hybridscope {
 
 // Follows cache events into tables, labels and claimed reference counts; blocks that are given out
-// are poisoned. Reports blocks whose claimed count is not the number of columns that hold them.
+// are poisoned. Reports blocks whose claimed count is not the number of columns that hold them, and
+// registrations that do not fit the column they name.
 void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events);
 
 // After the post-copies: what this step registered, and registered blocks it wrote to.
 void check_labels_of_step(CheckContext& context);
 
-// Every registered block of the pool.
+// Every registered block of the pool, those of the step among them.
 void check_all_labels(CheckContext& context);
+
+// After the commit's events: a request that finished holds no block. Reports leaks.
+void check_finished_requests(CheckContext& context);
 
 // No request is left: no block may be held. Reports leaks.
 void check_nothing_held(CheckContext& context);

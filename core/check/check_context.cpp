@@ -34,10 +34,7 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
     report(finding);
     return false;
   }
-  const bool owns = where.column >= 0
-                        ? tables().block_at(where.request, where.group, where.column) == block
-                        : true;
-  if (!owns) {
+  if (tables().block_at(where.request, where.group, where.column) != block) {
     finding.detail = "the request's block table does not hold the block in this column";
     report(finding);
   } else if (tables().holders(block) > 1) {
@@ -48,6 +45,22 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
   }
   if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
   return true;
+}
+
+void CheckContext::check_source(std::int32_t block, bool owns, const Finding& where) {
+  if (owns) return;
+  Finding finding = where;
+  finding.block = block;
+  finding.seen = -1;
+  finding.expected = -1;
+  if (tables().holders(block) == 0) {
+    finding.rule = Rule::read_of_unwritten_block;
+    finding.detail = "read of a freed block";
+  } else {
+    finding.rule = Rule::foreign_row_datum;
+    finding.detail = "state read from a block of another request or group";
+  }
+  report(finding);
 }
 
 }  // namespace hybridscope

@@ -55,6 +55,7 @@ class CheckContext {
   SymbolicState& state() { return shared_.state; }
   BlockTableMirror& tables() { return shared_.tables; }
   CheckState& shared() { return shared_; }
+  const CheckState& shared() const { return shared_; }
 
   // Adds a finding; the step is filled in.
   void report(Finding finding);
@@ -66,6 +67,11 @@ class CheckContext {
   // request does not own alone, and puts registered blocks on the list to be looked at again.
   // False: the write must be dropped.
   bool may_write(std::int32_t block, const Finding& where);
+
+  // Call before reading state of `where.request` from an existing block: reports a block that
+  // nobody holds any more, and one that belongs to another request or group (I4, I7).
+  // `owns`: the request holds it where the reader expects it.
+  void check_source(std::int32_t block, bool owns, const Finding& where);
 
   std::span<const std::int32_t> touched_registered_blocks() const { return touched_; }
 

@@ -66,21 +66,45 @@ void ProgressCheck::check_chunks(CheckContext& context) {
   }
 }
 
+// What one request has after a step in which it sampled `accepted` tokens.
+void ProgressCheck::check_commit(CheckContext& context, const ScheduledTrace& scheduled,
+                                 const CommitTrace& commit, std::int32_t accepted) {
+  if (commit.request != scheduled.request)
+    context.report(count_finding(Rule::foreign_row_datum, scheduled.request,
+                                 scheduled.request.value, commit.request.value,
+                                 "commit of another request"));
+  if (accepted > 1 + scheduled.num_draft_tokens)
+    context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
+                                 1 + scheduled.num_draft_tokens, accepted,
+                                 "more tokens accepted than drafted"));
+  const std::int32_t rejected = accepted > 0 ? scheduled.num_draft_tokens - (accepted - 1) : 0;
+  const std::int32_t expected =
+      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - rejected;
+  if (commit.num_computed_tokens != expected)
+    context.report(count_finding(Rule::rejected_draft_counted, commit.request, expected,
+                                 commit.num_computed_tokens, "computed tokens after the step"));
+  if (commit.num_tokens != scheduled.num_tokens + commit.num_appended_tokens)
+    context.report(count_finding(Rule::metadata_inconsistent, commit.request,
+                                 scheduled.num_tokens + commit.num_appended_tokens,
+                                 commit.num_tokens, "known tokens after the step"));
+}
+
 void ProgressCheck::check_commits(CheckContext& context) {
   const StepTrace& trace = context.trace();
   std::vector<std::int32_t> accepted(trace.scheduled.size(), 0);
   for (const RowTrace& row : trace.rows)
-    accepted[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
+    if (row.scheduled >= 0 && static_cast<std::size_t>(row.scheduled) < accepted.size())
+      accepted[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
+  if (trace.committed.size() != trace.scheduled.size()) {
+    context.report(count_finding(
+        Rule::metadata_inconsistent, {}, static_cast<std::int64_t>(trace.scheduled.size()),
+        static_cast<std::int64_t>(trace.committed.size()), "committed requests"));
+    return;
+  }
   for (std::size_t i = 0; i < trace.committed.size(); ++i) {
     const CommitTrace& commit = trace.committed[i];
     const ScheduledTrace& scheduled = trace.scheduled[i];
-    const std::int32_t rejected =
-        accepted[i] > 0 ? scheduled.num_draft_tokens - (accepted[i] - 1) : 0;
-    const std::int32_t expected =
-        scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - rejected;
-    if (commit.num_computed_tokens != expected)
-      context.report(count_finding(Rule::rejected_draft_counted, commit.request, expected,
-                                   commit.num_computed_tokens, "computed tokens after the step"));
+    check_commit(context, scheduled, commit, accepted[i]);
     Known& request = known(commit.request);
     request.num_computed_tokens = commit.num_computed_tokens;
     if (commit.num_computed_tokens > request.most_computed) {

@@ -23,6 +23,8 @@ class ProgressCheck {
   Known& known(RequestId request);
   void check_counts(CheckContext& context);
   void check_commits(CheckContext& context);
+  void check_commit(CheckContext& context, const ScheduledTrace& scheduled,
+                    const CommitTrace& commit, std::int32_t accepted);
   void check_chunks(CheckContext& context);
   void watch(CheckContext& context);
 

@@ -1,6 +1,7 @@
-#include <algorithm>
+#include <vector>
 
 #include "core/check/execute_forward.h"
+#include "core/check/mismatch.h"
 
 namespace hybridscope {
 namespace {
@@ -41,6 +42,79 @@ void check_hit_block(CheckContext& context, RequestId request, std::int32_t grou
   context.report(finding);
 }
 
+bool exists(const CheckContext& context, std::int32_t block) {
+  return block > kNullBlock && block < context.config().kv_cache_config.num_blocks;
+}
+
+// What attention finds in a column: the worker's table.
+std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t column) {
+  return group.block_table.present && row < group.block_table.rows &&
+                 column < group.block_table.cols
+             ? group.block_table.at(row, column)
+             : kPadSlotId;
+}
+
+// The slot before a row's first token belongs to the row's prefix. With every run of slots complete
+// (see execute_attention_group) this covers all slots that attention reads, step by step. A
+// rejected draft behind it hides what the slot holds, then only its being filled can be seen.
+void check_token_before(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
+                        std::int32_t row) {
+  const std::int32_t computed = truth.num_computed_tokens(row);
+  if (computed == 0 || truth.num_query_tokens(row) == 0) return;
+  const std::int32_t column = (computed - 1) / group.block_size;
+  const std::int32_t filled = computed - column * group.block_size;
+  const std::int32_t block = table_block(group, row, column);
+  if (!exists(context, block)) return;  // told as a block-table mismatch
+  const AttentionSlots& slots = context.state().attention(block);
+  const bool unwritten = slots.filled < filled;
+  if (!unwritten && (slots.filled > filled || slots.last == truth.prefixes(row)[0])) return;
+  Finding finding = attention_place(context.trace().rows[static_cast<std::size_t>(row)].request,
+                                    group.group, column, block);
+  finding.row = row;
+  finding.expected = computed;
+  finding.seen = column * group.block_size + slots.filled;
+  finding.cause = slots.event;
+  finding.detail = unwritten ? "slots before the row's first token were never written"
+                             : "slots before the row's first token hold another prefix";
+  context.report(finding);
+}
+
+// One run of slots; it has to be where its tokens' positions say.
+void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
+                   const AttentionWrite& write) {
+  const RequestId request = context.trace().rows[static_cast<std::size_t>(write.row)].request;
+  Finding where = attention_place(request, group.group, write.column, write.block);
+  where.row = write.row;
+  const std::int32_t end = write.first_token + write.num_slots;
+  where.expected = truth.num_computed_tokens(write.row) + write.first_token;
+  where.seen = write.column * group.block_size + write.first_slot;
+  if (write.first_token < 0 || write.num_slots < 1 || write.first_slot < 0 ||
+      end > truth.num_query_tokens(write.row) ||
+      write.first_slot + write.num_slots > group.block_size) {
+    where.detail = "slots outside the row's tokens or the block";
+    context.report(where);
+    return;
+  }
+  if (where.expected != where.seen) {
+    where.detail = "the slot is not that of the token's position";
+    context.report(where);
+  }
+  where.expected = where.seen = -1;
+  if (!context.may_write(write.block, where)) return;
+  AttentionSlots& slots = context.state().attention(write.block);
+  if (write.first_slot > slots.filled && write.first_token > 0) {
+    where.expected = write.first_slot;
+    where.seen = slots.filled;
+    where.cause = slots.event;
+    where.detail = "slots in the middle of the row were never written";
+    context.report(where);
+  }
+  slots.filled = write.first_slot + write.num_slots;
+  slots.last = truth.prefixes(write.row)[static_cast<std::size_t>(end)];
+  slots.event =
+      context.next_write(WriteKind::attention, request, truth.num_computed_tokens(write.row) + end);
+}
+
 }  // namespace
 
 void check_prefix_hits(CheckContext& context) {
@@ -48,8 +122,17 @@ void check_prefix_hits(CheckContext& context) {
   const std::int32_t hash_block_size = context.config().hash_block_size;
   std::size_t first_hash = 0;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
-    if (scheduled.num_hit_tokens == 0) continue;
+    if (scheduled.num_hit_tokens <= 0) continue;
     const auto num_hashes = static_cast<std::size_t>(scheduled.num_hit_tokens / hash_block_size);
+    if (first_hash + num_hashes > trace.hit_hashes.size()) {
+      Finding finding = attention_place(scheduled.request, -1, -1, -1);
+      finding.rule = Rule::metadata_inconsistent;
+      finding.expected = scheduled.num_hit_tokens / hash_block_size;
+      finding.seen = static_cast<std::int64_t>(trace.hit_hashes.size() - first_hash);
+      finding.detail = "fingerprints of the hit";
+      context.report(finding);
+      return;
+    }
     for (const GroupTrace& group : trace.groups) {
       if (group.is_mamba) continue;
       for (std::int32_t column = 0; (column + 1) * group.block_size <= scheduled.num_hit_tokens;
@@ -63,26 +146,52 @@ void check_prefix_hits(CheckContext& context) {
   }
 }
 
+void check_attention_reads(CheckContext& context, const RowTruth& truth, const GroupTrace& group) {
+  for (std::size_t r = 0; r < context.trace().rows.size(); ++r) {
+    const auto row = static_cast<std::int32_t>(r);
+    for (std::int32_t column = 0; (column + 1) * group.block_size <= truth.num_computed_tokens(row);
+         ++column) {
+      const std::int32_t block = table_block(group, row, column);
+      if (!exists(context, block)) continue;  // told as a block-table mismatch
+      const AttentionSlots& slots = context.state().attention(block);
+      if (slots.filled == group.block_size) continue;
+      Finding finding =
+          attention_place(context.trace().rows[r].request, group.group, column, block);
+      finding.row = row;
+      finding.expected = (column + 1) * group.block_size;
+      finding.seen = column * group.block_size + slots.filled;
+      finding.cause = slots.event;
+      finding.detail = "a column before the row's tokens is not filled";
+      context.report(finding);
+    }
+  }
+}
+
 void execute_attention_group(CheckContext& context, const RowTruth& truth,
                              const GroupTrace& group) {
+  const auto num_rows = static_cast<std::int32_t>(context.trace().rows.size());
+  for (std::int32_t row = 0; row < num_rows; ++row) check_token_before(context, truth, group, row);
+  std::vector<std::int32_t> written(static_cast<std::size_t>(num_rows), 0);
   for (const AttentionWrite& write : group.attention_writes) {
-    const RequestId request = context.trace().rows[static_cast<std::size_t>(write.row)].request;
-    Finding where = attention_place(request, group.group, write.column, write.block);
-    where.row = write.row;
-    if (!context.may_write(write.block, where)) continue;
-    AttentionSlots& slots = context.state().attention(write.block);
-    if (write.first_slot > slots.filled) {
-      where.expected = write.first_slot;
-      where.seen = slots.filled;
-      where.cause = slots.event;
-      where.detail = "slots before the row's first token were never written";
-      context.report(where);
+    if (write.row < 0 || write.row >= num_rows) {
+      report(context, Rule::metadata_inconsistent,
+             {num_rows, write.row, "slots of a row that does not exist", -1, group.group});
+      continue;
     }
-    const std::int32_t end = write.first_token + write.num_slots;
-    slots.filled = write.first_slot + write.num_slots;
-    slots.last = truth.prefixes(write.row)[static_cast<std::size_t>(end)];
-    slots.event = context.next_write(WriteKind::attention, request,
-                                     truth.num_computed_tokens(write.row) + end);
+    execute_write(context, truth, group, write);
+    std::int32_t& next = written[static_cast<std::size_t>(write.row)];
+    if (write.first_token == next) next += write.num_slots;
+  }
+  for (std::int32_t row = 0; row < num_rows; ++row) {
+    const std::int32_t seen = written[static_cast<std::size_t>(row)];
+    if (seen == truth.num_query_tokens(row)) continue;
+    Finding finding = attention_place(context.trace().rows[static_cast<std::size_t>(row)].request,
+                                      group.group, -1, -1);
+    finding.row = row;
+    finding.expected = truth.num_computed_tokens(row) + truth.num_query_tokens(row);
+    finding.seen = truth.num_computed_tokens(row) + seen;
+    finding.detail = "tokens of the row have no slot";
+    context.report(finding);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/check/mismatch.h"
+
 namespace hybridscope {
 namespace {
 
@@ -27,6 +29,27 @@ void report_source(CheckContext& context, Finding finding, std::int32_t block,
   finding.column = column;
   finding.detail = detail;
   context.report(finding);
+}
+
+// The scheduler may have moved a speculative block to another column since it was written, so any
+// column of the request's table will do.
+void check_owner(CheckContext& context, Finding finding, std::int32_t block) {
+  const bool owns = context.tables().holds(finding.request, finding.group, block);
+  finding.column = -1;
+  context.check_source(block, owns, finding);
+}
+
+// A copy refers to a decision of its launch and to a mamba group.
+bool is_whole(CheckContext& context, const CopyLaunch& launch, const StateCopyTrace& copy) {
+  const auto& groups = context.config().kv_cache_config.groups;
+  if (copy.decision >= 0 && static_cast<std::size_t>(copy.decision) < launch.decisions.size() &&
+      copy.group >= 0 && static_cast<std::size_t>(copy.group) < groups.size() &&
+      groups[static_cast<std::size_t>(copy.group)].is_mamba())
+    return true;
+  report(context, Rule::metadata_inconsistent,
+         {static_cast<std::int64_t>(launch.decisions.size()), copy.decision,
+          "a copy without a decision or a mamba group", -1, copy.group});
+  return false;
 }
 
 }  // namespace
@@ -78,6 +101,7 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
                     "copied from a block that holds no state",
                     decision.src_col + copy.accept_token_bias);
     } else {
+      check_owner(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block);
       sources_[i].temporal = context.state().temporal(copy.temporal_src_block);
       if (sources_[i].temporal.event.kind == WriteKind::never)
         report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
@@ -88,6 +112,8 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
       report_source(context, place(launch, copy, ContentKind::conv), copy.conv_src_block,
                     "copied from a block that holds no state", decision.src_col);
     } else {
+      if (copy.conv_src_block != copy.temporal_src_block)
+        check_owner(context, place(launch, copy, ContentKind::conv), copy.conv_src_block);
       sources_[i].conv_event = context.state().conv_event(copy.conv_src_block);
       std::ranges::copy(context.state().conv(copy.conv_src_block),
                         windows_.begin() + static_cast<std::ptrdiff_t>(i * length));
@@ -97,6 +123,8 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
 
 void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind) {
   if (launch.copies.empty()) return;
+  for (const StateCopyTrace& copy : launch.copies)
+    if (!is_whole(context, launch, copy)) return;
   report_conflicts(context, launch);
   read_sources(context, launch);
   const std::int32_t length = context.config().conv_state_len();

@@ -13,8 +13,9 @@ class CopyExecutor {
  public:
   explicit CopyExecutor(const CheckConfig& config);
 
-  // `kind` pre_copy or post_copy. Reports sources that were never written, shifts that leave the
-  // conv window, writes to foreign blocks, and copies of the launch that conflict.
+  // `kind` pre_copy or post_copy. Reports sources that were never written or that the request does
+  // not hold, shifts that leave the conv window, writes to foreign blocks, and copies of the launch
+  // that conflict. A launch with a copy that refers to nothing is reported and not carried out.
   void execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind);
 
  private:

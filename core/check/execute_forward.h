@@ -7,14 +7,18 @@
 
 namespace hybridscope {
 
-// Recurrent layers of one group.
+// Recurrent layers of one group. Requires check_metadata_shapes (check_group_metadata.h).
 void execute_mamba_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
-// Keys and values of one attention group: slots are filled without gaps, and those that a prefix
-// hit serves hold that prefix.
+// Keys and values of one attention group: every token of a row goes to the slot of its position, in
+// blocks that are filled without gaps, behind slots that hold the row's prefix.
 void execute_attention_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
+// Every column that attention reads in this step, not only the last one: filled to its end.
+void check_attention_reads(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
+
 // Attention blocks that admitted requests got from the prefix cache. Call before the forward.
+// Requires check_shapes for the groups.
 void check_prefix_hits(CheckContext& context);
 
 }  // namespace hybridscope

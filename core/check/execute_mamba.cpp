@@ -73,6 +73,7 @@ void run_window_row(CheckContext& context, const RowTruth& truth, const GroupTra
   const bool counts = rows.num_accepted_tokens.present;
   const std::int32_t accepted = counts ? rows.num_accepted_tokens.at(index) : 1;
   const bool in_range = accepted >= 1 && accepted <= indices.cols;
+  const std::int32_t first_column = window_start(context, truth, group, batch_row);
   execute_decode_row(
       context, truth,
       {.row = batch_row,
@@ -81,9 +82,11 @@ void run_window_row(CheckContext& context, const RowTruth& truth, const GroupTra
        .counts_given = counts,
        .num_accepted_tokens = in_range ? accepted : 1,
        .temporal_src_block = in_range ? window[static_cast<std::size_t>(accepted - 1)] : kPadSlotId,
+       .temporal_src_column = first_column + accepted - 1,
        .conv_src_block = window[0],
+       .conv_src_column = first_column,
        .dst_blocks = window,
-       .first_dst_column = window_start(context, truth, group, batch_row)});
+       .first_dst_column = first_column});
 }
 
 void run_prefill_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
@@ -93,24 +96,44 @@ void run_prefill_row(CheckContext& context, const RowTruth& truth, const GroupTr
     return;
   }
   if (skipped_whole(context, group, batch_row, block)) return;
+  const std::int32_t column = window_start(context, truth, group, batch_row);
   execute_prefill_row(context, truth,
                       {.row = batch_row,
                        .group = group.group,
                        .num_query_tokens = truth.num_query_tokens(batch_row),
                        .has_initial_state = has_initial_state,
                        .src_block = block,
+                       .src_column = column,
                        .dst_block = block,
-                       .dst_column = window_start(context, truth, group, batch_row)});
+                       .dst_column = column});
 }
 
 // Mode all: every block has its own column.
+class AllModeColumns {
+ public:
+  AllModeColumns(const TensorView<std::int32_t>& table, std::int32_t row)
+      : columns_(table.data + std::int64_t{row} * table.cols), count_(table.cols) {}
+  // The pad id outside the table.
+  std::int32_t at(std::int32_t column) const {
+    return column >= 0 && column < count_ ? columns_[column] : kPadSlotId;
+  }
+  // Columns [first, first + width), as far as they are there.
+  std::span<const std::int32_t> window(std::int32_t first, std::int32_t width) const {
+    if (first < 0 || first >= count_ || width <= 0) return {};
+    return {columns_ + first, static_cast<std::size_t>(std::min(width, count_ - first))};
+  }
+
+ private:
+  const std::int32_t* columns_;
+  std::int32_t count_;
+};
+
 void run_all_mode_decode(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
                          const MambaMetadata& metadata, std::int32_t row) {
-  const TensorView<std::int32_t>& table = metadata.state_indices_tensor_d;
-  const std::int32_t* columns = table.data + static_cast<std::int64_t>(row) * table.cols;
+  const AllModeColumns columns(metadata.state_indices_tensor_d, row);
   const std::int32_t target = metadata.block_idx_last_scheduled_token.at(row);
   if (row >= num_real_rows(context)) {
-    check_padding_row(context, group, row, columns[target], !metadata.query_start_loc_d.present);
+    check_padding_row(context, group, row, columns.at(target), !metadata.query_start_loc_d.present);
     return;
   }
   const bool counts = metadata.num_accepted_tokens.present;
@@ -122,21 +145,20 @@ void run_all_mode_decode(CheckContext& context, const RowTruth& truth, const Gro
       accepted - 1;
   const std::int32_t conv_column =
       group.conv_source_column.present ? group.conv_source_column.at(row) : computed_column;
-  const auto block_at = [&](std::int32_t column) {
-    return column >= 0 && column < table.cols ? columns[column] : kPadSlotId;
-  };
-  if (skipped_whole(context, group, row, block_at(target))) return;
+  if (skipped_whole(context, group, row, columns.at(target))) return;
   const std::int32_t num_tokens = truth.num_query_tokens(row);
-  const std::int32_t width = std::min(num_tokens, table.cols - target);
+  if (num_tokens == 0) return;
   execute_decode_row(context, truth,
                      {.row = row,
                       .group = group.group,
                       .num_query_tokens = num_tokens,
                       .counts_given = counts,
-                      .num_accepted_tokens = accepted,
-                      .temporal_src_block = block_at(temporal_column),
-                      .conv_src_block = block_at(conv_column),
-                      .dst_blocks = {columns + target, static_cast<std::size_t>(width)},
+                      .num_accepted_tokens = std::max(accepted, 1),
+                      .temporal_src_block = columns.at(temporal_column),
+                      .temporal_src_column = temporal_column,
+                      .conv_src_block = columns.at(conv_column),
+                      .conv_src_column = conv_column,
+                      .dst_blocks = columns.window(target, num_tokens),
                       .first_dst_column = target});
 }
 
@@ -144,22 +166,23 @@ void run_all_mode_prefill(CheckContext& context, const RowTruth& truth, const Gr
                           const MambaMetadata& metadata, std::int32_t index) {
   const std::int32_t row = metadata.num_decodes + index;
   if (row >= num_real_rows(context)) return;
-  const TensorView<std::int32_t>& table = metadata.state_indices_tensor_p;
-  const std::int32_t* columns = table.data + static_cast<std::int64_t>(index) * table.cols;
+  const AllModeColumns columns(metadata.state_indices_tensor_p, index);
   const std::int32_t first = metadata.block_idx_first_scheduled_token_p.at(index);
   const std::int32_t last = metadata.block_idx_last_scheduled_token.at(row);
-  execute_prefill_row(
-      context, truth,
-      {.row = row,
-       .group = group.group,
-       .num_query_tokens = truth.num_query_tokens(row),
-       .has_initial_state = metadata.has_initial_states_p.at(index) != 0,
-       .src_block = columns[metadata.block_idx_last_computed_token.at(row)],
-       .dst_block = columns[last],
-       .dst_column = last,
-       .boundary_blocks = {columns + first, static_cast<std::size_t>(std::max(last - first, 0))},
-       .first_boundary_column = first,
-       .boundary_block_size = group.block_size});
+  const std::int32_t computed_column = metadata.block_idx_last_computed_token.at(row);
+  if (skipped_whole(context, group, row, columns.at(last))) return;
+  execute_prefill_row(context, truth,
+                      {.row = row,
+                       .group = group.group,
+                       .num_query_tokens = truth.num_query_tokens(row),
+                       .has_initial_state = metadata.has_initial_states_p.at(index) != 0,
+                       .src_block = columns.at(computed_column),
+                       .src_column = computed_column,
+                       .dst_block = columns.at(last),
+                       .dst_column = last,
+                       .boundary_blocks = columns.window(first, last - first),
+                       .first_boundary_column = first,
+                       .boundary_block_size = group.block_size});
 }
 
 void execute_mamba(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
@@ -232,7 +255,6 @@ void execute_gdn(CheckContext& context, const RowTruth& truth, const GroupTrace&
 }  // namespace
 
 void execute_mamba_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group) {
-  if (!group.metadata) return;
   if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
     execute_mamba(context, truth, group, *mamba);
   else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/check.h"
-
 namespace hybridscope {
 namespace {
 
@@ -33,15 +31,33 @@ void report_unreadable(CheckContext& context, Finding finding, std::int32_t bloc
   context.report(finding);
 }
 
-// The state a row starts from; reports when it is not S(c).
-Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, std::int32_t row,
-                          std::int32_t group, std::int32_t block) {
-  Finding finding = place(context, row, group, ContentKind::temporal);
-  finding.expected = truth.num_computed_tokens(row);
-  if (!readable(context, block)) {
-    report_unreadable(context, finding, block);
-    return kPoison;
+// A block that a row reads, and the column of its request's block table that it stands for.
+struct Source {
+  std::int32_t row = -1;
+  std::int32_t group = -1;
+  std::int32_t block = 0;
+  std::int32_t column = -1;
+};
+
+// False: there is nothing to read.
+bool check_readable(CheckContext& context, const Source& source, const Finding& where) {
+  if (!readable(context, source.block)) {
+    report_unreadable(context, where, source.block);
+    return false;
   }
+  const bool owns =
+      context.tables().block_at(where.request, source.group, source.column) == source.block;
+  context.check_source(source.block, owns, where);
+  return true;
+}
+
+// The state a row starts from; reports when it is not S(c).
+Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, const Source& source) {
+  const auto [row, group, block, column] = source;
+  Finding finding = place(context, row, group, ContentKind::temporal);
+  finding.column = column;
+  finding.expected = truth.num_computed_tokens(row);
+  if (!check_readable(context, source, finding)) return kPoison;
   const TemporalSlot& slot = context.state().temporal(block);
   if (slot.fingerprint == truth.prefixes(row)[0]) return slot.fingerprint;
   finding.block = block;
@@ -55,15 +71,26 @@ Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, std::int
   return slot.fingerprint;
 }
 
+// Number of the token that a conv position holds, as far as the row can tell; else `otherwise`.
+std::int32_t token_number(const RowTruth& truth, std::int32_t row, Fingerprint seen,
+                          std::int32_t length, std::int32_t otherwise) {
+  const std::int32_t computed = truth.num_computed_tokens(row);
+  for (std::int32_t token = std::max(computed - length + 1, 1);
+       token <= computed + truth.num_query_tokens(row); ++token)
+    if (truth.at(row, token) == seen) return token;
+  return otherwise;
+}
+
 // Conv positions [offset, offset + W - 1) of a block; reports when they are not the last W - 1
 // tokens before the row.
-ConvWindow read_conv(CheckContext& context, const RowTruth& truth, std::int32_t row,
-                     std::int32_t group, std::int32_t block, std::int32_t offset) {
+ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source& source,
+                     std::int32_t offset) {
+  const auto [row, group, block, column] = source;
   ConvWindow window{};
   Finding finding = place(context, row, group, ContentKind::conv);
+  finding.column = column;
   finding.expected = truth.num_computed_tokens(row);
-  if (!readable(context, block)) {
-    report_unreadable(context, finding, block);
+  if (!check_readable(context, source, finding)) {
     window.fill(kPoison);
     return window;
   }
@@ -81,7 +108,8 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, std::int32_t 
   if (!right) {
     finding.block = block;
     finding.cause = context.state().conv_event(block);
-    finding.seen = finding.cause.num_tokens;
+    finding.seen = token_number(truth, row, window[static_cast<std::size_t>(length - 1)], length,
+                                finding.cause.num_tokens);
     finding.rule = unwritten ? Rule::read_of_unwritten_block : Rule::running_state_wrong;
     finding.detail = unwritten ? "conv positions that were never written" : "conv history";
     context.report(finding);
@@ -98,9 +126,10 @@ void write_temporal(CheckContext& context, const Finding& where, WriteKind kind,
 
 // Positions [0, W - 1) of the block become the W - 1 tokens before position `end` of the row.
 void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding& where,
-                     std::int32_t row, std::int32_t block, const ConvWindow& before,
+                     WriteKind kind, std::int32_t block, const ConvWindow& before,
                      std::int32_t end) {
   if (!context.may_write(block, where)) return;
+  const std::int32_t row = where.row;
   const std::int32_t length = context.config().conv_kernel - 1;
   const std::int32_t computed = truth.num_computed_tokens(row);
   const std::span<Fingerprint> conv = context.state().conv(block);
@@ -110,7 +139,7 @@ void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding
     conv[static_cast<std::size_t>(i)] =
         token > computed ? truth.at(row, token) : before[static_cast<std::size_t>(shifted)];
   }
-  context.state().conv_event(block) = context.next_write(WriteKind::prefill, where.request, end);
+  context.state().conv_event(block) = context.next_write(kind, where.request, end);
 }
 
 // The state after folding the row's first `count` tokens into `start`; what was wrong stays wrong.
@@ -139,13 +168,12 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
   const std::int32_t block = row.dst_blocks[0];
   const std::int32_t end = truth.num_computed_tokens(row.row) + row.num_query_tokens;
   if (!row.counts_given) {
-    write_conv_tail(context, truth, where, row.row, block, prior, end);
+    write_conv_tail(context, truth, where, WriteKind::decode, block, prior, end);
     return;
   }
   if (!context.may_write(block, where)) return;
   const std::span<Fingerprint> conv = context.state().conv(block);
   const std::int32_t kept = context.config().conv_kernel - 2;
-  HS_EXPECT(kept + row.num_query_tokens <= static_cast<std::int32_t>(conv.size()));
   for (std::int32_t i = 0; i < kept; ++i)
     conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
   for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
@@ -157,12 +185,22 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
 }  // namespace
 
 void execute_decode_row(CheckContext& context, const RowTruth& truth, const DecodeRow& row) {
+  const std::int32_t widest = 1 + context.config().num_speculative_tokens;
+  if (row.num_query_tokens > widest) {
+    Finding finding = place(context, row.row, row.group, ContentKind::none);
+    finding.rule = Rule::metadata_inconsistent;
+    finding.expected = widest;
+    finding.seen = row.num_query_tokens;
+    finding.detail = "a decode row is longer than a verify window";
+    context.report(finding);
+    return;
+  }
   const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
-  const Fingerprint start =
-      read_temporal(context, truth, row.row, row.group, row.temporal_src_block);
+  const Fingerprint start = read_temporal(
+      context, truth, {row.row, row.group, row.temporal_src_block, row.temporal_src_column});
   const std::int32_t encoded = encoded_tokens(context, row.temporal_src_block);
-  const ConvWindow prior =
-      read_conv(context, truth, row.row, row.group, row.conv_src_block, offset);
+  const ConvWindow prior = read_conv(
+      context, truth, {row.row, row.group, row.conv_src_block, row.conv_src_column}, offset);
   Finding where = place(context, row.row, row.group, ContentKind::temporal);
   for (std::int32_t t = 0; t < row.num_query_tokens; ++t) {
     const auto target = std::min(static_cast<std::size_t>(t), row.dst_blocks.size() - 1);
@@ -180,9 +218,10 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
   ConvWindow prior{};
   std::int32_t encoded = 0;
   if (row.has_initial_state) {
-    start = read_temporal(context, truth, row.row, row.group, row.src_block);
+    const Source source{row.row, row.group, row.src_block, row.src_column};
+    start = read_temporal(context, truth, source);
     encoded = encoded_tokens(context, row.src_block);
-    prior = read_conv(context, truth, row.row, row.group, row.src_block, 0);
+    prior = read_conv(context, truth, source, 0);
   } else if (computed > 0) {
     Finding finding = place(context, row.row, row.group, ContentKind::temporal);
     finding.rule = Rule::running_state_wrong;
@@ -200,11 +239,22 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
                    fold_row(context, truth, row.row, start, end - computed),
                    encoded + end - computed);
     where.content = ContentKind::conv;
-    write_conv_tail(context, truth, where, row.row, block, prior, end);
+    write_conv_tail(context, truth, where, WriteKind::prefill, block, prior, end);
   };
   for (std::size_t i = 0; i < row.boundary_blocks.size(); ++i) {
     const std::int32_t column = row.first_boundary_column + static_cast<std::int32_t>(i);
-    write(row.boundary_blocks[i], column, (column + 1) * row.boundary_block_size);
+    const std::int32_t end = (column + 1) * row.boundary_block_size;
+    if (end <= computed || end > computed + row.num_query_tokens) {
+      where.rule = Rule::metadata_inconsistent;
+      where.column = column;
+      where.expected = computed;
+      where.seen = end;
+      where.detail = "the row does not cross the boundary it is told to store";
+      context.report(where);
+      where.expected = where.seen = -1;
+      continue;
+    }
+    write(row.boundary_blocks[i], column, end);
   }
   write(row.dst_block, row.dst_column, computed + row.num_query_tokens);
 }

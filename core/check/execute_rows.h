@@ -18,7 +18,9 @@ struct DecodeRow {
   bool counts_given = false;             // accepted counts were passed to the builder
   std::int32_t num_accepted_tokens = 1;  // a
   std::int32_t temporal_src_block = 0;
+  std::int32_t temporal_src_column = -1;  // of the request's block table
   std::int32_t conv_src_block = 0;
+  std::int32_t conv_src_column = -1;
   std::span<const std::int32_t> dst_blocks{};  // after token t the state goes to dst_blocks[t]
   std::int32_t first_dst_column = -1;          // of the request's block table
 };
@@ -29,6 +31,7 @@ struct PrefillRow {
   std::int32_t num_query_tokens = 0;
   bool has_initial_state = false;
   std::int32_t src_block = 0;
+  std::int32_t src_column = -1;  // of the request's block table
   std::int32_t dst_block = 0;
   std::int32_t dst_column = -1;
   // Mode all: boundary states S(boundary_block_size * (first_boundary_column + 1 + i)) go to

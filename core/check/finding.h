@@ -77,7 +77,8 @@ struct Finding {
   ContentKind content = ContentKind::none;
   std::int32_t column = -1;
   std::int32_t block = -1;
-  std::int64_t expected = -1;  // a count of tokens, references, rows, ... as the rule says
+  std::int64_t expected = -1;  // a count of tokens, references, rows, ... as the rule says;
+                               // conv: number of the last token in the window
   std::int64_t seen = -1;
   std::string_view detail{};  // a literal that tells variants of a rule apart
   WriteEvent cause;           // the write that left what was seen

@@ -2,6 +2,7 @@
 
 #include "core/check/check_batch.h"
 #include "core/check/check_blocks.h"
+#include "core/check/check_group_metadata.h"
 #include "core/check/execute_forward.h"
 
 namespace hybridscope {
@@ -24,28 +25,37 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   findings_.clear();
   CheckContext context(state_, trace, findings_);
   follow_cache_events(context, trace.cache_events);
-  check_prefix_hits(context);
-  if (!trace.rows.empty()) {
-    check_common_metadata(context);
-    truth_.fold(trace, state_.config.conv_kernel);
-    copies_.execute(context, trace.pre_copies, WriteKind::pre_copy);
-    for (const GroupTrace& group : trace.groups) {
-      check_block_tables(context, truth_, group);
-      if (group.is_mamba) {
-        if (group.metadata) check_group_metadata(context, group);
-        execute_mamba_group(context, truth_, group);
-      } else {
-        execute_attention_group(context, truth_, group);
-      }
-    }
-    copies_.execute(context, trace.post_copies, WriteKind::post_copy);
-  }
-  check_labels_of_step(context);
-  if (scope == CheckScope::all) check_all_labels(context);
+  if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
+    execute(context, scope);
+  if (scope == CheckScope::all)
+    check_all_labels(context);
+  else
+    check_labels_of_step(context);
   progress_.check(context);
   follow_cache_events(context, trace.commit_events);
+  check_finished_requests(context);
   if (trace.num_unfinished == 0) check_nothing_held(context);
   return findings_;
+}
+
+void StepChecker::execute(CheckContext& context, CheckScope scope) {
+  const StepTrace& trace = context.trace();
+  check_prefix_hits(context);
+  check_common_metadata(context);
+  truth_.fold(trace, state_.config.conv_kernel);
+  copies_.execute(context, trace.pre_copies, WriteKind::pre_copy);
+  for (const GroupTrace& group : trace.groups) {
+    check_block_tables(context, truth_, group);
+    if (group.is_mamba) {
+      if (!check_metadata_shapes(context, group)) continue;
+      check_group_metadata(context, group);
+      execute_mamba_group(context, truth_, group);
+    } else {
+      if (scope == CheckScope::all) check_attention_reads(context, truth_, group);
+      execute_attention_group(context, truth_, group);
+    }
+  }
+  copies_.execute(context, trace.post_copies, WriteKind::post_copy);
 }
 
 }  // namespace hybridscope

@@ -32,6 +32,7 @@ class StepChecker {
 
  private:
   explicit StepChecker(const CheckConfig& config);
+  void execute(CheckContext& context, CheckScope scope);
 
   CheckState state_;
   RowTruth truth_;

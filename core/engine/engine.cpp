@@ -16,6 +16,12 @@ std::string text(T value) {
   return std::to_string(value);
 }
 
+std::int64_t count_prompt_tokens(const AddRequest& request) {
+  std::int64_t count = 0;
+  for (const PromptSegment& segment : request.prompt) count += segment.length;
+  return count;
+}
+
 SchedulerConfig scheduler_config(const EngineConfig& config) {
   bool has_mamba = false;
   for (const KVCacheGroup& group : config.kv_cache_config.groups)
@@ -116,22 +122,26 @@ Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_ca
   }
 }
 
-Status Engine::check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const {
+Status Engine::check_fits(const AddRequest& request) const {
   const auto bad = [&](const std::string& message) {
     return invalid_input("request \"" + request.name + "\": " + message);
   };
+  for (const PromptSegment& segment : request.prompt)
+    if (segment.length < 1 || segment.first < 0)
+      return bad("a prompt segment of " + text(segment.length) + " tokens from token " +
+                 text(segment.first) + " on");
+  const std::int64_t num_prompt_tokens = count_prompt_tokens(request);
   if (num_prompt_tokens < 1) return bad("the prompt has no token");
   if (request.max_tokens < 1)
     return bad("max_tokens is " + text(request.max_tokens) + ", expected at least 1");
   if (num_prompt_tokens >= config_.max_model_len)
     return bad("the prompt has " + text(num_prompt_tokens) + " tokens, max_model_len is " +
                text(config_.max_model_len));
-  const std::int64_t length = std::min<std::int64_t>(
-      static_cast<std::int64_t>(num_prompt_tokens) + request.max_tokens, config_.max_model_len);
+  const std::int64_t length =
+      std::min<std::int64_t>(num_prompt_tokens + request.max_tokens, config_.max_model_len);
   const std::int64_t needed = blocks_one_request_needs(config_, length);
-  const std::int64_t usable =
-      config_.kv_cache_config.num_blocks - 1 -
-      static_cast<std::int64_t>(config_.watermark * config_.kv_cache_config.num_blocks);
+  // A request that runs alone is not held to the watermark.
+  const std::int64_t usable = config_.kv_cache_config.num_blocks - 1;
   if (needed > usable)
     return bad("it can need " + text(needed) + " blocks at " + text(length) +
                " tokens, the pool has " + text(usable));
@@ -139,11 +149,7 @@ Status Engine::check_fits(const AddRequest& request, std::int32_t num_prompt_tok
 }
 
 Result<RequestId> Engine::add_request(const AddRequest& request) {
-  std::int64_t prompt_tokens = 0;
-  for (const PromptSegment& segment : request.prompt) prompt_tokens += segment.length;
-  if (prompt_tokens > config_.max_model_len) prompt_tokens = config_.max_model_len;
-  if (Status status = check_fits(request, static_cast<std::int32_t>(prompt_tokens)); !status.ok())
-    return status.error();
+  if (Status status = check_fits(request); !status.ok()) return status.error();
   EngineRequest& added = requests_.add();
   added.name = request.name;
   added.key = request.key;
@@ -152,11 +158,13 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
       PrefixFingerprints(request.cache_salt, config_.enable_prefix_caching ? config_.hash_block_size
                                                                            : kFingerprintSpacing);
   Request& scheduling = added.scheduling;
-  scheduling.num_prompt_tokens = static_cast<std::int32_t>(prompt_tokens);
+  scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
   scheduling.max_tokens = request.max_tokens;
   scheduling.priority = request.priority;
-  scheduling.arrival_time = now_us_;
+  // Not the clock: requests of one step would tie, and ties under policy priority can preempt each
+  // other for ever.
+  scheduling.arrival_time = scheduling.id.value;
   added.prefix.extend_to(added.tokens, scheduling.num_tokens);
   scheduling.block_hashes = added.prefix.block_hashes();
   scheduler_->add_request(scheduling);
@@ -165,6 +173,8 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
 }
 
 void Engine::advance_to(std::int64_t time_us) { now_us_ = std::max(now_us_, time_us); }
+
+void Engine::advance_to_step(std::int64_t step) { step_ = std::max(step_, step - 1); }
 
 const StepTrace& Engine::step() {
   schedule(frame_);

@@ -33,8 +33,8 @@ class Engine {
   // Errors: settings that contradict each other, with the numbers.
   static Result<Engine> create(const EngineConfig& config);
 
-  // Adds a request before the next step. Errors: an empty or too long prompt, no output token to
-  // make, a pool that could never hold it.
+  // Adds a request before the next step. Errors: an empty or too long prompt, a segment without
+  // tokens, no output token to make, a pool that could never hold it.
   Result<RequestId> add_request(const AddRequest& request);
 
   // Applied before the next step is scheduled, in the order in which they come. Errors: a request
@@ -49,6 +49,8 @@ class Engine {
   std::int64_t now_us() const { return now_us_; }
   // Jumps forward in time, with nothing to do.
   void advance_to(std::int64_t time_us);
+  // Leaves out steps in which nothing would happen: the next one is number `step` or later.
+  void advance_to_step(std::int64_t step);
   // Commands the caller holds back for later steps; told to the trace, so that an idle step with
   // something still to come is no fault.
   void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
@@ -76,7 +78,7 @@ class Engine {
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
   void describe_labels(StepTrace& trace);
   std::int32_t next_draft_count(const EngineRequest& request) const;
-  Status check_fits(const AddRequest& request, std::int32_t num_prompt_tokens) const;
+  Status check_fits(const AddRequest& request) const;
 
   EngineConfig config_;
   std::unique_ptr<KVCacheManager> kv_cache_;

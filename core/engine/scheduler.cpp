@@ -241,10 +241,13 @@ bool Scheduler::admit(Request& request) {
   request.status = RequestStatus::running;
   request.num_computed_tokens = hit_tokens;
   output_.lookups.back().admitted = true;
+  // A prefill threshold may have cut the padding; the reference would keep more drafts than tokens.
+  const std::int32_t num_placeholders =
+      padded ? std::min(config_.num_speculative_tokens, num_new_tokens - 1) : 0;
   output_.scheduled.push_back({.request = &request,
                                .admission = resumed ? Admission::resumed : Admission::new_request,
                                .num_scheduled_tokens = num_new_tokens,
-                               .num_draft_tokens = padded ? config_.num_speculative_tokens : 0,
+                               .num_draft_tokens = num_placeholders,
                                .num_computed_tokens = hit_tokens,
                                .num_tokens = request.num_tokens,
                                .placeholder_drafts = padded});
@@ -253,7 +256,8 @@ bool Scheduler::admit(Request& request) {
 }
 
 // The reference keeps a batch of verify rows uniform by padding a waiting request with one token
-// left, when running requests were scheduled and none of them is in its prefill (SEMANTICS H2).
+// left, when running requests were scheduled and the last chunk of none of them was short of its
+// known tokens, this step's not counted (SEMANTICS H2).
 bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
   if (config_.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
   if (config_.num_speculative_tokens == 0 || num_new_tokens != 1) return false;
@@ -261,7 +265,7 @@ bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
   for (const ScheduledRequest& entry : output_.scheduled) {
     if (entry.admission != Admission::running) continue;
     any_running = true;
-    if (entry.num_computed_tokens + entry.num_scheduled_tokens < entry.num_tokens) return false;
+    if (entry.request->is_prefill_chunk) return false;
   }
   return any_running;
 }

@@ -88,7 +88,7 @@ constexpr Preset kPresets[] = {
                 .conv_kernel = 4},
      256, 131072, kAll, kNotPassed},
     {"qwen3-next-80b-a3b",
-     "Hugging Face Qwen/Qwen3-Next-80B-A3B-Instruct config.json; worked figures in spec/PAGES.md",
+     "Hugging Face Qwen/Qwen3-Next-80B-A3B-Instruct config.json",
      "MMM*", 12, gqa(2, 256),
      GatedDeltaNetDims{.num_k_heads = 16,
                        .num_v_heads = 32,

@@ -20,6 +20,8 @@ class BlockTableMirror {
   std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
   // The block in one column; the null block beyond the list.
   std::int32_t block_at(RequestId request, std::int32_t group, std::int32_t column) const;
+  // Does any column hold the block? Looks from the last column on: live state is at the end.
+  bool holds(RequestId request, std::int32_t group, std::int32_t block) const;
   // Columns of all tables that hold the block.
   std::int32_t holders(std::int32_t block) const {
     return holders_[static_cast<std::size_t>(block)];

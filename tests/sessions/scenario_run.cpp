@@ -3,35 +3,21 @@
 #include <fmt/format.h>
 
 #include "core/check/step_checker.h"
-#include "core/engine/engine.h"
-#include "sessions/engine_setup.h"
-#include "sessions/scenario_requests.h"
+#include "sessions/check_setup.h"
+#include "sessions/runner.h"
+#include "sessions/trace_names.h"
 
 namespace hybridscope::test {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 1000;
 
-const char* class_name(RowClass row_class) {
-  switch (row_class) {
-    case RowClass::decode:
-      return "decode";
-    case RowClass::verify:
-      return "verify";
-    case RowClass::prefill:
-      return "prefill";
-    case RowClass::padding:
-      return "padding";
-  }
-  return "";
-}
-
 std::string describe_rows(const StepTrace& trace, const Engine& engine) {
   std::string text;
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     text += fmt::format("{}{} {} {}+{} d{} a{}", text.empty() ? "" : " | ",
-                        engine.name_of(row.request), class_name(row.row_class),
+                        engine.name_of(row.request), row_class_name(row.row_class),
                         scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
                         scheduled.num_draft_tokens, row.num_sampled_tokens);
   }
@@ -39,7 +25,7 @@ std::string describe_rows(const StepTrace& trace, const Engine& engine) {
 }
 
 void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
-  if (trace.num_scheduled_tokens > 0) ++run.num_steps;
+  ++(trace.num_scheduled_tokens > 0 ? run.num_steps : run.num_idle_steps);
   run.num_preempted += static_cast<std::int32_t>(trace.preempted.size());
   for (const CommitTrace& commit : trace.committed) run.num_finished += commit.finished ? 1 : 0;
   for (const CacheEvent& event : trace.cache_events)
@@ -63,38 +49,16 @@ void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
 }  // namespace
 
 ScenarioRun run_scenario(const Scenario& scenario) {
-  const EngineSetup setup = make_engine_setup(scenario.model, scenario.settings).value();
-  Engine engine = Engine::create(setup.config).value();
-  StepChecker checker =
-      StepChecker::create({.kv_cache_config = setup.config.kv_cache_config,
-                           .mamba_cache_mode = setup.config.mamba_cache_mode,
-                           .conv_kernel = setup.config.conv_kernel,
-                           .num_speculative_tokens = setup.config.num_speculative_tokens,
-                           .hash_block_size = setup.config.hash_block_size})
-          .value();
-  std::vector<ArrivingRequest> arriving = resolve_requests(scenario).value();
-  std::map<std::string, RequestId, std::less<>> ids;
-  std::size_t joined = 0;
+  Runner runner = Runner::create(plan_scenario(scenario, scenario.name).value()).value();
+  StepChecker checker = StepChecker::create(make_check_config(runner.engine().config())).value();
   ScenarioRun run;
-  for (std::int64_t step = 1; step <= kMaxSteps; ++step) {
-    for (; joined < arriving.size() && arriving[joined].at_step <= step; ++joined)
-      ids[arriving[joined].request.name] = engine.add_request(arriving[joined].request).value();
-    for (const ScriptStep& script : scenario.script)
-      if (script.step == step)
-        for (const Command& command : script_commands(script, [&](std::string_view name) {
-               const auto found = ids.find(name);
-               return found == ids.end() ? RequestId{} : found->second;
-             }))
-          if (const Status applied = engine.apply(command); !applied.ok())
-            run.findings.push_back(applied.error().message);
-    engine.set_num_pending_commands(static_cast<std::int32_t>(arriving.size() - joined));
-    const StepTrace& trace = engine.step();
-    collect(trace, engine, run);
+  for (std::int64_t step = 1; step <= kMaxSteps && !runner.done(); ++step) {
+    const StepTrace& trace = *runner.step().value();
+    collect(trace, runner.engine(), run);
     for (const Finding& finding : checker.check(trace, CheckScope::all))
       run.findings.push_back(fmt::format(
           "{} step {} request {}: expected {}, seen {} {}", rule_info(finding.rule).slug,
           finding.step, finding.request.value, finding.expected, finding.seen, finding.detail));
-    if (joined == arriving.size() && engine.num_unfinished() == 0) break;
   }
   return run;
 }

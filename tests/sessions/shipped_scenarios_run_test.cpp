@@ -2,50 +2,170 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
+#include <algorithm>
+#include <filesystem>
 
 #include "sessions/scenario_reader.h"
+#include "sessions/settings_table.h"
 #include "tests/sessions/scenario_run.h"
 
 namespace hybridscope {
 namespace {
 
-TEST(ShippedScenarios, Print) {
-  for (const char* name : {"plain_decode",
-                           "chunked_prefill",
-                           "align_boundary_by_prefill",
-                           "align_boundary_by_decode",
-                           "align_boundary_by_accepted_drafts",
-                           "shared_prefix_align",
-                           "shared_prefix_all",
-                           "eviction_under_pressure",
-                           "preemption_and_resume",
-                           "prefix_cache_reset",
-                           "graph_padding",
-                           "mixed_gdn_batch",
-                           "steps_without_drafts",
-                           "starved_request",
-                           "one_token_left_after_a_hit",
-                           "prompt_as_long_as_a_verify_window",
-                           "one_token_prompt",
-                           "two_prompts_share_a_budget",
-                           "all_mode_boundary_by_accepted_drafts",
-                           "multi_turn_with_drafts"}) {
-    const Scenario s =
-        read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json")
-            .value();
-    const auto run = test::run_scenario(s);
-    std::cout << "=== " << name << " steps " << run.num_steps << " fin " << run.num_finished
-              << " pre " << run.num_preempted << " evi " << run.num_evicted << " ign "
-              << run.num_ignored_commands << " shifts " << run.num_within_block_shifts << " copies "
-              << run.num_boundary_copies << " pad " << run.num_padding_rows << " hits";
-    for (auto& [k, v] : run.hit_tokens) std::cout << " " << k << "=" << v;
-    std::cout << "\n";
-    int i = 0;
-    for (auto& st : run.steps) std::cout << "   " << ++i << ": " << st << "\n";
-    for (auto& f : run.findings) std::cout << "   FINDING " << f << "\n";
+using test::ScenarioRun;
+
+std::string file_of(const std::string& name) {
+  return std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json";
+}
+
+Scenario scenario_of(const std::string& name) {
+  Result<Scenario> scenario = read_scenario_file(file_of(name));
+  EXPECT_TRUE(scenario.ok()) << scenario.error().message;
+  return std::move(scenario).value();
+}
+
+// What the traces of a run must show.
+struct Facts {
+  std::int64_t num_steps = 0;
+  std::map<std::string, std::int32_t> hit_tokens = {};
+  std::int32_t num_preempted = 0;
+  std::int32_t num_evicted = 0;
+  std::int32_t num_boundary_copies = 0;
+  std::int32_t num_within_block_shifts = 0;
+  std::int32_t num_padding_rows = 0;
+};
+
+const std::map<std::string, Facts> kFacts = {
+    {"plain_decode", {.num_steps = 4, .hit_tokens = {{"A", 0}}}},
+    {"chunked_prefill", {.num_steps = 6, .hit_tokens = {{"A", 0}}}},
+    {"align_boundary_by_prefill", {.num_steps = 6, .hit_tokens = {{"A", 0}, {"B", 16}}}},
+    {"align_boundary_by_decode", {.num_steps = 8, .hit_tokens = {{"A", 0}, {"B", 8}}}},
+    {"align_boundary_by_accepted_drafts",
+     {.num_steps = 3,
+      .hit_tokens = {{"A", 0}},
+      .num_boundary_copies = 1,
+      .num_within_block_shifts = 1}},
+    {"shared_prefix_align", {.num_steps = 7, .hit_tokens = {{"A", 0}, {"B", 16}, {"C", 0}}}},
+    {"shared_prefix_all",
+     {.num_steps = 6, .hit_tokens = {{"A", 0}, {"B", 16}, {"C", 8}}, .num_padding_rows = 2}},
+    {"eviction_under_pressure",
+     {.num_steps = 9, .hit_tokens = {{"A", 0}, {"B", 0}, {"C", 0}}, .num_evicted = 6}},
+    {"preemption_and_resume",
+     {.num_steps = 20, .hit_tokens = {{"A", 0}, {"B", 0}}, .num_preempted = 1, .num_evicted = 13}},
+    {"prefix_cache_reset",
+     {.num_steps = 10, .hit_tokens = {{"A", 0}, {"B", 16}}, .num_preempted = 1, .num_evicted = 3}},
+    {"graph_padding",
+     {.num_steps = 5, .hit_tokens = {{"A", 0}, {"B", 0}, {"C", 0}}, .num_padding_rows = 4}},
+    {"mixed_gdn_batch",
+     {.num_steps = 7, .hit_tokens = {{"A", 0}, {"B", 0}}, .num_boundary_copies = 3}},
+    {"steps_without_drafts", {.num_steps = 5, .hit_tokens = {{"A", 0}}}},
+    {"starved_request",
+     {.num_steps = 7,
+      .hit_tokens = {{"A", 0}, {"C", 0}},
+      .num_boundary_copies = 3,
+      .num_within_block_shifts = 2}},
+    {"one_token_left_after_a_hit",
+     {.num_steps = 10,
+      .hit_tokens = {{"A", 0}, {"B", 8}, {"Z", 0}},
+      .num_boundary_copies = 2,
+      .num_within_block_shifts = 1}},
+    {"prompt_as_long_as_a_verify_window", {.num_steps = 7, .hit_tokens = {{"A", 0}, {"B", 0}}}},
+    {"one_token_prompt", {.num_steps = 6, .hit_tokens = {{"A", 0}, {"Z", 0}}}},
+    {"two_prompts_share_a_budget",
+     {.num_steps = 12,
+      .hit_tokens = {{"A", 0}, {"B", 0}, {"C", 16}},
+      .num_boundary_copies = 2,
+      .num_within_block_shifts = 2}},
+    {"all_mode_boundary_by_accepted_drafts",
+     {.num_steps = 5, .hit_tokens = {{"A", 0}}, .num_boundary_copies = 2}},
+    {"multi_turn_with_drafts",
+     {.num_steps = 9,
+      .hit_tokens = {{"A", 0}, {"B", 8}},
+      .num_boundary_copies = 3,
+      .num_within_block_shifts = 2}},
+};
+
+TEST(ShippedScenarios, EachHasItsFacts) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios")) {
+    if (entry.path().extension() != ".json") continue;
+    EXPECT_TRUE(kFacts.contains(entry.path().stem().string())) << entry.path();
   }
 }
+
+TEST(ShippedScenarios, RunCleanAndDoWhatTheyTeach) {
+  for (const auto& [name, facts] : kFacts) {
+    SCOPED_TRACE(name);
+    const Scenario scenario = scenario_of(name);
+    const ScenarioRun run = test::run_scenario(scenario);
+    EXPECT_THAT(run.findings, testing::IsEmpty());
+    EXPECT_EQ(run.num_finished, scenario.expect.finished);
+    EXPECT_EQ(run.num_ignored_commands, 0);
+    EXPECT_EQ(run.num_idle_steps, 0);
+    EXPECT_EQ(run.num_steps, facts.num_steps);
+    EXPECT_EQ(run.hit_tokens, facts.hit_tokens);
+    EXPECT_EQ(run.num_preempted, facts.num_preempted);
+    EXPECT_EQ(run.num_evicted, facts.num_evicted);
+    EXPECT_EQ(run.num_boundary_copies, facts.num_boundary_copies);
+    EXPECT_EQ(run.num_within_block_shifts, facts.num_within_block_shifts);
+    EXPECT_EQ(run.num_padding_rows, facts.num_padding_rows);
+  }
+}
+
+std::string step_of(const std::string& name, std::size_t step) {
+  return test::run_scenario(scenario_of(name)).steps[step - 1];
+}
+
+TEST(ShippedScenarios, ShowTheStepThatTheirSentenceIsAbout) {
+  EXPECT_EQ(step_of("align_boundary_by_accepted_drafts", 2), "A verify 6+2 d1 a2");
+  EXPECT_EQ(step_of("chunked_prefill", 2), "A prefill 8+8 d0 a0");
+  EXPECT_EQ(step_of("mixed_gdn_batch", 3), "A verify 7+3 d2 a3 | B prefill 0+8 d0 a0");
+  EXPECT_EQ(step_of("steps_without_drafts", 3), "A verify 8+1 d0 a1");
+  EXPECT_EQ(step_of("starved_request", 3), "A verify 7+2 d1 a1");
+  EXPECT_EQ(step_of("one_token_left_after_a_hit", 4), "A verify 8+4 d3 a4 | B prefill 8+1 d0 a1");
+  EXPECT_EQ(step_of("prompt_as_long_as_a_verify_window", 5), "B prefill 0+3 d0 a1");
+  EXPECT_EQ(step_of("two_prompts_share_a_budget", 1), "A prefill 0+10 d0 a1");
+  EXPECT_EQ(step_of("all_mode_boundary_by_accepted_drafts", 3), "A verify 7+4 d3 a2");
+}
+
+struct Fault {
+  const char* scenario;
+  const char* policy;
+  const char* value;    // what the reference does
+  std::string finding;  // one of the findings that appear
+};
+
+class ScenarioFaults : public testing::TestWithParam<Fault> {};
+
+TEST_P(ScenarioFaults, AppearWithTheReferencesPolicy) {
+  Scenario scenario = scenario_of(GetParam().scenario);
+  ASSERT_TRUE(set_setting_text(scenario.settings, *find_setting("policies", GetParam().policy),
+                               GetParam().value)
+                  .ok());
+  EXPECT_THAT(test::run_scenario(scenario).findings,
+              testing::Contains(testing::StartsWith(GetParam().finding)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ShippedScenarios, ScenarioFaults,
+    testing::Values(
+        Fault{"starved_request", "accepted_count_owner", "persistent_row",
+              "running-state-wrong step 4 request 1: expected 4, seen 3"},
+        Fault{"steps_without_drafts", "no_draft_step", "column_zero",
+              "running-state-wrong step 3 request 0: expected 8, seen 6"},
+        Fault{"two_prompts_share_a_budget", "aligned_split", "until_last_cache_position",
+              "label-mismatch step 2 request 1: expected 8, seen 6"},
+        Fault{"one_token_left_after_a_hit", "one_token_prompt", "padded_with_placeholders",
+              "running-state-wrong step 5 request 2: expected 9, seen 12"},
+        Fault{"one_token_prompt", "row_classing", "by_shape", "read-of-unwritten-block step 3"},
+        Fault{"prompt_as_long_as_a_verify_window", "uniform_decode_test", "by_shape",
+              "stale-persistent-array step 5"},
+        Fault{"all_mode_boundary_by_accepted_drafts", "all_mode_speculation",
+              "full_steps_remembered_no_copies",
+              "label-mismatch step 3 request 0: expected 8, seen 5"},
+        Fault{"multi_turn_with_drafts", "mamba_eagle_lookahead", "longer_limit",
+              "hit-longer-than-group step 6 request 1: expected 12, seen 8"}),
+    [](const auto& fault) { return std::string(fault.param.scenario); });
 
 }  // namespace
 }  // namespace hybridscope

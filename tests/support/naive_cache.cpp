@@ -139,12 +139,13 @@ std::optional<std::vector<std::vector<int>>> NaiveCache::allocate_slots(
   if (waits_for_planned(allocation.hit)) return std::nullopt;
   if (allocation.full_sequence_must_fit) {
     const int full = std::min(known, config_.max_model_len);
-    if (sum_of_needs(full, full) > num_free) return std::nullopt;
+    if (sum_of_needs(full, full) + allocation.watermark_blocks > num_free) return std::nullopt;
   }
   for (int group = 0; group < num_groups(); ++group)
     remove_skipped(group, tables.at(static_cast<std::size_t>(group)), total);
   if (known_table != tables_.end()) known_table->second = tables;
-  if (sum_of_needs(num_slots, main_tokens) > static_cast<int>(pool.free_queue.size()))
+  if (sum_of_needs(num_slots, main_tokens) + allocation.watermark_blocks >
+      static_cast<int>(pool.free_queue.size()))
     return std::nullopt;
 
   return take_blocks(tables, allocation, num_slots, main_tokens);

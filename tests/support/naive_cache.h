@@ -51,6 +51,7 @@ struct NaiveAllocation {
   const std::vector<int>* history;  // [num_tokens + 1] node of every prefix of the known tokens
   NaiveHit hit;                     // of an admission
   bool full_sequence_must_fit = false;
+  int watermark_blocks = 0;  // kept free
 };
 
 class NaiveCache {

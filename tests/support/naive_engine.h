@@ -55,6 +55,8 @@ struct NaiveConfig {
   int max_num_batched_tokens = 64;
   int long_prefill_token_threshold = 0;  // 0: off
   bool full_sequence_must_fit = false;   // admit only what fits as a whole (reserve_full_isl)
+  bool enable_chunked_prefill = true;
+  double watermark = 0.0;  // fraction of blocks kept free when others run
   NaivePolicy policy = NaivePolicy::fcfs;
   NaiveRules rules;
   // Content of the output token at index `position` of the request's tokens.

@@ -111,16 +111,20 @@ void NaiveScheduler::schedule_waiting() {
 bool NaiveScheduler::admit(int id) {
   NaiveRequest& request = get(id);
   const NaiveHit hit = cache_.find_hit(request.history);
-  int q = std::min(clip_to_threshold(request.num_tokens() - hit.num_tokens), budget_);
+  int q = clip_to_threshold(request.num_tokens() - hit.num_tokens);
+  if (!config_.enable_chunked_prefill && q > budget_) return false;
+  q = std::min(q, budget_);
   q = split(request, hit.num_tokens, hit.num_uncached_common_prefix_tokens, q);
   if (q <= 0) return false;
+  const int watermark = static_cast<int>(config_.watermark * config_.num_blocks);
   const auto new_block_ids =
       cache_.allocate_slots({.request = id,
                              .num_computed_tokens = 0,
                              .num_new_tokens = q,
                              .history = &request.history,
                              .hit = hit,
-                             .full_sequence_must_fit = config_.full_sequence_must_fit});
+                             .full_sequence_must_fit = config_.full_sequence_must_fit,
+                             .watermark_blocks = running.empty() ? 0 : watermark});
   if (!new_block_ids) return false;
   waiting.erase(waiting.begin());
   running.push_back(id);

@@ -47,6 +47,7 @@ class CheckedEngine {
   bool finish(std::int32_t limit = 2000);
 
   Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
   const std::vector<Finding>& findings() const { return findings_; }  // of severity error
   const std::vector<Finding>& warnings() const { return warnings_; }
   std::int64_t num_steps() const { return num_steps_; }

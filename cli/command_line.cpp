@@ -1,0 +1,62 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/doctor_command.h"
+#include "cli/exit_codes.h"
+#include "cli/model_command.h"
+#include "cli/run_command.h"
+#include "cli/version.h"
+#include "core/base/check.h"
+
+namespace hybridscope {
+namespace {
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app(
+      "Step the state caching of hybrid language models, and prove what every block holds.",
+      "hybridscope");
+  app.set_version_flag("--version", std::string("hybridscope ") + kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json\n"
+      "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
+      "  hybridscope model qwen3-next-80b-a3b");
+
+  RunOptions run;
+  CLI::App& run_app = *app.add_subcommand("run", "step a scenario or traffic and check every step");
+  add_run_options(run_app, run);
+  ModelOptions model;
+  CLI::App& model_app =
+      *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
+  add_model_options(model_app, model);
+  CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitFine : kExitUsage;
+  }
+  if (run_app.parsed()) return run_command(run);
+  if (model_app.parsed()) return model_command(model);
+  if (doctor_app.parsed()) return doctor_command();
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const ContractViolation& violation) {
+    fmt::print(stderr,
+               "hybridscope: internal error: {}\nThis is a bug of hybridscope; please report it.\n",
+               violation.what());
+    return kExitInternal;
+  }
+}
+
+}  // namespace hybridscope

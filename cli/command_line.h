@@ -1,0 +1,9 @@
+// The command line: subcommands, their options, their help. One row in a table a subcommand.
+#pragma once
+
+namespace hybridscope {
+
+// Runs the program; returns its exit code. Results go to stdout, everything else to stderr.
+int run_command_line(int argc, char** argv);
+
+}  // namespace hybridscope

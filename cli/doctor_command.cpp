@@ -1,0 +1,53 @@
+#include "cli/doctor_command.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/version.h"
+#include "core/check/finding.h"
+#include "core/model/model_presets.h"
+
+namespace hybridscope {
+namespace {
+
+void line(std::string_view what, const std::string& found) {
+  fmt::print("{:<16}{}\n", what, found);
+}
+
+std::string memory_text() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_size = sysconf(_SC_PAGESIZE);
+  return fmt::format("{:.1f} GiB", static_cast<double>(pages) * static_cast<double>(page_size) /
+                                       (1024.0 * 1024.0 * 1024.0));
+}
+
+}  // namespace
+
+int doctor_command() {
+  utsname system{};
+  uname(&system);
+  line("hybridscope", fmt::format("{} ({} build)", kVersion, kBuildType));
+  line("compiler", kCompiler);
+  line("system", fmt::format("{} {} {}, {} processors, {}", system.sysname, system.release,
+                             system.machine, sysconf(_SC_NPROCESSORS_ONLN), memory_text()));
+  line("libraries",
+       fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}", FMT_VERSION / 10000,
+                   FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
+                   NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION));
+  line("models", fmt::format("{} presets", model_preset_names().size()));
+  line("rules", fmt::format("{} kinds of findings", rule_table().size()));
+  line("CUDA",
+       std::string("no CUDA backend in this version; nvcc at build time: ") + kCudaCompiler);
+  line("GUI", "not in this version");
+  line("sessions", "not in this version (no SQLite)");
+  line("terminal", isatty(STDOUT_FILENO) != 0 ? "yes" : "no");
+  return kExitFine;
+}
+
+}  // namespace hybridscope

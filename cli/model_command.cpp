@@ -1,0 +1,50 @@
+#include "cli/model_command.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "core/model/model_presets.h"
+#include "sessions/engine_setup.h"
+#include "sessions/explain_model.h"
+
+namespace hybridscope {
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  command.footer(
+      "Examples:\n"
+      "  hybridscope model --list\n"
+      "  hybridscope model qwen3-next-80b-a3b --num-speculative-tokens 2\n"
+      "  hybridscope model path/to/config.json --tp 2 --kv-memory 40GiB --json");
+  command.add_option("model", options.model, "preset or config.json")->type_name("NAME|FILE");
+  command.add_flag("--list", options.list, "print the presets and where their numbers come from");
+  command.add_flag("--json", options.json, "the same facts as one JSON object");
+  options.settings.add_to(command);
+}
+
+int model_command(const ModelOptions& options) {
+  if (options.list) {
+    for (const std::string& name : model_preset_names())
+      fmt::print("{:<24}{}\n", name, model_preset(name).value().source);
+    return kExitFine;
+  }
+  if (options.model.empty()) {
+    fmt::print(stderr, "hybridscope model: name a preset (--list) or a config.json\n");
+    return kExitUsage;
+  }
+  const auto settings = options.settings.apply({});
+  const auto setup = settings.ok() ? make_engine_setup(options.model, settings.value())
+                                   : Result<EngineSetup>(settings.error());
+  if (!setup.ok()) {
+    fmt::print(stderr, "hybridscope model: {}\n", setup.error().message);
+    return kExitInput;
+  }
+  if (options.json)
+    fmt::print("{}\n", explain_model_json(setup.value().layout).dump(2));
+  else
+    fmt::print("{}", explain_model(setup.value().layout));
+  return kExitFine;
+}
+
+}  // namespace hybridscope

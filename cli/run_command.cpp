@@ -1,0 +1,232 @@
+#include "cli/run_command.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/exit_codes.h"
+#include "cli/run_report.h"
+#include "cli/step_json.h"
+#include "cli/step_table.h"
+#include "core/trace/block_table_mirror.h"
+#include "sessions/check_setup.h"
+#include "sessions/expectation_check.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_step.h"
+#include "sessions/runner.h"
+
+namespace hybridscope {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+extern "C" void on_interrupt(int) { interrupted = 1; }
+
+int fail(const Error& error) {
+  fmt::print(stderr, "hybridscope run: {}\n", error.message);
+  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
+             ? kExitEnvironment
+             : kExitInput;
+}
+
+// One run: the loop, and what it collects for the outputs.
+class RunSession {
+ public:
+  RunSession(const RunOptions& options, Runner runner, StepChecker checker)
+      : options_(options),
+        runner_(std::move(runner)),
+        checker_(std::move(checker)),
+        names_(make_names(runner_.engine().config().kv_cache_config,
+                          [this](RequestId id) { return runner_.engine().name_of(id); })),
+        summary_(runner_.engine().config()),
+        expectation_(runner_.plan().expect),
+        tables_(static_cast<std::int32_t>(runner_.engine().config().kv_cache_config.groups.size()),
+                runner_.engine().config().kv_cache_config.num_blocks),
+        start_(std::chrono::steady_clock::now()) {
+    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
+  }
+  RunSession(const RunSession&) = delete;
+  RunSession& operator=(const RunSession&) = delete;
+
+  int run();
+
+ private:
+  Status step();
+  void take_findings(std::span<const Finding> findings);
+  void show_step(const StepTrace& trace, std::span<const Finding> findings);
+  void explain(const StepTrace& trace, std::span<const Finding> findings);
+  void show_progress();
+  bool stop() const;
+  int finish();
+  bool shows_table() const {
+    return options_.output == RunOutput::table && !options_.quiet &&
+           (!options_.scenario.empty() || options_.table_of_traffic);
+  }
+
+  const RunOptions& options_;
+  Runner runner_;
+  StepChecker checker_;
+  Names names_;
+  SummaryBuilder summary_;
+  ExpectationCheck expectation_;
+  BlockTableMirror tables_;  // for --explain
+  std::vector<StepRow> rows_;
+  RunReport report_;
+  std::int64_t num_unexpected_ = 0;  // findings that nobody expected
+  bool cannot_progress_ = false;
+  bool explained_ = false;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_progress_ = start_;
+};
+
+void RunSession::take_findings(std::span<const Finding> findings) {
+  for (const Finding& finding : findings) {
+    const bool error = rule_info(finding.rule).severity == Severity::error;
+    ++(error ? report_.num_findings : report_.num_warnings);
+    cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
+    const bool expected = expectation_.expects(finding, names_);
+    if (!expected && (error || options_.strict)) ++num_unexpected_;
+    if (report_.findings.size() >= kMaxFindingsKept) continue;
+    report_.findings.push_back(finding);
+    report_.finding_texts.push_back(explain_finding(finding, names_));
+    report_.finding_objects.push_back(finding_to_json(finding, names_));
+  }
+}
+
+void RunSession::explain(const StepTrace& trace, std::span<const Finding> findings) {
+  for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
+  if (trace.step == options_.explain) {
+    explained_ = true;
+    fmt::print("{}", explain_step({.trace = trace,
+                                   .config = runner_.engine().config(),
+                                   .names = names_,
+                                   .scheduler_tables = tables_,
+                                   .findings = findings}));
+  }
+  for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
+}
+
+void RunSession::show_step(const StepTrace& trace, std::span<const Finding> findings) {
+  if (options_.explain > 0) {
+    explain(trace, findings);
+  } else if (options_.output == RunOutput::jsonl) {
+    fmt::print("{}\n", step_to_json(trace, names_, findings).dump());
+  } else if (shows_table()) {
+    rows_.push_back(describe_step(trace, names_, findings));
+  }
+}
+
+// On stderr, only where somebody watches.
+void RunSession::show_progress() {
+  if (runner_.engine().num_requests() < 1000 && summary_.summary().steps < 1000) return;
+  if (options_.quiet || isatty(STDERR_FILENO) == 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_progress_ < std::chrono::milliseconds(200)) return;
+  last_progress_ = now;
+  fmt::print(stderr, "\rstep {}, {} of {} requests finished, {} findings ",
+             summary_.summary().steps, summary_.summary().requests_finished,
+             runner_.plan().requests.size(), report_.num_findings);
+  std::fflush(stderr);
+}
+
+Status RunSession::step() {
+  const auto trace = runner_.step();
+  if (!trace.ok()) return trace.error();
+  const std::span<const Finding> findings = checker_.check(*trace.value(), options_.check);
+  summary_.add(*trace.value());
+  take_findings(findings);
+  show_step(*trace.value(), findings);
+  show_progress();
+  return Ok{};
+}
+
+bool RunSession::stop() const {
+  if (interrupted != 0 || cannot_progress_) return true;
+  if (options_.steps > 0 && summary_.summary().steps >= options_.steps) return true;
+  return options_.explain > 0 && explained_;
+}
+
+int RunSession::run() {
+  while (!runner_.done() && !stop())
+    if (Status stepped = step(); !stepped.ok()) return fail(stepped.error());
+  if (last_progress_ != start_) fmt::print(stderr, "\r\033[K");
+  return finish();
+}
+
+int RunSession::finish() {
+  report_.summary = summary_.summary();
+  report_.stopped_early = !runner_.done();
+  if (!report_.stopped_early || cannot_progress_)
+    report_.unmet = expectation_.unmet(report_.summary);
+  report_.expected_findings = num_unexpected_ == 0 && report_.num_findings > 0;
+  if (options_.timings) {
+    report_.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    report_.peak_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  }
+  if (options_.explain > 0) {
+    if (!explained_) {
+      fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",
+                 options_.explain, report_.summary.steps);
+      return kExitUsage;
+    }
+  } else if (options_.output == RunOutput::json) {
+    fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump(2));
+  } else if (options_.output == RunOutput::jsonl) {
+    fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump());
+  } else {
+    if (shows_table()) fmt::print("{}\n", format_step_table(rows_));
+    for (const std::string& text : report_.finding_texts) fmt::print("{}\n", text);
+    fmt::print("{}", format_summary(runner_.plan(), report_));
+  }
+  if (!options_.junit.empty())
+    if (Status written = write_junit(options_.junit, runner_.plan(), report_, options_.strict);
+        !written.ok())
+      return fail(written.error());
+  if (interrupted != 0) return kExitInterrupted;
+  return num_unexpected_ > 0 || !report_.unmet.empty() ? kExitFindings : kExitFine;
+}
+
+void print_heading(const RunOptions& options, const RunPlan& plan) {
+  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", note);
+  if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
+  const EngineConfig& config = plan.setup.config;
+  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", plan.name,
+             plan.setup.layout.model.name, mamba_cache_mode_name(config.mamba_cache_mode),
+             config.block_size, config.num_speculative_tokens, config.kv_cache_config.num_blocks,
+             config.kv_cache_config.groups.size());
+  if (!plan.teaches.empty()) fmt::print("{}\n", plan.teaches);
+  fmt::print("\n");
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  if (options.scenario.empty() == options.traffic.empty()) {
+    fmt::print(stderr,
+               "hybridscope run: give a scenario file or --traffic, not {} "
+               "(hybridscope run --help)\n",
+               options.scenario.empty() ? "nothing" : "both");
+    return kExitUsage;
+  }
+  auto plan = make_run_plan(options);
+  if (!plan.ok()) return fail(plan.error());
+  print_heading(options, plan.value());
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return fail(runner.error());
+  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
+  if (!checker.ok()) return fail(checker.error());
+  std::signal(SIGINT, on_interrupt);
+  RunSession session(options, std::move(runner).value(), std::move(checker).value());
+  return session.run();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,11 @@
+// `hybridscope run`: steps a scenario or traffic under the checker and says what happened.
+#pragma once
+
+#include "cli/run_options.h"
+
+namespace hybridscope {
+
+// Returns the exit code.
+int run_command(const RunOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,101 @@
+#include "cli/run_options.h"
+
+#include <utility>
+
+#include "sessions/scenario_reader.h"
+#include "sessions/synthetic_traffic.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  hybridscope run scenarios/align_boundary_by_decode.json\n"
+    "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
+    "  hybridscope run --traffic trace.jsonl --model qwen3-next-80b-a3b --mode align \\\n"
+    "      --kv-memory 60GiB --num-speculative-tokens 2 --json\n"
+    "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
+    "\n"
+    "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
+    "4 environment, 5 a bug of hybridscope, 130 interrupted.";
+
+Result<RunPlan> plan_of_scenario(const RunOptions& options) {
+  auto scenario = read_scenario_file(options.scenario);
+  if (!scenario.ok()) return scenario.error();
+  if (!options.model.empty()) scenario.value().model = options.model;
+  auto settings = options.settings.apply(scenario.value().settings);
+  if (!settings.ok()) return settings.error();
+  scenario.value().settings = std::move(settings).value();
+  return plan_scenario(scenario.value(), options.scenario);
+}
+
+Result<Traffic> read_any_traffic(const std::string& source, const EngineSettings& settings) {
+  if (source != "synthetic") return read_traffic_file(source);
+  SyntheticTrafficOptions synthetic;
+  synthetic.seed = static_cast<std::uint64_t>(settings.seed.value_or(0));
+  return make_synthetic_traffic(synthetic);
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunOptions& options) {
+  command.footer(kExamples);
+  command.add_option("scenario", options.scenario, "scenario file (docs/scenario-format.md)")
+      ->type_name("SCENARIO.json");
+  command
+      .add_option("--traffic", options.traffic,
+                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+      ->type_name("FILE|synthetic");
+  command
+      .add_option("--model", options.model,
+                  std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
+      ->type_name("NAME|FILE");
+  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--steps", options.steps, "stop after N steps")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--explain", options.explain, "tell everything about one step")
+      ->check(CLI::PositiveNumber)
+      ->type_name("STEP");
+  command
+      .add_option_function<std::string>(
+          "--check",
+          [&options](const std::string& scope) {
+            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
+          },
+          "step: what a step wrote or registered (default); all: every registered block too")
+      ->check(CLI::IsMember({"step", "all"}))
+      ->type_name("step|all");
+  auto* json = command.add_flag_callback(
+      "--json", [&options] { options.output = RunOutput::json; },
+      "one object {config, summary, findings}");
+  auto* jsonl = command.add_flag_callback(
+      "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
+  json->excludes(jsonl);
+  command.add_flag_callback(
+      "--no-timings", [&options] { options.timings = false; },
+      "leave out wall time and memory, so that two runs compare equal");
+  command.add_option("--junit", options.junit, "write a JUnit report")->type_name("FILE");
+  command.add_flag("--strict", options.strict, "warnings count as findings");
+  command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
+  command.add_flag("-q,--quiet", options.quiet, "print the summary only");
+  options.settings.add_to(command);
+}
+
+Result<RunPlan> make_run_plan(const RunOptions& options) {
+  if (!options.scenario.empty()) return plan_of_scenario(options);
+  auto settings = options.settings.apply({});
+  if (!settings.ok()) return settings.error();
+  auto traffic = read_any_traffic(options.traffic, settings.value());
+  if (!traffic.ok()) return traffic.error();
+  return plan_traffic(
+      std::move(traffic).value(),
+      {.name = options.traffic == "synthetic" ? "synthetic traffic" : options.traffic,
+       .model = options.model.empty() ? kDefaultTrafficModel : options.model,
+       .settings = settings.value(),
+       .limit = options.limit});
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,41 @@
+// What `hybridscope run` was told, and the plan that follows from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "cli/settings_options.h"
+#include "core/base/result.h"
+#include "core/check/step_checker.h"
+#include "sessions/run_plan.h"
+
+namespace hybridscope {
+
+enum class RunOutput : std::uint8_t { table, json, jsonl };
+
+struct RunOptions {
+  std::string scenario;  // file; empty: traffic
+  std::string traffic;   // file or "synthetic"
+  std::string model;     // empty: the scenario's, else the default
+  SettingsOptions settings;
+  std::int64_t limit = 0;    // requests of the traffic, 0: all
+  std::int64_t steps = 0;    // stop after so many, 0: at the end
+  std::int64_t explain = 0;  // step to tell everything about, 0: none
+  CheckScope check = CheckScope::step;
+  RunOutput output = RunOutput::table;
+  bool timings = true;
+  bool strict = false;
+  bool quiet = false;
+  bool table_of_traffic = false;
+  std::string junit;  // file to write, empty: none
+};
+
+inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";
+
+void add_run_options(CLI::App& command, RunOptions& options);
+
+// Error: unreadable or invalid input, impossible settings.
+Result<RunPlan> make_run_plan(const RunOptions& options);
+
+}  // namespace hybridscope

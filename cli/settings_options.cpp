@@ -1,0 +1,93 @@
+#include "cli/settings_options.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+struct ShortForm {
+  std::string_view path;
+  std::string_view option;
+};
+
+constexpr std::array kShortForms = {
+    ShortForm{"mamba_cache_mode", "--mode"},
+    ShortForm{"tensor_parallel_size", "--tp"},
+    ShortForm{"kv_cache_memory_bytes", "--kv-memory"},
+    ShortForm{"num_gpu_blocks_override", "--num-blocks"},
+    ShortForm{"acceptance_rate", "--acceptance"},
+    ShortForm{"speculative_config/num_speculative_tokens", "--num-speculative-tokens"},
+    ShortForm{"speculative_config/method", "--speculative-method"},
+};
+
+// "--max-num-seqs,--short"; settings inside an object are called by the object too.
+std::string option_names(const Setting& setting) {
+  std::string name = "--" + setting_path(setting);
+  std::ranges::replace(name, '_', '-');
+  std::ranges::replace(name, '/', '-');
+  for (const ShortForm& form : kShortForms)
+    if (form.path == setting_path(setting)) {
+      if (setting.section == "speculative_config") return std::string(form.option);
+      name += "," + std::string(form.option);
+    }
+  return name;
+}
+
+std::string option_group(const Setting& setting) {
+  return setting.section == "policies" ? "Single policies, against the profile" : "Engine settings";
+}
+
+}  // namespace
+
+void SettingsOptions::add_to(CLI::App& command) {
+  for (const Setting& setting : settings_table()) {
+    std::string& text = values_[setting_path(setting)];
+    const std::string help = std::string(setting.help) + " (" + allowed_values(setting) +
+                             "; default: " + std::string(setting.default_text) + ")";
+    if (setting.kind == SettingKind::boolean) {
+      const std::string name = option_names(setting);
+      command.add_flag(name + ",!--no-" + name.substr(2), text, help)->group(option_group(setting));
+    } else {
+      command.add_option(option_names(setting), text, help)
+          ->group(option_group(setting))
+          ->type_name("");
+    }
+  }
+  command
+      .add_option("--speculative-config", speculative_config_,
+                  "JSON as vLLM takes it: {\"method\": \"mtp\", \"num_speculative_tokens\": 2}")
+      ->group("Engine settings")
+      ->type_name("");
+}
+
+Status SettingsOptions::apply_speculative_config(EngineSettings& settings) const {
+  if (speculative_config_.empty()) return Ok{};
+  const auto config = nlohmann::json::parse(speculative_config_, nullptr, false);
+  if (!config.is_object())
+    return invalid_input("--speculative-config is no JSON object: " + speculative_config_);
+  for (const auto& [key, value] : config.items()) {
+    const Setting* setting = find_setting("speculative_config", key);
+    if (setting == nullptr)
+      return invalid_input("--speculative-config has an unknown key \"" + key +
+                           "\" (known: method, num_speculative_tokens)");
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (Status set = set_setting_text(settings, *setting, text); !set.ok()) return set;
+  }
+  return Ok{};
+}
+
+Result<EngineSettings> SettingsOptions::apply(EngineSettings base) const {
+  if (Status set = apply_speculative_config(base); !set.ok()) return set.error();
+  for (const Setting& setting : settings_table()) {
+    const std::string& text = values_.at(setting_path(setting));
+    if (text.empty()) continue;
+    if (Status set = set_setting_text(base, setting, text); !set.ok()) return set.error();
+  }
+  return base;
+}
+
+}  // namespace hybridscope

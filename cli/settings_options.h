@@ -1,0 +1,30 @@
+// Engine settings as command-line options, from the table of settings: vLLM's spelling with dashes,
+// and a few short forms.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "core/base/result.h"
+#include "sessions/settings.h"
+
+namespace hybridscope {
+
+class SettingsOptions {
+ public:
+  // Adds the options to `command`; the object must outlive its parsing.
+  void add_to(CLI::App& command);
+
+  // What was given, on top of `base`. Error: a value out of range, or bad JSON in
+  // --speculative-config.
+  Result<EngineSettings> apply(EngineSettings base) const;
+
+ private:
+  Status apply_speculative_config(EngineSettings& settings) const;
+
+  std::map<std::string, std::string> values_;  // setting path -> text as given
+  std::string speculative_config_;
+};
+
+}  // namespace hybridscope

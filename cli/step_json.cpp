@@ -1,0 +1,87 @@
+#include "cli/step_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_schedule.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json rows_to_json(const StepTrace& trace, const Names& names) {
+  Json rows = Json::array();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    const CommitTrace& commit = trace.committed[static_cast<std::size_t>(row.scheduled)];
+    rows.push_back({{"request", names.request(row.request)},
+                    {"class", row_class_name(row.row_class)},
+                    {"admission", admission_name(scheduled.admission)},
+                    {"previous_row", row.previous_row},
+                    {"num_computed_tokens", scheduled.num_computed_tokens},
+                    {"num_scheduled_tokens", scheduled.num_scheduled_tokens},
+                    {"num_draft_tokens", scheduled.num_draft_tokens},
+                    {"num_hit_tokens", scheduled.num_hit_tokens},
+                    {"num_accepted_tokens", row.num_accepted_tokens},
+                    {"num_sampled_tokens", row.num_sampled_tokens},
+                    {"num_computed_tokens_after", commit.num_computed_tokens},
+                    {"finished", commit.finished}});
+  }
+  return rows;
+}
+
+Json copies_to_json(const CopyLaunch& launch, const Names& names) {
+  Json copies = Json::array();
+  for (const StateCopyTrace& copy : launch.copies) {
+    const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
+    copies.push_back({{"request", names.request(decision.request)},
+                      {"group", copy.group},
+                      {"outcome", outcome_name(decision.decision.outcome)},
+                      {"src_col", decision.decision.src_col},
+                      {"dst_col", decision.decision.dst_col},
+                      {"accept_token_bias", copy.accept_token_bias},
+                      {"conv_src_block", copy.conv_src_block},
+                      {"temporal_src_block", copy.temporal_src_block},
+                      {"dst_block", copy.dst_block}});
+  }
+  return copies;
+}
+
+Json names_of(const std::vector<RequestId>& requests, const Names& names) {
+  Json list = Json::array();
+  for (const RequestId request : requests) list.push_back(names.request(request));
+  return list;
+}
+
+}  // namespace
+
+Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Finding> findings) {
+  Json skipped = Json::array();
+  for (const SkippedRequest& skip : trace.skipped)
+    skipped.push_back(
+        {{"request", names.request(skip.request)}, {"reason", explain_skip(skip.reason)}});
+  Json found = Json::array();
+  for (const Finding& finding : findings) found.push_back(finding_to_json(finding, names));
+  return {{"step", trace.step},
+          {"time_us", trace.time_us},
+          {"duration_us", trace.duration_us},
+          {"token_budget", trace.token_budget},
+          {"num_scheduled_tokens", trace.num_scheduled_tokens},
+          {"num_free_blocks", trace.num_free_blocks},
+          {"rows", rows_to_json(trace, names)},
+          {"skipped", skipped},
+          {"preempted", names_of(trace.preempted, names)},
+          {"graph",
+           {{"runtime_mode", cudagraph_mode_name(trace.graph.runtime_mode)},
+            {"num_tokens_padded", trace.graph.num_tokens_padded},
+            {"num_reqs_padded", trace.graph.num_reqs_padded}}},
+          {"pre_copies", copies_to_json(trace.pre_copies, names)},
+          {"post_copies", copies_to_json(trace.post_copies, names)},
+          {"findings", found}};
+}
+
+}  // namespace hybridscope

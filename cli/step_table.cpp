@@ -1,0 +1,171 @@
+#include "cli/step_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sessions/explain_dispatch.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMaxRequests = 8;  // of one step that are spelled out
+constexpr std::size_t kMaxRequestColumns = 46;
+
+constexpr const char* kLegend =
+    "requests: class, computed tokens + tokens of this step (verify: one known token and the rest\n"
+    "  drafts), aN: N tokens accepted, bonus token included.  hits: tokens served by the prefix "
+    "cache.\n"
+    "blocks: +new -freed =free.  copies: source column > destination column, +N: "
+    "accept_token_bias.\n"
+    "graph: runtime mode, tokens, rows; +N: padding.\n";
+
+void append(std::string& cell, const std::string& part, const char* separator) {
+  if (!cell.empty()) cell += separator;
+  cell += part;
+}
+
+std::string describe_rows(const StepTrace& trace, const Names& names) {
+  std::string cell;
+  for (std::size_t r = 0; r < std::min(trace.rows.size(), kMaxRequests); ++r) {
+    const RowTrace& row = trace.rows[r];
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    append(cell,
+           fmt::format(
+               "{} {} {}+{}{}", names.request(row.request), row_class_name(row.row_class),
+               scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
+               scheduled.num_draft_tokens > 0 ? fmt::format(" a{}", row.num_sampled_tokens) : ""),
+           " | ");
+  }
+  if (trace.rows.size() > kMaxRequests)
+    append(cell, fmt::format("{} more", trace.rows.size() - kMaxRequests), " | ");
+  for (const RequestId request : trace.preempted)
+    append(cell, fmt::format("{} preempted", names.request(request)), " | ");
+  for (const CommandTrace& command : trace.commands)
+    if (command.command == "reset_prefix_cache" || command.command == "abort")
+      append(cell,
+             fmt::format("{}{}", command.command,
+                         command.outcome == CommandOutcome::ignored ? " (ignored)" : ""),
+             " | ");
+  for (const CommitTrace& commit : trace.committed)
+    if (commit.finished && trace.rows.size() <= kMaxRequests)
+      append(cell, fmt::format("{} done", names.request(commit.request)), " | ");
+  return cell.empty() ? "nothing scheduled" : cell;
+}
+
+std::string describe_blocks(const StepTrace& trace) {
+  std::int32_t allocated = 0;
+  std::int32_t freed = 0;
+  for (const CacheEvent& event : trace.cache_events) {
+    allocated += event.kind == CacheEventKind::allocated ? 1 : 0;
+    freed += event.kind == CacheEventKind::freed && event.ref_cnt == 0 ? 1 : 0;
+  }
+  for (const CacheEvent& event : trace.commit_events)
+    freed += event.kind == CacheEventKind::freed && event.ref_cnt == 0 ? 1 : 0;
+  return fmt::format("+{} -{} ={}", allocated, freed, trace.num_free_blocks);
+}
+
+void describe_launch(std::string& cell, const char* when, const CopyLaunch& launch,
+                     const Names& names) {
+  std::int32_t more = 0;
+  std::int32_t shown = 0;
+  for (const CopyDecisionTrace& copy : launch.decisions) {
+    if (!copy.decision.copies()) continue;
+    if (++shown > 3) {
+      ++more;
+      continue;
+    }
+    append(cell,
+           fmt::format("{} {} {}>{}{}", when, names.request(copy.request), copy.decision.src_col,
+                       copy.decision.dst_col,
+                       copy.decision.accept_token_bias > 0
+                           ? fmt::format(" +{}", copy.decision.accept_token_bias)
+                           : ""),
+           "; ");
+  }
+  if (more > 0) append(cell, fmt::format("{} more {}", more, when), "; ");
+}
+
+std::string describe_graph(const StepTrace& trace) {
+  if (trace.rows.empty()) return "";
+  const auto rows = static_cast<std::int32_t>(trace.rows.size());
+  const std::int32_t padded_tokens = trace.graph.num_tokens_padded - trace.num_scheduled_tokens;
+  const std::int32_t padded_rows = trace.graph.num_reqs_padded - rows;
+  const auto padding = [](std::int32_t count) {
+    return count > 0 ? fmt::format("+{}", count) : std::string();
+  };
+  return fmt::format("{} {}{}t {}{}r", cudagraph_mode_name(trace.graph.runtime_mode),
+                     trace.num_scheduled_tokens, padding(padded_tokens), rows,
+                     trace.graph.pads_metadata() ? padding(padded_rows) : "");
+}
+
+// Pieces of at most kMaxRequestColumns, broken at " | ".
+std::vector<std::string> wrap(const std::string& cell) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (std::size_t begin = 0; begin <= cell.size();) {
+    const std::size_t bar = std::min(cell.find(" | ", begin), cell.size());
+    const std::string piece = cell.substr(begin, bar - begin);
+    if (!line.empty() && line.size() + 3 + piece.size() > kMaxRequestColumns) {
+      lines.push_back(line);
+      line.clear();
+    }
+    append(line, piece, " | ");
+    begin = bar + 3;
+  }
+  lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+StepRow describe_step(const StepTrace& trace, const Names& names,
+                      std::span<const Finding> findings) {
+  StepRow row;
+  row.step = std::to_string(trace.step);
+  row.requests = describe_rows(trace, names);
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.num_hit_tokens > 0)
+      append(row.hits,
+             fmt::format("{} {}", names.request(scheduled.request), scheduled.num_hit_tokens),
+             "; ");
+  row.blocks = describe_blocks(trace);
+  describe_launch(row.copies, "pre", trace.pre_copies, names);
+  describe_launch(row.copies, "post", trace.post_copies, names);
+  row.graph = describe_graph(trace);
+  row.findings = findings.empty() ? "" : std::to_string(findings.size());
+  return row;
+}
+
+std::string format_step_table(const std::vector<StepRow>& rows) {
+  constexpr std::array<const char*, 7> headings = {"step",   "requests", "hits",    "blocks",
+                                                   "copies", "graph",    "findings"};
+  std::vector<std::array<std::string, 7>> lines;
+  for (const StepRow& row : rows) {
+    const std::vector<std::string> pieces = wrap(row.requests);
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      lines.push_back(i == 0 ? std::array<std::string, 7>{row.step, pieces[0], row.hits, row.blocks,
+                                                          row.copies, row.graph, row.findings}
+                             : std::array<std::string, 7>{"", "  " + pieces[i]});
+  }
+  std::array<std::size_t, 7> width{};
+  for (std::size_t c = 0; c < width.size(); ++c) {
+    width[c] = std::string_view(headings[c]).size();
+    for (const auto& line : lines) width[c] = std::max(width[c], line[c].size());
+  }
+  std::string text;
+  const auto add_line = [&](const auto& cells) {
+    std::string line = fmt::format("{:>{}}", cells[0], width[0]);
+    for (std::size_t c = 1; c < width.size(); ++c)
+      line += fmt::format("  {:<{}}", cells[c], width[c]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
+  add_line(headings);
+  for (const auto& line : lines) add_line(line);
+  return text + "\n" + kLegend;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,32 @@
+// The default output of `hybridscope run`: a row a step that a person can follow.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/check/finding.h"
+#include "core/trace/step_trace.h"
+#include "sessions/explain_names.h"
+
+namespace hybridscope {
+
+// Cells of one step, without alignment.
+struct StepRow {
+  std::string step;
+  std::string requests;  // "A prefill 0+6 | B verify 9+3 a2"
+  std::string hits;      // "B 8"
+  std::string blocks;    // "+4 -1 =11"
+  std::string copies;    // "pre A 0>1; post B 0>0 +1"
+  std::string graph;     // "FULL 6/2 pad 1"
+  std::string findings;  // "2"
+};
+
+StepRow describe_step(const StepTrace& trace, const Names& names,
+                      std::span<const Finding> findings);
+
+// The rows under their headings, columns as wide as their widest cell; long request cells are
+// wrapped at `|`. A legend follows.
+std::string format_step_table(const std::vector<StepRow>& rows);
+
+}  // namespace hybridscope

@@ -1,0 +1,191 @@
+#include "core/check/check_group_metadata.h"
+
+#include <algorithm>
+
+#include "core/check/mismatch.h"
+
+namespace hybridscope {
+namespace {
+
+std::int32_t num_real_rows(const CheckContext& context) {
+  return static_cast<std::int32_t>(context.trace().rows.size());
+}
+
+std::int32_t query_start(const CheckContext& context, std::int32_t row) {
+  return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
+}
+
+// Offsets of packed rows against those of the batch: index i of `starts` is batch row first + i.
+bool check_row_starts(CheckContext& context, const PackedRows& packed, std::int32_t first_row,
+                      std::int32_t count, std::string_view detail) {
+  const TensorView<std::int32_t>& starts = packed.starts;
+  const auto& common = context.trace().common;
+  if (!starts.present || starts.rows < count + 1) {
+    report(context, Rule::metadata_inconsistent,
+           {count + 1, starts.present ? starts.rows : 0, detail, -1, packed.group});
+    return false;
+  }
+  if (starts.data == common.query_start_loc.data() && first_row == 0) return true;
+  for (std::int32_t i = 0; i <= count; ++i)
+    if (!expect_equal(
+            context,
+            {query_start(context, first_row + i) - query_start(context, first_row), starts.at(i),
+             detail, std::min(first_row + i, first_row + count - 1), packed.group}))
+      return false;
+  return true;
+}
+
+// The count that a kernel sees for a row against the one the request has (I7, KNOWN_BUGS 9, 28).
+void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row,
+                     std::int32_t count) {
+  if (row >= num_real_rows(context)) return;
+  const RowTrace& trace = context.trace().rows[static_cast<std::size_t>(row)];
+  const std::int32_t limit = 1 + context.config().num_speculative_tokens;
+  if (count < 1 || count > limit)
+    report(context, Rule::foreign_row_datum,
+           {limit, count, "accepted count outside 1..1+K", row, group});
+  else if (count != trace.num_accepted_tokens)
+    report(context, Rule::foreign_row_datum,
+           {trace.num_accepted_tokens, count, "accepted count of another row", row, group});
+}
+
+void check_computed_tokens(CheckContext& context, std::int32_t group,
+                           const MambaMetadata& metadata) {
+  if (!metadata.num_computed_tokens_p.present) return;
+  for (std::int32_t i = 0; i < metadata.num_prefills; ++i) {
+    const std::int32_t row = metadata.num_decodes + i;
+    const StepTrace& trace = context.trace();
+    expect_equal(context,
+                 {trace.scheduled_of(trace.rows[static_cast<std::size_t>(row)]).num_computed_tokens,
+                  metadata.num_computed_tokens_p.at(i), "num_computed_tokens_p", row, group});
+  }
+}
+
+// True: the prefill rows are those behind the decode rows, so that their chunks can be checked.
+bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata& metadata) {
+  const CommonAttentionMetadata& common = context.trace().common;
+  if (!expect_equal(context, {common.num_reqs, metadata.num_decodes + metadata.num_prefills,
+                              "decode and prefill rows", -1, group}))
+    return false;
+  expect_equal(context,
+               {common.num_actual_tokens, metadata.num_decode_tokens + metadata.num_prefill_tokens,
+                "decode and prefill tokens", -1, group});
+  if (metadata.query_start_loc_d.present)
+    check_row_starts(context, {group, metadata.query_start_loc_d}, 0, metadata.num_decodes,
+                     "query_start_loc_d");
+  if (metadata.num_accepted_tokens.present)
+    for (std::int32_t row = 0;
+         row < std::min(metadata.num_decodes, metadata.num_accepted_tokens.rows); ++row)
+      check_row_count(context, group, row, metadata.num_accepted_tokens.at(row));
+  if (metadata.num_prefills == 0) return false;
+  if (metadata.num_decodes + metadata.num_prefills > num_real_rows(context)) {
+    report(context, Rule::padded_row_not_null,
+           {num_real_rows(context), metadata.num_decodes + metadata.num_prefills,
+            "a padding row runs as a prefill", -1, group});
+    return false;
+  }
+  expect_equal(context, {query_start(context, metadata.num_decodes), metadata.num_decode_tokens,
+                         "decode tokens", -1, group});
+  check_computed_tokens(context, group, metadata);
+  const PackedRows packed{group, metadata.query_start_loc_p};
+  if (!check_row_starts(context, packed, metadata.num_decodes, metadata.num_prefills,
+                        "query_start_loc_p"))
+    return false;
+  check_conv_programs(context, packed, metadata.conv1d);
+  return true;
+}
+
+struct GdnRowsOfKind {
+  bool spec = false;
+  TensorView<std::int32_t> starts;
+  TensorView<std::int32_t> token_indices;
+  std::string_view starts_detail;
+  std::string_view indices_detail;
+};
+
+// A mixed batch: every token index and every offset belongs to a row of its kind, in the order of
+// the rows.
+void check_mixed_rows(CheckContext& context, std::int32_t group, const GdnMetadata& metadata,
+                      const GdnRowsOfKind& kind) {
+  std::int32_t next = 0;
+  std::int32_t index = 0;
+  for (std::int32_t row = 0; row < num_real_rows(context); ++row) {
+    if ((metadata.spec_sequence_masks.at(row) != 0) != kind.spec) continue;
+    if (index + 1 < kind.starts.rows)
+      expect_equal(context, {next, kind.starts.at(index), kind.starts_detail, row, group});
+    ++index;
+    for (std::int32_t token = query_start(context, row); token < query_start(context, row + 1);
+         ++token, ++next) {
+      const std::int32_t seen =
+          next < kind.token_indices.rows ? kind.token_indices.at(next) : kPadSlotId;
+      if (seen == token) continue;
+      report(context, Rule::foreign_row_datum, {token, seen, kind.indices_detail, row, group});
+      return;
+    }
+  }
+  expect_equal(context, {next, kind.token_indices.rows, kind.indices_detail, -1, group});
+  if (expect_equal(context, {index + 1, kind.starts.rows, kind.starts_detail, -1, group}))
+    expect_equal(context, {next, kind.starts.at(index), kind.starts_detail, -1, group});
+}
+
+void check_gdn_counts(CheckContext& context, std::int32_t group, const GdnMetadata& metadata) {
+  if (metadata.num_spec_decodes == 0 || !metadata.num_accepted_tokens.present) return;
+  const bool mixed = metadata.num_prefills > 0;
+  std::int32_t index = 0;
+  for (std::int32_t row = 0;
+       row < num_real_rows(context) && index < metadata.num_accepted_tokens.rows; ++row)
+    if (!mixed || metadata.spec_sequence_masks.at(row) != 0)
+      check_row_count(context, group, row, metadata.num_accepted_tokens.at(index++));
+}
+
+void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& metadata) {
+  const CommonAttentionMetadata& common = context.trace().common;
+  const std::int32_t tokens =
+      metadata.num_prefill_tokens + metadata.num_decode_tokens + metadata.num_spec_decode_tokens;
+  const std::int32_t rows =
+      metadata.num_prefills + metadata.num_decodes + metadata.num_spec_decodes;
+  if (!context.trace().graph.pads_metadata()) {
+    expect_equal(context, {common.num_actual_tokens, tokens, "GDN token counts", -1, group});
+    expect_equal(context, {num_real_rows(context), rows, "GDN rows", -1, group});
+  }
+  const TensorView<std::uint8_t>& masks = metadata.spec_sequence_masks;
+  const bool mixed = metadata.num_prefills > 0 && masks.present;
+  if (mixed) {
+    check_mixed_rows(context, group, metadata,
+                     {true, metadata.spec_query_start_loc, metadata.spec_token_indx,
+                      "spec_query_start_loc", "spec_token_indx"});
+    check_mixed_rows(context, group, metadata,
+                     {false, metadata.non_spec_query_start_loc, metadata.non_spec_token_indx,
+                      "non_spec_query_start_loc", "non_spec_token_indx"});
+  } else if (metadata.num_spec_decodes > 0) {
+    check_row_starts(context, {group, metadata.spec_query_start_loc}, 0, num_real_rows(context),
+                     "spec_query_start_loc");
+  } else if (metadata.non_spec_query_start_loc.present) {
+    check_row_starts(context, {group, metadata.non_spec_query_start_loc}, 0, num_real_rows(context),
+                     "non_spec_query_start_loc");
+  }
+  check_gdn_counts(context, group, metadata);
+  if (metadata.num_prefills == 0 || !metadata.non_spec_query_start_loc.present) return;
+  const PackedRows packed{group, metadata.non_spec_query_start_loc};
+  check_conv_programs(context, packed, metadata.conv1d);
+  check_fla_chunks(context, packed, metadata);
+}
+
+}  // namespace
+
+void check_group_metadata(CheckContext& context, const GroupTrace& group) {
+  if (context.trace().graph.pads_metadata() && !group.persistent_buffers_refreshed)
+    report(context, Rule::stale_persistent_array,
+           {1, 0, "the replayed graph's buffers were not written by this build", -1, group.group});
+  if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata)) {
+    check_mamba(context, group.group, *mamba);
+  } else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata)) {
+    if (check_mamba(context, group.group, mamba2->base))
+      check_ssd_chunks(context, {group.group, mamba2->base.query_start_loc_p},
+                       mamba2->base.num_decodes, *mamba2);
+  } else if (const auto* gdn = std::get_if<GdnMetadata>(&*group.metadata)) {
+    check_gdn(context, group.group, *gdn);
+  }
+}
+
+}  // namespace hybridscope

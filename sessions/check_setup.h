@@ -1,0 +1,11 @@
+// What a checker has to know of an engine.
+#pragma once
+
+#include "core/check/check_context.h"
+#include "core/engine/engine_config.h"
+
+namespace hybridscope {
+
+CheckConfig make_check_config(const EngineConfig& config);
+
+}  // namespace hybridscope

@@ -1,0 +1,77 @@
+#include "sessions/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sessions/scenario_requests.h"
+
+namespace hybridscope {
+namespace {
+
+Error in_file(const std::string& file, const Error& error) {
+  return {error.kind, fmt::format("{}: {}", file, error.message)};
+}
+
+void note_mode(RunPlan& plan) {
+  if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)
+    plan.notes.push_back(
+        fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
+}
+
+}  // namespace
+
+Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file) {
+  auto setup = make_engine_setup(scenario.model, scenario.settings);
+  if (!setup.ok()) return in_file(file + ": /settings", setup.error());
+  if (Status fits = check_requests_fit(scenario, setup.value().config); !fits.ok())
+    return in_file(file, fits.error());
+  auto requests = resolve_requests(scenario);
+  if (!requests.ok()) return in_file(file, requests.error());
+  RunPlan plan{.name = scenario.name,
+               .teaches = scenario.teaches,
+               .setup = std::move(setup).value(),
+               .requests = std::move(requests).value(),
+               .script = scenario.script,
+               .expect = scenario.expect,
+               .notes = {}};
+  note_mode(plan);
+  return plan;
+}
+
+Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
+  if (input.limit > 0 && static_cast<std::size_t>(input.limit) < traffic.requests.size())
+    traffic.requests.resize(static_cast<std::size_t>(input.limit));
+  std::int64_t longest = 0;
+  for (const ArrivingRequest& arriving : traffic.requests)
+    longest = std::max(longest, num_prompt_tokens(arriving.request) + arriving.request.max_tokens);
+  RunPlan plan{.name = input.name,
+               .teaches = {},
+               .setup = {},
+               .requests = std::move(traffic.requests),
+               .script = {},
+               .expect = {},
+               .notes = {}};
+  auto setup = make_engine_setup(input.model, input.settings);
+  if (!setup.ok()) return setup.error();
+  const std::int64_t needed = longest + 1 + setup.value().config.num_speculative_tokens;
+  if (!input.settings.max_model_len && needed > setup.value().config.max_model_len) {
+    plan.notes.push_back(fmt::format("max_model_len raised from {} to {} for the longest request",
+                                     setup.value().config.max_model_len, needed));
+    input.settings.max_model_len = static_cast<std::int32_t>(needed);
+    setup = make_engine_setup(input.model, input.settings);
+    if (!setup.ok()) return setup.error();
+  }
+  plan.setup = std::move(setup).value();
+  if (traffic.num_out_of_order > 0)
+    plan.notes.push_back(fmt::format("{} requests were out of order and were sorted by time",
+                                     traffic.num_out_of_order));
+  if (traffic.num_without_output > 0)
+    plan.notes.push_back(
+        fmt::format("{} requests without output get one token", traffic.num_without_output));
+  note_mode(plan);
+  return plan;
+}
+
+}  // namespace hybridscope

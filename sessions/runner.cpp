@@ -1,0 +1,106 @@
+#include "sessions/runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sessions/scenario_requests.h"
+
+namespace hybridscope {
+
+Result<Runner> Runner::create(RunPlan plan) {
+  auto engine = Engine::create(plan.setup.config);
+  if (!engine.ok()) return engine.error();
+  return Runner(std::move(plan), std::move(engine).value());
+}
+
+Runner::Runner(RunPlan plan, Engine engine)
+    : plan_(std::move(plan)), engine_(std::move(engine)), joined_(plan_.requests.size(), false) {}
+
+bool Runner::done() const {
+  return next_request_ == plan_.requests.size() && next_script_ == plan_.script.size() &&
+         engine_.num_unfinished() == 0;
+}
+
+RequestId Runner::find(std::string_view name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? RequestId{} : found->second;
+}
+
+// Steps before the next request or command are left out when nothing runs.
+void Runner::skip_idle_steps() {
+  if (engine_.num_unfinished() > 0) return;
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  if (next_request_ < plan_.requests.size())
+    next = std::min<std::int64_t>(next, plan_.requests[next_request_].at_step);
+  if (next_script_ < plan_.script.size())
+    next = std::min<std::int64_t>(next, plan_.script[next_script_].step);
+  if (next == std::numeric_limits<std::int64_t>::max() || next <= next_step_) return;
+  next_step_ = next;
+  engine_.advance_to_step(next);
+}
+
+// Requests are sorted by (at_step, arrival_us): behind the first of an at_step that is not due, the
+// next due one can only have another at_step.
+Status Runner::join_due_requests() {
+  if (engine_.num_unfinished() == 0) jump_to_next_arrival();
+  const auto& requests = plan_.requests;
+  for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;) {
+    if (joined_[i]) {
+      ++i;
+    } else if (requests[i].arrival_us <= engine_.now_us()) {
+      if (Status joined = join(i++); !joined.ok()) return joined;
+    } else {
+      const auto next_group = std::upper_bound(
+          requests.begin() + static_cast<std::ptrdiff_t>(i), requests.end(), requests[i].at_step,
+          [](std::int32_t step, const ArrivingRequest& r) { return step < r.at_step; });
+      i = static_cast<std::size_t>(next_group - requests.begin());
+    }
+  }
+  while (next_request_ < requests.size() && joined_[next_request_]) ++next_request_;
+  return Ok{};
+}
+
+void Runner::jump_to_next_arrival() {
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  const auto& requests = plan_.requests;
+  for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;
+       ++i) {
+    if (joined_[i]) continue;
+    earliest = std::min(earliest, requests[i].arrival_us);
+    if (requests[i].at_step == requests.back().at_step) break;  // the rest comes later
+  }
+  if (earliest != std::numeric_limits<std::int64_t>::max()) engine_.advance_to(earliest);
+}
+
+Status Runner::join(std::size_t index) {
+  ArrivingRequest& arriving = plan_.requests[index];
+  const auto added = engine_.add_request(arriving.request);
+  if (!added.ok()) return added.error();
+  if (!plan_.script.empty()) ids_[arriving.request.name] = added.value();
+  arriving.request.prompt = {};  // the engine has its own copy
+  joined_[index] = true;
+  ++num_joined_;
+  return Ok{};
+}
+
+Status Runner::apply_script() {
+  for (; next_script_ < plan_.script.size() && plan_.script[next_script_].step <= next_step_;
+       ++next_script_)
+    for (const Command& command : script_commands(
+             plan_.script[next_script_], [this](std::string_view name) { return find(name); }))
+      if (Status applied = engine_.apply(command); !applied.ok()) return applied.error();
+  return Ok{};
+}
+
+Result<const StepTrace*> Runner::step() {
+  skip_idle_steps();
+  if (Status joined = join_due_requests(); !joined.ok()) return joined.error();
+  if (Status applied = apply_script(); !applied.ok()) return applied.error();
+  const auto pending = (plan_.requests.size() - num_joined_) + (plan_.script.size() - next_script_);
+  engine_.set_num_pending_commands(static_cast<std::int32_t>(pending));
+  ++next_step_;
+  return &engine_.step();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,31 @@
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+
+std::string_view row_class_name(RowClass row_class) {
+  switch (row_class) {
+    case RowClass::decode:
+      return "decode";
+    case RowClass::verify:
+      return "verify";
+    case RowClass::prefill:
+      return "prefill";
+    case RowClass::padding:
+      return "padding";
+  }
+  return {};
+}
+
+std::string_view admission_name(Admission admission) {
+  switch (admission) {
+    case Admission::running:
+      return "running";
+    case Admission::new_request:
+      return "new";
+    case Admission::resumed:
+      return "resumed";
+  }
+  return {};
+}
+
+}  // namespace hybridscope

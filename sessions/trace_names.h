@@ -1,0 +1,14 @@
+// Names of a trace's enums, the same in every table, text and file.
+#pragma once
+
+#include <string_view>
+
+#include "core/metadata/row_class.h"
+#include "core/trace/schedule_trace.h"
+
+namespace hybridscope {
+
+std::string_view row_class_name(RowClass row_class);   // "decode", "verify", ...
+std::string_view admission_name(Admission admission);  // "running", "new", "resumed"
+
+}  // namespace hybridscope

@@ -1,0 +1,47 @@
+#include "tests/cli/program.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace hybridscope::test {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+std::string temporary_path(const std::string& name) {
+  return testing::TempDir() + "hybridscope_" + std::to_string(getpid()) + "_" + name;
+}
+
+}  // namespace
+
+ProgramResult run_program(const std::string& arguments) {
+  const std::string out = temporary_path("out");
+  const std::string err = temporary_path("err");
+  const std::string command = std::string("cd '") + HYBRIDSCOPE_SOURCE_DIR + "' && '" +
+                              HYBRIDSCOPE_PROGRAM + "' " + arguments + " >'" + out + "' 2>'" + err +
+                              "' </dev/null";
+  const int status = std::system(command.c_str());
+  ProgramResult result;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  result.out = read_file(out);
+  result.err = read_file(err);
+  return result;
+}
+
+std::string temporary_file(const std::string& name, const std::string& content) {
+  const std::string path = temporary_path(name);
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+}  // namespace hybridscope::test

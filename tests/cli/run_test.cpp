@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+#include "tests/support/golden.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kScenario = "scenarios/align_boundary_by_accepted_drafts.json";
+
+TEST(Run, PrintsARowAStepAndTheSummary) {
+  const ProgramResult run = run_program(std::string("run ") + kScenario);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("A verify 6+2 a2"));
+  EXPECT_THAT(run.out, HasSubstr("post A 0>0 +1"));
+  EXPECT_THAT(run.out, HasSubstr("no findings"));
+}
+
+TEST(Run, JsonHasEverySummaryKeyThatTheReadmePromises) {
+  const ProgramResult run = run_program(std::string("run --json ") + kScenario);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  for (const char* key :
+       {"steps", "request_steps", "requests_finished", "prompt_tokens", "prefix_hit_tokens",
+        "output_tokens", "preemptions", "state_copies", "state_copy_bytes", "graph_padded_tokens",
+        "findings", "wall_seconds", "peak_rss_bytes"})
+    EXPECT_TRUE(json.at("summary").contains(key)) << key;
+  EXPECT_EQ(json.at("summary").at("findings"), 0);
+  EXPECT_EQ(json.at("summary").at("requests_finished"), 1);
+  EXPECT_EQ(json.at("config").at("profile"), "safe");
+}
+
+TEST(Run, TwoRunsWithoutTimingsAreByteIdentical) {
+  const std::string arguments =
+      "run --traffic synthetic --limit 60 --json --no-timings "
+      "--model tiny-gdn --num-speculative-tokens 2 --num-blocks 4096";
+  const ProgramResult first = run_program(arguments);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, run_program(arguments).out);
+  EXPECT_THAT(first.out, Not(HasSubstr("wall_seconds")));
+}
+
+TEST(Run, AFaultyPolicyGivesFindingsAndExitCode1) {
+  const ProgramResult run = run_program(
+      "run scenarios/starved_request.json --policies-accepted-count-owner "
+      "persistent_row");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("running-state-wrong"));
+}
+
+TEST(Run, JsonLinesHaveOneObjectAStepAndTheReportLast) {
+  const ProgramResult run = run_program(std::string("run --jsonl --no-timings ") + kScenario);
+  ASSERT_EQ(run.exit_code, 0);
+  std::stringstream lines(run.out);
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(lines, line);) objects.push_back(nlohmann::json::parse(line));
+  ASSERT_GE(objects.size(), 3u);
+  EXPECT_EQ(objects[1].at("step"), 2);
+  EXPECT_EQ(objects[1].at("rows").at(0).at("num_sampled_tokens"), 2);
+  EXPECT_EQ(objects.back().at("summary").at("steps"), objects.size() - 1);
+}
+
+TEST(Run, ExplainTellsOneStepWithItsFormulas) {
+  const ProgramResult run = run_program(std::string("run --explain 2 ") + kScenario);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("within-block shift"));
+  EXPECT_EQ(run_program(std::string("run --explain 99 ") + kScenario).exit_code, 2);
+}
+
+TEST(Run, JunitReportIsWrittenWholeAndHasOneTestcaseARule) {
+  const std::string path = temporary_file("junit.xml", "");
+  const ProgramResult run =
+      run_program(std::string("run ") + kScenario + " --junit '" + path + "'");
+  EXPECT_EQ(run.exit_code, 0);
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("tests=\"19\" failures=\"0\""));
+  EXPECT_THAT(text.str(), HasSubstr("name=\"label-mismatch\""));
+}
+
+TEST(Run, AScenarioThatCannotProgressEndsWithAFinding) {
+  const std::string path = temporary_file("stuck.json", R"({
+    "version": 1, "name": "stuck", "teaches": "t", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 16,
+                 "max_model_len": 64, "max_num_batched_tokens": 8, "max_num_seqs": 8},
+    "requests": [
+      {"id": "A", "prompt": 7, "max_tokens": 50}, {"id": "P", "prompt": 20, "max_tokens": 2}]})");
+  const ProgramResult run = run_program("run '" + path + "' --quiet");
+  EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1));  // it ends, in either way
+}
+
+TEST(Run, UsageErrorsHaveExitCode2) {
+  EXPECT_EQ(run_program("run").exit_code, 2);
+  EXPECT_EQ(run_program("run --no-such-option").exit_code, 2);
+  EXPECT_EQ(run_program("nonsense").exit_code, 2);
+  EXPECT_EQ(run_program(std::string("run --json --jsonl ") + kScenario).exit_code, 2);
+  EXPECT_EQ(run_program("--help").exit_code, 0);
+  EXPECT_EQ(run_program("run --help").exit_code, 0);
+}
+
+struct BadInput {
+  const char* name;
+  const char* content;
+  const char* message;
+};
+
+void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
+
+class RunBadInput : public testing::TestWithParam<BadInput> {};
+
+TEST_P(RunBadInput, IsNamedWithFileAndPlaceAndHasExitCode3) {
+  const std::string path = temporary_file("bad.json", GetParam().content);
+  const ProgramResult run = run_program("run '" + path + "'");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, HasSubstr(path));
+  EXPECT_THAT(run.err, HasSubstr(GetParam().message));
+}
+
+constexpr const char* kHead =
+    R"({"version": 1, "name": "n", "teaches": "t", "model": "tiny-mamba2", )";
+
+const std::string kUnknownKey = std::string(kHead) + R"("requets": []})";
+const std::string kWrongType =
+    std::string(kHead) + R"("requests": [{"id": "A", "prompt": "six", "max_tokens": 1}]})";
+const std::string kNegative =
+    std::string(kHead) + R"("requests": [{"id": "A", "prompt": -6, "max_tokens": 1}]})";
+const std::string kWindow = std::string(kHead) +
+                            R"("settings": {"block_size": 2, "mamba_cache_mode": "align",
+        "speculative_config": {"method": "mtp", "num_speculative_tokens": 2}},
+        "requests": [{"id": "A", "prompt": 6, "max_tokens": 1}]})";
+const std::string kPool =
+    std::string(kHead) +
+    R"("settings": {"block_size": 8, "num_gpu_blocks_override": 3, "max_model_len": 64},
+        "requests": [{"id": "A", "prompt": 40, "max_tokens": 4}]})";
+const std::string kSizes = std::string(kHead) +
+                           R"("settings": {"cudagraph_capture_sizes": [4, 2]},
+        "requests": [{"id": "A", "prompt": 6, "max_tokens": 1}]})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, RunBadInput,
+    testing::Values(BadInput{"truncated", R"({"version": 1,)", ":1:"},
+                    BadInput{"not_utf8", "{\"version\": 1, \"name\": \"\xff\"}", "UTF-8"},
+                    BadInput{"unknown_key", kUnknownKey.c_str(), "requets"},
+                    BadInput{"wrong_type", kWrongType.c_str(), "/requests/0/prompt"},
+                    BadInput{"negative", kNegative.c_str(), "/requests/0/prompt"},
+                    BadInput{"window_above_block", kWindow.c_str(), "do not fit a block of 2"},
+                    BadInput{"pool_too_small", kPool.c_str(), "/requests/0"},
+                    BadInput{"unsorted_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
+  EXPECT_EQ(run_program("run no_such_file.json").exit_code, 3);
+  EXPECT_EQ(run_program("run --traffic no_such_file.jsonl").exit_code, 3);
+  const ProgramResult run = run_program("run --traffic synthetic --model no-such-model");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("qwen3-next-80b-a3b"));
+}
+
+TEST(Run, SettingsOutOfRangeSayWhatIsAllowed) {
+  const ProgramResult run = run_program("run --traffic synthetic --max-num-seqs 0");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("max_num_seqs is 0"));
+}
+
+TEST(Run, RealTrafficFinishesWithoutFindings) {
+  const std::string trace = shared_dir() + "/traces/mooncake_conversation_trace.jsonl";
+  if (!std::filesystem::exists(trace)) GTEST_SKIP() << "no ../shared/traces beside the project";
+  const ProgramResult run =
+      run_program("run --traffic '" + trace + "' --limit 400 --num-speculative-tokens 2 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto summary = nlohmann::json::parse(run.out).at("summary");
+  EXPECT_EQ(summary.at("requests_finished"), 400);
+  EXPECT_EQ(summary.at("findings"), 0);
+}
+
+TEST(Model, ExplainsPresetsAndRefusesOthers) {
+  const ProgramResult model =
+      run_program("model qwen3-next-80b-a3b --mode align --num-speculative-tokens 2");
+  EXPECT_EQ(model.exit_code, 0) << model.err;
+  EXPECT_THAT(model.out, HasSubstr("560"));
+  EXPECT_THAT(model.out, HasSubstr("4,681"));
+  EXPECT_EQ(run_program("model no-such-model").exit_code, 3);
+  EXPECT_EQ(run_program("model").exit_code, 2);
+  EXPECT_THAT(run_program("model --list").out, HasSubstr("kimi-linear-48b-a3b"));
+}
+
+TEST(Doctor, SaysWhatIsThereAndWhatIsNot) {
+  const ProgramResult doctor = run_program("doctor");
+  EXPECT_EQ(doctor.exit_code, 0);
+  EXPECT_THAT(doctor.out, HasSubstr("no CUDA backend in this version"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

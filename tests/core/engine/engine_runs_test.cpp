@@ -1,0 +1,182 @@
+// Whole runs: determinism, the same tokens whatever the mode and the budget, simulated time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/support/small_engine.h"
+
+namespace hybridscope::test {
+namespace {
+
+using TokensByPosition = std::map<std::int32_t, TokenContent>;
+
+// Everything of a step that is a number: rows, tokens, tables, copies, counts.
+std::vector<std::uint64_t> digest(const StepTrace& trace) {
+  std::vector<std::uint64_t> result{static_cast<std::uint64_t>(trace.time_us),
+                                    static_cast<std::uint64_t>(trace.num_free_blocks)};
+  const auto put = [&](auto value) { result.push_back(static_cast<std::uint64_t>(value)); };
+  for (const RowTrace& row : trace.rows) {
+    put(row.request.value);
+    put(row.num_accepted_tokens);
+    put(row.num_sampled_tokens);
+    for (const Fingerprint fingerprint : row.history) put(fingerprint);
+  }
+  for (const TokenContent token : trace.tokens) put(token);
+  for (const GroupTrace& group : trace.groups)
+    for (std::int32_t i = 0; i < group.block_table.size(); ++i) put(group.block_table.data[i]);
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
+    for (const StateCopyTrace& copy : launch->copies) {
+      put(copy.conv_src_block);
+      put(copy.temporal_src_block);
+      put(copy.dst_block);
+    }
+  return result;
+}
+
+void add_three_requests(Engine& engine) {
+  engine.add_request(request_of(20, 12, 1)).value();
+  engine.add_request(request_of(9, 20, 2, 6)).value();
+  engine.add_request(request_of(30, 5, 3, 16)).value();
+}
+
+// Tokens that each request computed and kept; not its last one, which only drafts compute.
+std::map<std::int32_t, TokensByPosition> computed_tokens(const EngineConfig& config) {
+  CheckedEngine run(config);
+  add_three_requests(run.engine());
+  std::map<std::int32_t, TokensByPosition> result;
+  while (run.engine().num_unfinished() > 0) {
+    const StepTrace& trace = run.step();
+    std::size_t next = 0;
+    for (const RowTrace& row : trace.rows) {
+      const ScheduledTrace& scheduled = trace.scheduled_of(row);
+      const CommitTrace& commit = trace.committed[static_cast<std::size_t>(row.scheduled)];
+      for (std::int32_t i = 0; i < scheduled.num_scheduled_tokens; ++i, ++next) {
+        const std::int32_t position = scheduled.num_computed_tokens + i;
+        if (position >= std::min(commit.num_computed_tokens, commit.num_tokens - 1)) continue;
+        TokensByPosition& tokens = result[row.request.value];
+        const auto [found, added] = tokens.try_emplace(position, trace.tokens[next]);
+        EXPECT_EQ(found->second, trace.tokens[next]) << "recomputed with another token";
+      }
+    }
+  }
+  EXPECT_TRUE(run.findings().empty()) << describe(run.findings().front());
+  return result;
+}
+
+TEST(EngineRuns, OneRequestRunsFromPromptToItsLastToken) {
+  CheckedEngine run(SmallEngine{});
+  run.add(request_of(20, 5, 1));
+  EXPECT_TRUE(run.finish());
+  EXPECT_EQ(run.num_steps(), 6);
+  EXPECT_TRUE(run.findings().empty());
+}
+
+TEST(EngineRuns, EqualSettingsGiveEqualTraces) {
+  const SmallEngine small{.num_speculative_tokens = 2, .num_blocks = 30};
+  Engine a = Engine::create(engine_config(small)).value();
+  Engine b = Engine::create(engine_config(small)).value();
+  add_three_requests(a);
+  add_three_requests(b);
+  while (a.num_unfinished() > 0) ASSERT_EQ(digest(a.step()), digest(b.step()));
+  EXPECT_EQ(b.num_unfinished(), 0);
+}
+
+TEST(EngineRuns, TheSeedDecidesWhatIsGenerated) {
+  EngineConfig config = engine_config({});
+  const auto seed_0 = computed_tokens(config);
+  config.seed = 1;
+  const auto seed_1 = computed_tokens(config);
+  EXPECT_EQ(seed_0.at(0).at(19), seed_1.at(0).at(19));
+  EXPECT_NE(seed_0.at(0).at(20), seed_1.at(0).at(20));
+}
+
+TEST(EngineRuns, EveryModeAndBudgetComputesTheSameTokens) {
+  const SmallEngine reference{.mode = MambaCacheMode::none, .num_blocks = 200};
+  const auto expected = computed_tokens(engine_config(reference));
+  EXPECT_EQ(expected.at(0).size(), 31U);
+  EXPECT_EQ(expected.at(1).size(), 28U);
+  EXPECT_EQ(expected.at(2).size(), 34U);
+  for (const MambaCacheMode mode :
+       {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
+    for (const std::int32_t spec : {0, 2})
+      for (const std::int32_t budget : {8, 11, 64})
+        for (const std::int32_t num_blocks : {30, 200})
+          EXPECT_TRUE(computed_tokens(engine_config({.mode = mode,
+                                                     .num_speculative_tokens = spec,
+                                                     .num_blocks = num_blocks,
+                                                     .max_num_batched_tokens = budget})) ==
+                      expected)
+              << "mode " << static_cast<int>(mode) << " K " << spec << " budget " << budget
+              << " blocks " << num_blocks;
+}
+
+TEST(EngineRuns, AStepLastsABaseAndATimePerToken) {
+  Engine engine = Engine::create(engine_config({})).value();
+  EXPECT_EQ(engine.now_us(), 0);
+  engine.add_request(request_of(16, 5, 1)).value();
+  EXPECT_EQ(engine.step().duration_us, 20'000 + 30 * 16);
+  EXPECT_EQ(engine.now_us(), 20'480);
+  EXPECT_EQ(engine.step().time_us, 20'480);
+  EXPECT_EQ(engine.now_us(), 20'480 + 20'030);
+}
+
+TEST(EngineRuns, TimeJumpsForwardOnly) {
+  Engine engine = Engine::create(engine_config({})).value();
+  engine.advance_to(5'000'000);
+  engine.advance_to(1'000);
+  EXPECT_EQ(engine.now_us(), 5'000'000);
+  engine.add_request(request_of(4, 1, 1)).value();
+  EXPECT_EQ(engine.step().time_us, 5'000'000);
+  EXPECT_EQ(engine.num_unfinished(), 0);
+}
+
+TEST(EngineRuns, AnIdleStepHasNoRowsAndCostsTheBase) {
+  Engine engine = Engine::create(engine_config({})).value();
+  const StepTrace& trace = engine.step();
+  EXPECT_EQ(trace.step, 1);
+  EXPECT_TRUE(trace.rows.empty());
+  EXPECT_EQ(trace.duration_us, 20'000);
+}
+
+// Ties in arrival would preempt the first of the tied requests, which comes back behind the other
+// and preempts it in turn.
+TEST(EngineRuns, EquallyImportantRequestsOfOneStepDoNotPreemptEachOtherForEver) {
+  EngineConfig config =
+      engine_config({.mode = MambaCacheMode::none, .block_size = 1, .num_blocks = 37});
+  config.scheduling_policy = SchedulingPolicy::priority;
+  config.long_prefill_token_threshold = 1;
+  config.scheduler_reserve_full_isl = false;
+  CheckedEngine run(config);
+  for (const std::uint64_t text : {1, 2, 3}) run.add(request_of(30, 5, text));
+  EXPECT_TRUE(run.finish(300));
+  EXPECT_TRUE(run.findings().empty());
+}
+
+TEST(EngineRuns, APaddedPromptThatAThresholdCutsHasADraftLessThanTokens) {
+  EngineConfig config = engine_config(
+      {.mode = MambaCacheMode::none, .num_speculative_tokens = 3, .policies = pages_policies()});
+  config.long_prefill_token_threshold = 2;
+  Engine engine = Engine::create(config).value();
+  engine.add_request(request_of(2, 20, 1)).value();
+  engine.step();
+  engine.add_request(request_of(1, 20, 2)).value();
+  const StepTrace& trace = engine.step();
+  ASSERT_EQ(trace.scheduled.size(), 2U);
+  EXPECT_EQ(trace.scheduled[1].num_scheduled_tokens, 2);
+  EXPECT_EQ(trace.scheduled[1].num_draft_tokens, 1);
+}
+
+TEST(EngineRuns, ARequestStopsAtMaxModelLen) {
+  CheckedEngine run(SmallEngine{.mode = MambaCacheMode::none, .max_model_len = 12});
+  run.add(request_of(9, 50, 1));
+  EXPECT_EQ(run.step().committed.front().num_tokens, 10);
+  EXPECT_EQ(run.step().committed.front().num_tokens, 11);
+  const StepTrace& last = run.step();
+  EXPECT_EQ(last.committed.front().num_tokens, 12);
+  EXPECT_TRUE(last.committed.front().finished);
+}
+
+}  // namespace
+}  // namespace hybridscope::test
