@@ -2,154 +2,184 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+
 namespace hybridscope::finding_words {
 namespace {
 
-std::string block_words(std::int32_t block) {
+bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
+bool is_equal(const Finding& f) { return f.seen == f.expected; }
+
+// Most special first within a rule; the last phrase of each rule takes what is left.
+constexpr std::array kPhrases = {
+    Phrase{Rule::running_state_wrong, "has_initial_states says there is none", nullptr,
+           "the row starts from zeros although {expected_tokens} are computed: {detail}"},
+    Phrase{Rule::running_state_wrong, "conv history", [](const Finding& f) { return is_equal(f); },
+           "the conv window read from {block} ends with {seen_token}, but does not hold the tokens "
+           "before it"},
+    Phrase{Rule::running_state_wrong, "conv history", nullptr,
+           "the conv window read from {block} ends with {seen_token}, expected {expected}"},
+    Phrase{Rule::running_state_wrong, "", is_equal,
+           "{block} holds the state of {written}, as many as expected but not the same ones"},
+    Phrase{Rule::running_state_wrong, "", nullptr,
+           "{block} holds the state of {written}, expected {expected}"},
+
+    Phrase{
+        Rule::label_mismatch, "registered for other tokens", nullptr,
+        "{block} is registered as the end of a prefix of {seen_tokens}, but its column ends with "
+        "token {expected}"},
+    Phrase{Rule::label_mismatch, "registered for a column", nullptr,
+           "{block} is registered for a column that holds {expected_block}"},
+    Phrase{Rule::label_mismatch, "not filled to its end", nullptr,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but keys and values "
+           "are there only up to {written}"},
+    Phrase{Rule::label_mismatch, "", [](const Finding& f) { return is_conv(f) && is_equal(f); },
+           "{block} is registered as the end of a prefix of {expected_tokens}, but its conv window "
+           "holds other tokens, although it ends with {seen_token}"},
+    Phrase{Rule::label_mismatch, "", is_conv,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but its conv window "
+           "ends with {seen_token}"},
+    Phrase{Rule::label_mismatch, "", is_equal,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but holds another "
+           "one of {written}"},
+    Phrase{
+        Rule::label_mismatch, "", nullptr,
+        "{block} is registered as the end of a prefix of {expected_tokens}, but holds {written}"},
+
+    Phrase{Rule::read_of_unwritten_block, "never written", nullptr,
+           "{block} is read but was {detail}; expected the state of {expected_tokens}"},
+    Phrase{Rule::read_of_unwritten_block, "read of a freed block", nullptr,
+           "{block} is read although nobody holds it"},
+    Phrase{Rule::read_of_unwritten_block, "conv positions", nullptr,
+           "{block} is read at {detail}; expected the window that ends with token {expected}"},
+    Phrase{Rule::read_of_unwritten_block, "",
+           [](const Finding& f) { return f.block <= kNullBlock && f.expected >= 0; },
+           "{detail}; expected the state of {expected_tokens}"},
+    Phrase{Rule::read_of_unwritten_block, "",
+           [](const Finding& f) { return f.block <= kNullBlock; }, "{detail}"},
+    Phrase{Rule::read_of_unwritten_block, "", nullptr, "{block}: {detail}"},
+
+    Phrase{Rule::foreign_write, "", [](const Finding& f) { return f.block > kNullBlock; },
+           "write into {block}: {detail}"},
+    Phrase{Rule::foreign_write, "", nullptr, "{detail}"},
+
+    Phrase{Rule::reference_count, "", [](const Finding& f) { return f.block < 0; },
+           "{seen} {detail}"},
+    Phrase{Rule::reference_count, "", nullptr,
+           "{block} has reference count {seen}, but block tables hold it {expected} times"},
+
+    Phrase{Rule::copy_out_of_range, "", nullptr,
+           "the copy to {block} shifts the conv window by {seen}, at most {expected} is possible"},
+    Phrase{Rule::conflicting_copies, "", nullptr, "{block}: {detail} in the same launch"},
+
+    Phrase{Rule::padded_row_not_null, "a padding row", nullptr,
+           "{detail}: {seen} rows run, {expected} have a request"},
+    Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block >= 0; },
+           "a padding row names {block} where the null block belongs"},
+    Phrase{Rule::padded_row_not_null, "", nullptr,
+           "a padding row has {detail} {seen}, expected {expected}"},
+
+    Phrase{Rule::stale_persistent_array, "", nullptr, "{detail}"},
+    Phrase{Rule::metadata_inconsistent, "",
+           [](const Finding& f) { return f.expected < 0 && f.seen < 0; }, "{detail}"},
+    Phrase{Rule::metadata_inconsistent, "", nullptr, "{detail}: {seen}, expected {expected}"},
+    Phrase{Rule::hit_longer_than_group, "", nullptr,
+           "the hit needs keys and values up to token {expected}, they are there up to {seen}: "
+           "{detail}"},
+
+    Phrase{Rule::foreign_row_datum, "accepted count taken", nullptr,
+           "the accepted count was taken from {seen_request}"},
+    Phrase{Rule::foreign_row_datum, "accepted count outside", nullptr,
+           "the accepted count is {seen}, expected 1..{expected}"},
+    Phrase{Rule::foreign_row_datum, "accepted count of another", nullptr,
+           "the accepted count is {seen}, the request's is {expected}"},
+    Phrase{Rule::foreign_row_datum, "commit of another", nullptr,
+           "the commit is that of {seen_request}"},
+    Phrase{Rule::foreign_row_datum, "the row's request", nullptr,
+           "the row names {seen_request}, scheduled is {expected_request}"},
+    Phrase{Rule::foreign_row_datum, "state read from", nullptr,
+           "{block} is read, but another request or group holds it"},
+    Phrase{Rule::foreign_row_datum, "", nullptr, "{detail}: {seen}, expected {expected}"},
+
+    Phrase{Rule::rejected_draft_counted, "more tokens", nullptr,
+           "{seen_tokens} were accepted, at most {expected} could be"},
+    Phrase{Rule::rejected_draft_counted, "", nullptr, "{detail} are {seen}, expected {expected}"},
+
+    Phrase{Rule::attention_slot_unwritten, "slots in the middle", nullptr,
+           "{block} is filled up to slot {seen}, but the row goes on at slot {expected}"},
+    Phrase{Rule::attention_slot_unwritten, "slots outside", nullptr, "{block}: {detail}"},
+    Phrase{Rule::attention_slot_unwritten, "the slot is not", nullptr,
+           "{block}: position {expected} is written to the slot of position {seen}"},
+    Phrase{Rule::attention_slot_unwritten, "tokens of the row", nullptr,
+           "{detail}: slots are given up to token {seen} of {expected}"},
+    Phrase{Rule::attention_slot_unwritten, "", nullptr,
+           "{block} has keys and values up to token {seen}, expected up to {expected}: {detail}"},
+
+    Phrase{Rule::block_table_mismatch, "", nullptr,
+           "the worker's block table has {seen_block}, the scheduler's {expected_block}"},
+    Phrase{Rule::no_progress, "", [](const Finding& f) { return f.expected > 0; },
+           "{expected} {detail}, and nothing is to come"},
+    Phrase{Rule::no_progress, "", nullptr, "{seen} {detail}"},
+    Phrase{Rule::chunk_off_grid, "", nullptr,
+           "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
+    Phrase{Rule::drafts_cut, "", nullptr, "{seen} of {expected} draft tokens were scheduled"},
+    Phrase{Rule::expectation_unused, "", nullptr,
+           "the scripted value {expected} was not used: {detail}"},
+};
+
+std::string block_words(std::int64_t block) {
   return block == kNullBlock   ? "the null block"
          : block == kPadSlotId ? "the pad id"
                                : fmt::format("block {}", block);
 }
 
-// "46 tokens", "1 token".
 std::string tokens(std::int64_t count) {
   return fmt::format("{} token{}", count, count == 1 ? "" : "s");
 }
 
-// "46 tokens of A": what the last writer put there.
-std::string written_tokens(const Finding& f, const Names& names) {
-  return f.cause.request.value >= 0 ? tokens(f.seen) + " of " + names.request(f.cause.request)
-                                    : tokens(f.seen);
+std::string request_words(std::int64_t request, const Names& names) {
+  return request >= 0 ? names.request({static_cast<std::int32_t>(request)}) : "no request";
 }
 
-std::string running_state_wrong(const Finding& f, const Names& names) {
-  if (f.block < 0)
-    return fmt::format("the row starts from {}, expected {}: {}", tokens(f.seen),
-                       tokens(f.expected), f.detail);
-  if (f.content == ContentKind::conv)
-    return fmt::format(
-        "the conv window read from {} is not that of the last tokens before token {}; its last "
-        "write ended at {}",
-        block_words(f.block), f.expected + 1, written_tokens(f, names));
-  if (f.seen == f.expected)
-    return fmt::format("{} holds the state of {}, as many as expected but not the same ones",
-                       block_words(f.block), written_tokens(f, names));
-  return fmt::format("{} holds the state of {}, expected {}", block_words(f.block),
-                     written_tokens(f, names), f.expected);
+// " of A": whose tokens the last writer put there.
+std::string of_writer(const Finding& f, const Names& names) {
+  return f.cause.request.value >= 0 ? " of " + names.request(f.cause.request) : "";
 }
 
-std::string label_mismatch(const Finding& f, const Names& names) {
-  const std::string label = fmt::format("{} is registered as the end of a prefix of {}",
-                                        block_words(f.block), tokens(f.expected));
-  if (f.content == ContentKind::conv)
-    return label + ", but its conv window, last written up to " + written_tokens(f, names) +
-           ", is not that prefix's";
-  if (f.content == ContentKind::attention && !f.detail.empty())
-    return label + ", but keys and values are there only up to " + written_tokens(f, names);
-  if (f.seen == f.expected) return label + ", but holds another one of " + written_tokens(f, names);
-  return label + ", but holds " + written_tokens(f, names);
-}
-
-std::string unwritten(const Finding& f) {
-  std::string text = f.detail.starts_with("read ") ? std::string(f.detail)
-                     : f.detail.starts_with("never")
-                         ? fmt::format("{} is read but was {}", block_words(f.block), f.detail)
-                         : fmt::format("{}: {}", block_words(f.block), f.detail);
-  if (f.expected >= 0) text += fmt::format("; expected the state of {}", tokens(f.expected));
-  return text;
-}
-
-std::string reference_count(const Finding& f) {
-  if (f.block < 0) return fmt::format("{} {}", f.seen, f.detail);
-  return fmt::format("{} has reference count {}, but block tables hold it {} times",
-                     block_words(f.block), f.seen, f.expected);
-}
-
-std::string padded_row(const Finding& f) {
-  if (f.block >= 0)
-    return fmt::format("a padding row names {} where the null block belongs", block_words(f.block));
-  return fmt::format("a padding row has {} {}, expected {}", f.detail, f.seen, f.expected);
-}
-
-std::string foreign_row_datum(const Finding& f, const Names& names) {
-  if (f.detail == "accepted count taken from another request")
-    return fmt::format("the accepted count was taken from {}",
-                       f.seen >= 0 ? names.request({static_cast<std::int32_t>(f.seen)})
-                                   : std::string("no request"));
-  if (f.detail == "accepted count outside 1..1+K")
-    return fmt::format("the accepted count is {}, expected 1..{}", f.seen, f.expected);
-  if (f.detail == "accepted count of another row")
-    return fmt::format("the accepted count is {}, the request's is {}", f.seen, f.expected);
-  return fmt::format("{} names token {} where token {} of the batch belongs", f.detail, f.seen,
-                     f.expected);
-}
-
-std::string attention_slots(const Finding& f) {
-  if (f.detail.starts_with("slots before"))
-    return fmt::format("{} is filled up to slot {}, but the row writes from slot {} on",
-                       block_words(f.block), f.seen, f.expected);
-  return fmt::format("{} has keys and values up to token {}, expected up to {}: {}",
-                     block_words(f.block), f.seen, f.expected, f.detail);
-}
-
-std::string no_progress(const Finding& f) {
-  if (f.expected > 0)
-    return fmt::format("{} unfinished request{}, nothing was scheduled and nothing is to come",
-                       f.expected, f.expected == 1 ? "" : "s");
-  return fmt::format("{} were computed since any request got further", tokens(f.seen));
+bool fits(const Phrase& phrase, const Finding& f) {
+  return phrase.rule == f.rule && f.detail.starts_with(phrase.detail) &&
+         (phrase.when == nullptr || phrase.when(f));
 }
 
 }  // namespace
 
+std::span<const Phrase> phrases() { return kPhrases; }
+
+std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
+  // Numbers are names of requests only where the phrase takes them for that.
+  const bool names_requests = phrase.text.find("_request}") != std::string_view::npos;
+  const auto request = [&](std::int64_t number) {
+    return names_requests ? request_words(number, names) : std::string();
+  };
+  return fmt::format(
+      fmt::runtime(phrase.text), fmt::arg("block", block_words(f.block)), fmt::arg("seen", f.seen),
+      fmt::arg("expected", f.expected), fmt::arg("detail", f.detail),
+      fmt::arg("written", tokens(f.seen) + of_writer(f, names)),
+      fmt::arg("seen_token", fmt::format("token {}", f.seen) + of_writer(f, names)),
+      fmt::arg("seen_tokens", tokens(f.seen)), fmt::arg("expected_tokens", tokens(f.expected)),
+      fmt::arg("seen_request", request(f.seen)), fmt::arg("expected_request", request(f.expected)),
+      fmt::arg("seen_block", block_words(f.seen)),
+      fmt::arg("expected_block", block_words(f.expected)));
+}
+
 std::string what(const Finding& f, const Names& names) {
-  switch (f.rule) {
-    case Rule::running_state_wrong:
-      return running_state_wrong(f, names);
-    case Rule::label_mismatch:
-      return label_mismatch(f, names);
-    case Rule::read_of_unwritten_block:
-      return unwritten(f);
-    case Rule::foreign_write:
-      return f.block > 0 ? fmt::format("write into {}: {}", block_words(f.block), f.detail)
-                         : std::string(f.detail);
-    case Rule::reference_count:
-      return reference_count(f);
-    case Rule::copy_out_of_range:
-      return fmt::format("the copy to {} shifts the conv window by {}, at most {} is possible",
-                         block_words(f.block), f.seen, f.expected);
-    case Rule::conflicting_copies:
-      return fmt::format("{}: {} in the same launch", block_words(f.block), f.detail);
-    case Rule::padded_row_not_null:
-      return padded_row(f);
-    case Rule::stale_persistent_array:
-      return std::string(f.detail);
-    case Rule::metadata_inconsistent:
-      return fmt::format("{}: {}, expected {}", f.detail, f.seen, f.expected);
-    case Rule::hit_longer_than_group:
-      return fmt::format(
-          "the hit needs keys and values up to token {}, they are there up to {}: {}", f.expected,
-          f.seen, f.detail);
-    case Rule::foreign_row_datum:
-      return foreign_row_datum(f, names);
-    case Rule::rejected_draft_counted:
-      return fmt::format("{} are {}, expected {}", f.detail, f.seen, f.expected);
-    case Rule::attention_slot_unwritten:
-      return attention_slots(f);
-    case Rule::block_table_mismatch:
-      return fmt::format("the worker's block table has {}, the scheduler's {}",
-                         block_words(static_cast<std::int32_t>(f.seen)),
-                         block_words(static_cast<std::int32_t>(f.expected)));
-    case Rule::no_progress:
-      return no_progress(f);
-    case Rule::chunk_off_grid:
-      return fmt::format("the chunk ends at token {}, off the block grid (last boundary: {})",
-                         f.seen, f.expected);
-    case Rule::drafts_cut:
-      return fmt::format("{} of {} draft tokens were scheduled", f.seen, f.expected);
-    case Rule::expectation_unused:
-      return fmt::format("the scripted value {} was not used: {}", f.expected, f.detail);
-  }
-  return std::string(f.detail);
+  const auto phrase =
+      std::ranges::find_if(kPhrases, [&](const Phrase& candidate) { return fits(candidate, f); });
+  HS_EXPECT(phrase != kPhrases.end());
+  return fill(*phrase, f, names);
 }
 
 std::string cause(const Finding& finding) {

@@ -1,6 +1,7 @@
 // Phrases of findings, rule by rule. For explain_finding.cpp.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,18 @@
 #include "sessions/explain_names.h"
 
 namespace hybridscope::finding_words {
+
+// How one variant of a rule is told.
+struct Phrase {
+  Rule rule = Rule::running_state_wrong;
+  std::string_view detail{};               // the finding's detail begins with it
+  bool (*when)(const Finding&) = nullptr;  // null: always
+  std::string_view text{};                 // with names of numbers in braces
+};
+
+// The table of phrases; the first that fits a finding is used.
+std::span<const Phrase> phrases();
+std::string fill(const Phrase& phrase, const Finding& finding, const Names& names);
 
 // What is wrong, with the numbers; a clause without its full stop.
 std::string what(const Finding& finding, const Names& names);

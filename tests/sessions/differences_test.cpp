@@ -121,7 +121,8 @@ TEST(Differences, RowClassingOfAResumedRequest) {
   config.acceptance_rate = 0.0;
   expect_difference(
       config, [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
-      "step 4 A row 0 group 1 (mamba2): block 3 holds the state of 9 tokens of A, expected 10");
+      "step 4 A row 0 group 1 (mamba2) column 1: block 3 holds the state of 9 tokens of A, "
+      "expected 10");
 }
 
 TEST(Differences, RowClassingOfAOneTokenPrompt) {
@@ -134,7 +135,8 @@ TEST(Differences, RowClassingOfAOneTokenPrompt) {
   expect_difference(
       test::engine_config({.mamba_type = MambaType::gdn_attention, .mode = MambaCacheMode::none}),
       [](Policies& policies) { policies.row_classing = RowClassing::by_shape; }, script,
-      "step 3 A row 0 group 1 (gdn_attention): block 4 is read but was never written since it was "
+      "step 3 A row 0 group 1 (gdn_attention) column 0: block 4 is read but was never written "
+      "since it was "
       "given out; expected the state of 0 tokens");
 }
 
@@ -155,7 +157,8 @@ TEST(Differences, AcceptedCountOwner) {
         policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
       },
       script,
-      "step 4 C row 1 group 1 (mamba2): block 6 holds the state of 3 tokens of C, expected 4");
+      "step 4 C row 1 group 1 (mamba2) column 0: block 6 holds the state of 3 tokens of C, "
+      "expected 4");
 }
 
 TEST(Differences, OneTokenPrompt) {
@@ -171,7 +174,8 @@ TEST(Differences, OneTokenPrompt) {
         policies.one_token_prompt = OneTokenPrompt::padded_with_placeholders;
       },
       script,
-      "step 5 B row 1 group 1 (mamba2): block 9 holds the state of 12 tokens of B, expected 9");
+      "step 5 B row 1 group 1 (mamba2) column 1: block 9 holds the state of 12 tokens of B, "
+      "expected 9");
 }
 
 TEST(Differences, NoDraftStep) {

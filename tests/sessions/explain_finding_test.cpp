@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sessions/finding_words.h"
 #include "tests/sessions/explained_run.h"
 
 namespace hybridscope {
@@ -59,13 +60,17 @@ TEST(ExplainFinding, TheSameCountCanBeAnotherPrefix) {
                         "the same ones"));
 }
 
-TEST(ExplainFinding, AConvWindowIsNotAState) {
+TEST(ExplainFinding, AConvWindowIsNamedByItsLastToken) {
   Finding finding = state_finding();
   finding.content = ContentKind::conv;
   finding.detail = "conv history";
+  EXPECT_THAT(
+      explain_finding(finding, letters()),
+      HasSubstr("the conv window read from block 17 ends with token 46 of A, expected 48;"));
+  finding.seen = 48;
   EXPECT_THAT(explain_finding(finding, letters()),
-              HasSubstr("the conv window read from block 17 is not that of the last tokens before "
-                        "token 49; its last write ended at 46 tokens of A"));
+              HasSubstr("the conv window read from block 17 ends with token 48 of A, but does not "
+                        "hold the tokens before it;"));
 }
 
 TEST(ExplainFinding, ALabelPromisesAPrefix) {
@@ -148,17 +153,52 @@ TEST(ExplainFinding, BlocksThatNobodyHoldsAreCounted) {
               HasSubstr("step 9: 3 blocks held although no request is left"));
 }
 
-TEST(ExplainFinding, EveryRuleHasWordsAndASource) {
-  for (const RuleInfo& rule : rule_table()) {
+TEST(ExplainFinding, EveryPhraseCanBeFilled) {
+  for (const finding_words::Phrase& phrase : finding_words::phrases()) {
     Finding finding = state_finding();
-    finding.rule = rule.rule;
-    finding.detail = "a detail";
-    const std::string text = explain_finding(finding, letters());
-    EXPECT_THAT(text, HasSubstr(std::string(rule.slug) + ": step 13 A row 2"));
-    EXPECT_TRUE(text.ends_with(")")) << text;
-    EXPECT_TRUE(text.find(": (") == std::string::npos && text.find("()") == std::string::npos)
-        << text;
+    finding.rule = phrase.rule;
+    finding.detail = phrase.detail;
+    const std::string text = finding_words::fill(phrase, finding, letters());
+    EXPECT_FALSE(text.empty() && !phrase.detail.empty());
+    EXPECT_EQ(text.find_first_of("{}"), std::string::npos) << text;
   }
+}
+
+TEST(ExplainFinding, EveryRuleHasWordsForAnyDetailAndASource) {
+  for (const RuleInfo& rule : rule_table())
+    for (const std::string_view detail : {"", "an unheard-of detail"})
+      for (const std::int32_t number : {-1, 0, 7}) {
+        Finding finding = state_finding();
+        finding.rule = rule.rule;
+        finding.detail = detail;
+        finding.expected = finding.block = number;
+        const std::string text = explain_finding(finding, letters());
+        EXPECT_THAT(text, HasSubstr(std::string(rule.slug) + ": step 13 A row 2"));
+        EXPECT_TRUE(text.ends_with(")") && text.find("()") == std::string::npos) << text;
+      }
+}
+
+TEST(ExplainFinding, VariantsOfARuleReadDifferently) {
+  Finding finding{.rule = Rule::attention_slot_unwritten,
+                  .step = 2,
+                  .request = {0},
+                  .block = 5,
+                  .expected = 9,
+                  .seen = 8,
+                  .detail = "the slot is not that of the token's position",
+                  .cause = {}};
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 5: position 9 is written to the slot of position 8 (vLLM "
+                        "v1/worker/block_table.py compute_slot_mapping)"));
+  finding.rule = Rule::foreign_row_datum;
+  finding.detail = "the row's request is not the scheduled one";
+  finding.expected = 1;
+  finding.seen = 2;
+  EXPECT_THAT(explain_finding(finding, letters()), HasSubstr("the row names C, scheduled is B"));
+  finding.rule = Rule::label_mismatch;
+  finding.detail = "registered for a column that holds another block";
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 5 is registered for a column that holds block 1"));
 }
 
 TEST(FindingToJson, HasEveryKeyInItsPlace) {
