@@ -70,7 +70,7 @@ void run_window_row(CheckContext& context, const RowTruth& truth, const GroupTra
     return;
   }
   if (num_tokens == 0 || skipped_whole(context, group, batch_row, window[0])) return;
-  const bool counts = rows.num_accepted_tokens.present;
+  const bool counts = rows.num_accepted_tokens.present && group.accepted_counts_given;
   const std::int32_t accepted = counts ? rows.num_accepted_tokens.at(index) : 1;
   const bool in_range = accepted >= 1 && accepted <= indices.cols;
   const std::int32_t first_column = window_start(context, truth, group, batch_row);
@@ -136,7 +136,7 @@ void run_all_mode_decode(CheckContext& context, const RowTruth& truth, const Gro
     check_padding_row(context, group, row, columns.at(target), !metadata.query_start_loc_d.present);
     return;
   }
-  const bool counts = metadata.num_accepted_tokens.present;
+  const bool counts = metadata.num_accepted_tokens.present && group.accepted_counts_given;
   const std::int32_t accepted = counts ? metadata.num_accepted_tokens.at(row) : 1;
   const std::int32_t computed_column = metadata.block_idx_last_computed_token.at(row);
   const std::int32_t temporal_column =
