@@ -3,6 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <vector>
 
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
@@ -35,6 +42,13 @@ int parse_and_run(int argc, char** argv) {
   add_model_options(model_app, model);
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
 
+  const std::vector<const CLI::App*> commands = {&run_app, &model_app, &doctor_app};
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, [&](auto* command) {
+        return command->get_name() == argv[1];
+      })) {
+    fmt::print(stderr, "hybridscope: there is no command \"{}\" (run, model, doctor)\n", argv[1]);
+    return kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -46,16 +60,31 @@ int parse_and_run(int argc, char** argv) {
   return kExitUsage;
 }
 
+// Was all of the output written? A full disk shows at the last flush only.
+int with_written_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "hybridscope: cannot write the output: {}\n", std::strerror(errno));
+  return kExitEnvironment;
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    return with_written_output(parse_and_run(argc, argv));
   } catch (const ContractViolation& violation) {
     fmt::print(stderr,
                "hybridscope: internal error: {}\nThis is a bug of hybridscope; please report it.\n",
                violation.what());
     return kExitInternal;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr,
+               "hybridscope: not enough memory for these sizes (num_gpu_blocks_override, "
+               "max_num_seqs, max_model_len)\n");
+    return kExitEnvironment;
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "hybridscope: {}\n", error.what());
+    return kExitEnvironment;
   }
 }
 

@@ -1,4 +1,4 @@
-// The command line: subcommands, their options, their help. One row in a table a subcommand.
+// The command line: subcommands, their options, their help, and what ends the program.
 #pragma once
 
 namespace hybridscope {

@@ -1,12 +1,12 @@
 #include "cli/run_command.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -27,6 +27,14 @@ namespace {
 volatile std::sig_atomic_t interrupted = 0;
 
 extern "C" void on_interrupt(int) { interrupted = 1; }
+
+// VmHWM: the high-water mark of this program, unlike ru_maxrss, which survives exec.
+std::int64_t peak_memory_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  return 0;
+}
 
 int fail(const Error& error) {
   fmt::print(stderr, "hybridscope run: {}\n", error.message);
@@ -49,6 +57,7 @@ class RunSession {
         tables_(static_cast<std::int32_t>(runner_.engine().config().kv_cache_config.groups.size()),
                 runner_.engine().config().kv_cache_config.num_blocks),
         start_(std::chrono::steady_clock::now()) {
+    report_.rules.resize(rule_table().size());
     names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
   }
   RunSession(const RunSession&) = delete;
@@ -64,6 +73,8 @@ class RunSession {
   void show_progress();
   bool stop() const;
   int finish();
+  void print_report();
+  std::string why_stopped() const;
   bool shows_table() const {
     return options_.output == RunOutput::table && !options_.quiet &&
            (!options_.scenario.empty() || options_.table_of_traffic);
@@ -78,7 +89,6 @@ class RunSession {
   BlockTableMirror tables_;  // for --explain
   std::vector<StepRow> rows_;
   RunReport report_;
-  std::int64_t num_unexpected_ = 0;  // findings that nobody expected
   bool cannot_progress_ = false;
   bool explained_ = false;
   std::chrono::steady_clock::time_point start_;
@@ -87,15 +97,16 @@ class RunSession {
 
 void RunSession::take_findings(std::span<const Finding> findings) {
   for (const Finding& finding : findings) {
-    const bool error = rule_info(finding.rule).severity == Severity::error;
-    ++(error ? report_.num_findings : report_.num_warnings);
     cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
     const bool expected = expectation_.expects(finding, names_);
-    if (!expected && (error || options_.strict)) ++num_unexpected_;
-    if (report_.findings.size() >= kMaxFindingsKept) continue;
-    report_.findings.push_back(finding);
-    report_.finding_texts.push_back(explain_finding(finding, names_));
-    report_.finding_objects.push_back(finding_to_json(finding, names_));
+    RuleCount& count = report_.rules[static_cast<std::size_t>(finding.rule)];
+    ++count.found;
+    count.unexpected += expected ? 0 : 1;
+    if (count.found > kMaxFindingsARule) continue;
+    report_.findings.push_back({.finding = finding,
+                                .expected = expected,
+                                .text = explain_finding(finding, names_),
+                                .json = finding_to_json(finding, names_)});
   }
 }
 
@@ -131,7 +142,7 @@ void RunSession::show_progress() {
   last_progress_ = now;
   fmt::print(stderr, "\rstep {}, {} of {} requests finished, {} findings ",
              summary_.summary().steps, summary_.summary().requests_finished,
-             runner_.plan().requests.size(), report_.num_findings);
+             runner_.plan().requests.size(), report_.num_found(Severity::error));
   std::fflush(stderr);
 }
 
@@ -153,46 +164,61 @@ bool RunSession::stop() const {
 }
 
 int RunSession::run() {
-  while (!runner_.done() && !stop())
-    if (Status stepped = step(); !stepped.ok()) return fail(stepped.error());
+  std::optional<Error> refused;
+  while (!runner_.done() && !stop() && !refused)
+    if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
   if (last_progress_ != start_) fmt::print(stderr, "\r\033[K");
-  return finish();
+  if (refused) report_.stopped = refused->message;
+  const int code = finish();
+  return refused ? fail(*refused) : code;
+}
+
+std::string RunSession::why_stopped() const {
+  if (!report_.stopped.empty() || runner_.done()) return report_.stopped;
+  if (interrupted != 0) return fmt::format("interrupted after {} steps", summary_.summary().steps);
+  if (cannot_progress_) return "it cannot progress";
+  return fmt::format("stopped after {} steps, as asked; expectations were not checked",
+                     summary_.summary().steps);
 }
 
 int RunSession::finish() {
   report_.summary = summary_.summary();
-  report_.stopped_early = !runner_.done();
-  if (!report_.stopped_early || cannot_progress_)
-    report_.unmet = expectation_.unmet(report_.summary);
-  report_.expected_findings = num_unexpected_ == 0 && report_.num_findings > 0;
+  report_.stopped = why_stopped();
+  if (runner_.done() || cannot_progress_) report_.unmet = expectation_.unmet(report_.summary);
   if (options_.timings) {
     report_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    report_.peak_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+    report_.peak_rss_bytes = peak_memory_bytes();
   }
-  if (options_.explain > 0) {
-    if (!explained_) {
-      fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",
-                 options_.explain, report_.summary.steps);
-      return kExitUsage;
+  if (options_.explain == 0) print_report();
+  if (!options_.junit.empty())
+    if (Status written = write_junit(options_.junit, runner_.plan(), report_, options_.strict);
+        !written.ok()) {
+      fmt::print(stderr, "hybridscope run: {}\n", written.error().message);
+      return kExitEnvironment;
     }
-  } else if (options_.output == RunOutput::json) {
+  if (interrupted != 0) return kExitInterrupted;
+  if (options_.explain > 0 && !explained_) {
+    fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",
+               options_.explain, report_.summary.steps);
+    return kExitUsage;
+  }
+  const bool warned = options_.strict && report_.num_unexpected(Severity::warning) > 0;
+  return report_.num_unexpected(Severity::error) > 0 || warned || !report_.unmet.empty()
+             ? kExitFindings
+             : kExitFine;
+}
+
+void RunSession::print_report() {
+  if (options_.output == RunOutput::json) {
     fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump(2));
   } else if (options_.output == RunOutput::jsonl) {
     fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump());
   } else {
     if (shows_table()) fmt::print("{}\n", format_step_table(rows_));
-    for (const std::string& text : report_.finding_texts) fmt::print("{}\n", text);
+    for (const KeptFinding* kept : report_.shown()) fmt::print("{}\n", kept->text);
     fmt::print("{}", format_summary(runner_.plan(), report_));
   }
-  if (!options_.junit.empty())
-    if (Status written = write_junit(options_.junit, runner_.plan(), report_, options_.strict);
-        !written.ok())
-      return fail(written.error());
-  if (interrupted != 0) return kExitInterrupted;
-  return num_unexpected_ > 0 || !report_.unmet.empty() ? kExitFindings : kExitFine;
 }
 
 void print_heading(const RunOptions& options, const RunPlan& plan) {
@@ -203,7 +229,7 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
              plan.setup.layout.model.name, mamba_cache_mode_name(config.mamba_cache_mode),
              config.block_size, config.num_speculative_tokens, config.kv_cache_config.num_blocks,
              config.kv_cache_config.groups.size());
-  if (!plan.teaches.empty()) fmt::print("{}\n", plan.teaches);
+  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(plan.teaches, 100));
   fmt::print("\n");
 }
 

@@ -19,6 +19,15 @@ constexpr const char* kExamples =
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment, 5 a bug of hybridscope, 130 interrupted.";
 
+const CLI::Validator kPositive(
+    [](std::string& text) {
+      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+      return digits && text.find_first_not_of('0') != text.npos
+                 ? std::string()
+                 : "\"" + text + "\" is no positive whole number";
+    },
+    "", "positive");
+
 Result<RunPlan> plan_of_scenario(const RunOptions& options) {
   auto scenario = read_scenario_file(options.scenario);
   if (!scenario.ok()) return scenario.error();
@@ -51,14 +60,15 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
   command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->type_name("N");
   command.add_option("--steps", options.steps, "stop after N steps")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->type_name("N");
-  command.add_option("--explain", options.explain, "tell everything about one step")
-      ->check(CLI::PositiveNumber)
-      ->type_name("STEP");
+  auto* explain =
+      command.add_option("--explain", options.explain, "tell everything about one step")
+          ->check(kPositive)
+          ->type_name("STEP");
   command
       .add_option_function<std::string>(
           "--check",
@@ -73,7 +83,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "one object {config, summary, findings}");
   auto* jsonl = command.add_flag_callback(
       "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
-  json->excludes(jsonl);
+  json->excludes(jsonl)->excludes(explain);
+  jsonl->excludes(explain);
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "sessions/settings_table.h"
+#include "sessions/settings_json.h"
 
 namespace hybridscope {
 namespace {
@@ -20,11 +17,13 @@ std::string grouped(std::int64_t value) {
   return text;
 }
 
+// What was decided, and what was said ("settings"): enough to run the same again.
 nlohmann::ordered_json config_to_json(const RunPlan& plan) {
   const EngineConfig& config = plan.setup.config;
   const ModelLayout& layout = plan.setup.layout;
   return {{"name", plan.name},
           {"model", layout.model.name},
+          {"settings", settings_to_json(plan.settings)},
           {"mamba_cache_mode", mamba_cache_mode_name(config.mamba_cache_mode)},
           {"enable_prefix_caching", config.enable_prefix_caching},
           {"num_speculative_tokens", config.num_speculative_tokens},
@@ -35,63 +34,83 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
           {"max_model_len", config.max_model_len},
           {"max_num_seqs", config.max_num_seqs},
           {"max_num_batched_tokens", config.max_num_batched_tokens},
-          {"long_prefill_token_threshold", config.long_prefill_token_threshold},
           {"seed", config.seed},
           {"profile", config.policies == safe_policies()    ? "safe"
                       : config.policies == pages_policies() ? "pages"
                                                             : "mixed"}};
 }
 
-std::string xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
-    }
-  }
-  return escaped;
+// "1 finding", "2 findings".
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
 
 }  // namespace
 
+std::int64_t RunReport::num_found(Severity severity) const {
+  std::int64_t sum = 0;
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    if (rule_table()[r].severity == severity) sum += rules[r].found;
+  return sum;
+}
+
+std::int64_t RunReport::num_unexpected(Severity severity) const {
+  std::int64_t sum = 0;
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    if (rule_table()[r].severity == severity) sum += rules[r].unexpected;
+  return sum;
+}
+
+std::vector<const KeptFinding*> RunReport::shown() const {
+  std::vector<const KeptFinding*> list;
+  for (const KeptFinding& kept : findings) list.push_back(&kept);
+  std::stable_sort(list.begin(), list.end(), [](const KeptFinding* a, const KeptFinding* b) {
+    return rule_info(a->finding.rule).severity < rule_info(b->finding.rule).severity;
+  });
+  if (list.size() > kMaxFindingsShown) list.resize(kMaxFindingsShown);
+  return list;
+}
+
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
   std::string text = fmt::format(
-      "{} steps, {} request-steps; {} of {} requests finished, {} preemptions\n"
-      "{} prompt tokens, {} of them from the prefix cache; {} output tokens\n"
-      "{} state copies, {} bytes; {} padding tokens in graphs\n",
-      grouped(s.steps), grouped(s.request_steps), grouped(s.requests_finished),
-      grouped(static_cast<std::int64_t>(plan.requests.size())), grouped(s.preemptions),
-      grouped(s.prompt_tokens), grouped(s.prefix_hit_tokens), grouped(s.output_tokens),
-      grouped(s.state_copies), grouped(s.state_copy_bytes), grouped(s.graph_padded_tokens));
+      "{}, {}; {} of {} finished, {}\n"
+      "{}, {} of them from the prefix cache; {}\n"
+      "{}, {} bytes; {} in graphs\n",
+      counted(s.steps, "step"), counted(s.request_steps, "request-step"),
+      grouped(s.requests_finished),
+      counted(static_cast<std::int64_t>(plan.requests.size()), "request"),
+      counted(s.preemptions, "preemption"), counted(s.prompt_tokens, "prompt token"),
+      grouped(s.prefix_hit_tokens), counted(s.output_tokens, "output token"),
+      s.state_copies == 1 ? "1 state copy" : grouped(s.state_copies) + " state copies",
+      grouped(s.state_copy_bytes), counted(s.graph_padded_tokens, "padding token"));
   if (report.wall_seconds)
     text += fmt::format("{:.2f} s wall, {:.0f} MiB peak memory\n", *report.wall_seconds,
                         static_cast<double>(report.peak_rss_bytes.value_or(0)) / 1048576.0);
+  for (std::size_t r = 0; r < report.rules.size(); ++r)
+    if (report.rules[r].found > kMaxFindingsARule)
+      text += fmt::format("{}: the first {} of {} are shown\n", rule_table()[r].slug,
+                          kMaxFindingsARule, grouped(report.rules[r].found));
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
-  if (report.num_findings == 0)
-    text += "no findings: every block held what it should after every step";
+  if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
+  const std::int64_t errors = report.num_found(Severity::error);
+  const std::int64_t warnings = report.num_found(Severity::warning);
+  if (errors == 0)
+    text += report.stopped.empty() ? "no findings: every block held what it should after every step"
+                                   : "no findings so far";
   else
-    text += fmt::format("{} findings{}", grouped(report.num_findings),
-                        report.expected_findings ? ", as expected" : "");
-  if (report.num_warnings > 0) text += fmt::format(", {} warnings", grouped(report.num_warnings));
+    text += counted(errors, "finding") +
+            (report.num_unexpected(Severity::error) == 0 ? ", all of them expected" : "");
+  if (warnings > 0) text += "; " + counted(warnings, "warning");
   return text + "\n";
 }
 
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
+  nlohmann::ordered_json by_rule = nlohmann::ordered_json::object();
+  for (std::size_t r = 0; r < report.rules.size(); ++r)
+    if (report.rules[r].found > 0)
+      by_rule[std::string(rule_table()[r].slug)] = report.rules[r].found;
   nlohmann::ordered_json summary = {{"steps", s.steps},
                                     {"request_steps", s.request_steps},
                                     {"requests_finished", s.requests_finished},
@@ -102,62 +121,20 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
                                     {"state_copies", s.state_copies},
                                     {"state_copy_bytes", s.state_copy_bytes},
                                     {"graph_padded_tokens", s.graph_padded_tokens},
-                                    {"findings", report.num_findings},
-                                    {"warnings", report.num_warnings}};
+                                    {"findings", report.num_found(Severity::error)},
+                                    {"warnings", report.num_found(Severity::warning)},
+                                    {"findings_by_rule", by_rule},
+                                    {"complete", report.stopped.empty()}};
   if (report.wall_seconds) summary["wall_seconds"] = *report.wall_seconds;
   if (report.peak_rss_bytes) summary["peak_rss_bytes"] = *report.peak_rss_bytes;
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const auto& object : report.finding_objects) findings.push_back(object);
+  for (const KeptFinding* kept : report.shown()) findings.push_back(kept->json);
   nlohmann::ordered_json json = {
       {"config", config_to_json(plan)}, {"summary", summary}, {"findings", findings}};
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
+  if (!report.stopped.empty()) json["stopped"] = report.stopped;
   if (!plan.notes.empty()) json["notes"] = plan.notes;
   return json;
-}
-
-Status write_junit(const std::string& path, const RunPlan& plan, const RunReport& report,
-                   bool strict) {
-  std::map<Rule, std::vector<std::size_t>> by_rule;
-  for (std::size_t i = 0; i < report.findings.size(); ++i)
-    by_rule[report.findings[i].rule].push_back(i);
-  std::string cases;
-  int failures = 0;
-  for (const RuleInfo& rule : rule_table()) {
-    cases +=
-        fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(plan.name), xml(rule.slug));
-    const auto found = by_rule.find(rule.rule);
-    const bool counts = rule.severity == Severity::error || strict;
-    if (found == by_rule.end() || !counts || report.expected_findings) {
-      cases += "/>\n";
-      continue;
-    }
-    ++failures;
-    cases += fmt::format(">\n      <failure type=\"{}\" message=\"{}\">", xml(rule.slug),
-                         xml(report.finding_texts[found->second.front()]));
-    for (const std::size_t i : found->second) cases += xml(report.finding_texts[i]) + "\n";
-    cases += "</failure>\n    </testcase>\n";
-  }
-  for (const std::string& unmet : report.unmet) {
-    ++failures;
-    cases += fmt::format(
-        "    <testcase classname=\"{}\" name=\"expect\">\n      <failure type=\"expect\" "
-        "message=\"{}\"/>\n    </testcase>\n",
-        xml(plan.name), xml(unmet));
-  }
-  const std::string text = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
-      "tests=\"{}\" failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      xml(plan.name), rule_table().size() + report.unmet.size(), failures, cases);
-  // Written beside the target and renamed: a reader never sees half a report.
-  const std::string temporary = path + ".part";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    if (!out.flush()) return Error{ErrorKind::io, fmt::format("cannot write {}", temporary)};
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
-    return Error{ErrorKind::io, fmt::format("cannot rename {} to {}", temporary, path)};
-  return Ok{};
 }
 
 }  // namespace hybridscope

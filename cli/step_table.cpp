@@ -12,7 +12,8 @@ namespace hybridscope {
 namespace {
 
 constexpr std::size_t kMaxRequests = 8;  // of one step that are spelled out
-constexpr std::size_t kMaxRequestColumns = 46;
+constexpr std::size_t kMaxRequestColumns = 40;
+constexpr std::size_t kMaxCopyColumns = 18;
 
 constexpr const char* kLegend =
     "requests: class, computed tokens + tokens of this step (verify: one known token and the rest\n"
@@ -101,19 +102,20 @@ std::string describe_graph(const StepTrace& trace) {
                      trace.graph.pads_metadata() ? padding(padded_rows) : "");
 }
 
-// Pieces of at most kMaxRequestColumns, broken at " | ".
-std::vector<std::string> wrap(const std::string& cell) {
+// Lines of at most `width` characters, broken at `separator`.
+std::vector<std::string> wrap(const std::string& cell, std::string_view separator,
+                              std::size_t width) {
   std::vector<std::string> lines;
   std::string line;
   for (std::size_t begin = 0; begin <= cell.size();) {
-    const std::size_t bar = std::min(cell.find(" | ", begin), cell.size());
-    const std::string piece = cell.substr(begin, bar - begin);
-    if (!line.empty() && line.size() + 3 + piece.size() > kMaxRequestColumns) {
+    const std::size_t end = std::min(cell.find(separator, begin), cell.size());
+    const std::string piece = cell.substr(begin, end - begin);
+    if (!line.empty() && line.size() + separator.size() + piece.size() > width) {
       lines.push_back(line);
       line.clear();
     }
-    append(line, piece, " | ");
-    begin = bar + 3;
+    append(line, piece, std::string(separator).c_str());
+    begin = end + separator.size();
   }
   lines.push_back(line);
   return lines;
@@ -139,16 +141,27 @@ StepRow describe_step(const StepTrace& trace, const Names& names,
   return row;
 }
 
+std::string wrap_words(const std::string& text, std::size_t width) {
+  std::string wrapped;
+  for (const std::string& line : wrap(text, " ", width)) append(wrapped, line, "\n");
+  return wrapped;
+}
+
 std::string format_step_table(const std::vector<StepRow>& rows) {
   constexpr std::array<const char*, 7> headings = {"step",   "requests", "hits",    "blocks",
                                                    "copies", "graph",    "findings"};
   std::vector<std::array<std::string, 7>> lines;
   for (const StepRow& row : rows) {
-    const std::vector<std::string> pieces = wrap(row.requests);
-    for (std::size_t i = 0; i < pieces.size(); ++i)
-      lines.push_back(i == 0 ? std::array<std::string, 7>{row.step, pieces[0], row.hits, row.blocks,
-                                                          row.copies, row.graph, row.findings}
-                             : std::array<std::string, 7>{"", "  " + pieces[i]});
+    const std::vector<std::string> requests = wrap(row.requests, " | ", kMaxRequestColumns);
+    const std::vector<std::string> copies = wrap(row.copies, "; ", kMaxCopyColumns);
+    lines.push_back(
+        {row.step, requests[0], row.hits, row.blocks, copies[0], row.graph, row.findings});
+    for (std::size_t i = 1; i < std::max(requests.size(), copies.size()); ++i) {
+      std::array<std::string, 7> more;
+      if (i < requests.size()) more[1] = "  " + requests[i];
+      if (i < copies.size()) more[4] = copies[i];
+      lines.push_back(more);
+    }
   }
   std::array<std::size_t, 7> width{};
   for (std::size_t c = 0; c < width.size(); ++c) {

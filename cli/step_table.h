@@ -18,7 +18,7 @@ struct StepRow {
   std::string hits;      // "B 8"
   std::string blocks;    // "+4 -1 =11"
   std::string copies;    // "pre A 0>1; post B 0>0 +1"
-  std::string graph;     // "FULL 6/2 pad 1"
+  std::string graph;     // "FULL 6t+1 2r"
   std::string findings;  // "2"
 };
 
@@ -26,7 +26,10 @@ StepRow describe_step(const StepTrace& trace, const Names& names,
                       std::span<const Finding> findings);
 
 // The rows under their headings, columns as wide as their widest cell; long request cells are
-// wrapped at `|`. A legend follows.
+// wrapped at " | ", long copy cells at "; ". A legend follows.
 std::string format_step_table(const std::vector<StepRow>& rows);
+
+// `text` in lines of at most `width` characters, broken at spaces.
+std::string wrap_words(const std::string& text, std::size_t width);
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/engine.h"
 #include "sessions/scenario_requests.h"
 
 namespace hybridscope {
@@ -14,7 +15,17 @@ Error in_file(const std::string& file, const Error& error) {
   return {error.kind, fmt::format("{}: {}", file, error.message)};
 }
 
+// What the engine does other than it was told.
 void note_mode(RunPlan& plan) {
+  const auto& asked = plan.settings.mamba_cache_mode;
+  if (asked && *asked != MambaCacheMode::none &&
+      plan.setup.config.mamba_cache_mode == MambaCacheMode::none)
+    plan.notes.push_back(fmt::format("prefix caching is off: mode none instead of {}",
+                                     mamba_cache_mode_name(*asked)));
+  if (plan.settings.enable_prefix_caching == true && !plan.setup.config.enable_prefix_caching)
+    plan.notes.push_back("mode none keeps no states: prefix caching is off");
+  if (plan.settings.mamba_block_size && plan.setup.config.mamba_cache_mode != MambaCacheMode::all)
+    plan.notes.push_back("mamba_block_size has a meaning in mode all only");
   if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)
     plan.notes.push_back(
         fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
@@ -31,6 +42,7 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
   if (!requests.ok()) return in_file(file, requests.error());
   RunPlan plan{.name = scenario.name,
                .teaches = scenario.teaches,
+               .settings = scenario.settings,
                .setup = std::move(setup).value(),
                .requests = std::move(requests).value(),
                .script = scenario.script,
@@ -48,6 +60,7 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
     longest = std::max(longest, num_prompt_tokens(arriving.request) + arriving.request.max_tokens);
   RunPlan plan{.name = input.name,
                .teaches = {},
+               .settings = input.settings,
                .setup = {},
                .requests = std::move(traffic.requests),
                .script = {},
@@ -64,6 +77,9 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
     if (!setup.ok()) return setup.error();
   }
   plan.setup = std::move(setup).value();
+  for (const ArrivingRequest& arriving : plan.requests)
+    if (Status fits = check_request_fits(plan.setup.config, arriving.request); !fits.ok())
+      return fits.error();
   if (traffic.num_out_of_order > 0)
     plan.notes.push_back(fmt::format("{} requests were out of order and were sorted by time",
                                      traffic.num_out_of_order));

@@ -15,8 +15,9 @@
 namespace hybridscope {
 
 struct RunPlan {
-  std::string name;     // of the scenario or the traffic
-  std::string teaches;  // scenarios
+  std::string name;         // of the scenario or the traffic
+  std::string teaches;      // scenarios
+  EngineSettings settings;  // as given
   EngineSetup setup;
   std::vector<ArrivingRequest> requests;  // in the order in which they join
   std::vector<ScriptStep> script;         // ascending steps

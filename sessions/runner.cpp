@@ -22,11 +22,6 @@ bool Runner::done() const {
          engine_.num_unfinished() == 0;
 }
 
-RequestId Runner::find(std::string_view name) const {
-  const auto found = ids_.find(name);
-  return found == ids_.end() ? RequestId{} : found->second;
-}
-
 // Steps before the next request or command are left out when nothing runs.
 void Runner::skip_idle_steps() {
   if (engine_.num_unfinished() > 0) return;
@@ -86,10 +81,20 @@ Status Runner::join(std::size_t index) {
 
 Status Runner::apply_script() {
   for (; next_script_ < plan_.script.size() && plan_.script[next_script_].step <= next_step_;
-       ++next_script_)
-    for (const Command& command : script_commands(
-             plan_.script[next_script_], [this](std::string_view name) { return find(name); }))
-      if (Status applied = engine_.apply(command); !applied.ok()) return applied.error();
+       ++next_script_) {
+    std::string missing;
+    const auto find = [&](std::string_view name) {
+      const auto found = ids_.find(name);
+      if (found == ids_.end()) missing = name;
+      return found == ids_.end() ? RequestId{} : found->second;
+    };
+    const std::vector<Command> commands = script_commands(plan_.script[next_script_], find);
+    if (!missing.empty())
+      return invalid_input("the script of step " + std::to_string(next_step_) +
+                           " names request \"" + missing + "\", which has not joined yet");
+    for (const Command& command : commands)
+      if (Status applied = engine_.apply(command); !applied.ok()) return applied;
+  }
   return Ok{};
 }
 

@@ -34,7 +34,6 @@ class Runner {
   Status join_due_requests();
   Status join(std::size_t index);
   Status apply_script();
-  RequestId find(std::string_view name) const;
 
   RunPlan plan_;
   Engine engine_;

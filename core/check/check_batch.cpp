@@ -99,6 +99,10 @@ void check_row(CheckContext& context, std::int32_t row, std::int32_t start) {
       (common.is_prefilling[r] != 0) != row_trace.is_prefilling)
     report(context, Rule::foreign_row_datum,
            {row_trace.is_prefilling, common.is_prefilling[r], "is_prefilling", row});
+  const std::int32_t limit = 1 + context.config().num_speculative_tokens;
+  if (row_trace.num_accepted_tokens < 1 || row_trace.num_accepted_tokens > limit)
+    report(context, Rule::foreign_row_datum,
+           {limit, row_trace.num_accepted_tokens, "accepted count outside 1..1+K", row});
   if (row_trace.accepted_from != row_trace.request)
     report(context, Rule::foreign_row_datum,
            {row_trace.request.value, row_trace.accepted_from.value,

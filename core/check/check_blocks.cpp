@@ -62,6 +62,18 @@ void check_registration(CheckContext& context, const CacheEvent& event) {
   context.report(finding);
 }
 
+// Only a registered block has a hash to lose.
+void check_unlabelling(CheckContext& context, const CacheEvent& event) {
+  if (context.shared().labels[static_cast<std::size_t>(event.block)].registered) return;
+  Finding finding;
+  finding.rule = Rule::label_mismatch;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.block = event.block;
+  finding.detail = "a block loses a hash that it was not registered under";
+  context.report(finding);
+}
+
 void register_block(CheckContext& context, const CacheEvent& event, std::size_t& mamba_events) {
   check_registration(context, event);
   const CheckConfig& config = context.config();
@@ -94,6 +106,26 @@ void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
   finding.expected = holders;
   finding.seen = claimed;
   finding.detail = "expected as many as columns hold it";
+  context.report(finding);
+}
+
+// A block is given out when nobody refers to it; every touch adds a reference, every free takes
+// one.
+void check_reference_change(CheckContext& context, const CacheEvent& event) {
+  const std::int32_t before = context.shared().claimed_refs[static_cast<std::size_t>(event.block)];
+  const bool allocated = event.kind == CacheEventKind::allocated;
+  const std::int32_t expected =
+      allocated ? 1 : before + (event.kind == CacheEventKind::touched ? 1 : -1);
+  if (event.ref_cnt == expected && (!allocated || before == 0)) return;
+  Finding finding;
+  finding.rule = Rule::reference_count;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.block = event.block;
+  finding.expected = allocated ? 0 : expected;
+  finding.seen = allocated ? before : event.ref_cnt;
+  finding.detail = allocated ? "given out with references left"
+                             : "the count does not follow from the one before";
   context.report(finding);
 }
 
@@ -178,11 +210,13 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
         [[fallthrough]];
       case CacheEventKind::touched:
       case CacheEventKind::freed:
+        check_reference_change(context, event);
         context.shared().claimed_refs[block] = event.ref_cnt;
         changed.push_back({event.block, event.request, event.group});
         break;
       case CacheEventKind::evicted:
       case CacheEventKind::withdrawn:
+        check_unlabelling(context, event);
         context.shared().labels[block] = {};
         break;
       case CacheEventKind::registered:
@@ -217,24 +251,23 @@ void check_all_labels(CheckContext& context) {
 }
 
 void check_finished_requests(CheckContext& context) {
-  for (const CommitTrace& commit : context.trace().committed) {
-    if (!commit.finished) continue;
+  for (const CommitTrace& commit : context.trace().committed)
     for (std::size_t g = 0; g < context.config().kv_cache_config.groups.size(); ++g) {
       const auto group = static_cast<std::int32_t>(g);
       const auto held = context.tables().block_ids(commit.request, group);
       const auto count =
-          std::ranges::count_if(held, [](std::int32_t b) { return b != kNullBlock; });
-      if (count == 0) continue;
+          std::ranges::count_if(held, [](std::int32_t block) { return block != kNullBlock; });
+      if ((count == 0) == commit.finished) continue;
       Finding finding;
       finding.rule = Rule::reference_count;
       finding.request = commit.request;
       finding.group = group;
-      finding.expected = 0;
+      finding.expected = commit.finished ? 0 : 1;
       finding.seen = count;
-      finding.detail = "blocks held by a finished request";
+      finding.detail = commit.finished ? "blocks held by a finished request"
+                                       : "a request that goes on holds no block";
       context.report(finding);
     }
-  }
 }
 
 void check_nothing_held(CheckContext& context) {

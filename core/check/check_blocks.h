@@ -19,7 +19,7 @@ void check_labels_of_step(CheckContext& context);
 // Every registered block of the pool, those of the step among them.
 void check_all_labels(CheckContext& context);
 
-// After the commit's events: a request that finished holds no block. Reports leaks.
+// After the commit's events: a request that finished holds no block, one that goes on holds some.
 void check_finished_requests(CheckContext& context);
 
 // No request is left: no block may be held. Reports leaks.

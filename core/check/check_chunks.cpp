@@ -20,10 +20,14 @@ void check_conv_programs(CheckContext& context, const PackedRows& rows,
                          const CausalConv1dMetadata& conv1d) {
   if (!conv1d.present) return;
   std::int32_t program = 0;
-  for (std::int32_t row = 0; row < num_rows(rows); ++row)
-    for (std::int32_t chunk = 0; chunk < cdiv(length(rows, row), kCausalConv1dBlockM);
-         ++chunk, ++program) {
-      if (program >= conv1d.tot) continue;
+  for (std::int32_t row = 0; row < num_rows(rows); ++row) {
+    const std::int32_t count = cdiv(length(rows, row), kCausalConv1dBlockM);
+    if (row < conv1d.nums.rows &&
+        !expect_equal(context,
+                      {count, conv1d.nums.at(row), "conv1d programs of a row", -1, rows.group}))
+      return;
+    for (std::int32_t chunk = 0; chunk < count; ++chunk, ++program) {
+      if (program >= std::min(conv1d.tot, conv1d.batch_ptr.rows)) continue;
       const std::int32_t seen = conv1d.batch_ptr.at(program);
       if (seen != row) {
         report(context, Rule::foreign_row_datum,
@@ -34,6 +38,7 @@ void check_conv_programs(CheckContext& context, const PackedRows& rows,
                                   "token chunk of a conv1d program", -1, rows.group}))
         return;
     }
+  }
   expect_equal(context, {program, conv1d.tot, "conv1d programs", -1, rows.group});
 }
 
@@ -41,7 +46,8 @@ void check_conv_programs(CheckContext& context, const PackedRows& rows,
 void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_t first_row,
                       const Mamba2Metadata& metadata) {
   const TensorView<std::int32_t>& ends = metadata.cu_chunk_seqlen_p;
-  if (!ends.present || !metadata.seq_idx_p.present || !metadata.last_chunk_indices_p.present) {
+  if (metadata.chunk_size < 1 || !ends.present || !metadata.seq_idx_p.present ||
+      !metadata.last_chunk_indices_p.present) {
     report(context, Rule::metadata_inconsistent, {1, 0, "prefill chunks", -1, rows.group});
     return;
   }
@@ -78,7 +84,10 @@ void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_
 void check_fla_chunks(CheckContext& context, const PackedRows& rows, const GdnMetadata& metadata) {
   const TensorView<std::int32_t>& indices = metadata.chunk_indices;
   const TensorView<std::int32_t>& offsets = metadata.chunk_offsets;
-  if (!indices.present || !offsets.present) return;
+  if (!indices.present || offsets.rows < rows.starts.rows) {
+    report(context, Rule::metadata_inconsistent, {1, 0, "prefill chunks", -1, rows.group});
+    return;
+  }
   std::int32_t chunk = 0;
   std::int32_t sequence = 0;  // among the rows that have a chunk
   for (std::int32_t row = 0; row < num_rows(rows); ++row) {
@@ -93,6 +102,7 @@ void check_fla_chunks(CheckContext& context, const PackedRows& rows, const GdnMe
     }
     if (count > 0) ++sequence;
   }
+  expect_equal(context, {chunk, offsets.at(num_rows(rows)), "chunk_offsets", -1, rows.group});
   expect_equal(context, {chunk, indices.rows, "chunks", -1, rows.group});
 }
 

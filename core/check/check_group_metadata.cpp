@@ -38,6 +38,7 @@ bool check_row_starts(CheckContext& context, const PackedRows& packed, std::int3
 // The count that a kernel sees for a row against the one the request has (I7, KNOWN_BUGS 9, 28).
 void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row,
                      std::int32_t count) {
+  if (!context.trace().groups[static_cast<std::size_t>(group)].accepted_counts_given) return;
   if (row >= num_real_rows(context)) return;
   const RowTrace& trace = context.trace().rows[static_cast<std::size_t>(row)];
   const std::int32_t limit = 1 + context.config().num_speculative_tokens;
@@ -49,16 +50,43 @@ void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row
            {trace.num_accepted_tokens, count, "accepted count of another row", row, group});
 }
 
-void check_computed_tokens(CheckContext& context, std::int32_t group,
-                           const MambaMetadata& metadata) {
-  if (!metadata.num_computed_tokens_p.present) return;
-  for (std::int32_t i = 0; i < metadata.num_prefills; ++i) {
-    const std::int32_t row = metadata.num_decodes + i;
-    const StepTrace& trace = context.trace();
+// Columns that a row of mode all is told to read and write (SEMANTICS A6): told by the batch alone.
+void check_block_indices(CheckContext& context, std::int32_t group, const MambaMetadata& metadata) {
+  if (context.config().mamba_cache_mode != MambaCacheMode::all) return;
+  const StepTrace& trace = context.trace();
+  const std::int32_t block_size = trace.groups[static_cast<std::size_t>(group)].block_size;
+  const std::int32_t rows =
+      std::min(metadata.num_decodes + metadata.num_prefills, num_real_rows(context));
+  for (std::int32_t row = 0; row < rows; ++row) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(trace.rows[static_cast<std::size_t>(row)]);
+    const std::int32_t computed = scheduled.num_computed_tokens;
+    const std::int32_t end = computed + scheduled.num_scheduled_tokens;
+    expect_equal(context, {std::max(computed - 1, 0) / block_size,
+                           metadata.block_idx_last_computed_token.at(row),
+                           "block_idx_last_computed_token", row, group});
+    expect_equal(context, {std::max(end - 1, 0) / block_size,
+                           metadata.block_idx_last_scheduled_token.at(row),
+                           "block_idx_last_scheduled_token", row, group});
+    const std::int32_t index = row - metadata.num_decodes;
+    if (index < 0) continue;
     expect_equal(context,
-                 {trace.scheduled_of(trace.rows[static_cast<std::size_t>(row)]).num_computed_tokens,
-                  metadata.num_computed_tokens_p.at(i), "num_computed_tokens_p", row, group});
+                 {computed / block_size, metadata.block_idx_first_scheduled_token_p.at(index),
+                  "block_idx_first_scheduled_token_p", row, group});
+    if (metadata.num_computed_tokens_p.present && index < metadata.num_computed_tokens_p.rows)
+      expect_equal(context, {computed, metadata.num_computed_tokens_p.at(index),
+                             "num_computed_tokens_p", row, group});
   }
+}
+
+void check_lengths(CheckContext& context, std::int32_t group, const MambaMetadata& metadata) {
+  const auto lengths = context.trace().common.seq_lens;
+  expect_equal(context,
+               {context.trace().common.num_reqs, metadata.num_reqs, "num_reqs", -1, group});
+  if (!metadata.seq_lens.present || metadata.seq_lens.data == lengths.data()) return;
+  const auto rows = std::min(metadata.seq_lens.rows, static_cast<std::int32_t>(lengths.size()));
+  for (std::int32_t row = 0; row < rows; ++row)
+    expect_equal(context, {lengths[static_cast<std::size_t>(row)], metadata.seq_lens.at(row),
+                           "seq_lens of the metadata", row, group});
 }
 
 // True: the prefill rows are those behind the decode rows, so that their chunks can be checked.
@@ -70,6 +98,8 @@ bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata&
   expect_equal(context,
                {common.num_actual_tokens, metadata.num_decode_tokens + metadata.num_prefill_tokens,
                 "decode and prefill tokens", -1, group});
+  check_lengths(context, group, metadata);
+  check_block_indices(context, group, metadata);
   if (metadata.query_start_loc_d.present)
     check_row_starts(context, {group, metadata.query_start_loc_d}, 0, metadata.num_decodes,
                      "query_start_loc_d");
@@ -86,7 +116,6 @@ bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata&
   }
   expect_equal(context, {query_start(context, metadata.num_decodes), metadata.num_decode_tokens,
                          "decode tokens", -1, group});
-  check_computed_tokens(context, group, metadata);
   const PackedRows packed{group, metadata.query_start_loc_p};
   if (!check_row_starts(context, packed, metadata.num_decodes, metadata.num_prefills,
                         "query_start_loc_p"))
@@ -138,16 +167,36 @@ void check_gdn_counts(CheckContext& context, std::int32_t group, const GdnMetada
       check_row_count(context, group, row, metadata.num_accepted_tokens.at(index++));
 }
 
+// A batch of verify rows alone: tokens and rows stand as in the batch, padding rows behind them.
+void check_verify_rows(CheckContext& context, std::int32_t group, const GdnMetadata& metadata) {
+  const std::int32_t num_rows = num_real_rows(context);
+  check_row_starts(context, {group, metadata.spec_query_start_loc}, 0, num_rows,
+                   "spec_query_start_loc");
+  for (std::int32_t row = 0; row < metadata.spec_sequence_masks.rows; ++row)
+    if (!expect_equal(context, {row < num_rows, metadata.spec_sequence_masks.at(row),
+                                "spec_sequence_masks", row, group}))
+      break;
+  for (std::int32_t token = 0; token < metadata.spec_token_indx.rows; ++token) {
+    if (metadata.spec_token_indx.at(token) == token) continue;
+    report(context, Rule::foreign_row_datum,
+           {token, metadata.spec_token_indx.at(token), "spec_token_indx", -1, group});
+    break;
+  }
+}
+
 void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& metadata) {
   const CommonAttentionMetadata& common = context.trace().common;
   const std::int32_t tokens =
       metadata.num_prefill_tokens + metadata.num_decode_tokens + metadata.num_spec_decode_tokens;
   const std::int32_t rows =
       metadata.num_prefills + metadata.num_decodes + metadata.num_spec_decodes;
-  if (!context.trace().graph.pads_metadata()) {
-    expect_equal(context, {common.num_actual_tokens, tokens, "GDN token counts", -1, group});
-    expect_equal(context, {num_real_rows(context), rows, "GDN rows", -1, group});
-  }
+  // Padding rows count as decodes, not as verify rows.
+  const bool padded = metadata.num_spec_decodes == 0;
+  expect_equal(context,
+               {padded ? common.num_actual_tokens : query_start(context, num_real_rows(context)),
+                tokens, "GDN token counts", -1, group});
+  expect_equal(context,
+               {padded ? common.num_reqs : num_real_rows(context), rows, "GDN rows", -1, group});
   const TensorView<std::uint8_t>& masks = metadata.spec_sequence_masks;
   const bool mixed = metadata.num_prefills > 0 && masks.present;
   if (mixed) {
@@ -158,8 +207,7 @@ void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& met
                      {false, metadata.non_spec_query_start_loc, metadata.non_spec_token_indx,
                       "non_spec_query_start_loc", "non_spec_token_indx"});
   } else if (metadata.num_spec_decodes > 0) {
-    check_row_starts(context, {group, metadata.spec_query_start_loc}, 0, num_real_rows(context),
-                     "spec_query_start_loc");
+    check_verify_rows(context, group, metadata);
   } else if (metadata.non_spec_query_start_loc.present) {
     check_row_starts(context, {group, metadata.non_spec_query_start_loc}, 0, num_real_rows(context),
                      "non_spec_query_start_loc");
@@ -180,6 +228,11 @@ void check_group_metadata(CheckContext& context, const GroupTrace& group) {
   if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata)) {
     check_mamba(context, group.group, *mamba);
   } else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata)) {
+    const auto& flags = mamba2->base.has_initial_states_p;
+    if (mamba2->base.num_prefills > 0)
+      expect_equal(context, {std::any_of(flags.data, flags.data + mamba2->base.num_prefills,
+                                         [](std::uint8_t flag) { return flag != 0; }),
+                             mamba2->prep_initial_states, "prep_initial_states", -1, group.group});
     if (check_mamba(context, group.group, mamba2->base))
       check_ssd_chunks(context, {group.group, mamba2->base.query_start_loc_p},
                        mamba2->base.num_decodes, *mamba2);

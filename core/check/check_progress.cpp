@@ -23,6 +23,7 @@ Finding count_finding(Rule rule, RequestId request, std::int64_t expected, std::
 }  // namespace
 
 ProgressCheck::Known& ProgressCheck::known(RequestId request) {
+  if (request.value < 0) return nobody_ = {};
   const auto index = static_cast<std::size_t>(request.value);
   if (index >= known_.size()) known_.resize(index + 1);
   return known_[index];
@@ -46,6 +47,15 @@ void ProgressCheck::check_counts(CheckContext& context) {
       context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
                                    scheduled.num_computed_tokens,
                                    "computed tokens before the step"));
+    if (running && scheduled.num_hit_tokens != 0)
+      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, 0,
+                                   scheduled.num_hit_tokens, "hit of a running request"));
+    const std::int32_t drafts = std::max(
+        scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - scheduled.num_tokens, 0);
+    if (scheduled.num_draft_tokens != drafts)
+      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, drafts,
+                                   scheduled.num_draft_tokens,
+                                   "draft tokens behind the known ones"));
     if (scheduled.num_draft_tokens < scheduled.num_drafts_offered)
       context.report(count_finding(Rule::drafts_cut, scheduled.request,
                                    scheduled.num_drafts_offered, scheduled.num_draft_tokens, ""));
@@ -77,6 +87,16 @@ void ProgressCheck::check_commit(CheckContext& context, const ScheduledTrace& sc
     context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
                                  1 + scheduled.num_draft_tokens, accepted,
                                  "more tokens accepted than drafted"));
+  // A chunk that does not reach the last known token samples nothing that counts.
+  const bool samples =
+      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens >= scheduled.num_tokens;
+  if (samples != (accepted > 0))
+    context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, samples ? 1 : 0,
+                                 accepted, "sampled tokens"));
+  if (commit.num_appended_tokens > accepted ||
+      (commit.num_appended_tokens < accepted && !commit.finished))
+    context.report(count_finding(Rule::rejected_draft_counted, commit.request, accepted,
+                                 commit.num_appended_tokens, "appended tokens"));
   const std::int32_t rejected = accepted > 0 ? scheduled.num_draft_tokens - (accepted - 1) : 0;
   const std::int32_t expected =
       scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - rejected;

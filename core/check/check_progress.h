@@ -29,6 +29,7 @@ class ProgressCheck {
   void watch(CheckContext& context);
 
   std::vector<Known> known_;  // by request id
+  Known nobody_;              // what is known of an id that is none
   std::int64_t tokens_without_progress_ = 0;
   std::int64_t unfinished_tokens_ = 0;  // sum of num_tokens over scheduled, of late
 };

@@ -18,30 +18,6 @@ Finding attention_place(RequestId request, std::int32_t group, std::int32_t colu
   return finding;
 }
 
-// One hit column of an attention group: filled to its end with this very prefix.
-void check_hit_block(CheckContext& context, RequestId request, std::int32_t group,
-                     std::int32_t column, std::int32_t block_size, Fingerprint expected) {
-  const std::int32_t block = context.tables().block_at(request, group, column);
-  Finding finding = attention_place(request, group, column, block);
-  finding.expected = (column + 1) * block_size;
-  if (block == kNullBlock) {
-    finding.rule = Rule::hit_longer_than_group;
-    finding.seen = column * block_size;
-    finding.detail = "the hit covers a column without a block";
-    context.report(finding);
-    return;
-  }
-  const AttentionSlots& slots = context.state().attention(block);
-  if (slots.filled == block_size && slots.last == expected) return;
-  finding.cause = slots.event;
-  finding.seen = column * block_size + slots.filled;
-  if (slots.filled == 0) finding.rule = Rule::hit_longer_than_group;
-  finding.detail = slots.filled == 0           ? "the hit covers a block that nobody filled"
-                   : slots.filled < block_size ? "the block is filled in part"
-                                               : "the block holds another prefix";
-  context.report(finding);
-}
-
 bool exists(const CheckContext& context, std::int32_t block) {
   return block > kNullBlock && block < context.config().kv_cache_config.num_blocks;
 }
@@ -116,35 +92,6 @@ void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrac
 }
 
 }  // namespace
-
-void check_prefix_hits(CheckContext& context) {
-  const StepTrace& trace = context.trace();
-  const std::int32_t hash_block_size = context.config().hash_block_size;
-  std::size_t first_hash = 0;
-  for (const ScheduledTrace& scheduled : trace.scheduled) {
-    if (scheduled.num_hit_tokens <= 0) continue;
-    const auto num_hashes = static_cast<std::size_t>(scheduled.num_hit_tokens / hash_block_size);
-    if (first_hash + num_hashes > trace.hit_hashes.size()) {
-      Finding finding = attention_place(scheduled.request, -1, -1, -1);
-      finding.rule = Rule::metadata_inconsistent;
-      finding.expected = scheduled.num_hit_tokens / hash_block_size;
-      finding.seen = static_cast<std::int64_t>(trace.hit_hashes.size() - first_hash);
-      finding.detail = "fingerprints of the hit";
-      context.report(finding);
-      return;
-    }
-    for (const GroupTrace& group : trace.groups) {
-      if (group.is_mamba) continue;
-      for (std::int32_t column = 0; (column + 1) * group.block_size <= scheduled.num_hit_tokens;
-           ++column) {
-        const std::int32_t hash = (column + 1) * group.block_size / hash_block_size - 1;
-        check_hit_block(context, scheduled.request, group.group, column, group.block_size,
-                        trace.hit_hashes[first_hash + static_cast<std::size_t>(hash)]);
-      }
-    }
-    first_hash += num_hashes;
-  }
-}
 
 void check_attention_reads(CheckContext& context, const RowTruth& truth, const GroupTrace& group) {
   for (std::size_t r = 0; r < context.trace().rows.size(); ++r) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/check/mismatch.h"
-
 namespace hybridscope {
 namespace {
 
@@ -37,19 +35,6 @@ void check_owner(CheckContext& context, Finding finding, std::int32_t block) {
   const bool owns = context.tables().holds(finding.request, finding.group, block);
   finding.column = -1;
   context.check_source(block, owns, finding);
-}
-
-// A copy refers to a decision of its launch and to a mamba group.
-bool is_whole(CheckContext& context, const CopyLaunch& launch, const StateCopyTrace& copy) {
-  const auto& groups = context.config().kv_cache_config.groups;
-  if (copy.decision >= 0 && static_cast<std::size_t>(copy.decision) < launch.decisions.size() &&
-      copy.group >= 0 && static_cast<std::size_t>(copy.group) < groups.size() &&
-      groups[static_cast<std::size_t>(copy.group)].is_mamba())
-    return true;
-  report(context, Rule::metadata_inconsistent,
-         {static_cast<std::int64_t>(launch.decisions.size()), copy.decision,
-          "a copy without a decision or a mamba group", -1, copy.group});
-  return false;
 }
 
 }  // namespace
@@ -123,8 +108,6 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
 
 void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind) {
   if (launch.copies.empty()) return;
-  for (const StateCopyTrace& copy : launch.copies)
-    if (!is_whole(context, launch, copy)) return;
   report_conflicts(context, launch);
   read_sources(context, launch);
   const std::int32_t length = context.config().conv_state_len();

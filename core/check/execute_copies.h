@@ -15,7 +15,7 @@ class CopyExecutor {
 
   // `kind` pre_copy or post_copy. Reports sources that were never written or that the request does
   // not hold, shifts that leave the conv window, writes to foreign blocks, and copies of the launch
-  // that conflict. A launch with a copy that refers to nothing is reported and not carried out.
+  // that conflict. Requires: every copy refers to a decision (check_copies.h).
   void execute(CheckContext& context, const CopyLaunch& launch, WriteKind kind);
 
  private:

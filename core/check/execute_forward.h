@@ -17,8 +17,4 @@ void execute_attention_group(CheckContext& context, const RowTruth& truth, const
 // Every column that attention reads in this step, not only the last one: filled to its end.
 void check_attention_reads(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
-// Attention blocks that admitted requests got from the prefix cache. Call before the forward.
-// Requires check_shapes for the groups.
-void check_prefix_hits(CheckContext& context);
-
 }  // namespace hybridscope

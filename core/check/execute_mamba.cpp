@@ -48,6 +48,28 @@ bool skipped_whole(CheckContext& context, const GroupTrace& group, std::int32_t 
   return true;
 }
 
+// Window columns that the row neither reads nor writes in this step name the request's blocks too.
+void check_idle_columns(CheckContext& context, const GroupTrace& group, std::int32_t row,
+                        std::span<const std::int32_t> idle, std::int32_t first_column) {
+  const RequestId request = context.trace().rows[static_cast<std::size_t>(row)].request;
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    const std::int32_t column = first_column + static_cast<std::int32_t>(i);
+    const std::int32_t expected = context.tables().block_at(request, group.group, column);
+    if (idle[i] == expected) continue;
+    Finding finding;
+    finding.rule = Rule::foreign_row_datum;
+    finding.request = request;
+    finding.row = row;
+    finding.group = group.group;
+    finding.column = column;
+    finding.block = idle[i];
+    finding.expected = expected;
+    finding.seen = idle[i];
+    finding.detail = "a state index is not the request's block";
+    context.report(finding);
+  }
+}
+
 struct WindowRows {
   const TensorView<std::int32_t>* state_indices = nullptr;  // [rows, columns]
   TensorView<std::int32_t> num_accepted_tokens;
@@ -69,11 +91,14 @@ void run_window_row(CheckContext& context, const RowTruth& truth, const GroupTra
     check_padding_row(context, group, index, window[0], num_tokens > 0);
     return;
   }
-  if (num_tokens == 0 || skipped_whole(context, group, batch_row, window[0])) return;
-  const bool counts = rows.num_accepted_tokens.present;
+  if (num_tokens <= 0 || skipped_whole(context, group, batch_row, window[0])) return;
+  const bool counts = rows.num_accepted_tokens.present && group.accepted_counts_given;
   const std::int32_t accepted = counts ? rows.num_accepted_tokens.at(index) : 1;
   const bool in_range = accepted >= 1 && accepted <= indices.cols;
   const std::int32_t first_column = window_start(context, truth, group, batch_row);
+  const std::int32_t used = std::min(std::max(num_tokens, in_range ? accepted : 1), indices.cols);
+  check_idle_columns(context, group, batch_row, window.subspan(static_cast<std::size_t>(used)),
+                     first_column + used);
   execute_decode_row(
       context, truth,
       {.row = batch_row,
@@ -136,7 +161,7 @@ void run_all_mode_decode(CheckContext& context, const RowTruth& truth, const Gro
     check_padding_row(context, group, row, columns.at(target), !metadata.query_start_loc_d.present);
     return;
   }
-  const bool counts = metadata.num_accepted_tokens.present;
+  const bool counts = metadata.num_accepted_tokens.present && group.accepted_counts_given;
   const std::int32_t accepted = counts ? metadata.num_accepted_tokens.at(row) : 1;
   const std::int32_t computed_column = metadata.block_idx_last_computed_token.at(row);
   const std::int32_t temporal_column =

@@ -2,7 +2,9 @@
 
 #include "core/check/check_batch.h"
 #include "core/check/check_blocks.h"
+#include "core/check/check_copies.h"
 #include "core/check/check_group_metadata.h"
+#include "core/check/check_hits.h"
 #include "core/check/execute_forward.h"
 
 namespace hybridscope {
@@ -43,7 +45,7 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
   check_prefix_hits(context);
   check_common_metadata(context);
   truth_.fold(trace, state_.config.conv_kernel);
-  copies_.execute(context, trace.pre_copies, WriteKind::pre_copy);
+  execute_copies(context, trace.pre_copies, WriteKind::pre_copy);
   for (const GroupTrace& group : trace.groups) {
     check_block_tables(context, truth_, group);
     if (group.is_mamba) {
@@ -55,7 +57,12 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
       execute_attention_group(context, truth_, group);
     }
   }
-  copies_.execute(context, trace.post_copies, WriteKind::post_copy);
+  execute_copies(context, trace.post_copies, WriteKind::post_copy);
+}
+
+void StepChecker::execute_copies(CheckContext& context, const CopyLaunch& launch, WriteKind kind) {
+  if (!check_copies(context, launch)) return;
+  copies_.execute(context, launch, kind);
 }
 
 }  // namespace hybridscope

@@ -33,6 +33,7 @@ class StepChecker {
  private:
   explicit StepChecker(const CheckConfig& config);
   void execute(CheckContext& context, CheckScope scope);
+  void execute_copies(CheckContext& context, const CopyLaunch& launch, WriteKind kind);
 
   CheckState state_;
   RowTruth truth_;

@@ -122,7 +122,7 @@ Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_ca
   }
 }
 
-Status Engine::check_fits(const AddRequest& request) const {
+Status check_request_fits(const EngineConfig& config, const AddRequest& request) {
   const auto bad = [&](const std::string& message) {
     return invalid_input("request \"" + request.name + "\": " + message);
   };
@@ -134,14 +134,20 @@ Status Engine::check_fits(const AddRequest& request) const {
   if (num_prompt_tokens < 1) return bad("the prompt has no token");
   if (request.max_tokens < 1)
     return bad("max_tokens is " + text(request.max_tokens) + ", expected at least 1");
-  if (num_prompt_tokens >= config_.max_model_len)
+  if (num_prompt_tokens >= config.max_model_len)
     return bad("the prompt has " + text(num_prompt_tokens) + " tokens, max_model_len is " +
-               text(config_.max_model_len));
+               text(config.max_model_len));
   const std::int64_t length =
-      std::min<std::int64_t>(num_prompt_tokens + request.max_tokens, config_.max_model_len);
-  const std::int64_t needed = blocks_one_request_needs(config_, length);
+      std::min<std::int64_t>(num_prompt_tokens + request.max_tokens, config.max_model_len);
+  // A preempted request computes all but its last token again, at once.
+  if (!config.enable_chunked_prefill && length - 1 > config.max_num_batched_tokens)
+    return bad(
+        "it can have " + text(length - 1) +
+        " tokens to compute in one step without chunked prefill, max_num_batched_tokens is " +
+        text(config.max_num_batched_tokens));
+  const std::int64_t needed = blocks_one_request_needs(config, length);
   // A request that runs alone is not held to the watermark.
-  const std::int64_t usable = config_.kv_cache_config.num_blocks - 1;
+  const std::int64_t usable = config.kv_cache_config.num_blocks - 1;
   if (needed > usable)
     return bad("it can need " + text(needed) + " blocks at " + text(length) +
                " tokens, the pool has " + text(usable));
@@ -149,9 +155,8 @@ Status Engine::check_fits(const AddRequest& request) const {
 }
 
 Result<RequestId> Engine::add_request(const AddRequest& request) {
-  if (Status status = check_fits(request); !status.ok()) return status.error();
-  EngineRequest& added = requests_.add();
-  added.name = request.name;
+  if (Status status = check_request_fits(config_, request); !status.ok()) return status.error();
+  EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
   added.prefix =
@@ -169,6 +174,8 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   scheduling.block_hashes = added.prefix.block_hashes();
   scheduler_->add_request(scheduling);
   ++num_unfinished_;
+  added_.push_back(
+      {.command = "add_request", .request = scheduling.id, .value = scheduling.num_prompt_tokens});
   return scheduling.id;
 }
 
@@ -187,16 +194,10 @@ const StepTrace& Engine::step() {
 void Engine::schedule(Frame& frame) {
   StepTrace& trace = frame.trace;
   trace.clear();
-  for (const RequestId id : to_release_) {
-    EngineRequest& request = requests_[id];
-    request.scheduling.block_hashes = {};
-    request.tokens = {};
-    request.prefix = {};
-  }
-  to_release_.clear();
   trace.step = ++step_;
   trace.time_us = now_us_;
   kv_cache_->set_event_log(&trace.cache_events);
+  trace.commands.swap(added_);
   apply_pending(trace);
   trace.budget_overridden = step_budget_ >= 0;
   const std::int32_t budget = step_budget_ >= 0 ? step_budget_ : config_.max_num_batched_tokens;
@@ -235,6 +236,7 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
                                .num_drafts_offered = entry.num_drafts_offered,
                                .num_tokens = entry.num_tokens,
                                .num_prompt_tokens = entry.request->num_prompt_tokens,
+                               .placeholder_drafts = entry.placeholder_drafts,
                                .num_hit_tokens = hit});
     if (hit > 0) {
       const auto hashes = entry.request->block_hashes.first(
@@ -270,6 +272,7 @@ void Engine::describe_labels(StepTrace& trace) {
 void Engine::prepare(Frame& frame) {
   worker_.prepare(frame.trace, frame.new_blocks, frame.finished, requests_);
   drop_unused_accepts(frame.trace);
+  for (const RequestId id : frame.finished) requests_.release(id);
 }
 
 void Engine::sample(Frame& frame) { worker_.sample(frame.trace, requests_); }
@@ -301,7 +304,6 @@ void Engine::commit(Frame& frame) {
     commit.finished = state.status == RequestStatus::finished;
     if (commit.finished) {
       --num_unfinished_;
-      to_release_.push_back(state.id);
     } else if (commit.num_appended_tokens > 0) {
       request.prefix.extend_to(request.tokens, state.num_tokens);
       state.block_hashes = request.prefix.block_hashes();

@@ -55,7 +55,7 @@ class Engine {
   // something still to come is no fault.
   void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
 
-  const std::string& name_of(RequestId request) const { return requests_[request].name; }
+  const std::string& name_of(RequestId request) const { return requests_.name_of(request); }
   std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }
   const EngineConfig& config() const { return config_; }
   const KVCacheManager& kv_cache() const { return *kv_cache_; }
@@ -78,7 +78,6 @@ class Engine {
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
   void describe_labels(StepTrace& trace);
   std::int32_t next_draft_count(const EngineRequest& request) const;
-  Status check_fits(const AddRequest& request) const;
 
   EngineConfig config_;
   std::unique_ptr<KVCacheManager> kv_cache_;
@@ -89,13 +88,18 @@ class Engine {
   std::vector<Command> pending_;
   std::vector<RequestId> preempted_by_command_;
   std::vector<RequestId> scripted_accepts_;
-  std::vector<RequestId> to_release_;  // finished in the last step: memory goes back
-  std::int32_t step_budget_ = -1;      // of the next step, -1: max_num_batched_tokens
+  std::vector<CommandTrace> added_;  // requests added since the last step
+  std::int32_t step_budget_ = -1;    // of the next step, -1: max_num_batched_tokens
   std::int32_t num_unfinished_ = 0;
   std::int32_t num_pending_commands_ = 0;
   std::int64_t step_ = 0;
   std::int64_t now_us_ = 0;
 };
+
+// Could the request ever finish? Error, naming it and the numbers: an empty prompt, no output token
+// to make, more tokens than max_model_len, than the pool holds, or (without chunked prefill) than
+// the token budget.
+Status check_request_fits(const EngineConfig& config, const AddRequest& request);
 
 // Blocks that one request can hold at once over all groups, at `num_tokens` tokens.
 std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t num_tokens);

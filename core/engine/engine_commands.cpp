@@ -40,6 +40,9 @@ Status Engine::apply(const Command& command) {
                             budget->max_num_batched_tokens > config_.max_num_batched_tokens))
     return out_of_range("the step's budget", budget->max_num_batched_tokens, 0,
                         config_.max_num_batched_tokens);
+  if (const auto* policies = std::get_if<SetPolicies>(&command);
+      policies != nullptr && policies->policies.cache != config_.policies.cache)
+    return invalid_input("the caching policies cannot change while an engine runs");
   const bool names_request = !std::holds_alternative<ResetPrefixCache>(command) &&
                              !std::holds_alternative<SetStepBudget>(command) &&
                              !std::holds_alternative<SetPolicies>(command);
@@ -56,7 +59,7 @@ void Engine::apply_pending(StepTrace& trace) {
 
 CommandTrace Engine::preempt_now(RequestId request) {
   CommandTrace trace{.command = "preempt", .request = request};
-  if (scheduler_->preempt(requests_[request].scheduling)) {
+  if (requests_.holds(request) && scheduler_->preempt(requests_[request].scheduling)) {
     preempted_by_command_.push_back(request);
   } else {
     trace.outcome = CommandOutcome::ignored;
@@ -67,23 +70,24 @@ CommandTrace Engine::preempt_now(RequestId request) {
 
 CommandTrace Engine::abort_now(RequestId request) {
   CommandTrace trace{.command = "abort", .request = request};
-  Request& state = requests_[request].scheduling;
-  if (state.status == RequestStatus::finished) {
+  if (!requests_.holds(request) ||
+      requests_[request].scheduling.status == RequestStatus::finished) {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = "the request has finished";
     return trace;
   }
-  scheduler_->abort(state);
+  scheduler_->abort(requests_[request].scheduling);
   --num_unfinished_;
-  to_release_.push_back(request);
   return trace;
 }
 
 CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
   CommandTrace trace{.command = "set_draft_tokens", .request = request, .value = num_draft_tokens};
-  Request& state = requests_[request].scheduling;
-  if (state.status == RequestStatus::running && !state.is_prefill_chunk) {
-    state.num_draft_tokens = num_draft_tokens;
+  const bool drafts = requests_.holds(request) &&
+                      requests_[request].scheduling.status == RequestStatus::running &&
+                      !requests_[request].scheduling.is_prefill_chunk;
+  if (drafts) {
+    requests_[request].scheduling.num_draft_tokens = num_draft_tokens;
   } else {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = "the request is not past its prompt, so it has no draft list";
@@ -94,6 +98,7 @@ CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_to
 // A scripted count is for this step only.
 void Engine::drop_unused_accepts(StepTrace& trace) {
   for (const RequestId id : scripted_accepts_) {
+    if (!requests_.holds(id)) continue;
     EngineRequest& request = requests_[id];
     if (!request.scripted_num_accepted) continue;
     trace.commands.push_back({.command = "set_accepted_tokens",
@@ -127,11 +132,17 @@ CommandTrace Engine::apply_now(const Command& command) {
     return {.command = "set_step_budget", .value = budget->max_num_batched_tokens};
   }
   if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
-    requests_[accepted->request].scripted_num_accepted = accepted->num_accepted_tokens;
-    scripted_accepts_.push_back(accepted->request);
-    return {.command = "set_accepted_tokens",
-            .request = accepted->request,
-            .value = accepted->num_accepted_tokens};
+    CommandTrace trace{.command = "set_accepted_tokens",
+                       .request = accepted->request,
+                       .value = accepted->num_accepted_tokens};
+    if (requests_.holds(accepted->request)) {
+      requests_[accepted->request].scripted_num_accepted = accepted->num_accepted_tokens;
+      scripted_accepts_.push_back(accepted->request);
+    } else {
+      trace.outcome = CommandOutcome::ignored;
+      trace.reason = "the request has finished";
+    }
+    return trace;
   }
   if (const auto* drafts = std::get_if<SetDraftTokens>(&command))
     return set_drafts_now(drafts->request, drafts->num_draft_tokens);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
@@ -23,7 +24,6 @@ struct WorkerRequest {
 };
 
 struct EngineRequest {
-  std::string name;
   Request scheduling;
   TokenSequence tokens;
   PrefixFingerprints prefix;
@@ -32,27 +32,42 @@ struct EngineRequest {
   std::optional<std::int32_t> scripted_num_accepted;
 };
 
-// Requests by id. A finished request keeps its place and its name; the rest is given back.
+// Requests by id. A finished request keeps its name; the rest is given back by release().
 class RequestList {
  public:
-  EngineRequest& add() {
+  EngineRequest& add(std::string name) {
     requests_.push_back(std::make_unique<EngineRequest>());
+    names_.push_back(std::move(name));
     requests_.back()->scheduling.id = {static_cast<std::int32_t>(requests_.size()) - 1};
     return *requests_.back();
   }
-  EngineRequest& operator[](RequestId id) { return *requests_[index(id)]; }
-  const EngineRequest& operator[](RequestId id) const { return *requests_[index(id)]; }
+  EngineRequest& operator[](RequestId id) {
+    HS_EXPECT(holds(id));
+    return *requests_[static_cast<std::size_t>(id.value)];
+  }
+  const EngineRequest& operator[](RequestId id) const {
+    HS_EXPECT(holds(id));
+    return *requests_[static_cast<std::size_t>(id.value)];
+  }
+  const std::string& name_of(RequestId id) const {
+    HS_EXPECT(contains(id));
+    return names_[static_cast<std::size_t>(id.value)];
+  }
+  void release(RequestId id) { requests_[static_cast<std::size_t>(id.value)].reset(); }
+
+  // Was a request of this id ever added?
   bool contains(RequestId id) const {
     return id.value >= 0 && static_cast<std::size_t>(id.value) < requests_.size();
+  }
+  // Was it added and not released?
+  bool holds(RequestId id) const {
+    return contains(id) && requests_[static_cast<std::size_t>(id.value)] != nullptr;
   }
   std::size_t size() const { return requests_.size(); }
 
  private:
-  std::size_t index(RequestId id) const {
-    HS_EXPECT(contains(id));
-    return static_cast<std::size_t>(id.value);
-  }
   std::vector<std::unique_ptr<EngineRequest>> requests_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace hybridscope

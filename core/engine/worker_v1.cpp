@@ -82,7 +82,9 @@ Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
                        .create(builder_config(config, spec, worker.cudagraphs_));
     if (!builder.ok()) return builder.error();
     worker.mamba_block_size_ = spec.block_size;
-    worker.reorder_batch_threshold_ = reorder_batch_threshold(builder.value());
+    const std::int32_t threshold = reorder_batch_threshold(builder.value());
+    worker.reorder_batch_threshold_ =
+        worker.builders_.empty() ? threshold : std::min(worker.reorder_batch_threshold_, threshold);
     worker.builder_of_group_.push_back(static_cast<std::int32_t>(worker.builders_.size()));
     worker.builders_.push_back(std::move(builder).value());
   }
@@ -114,17 +116,21 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
 void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
                            std::span<const RequestId> finished, RequestList& requests) {
   rows_.start_step();
+  for (const RequestId id : scheduled_ids_)
+    scheduled_of_request_[static_cast<std::size_t>(id.value)] = -1;
+  scheduled_ids_.clear();
   scheduled_of_request_.resize(requests.size(), -1);
-  std::ranges::fill(scheduled_of_request_, -1);
-  for (std::size_t i = 0; i < trace.scheduled.size(); ++i)
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
     scheduled_of_request_[static_cast<std::size_t>(trace.scheduled[i].request.value)] =
         static_cast<std::int32_t>(i);
+    scheduled_ids_.push_back(trace.scheduled[i].request);
+  }
 
   for (const RequestId id : finished) {
     if (rows_.row_of(id) >= 0) rows_.remove(id);
-    requests[id].worker = {};
   }
-  for (const RequestId id : trace.preempted) requests[id].worker.mamba_state_idx.reset();
+  for (const RequestId id : trace.preempted)
+    if (requests.holds(id)) requests[id].worker.mamba_state_idx.reset();
   std::vector<RequestId> leaving;
   for (const BatchRow& row : rows_.rows()) {
     if (row.request.value < 0) continue;
@@ -239,9 +245,11 @@ void WorkerV1::plan_acceptance(StepTrace& trace, const ScheduledTrace& scheduled
   const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
   std::int32_t accepted = 0;  // unfinished prefill chunk: sampled and discarded
   if (end >= scheduled.num_tokens) {
-    const bool past_prompt = scheduled.num_computed_tokens >= scheduled.num_prompt_tokens;
-    accepted =
-        past_prompt ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
+    const bool drafts_count = !scheduled.placeholder_drafts &&
+                              scheduled.num_computed_tokens >= scheduled.num_prompt_tokens;
+    accepted = drafts_count
+                   ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts)
+                   : 1;
     if (request.scripted_num_accepted) {
       accepted = std::clamp(*request.scripted_num_accepted, 1, 1 + drafts);
       if (accepted != *request.scripted_num_accepted)
@@ -263,6 +271,10 @@ void WorkerV1::append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
   trace.tokens.resize(begin + static_cast<std::size_t>(known));
   request.tokens.copy_tokens(scheduled.num_computed_tokens, known, trace.tokens.data() + begin);
   for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
+    if (scheduled.placeholder_drafts) {
+      trace.tokens.push_back(tagged_token(TokenKind::placeholder, 0));
+      continue;
+    }
     const std::int32_t position = scheduled.num_computed_tokens + known + i;
     const bool accepted = i + 1 < planned_num_accepted_[row];
     trace.tokens.push_back(accepted ? request.tokens.token(position)

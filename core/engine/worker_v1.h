@@ -90,6 +90,7 @@ class WorkerV1 {
 
   // Of the step under way.
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
+  std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
   std::vector<std::int32_t> planned_num_accepted_;  // [rows]
   std::vector<std::int32_t> query_start_loc_;       // [num_reqs + 1]

@@ -87,6 +87,7 @@ void WorkerV1::build_mamba_group(StepTrace& trace, std::size_t group_index) {
     group.reused_metadata = true;
     break;
   }
+  group.accepted_counts_given = passes_counts(trace);
   if (!group.reused_metadata) {
     const auto metadata = build(builder, build_inputs(trace, group_index));
     group.metadata = metadata.value();

@@ -46,6 +46,7 @@ struct ScheduledTrace {
   std::int32_t num_drafts_offered = 0;    // length of its draft list before cutting
   std::int32_t num_tokens = 0;            // known: prompt and generated
   std::int32_t num_prompt_tokens = 0;
+  bool placeholder_drafts = false;  // a padded one-token prompt: its drafts are -1
   std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
 };
 
@@ -113,6 +114,7 @@ struct GroupTrace {
   std::int32_t block_size = 0;
   std::vector<AttentionWrite> attention_writes;  // attention groups
   std::optional<BuilderMetadata> metadata;       // mamba groups
+  bool accepted_counts_given = true;             // the builder was told each row's accepted count
   bool reused_metadata = false;                  // through update_block_table
   bool persistent_buffers_refreshed = false;     // by this step's build
   TensorView<std::int32_t> block_table;          // [num_reqs, columns], the worker's

@@ -27,9 +27,10 @@ std::string temporary_path(const std::string& name) {
 ProgramResult run_program(const std::string& arguments) {
   const std::string out = temporary_path("out");
   const std::string err = temporary_path("err");
+  // The arguments come last, so that a test can send the output elsewhere.
   const std::string command = std::string("cd '") + HYBRIDSCOPE_SOURCE_DIR + "' && '" +
-                              HYBRIDSCOPE_PROGRAM + "' " + arguments + " >'" + out + "' 2>'" + err +
-                              "' </dev/null";
+                              HYBRIDSCOPE_PROGRAM + "' >'" + out + "' 2>'" + err + "' </dev/null " +
+                              arguments;
   const int status = std::system(command.c_str());
   ProgramResult result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

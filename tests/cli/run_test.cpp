@@ -99,10 +99,59 @@ TEST(Run, AScenarioThatCannotProgressEndsWithAFinding) {
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1));  // it ends, in either way
 }
 
+TEST(Run, OutputThatCannotBeWrittenHasExitCode4) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  for (const char* format : {"", "--json", "--jsonl"})
+    EXPECT_EQ(run_program(std::string("run ") + kScenario + " " + format + " >/dev/full").exit_code,
+              4)
+        << format;
+  EXPECT_EQ(run_program(std::string("run ") + kScenario + " --junit /tmp").exit_code, 4);
+  EXPECT_FALSE(std::filesystem::exists("/tmp.part"));
+}
+
+TEST(Run, SizesBeyondTheMemoryHaveExitCode4) {
+  const ProgramResult run = run_program(
+      "run --traffic synthetic --model tiny-mamba2 --max-num-seqs 65536 --max-model-len 16777216 "
+      "--block-size 1 --mode align --num-blocks 1000000");
+  EXPECT_THAT(run.exit_code, testing::AnyOf(3, 4)) << run.err;
+}
+
+TEST(Run, ARunCutShortSaysSo) {
+  const ProgramResult text = run_program(std::string("run --steps 1 ") + kScenario);
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("stopped after 1 steps"));
+  EXPECT_THAT(text.out, Not(HasSubstr("every block held")));
+  const ProgramResult json = run_program(std::string("run --steps 1 --json ") + kScenario);
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("summary").at("complete"), false);
+}
+
+TEST(Run, NoRuleHidesAnother) {
+  const ProgramResult run = run_program(
+      "run --traffic synthetic --model tiny-mamba2 --engine pages --mode align --block-size 64 "
+      "--num-blocks 4000 --num-speculative-tokens 2 --max-num-batched-tokens 64 "
+      "--max-num-seqs 64 --limit 60 --json --no-timings");
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_GT(json.at("summary").at("findings_by_rule").size(), 1u);
+  EXPECT_LE(json.at("findings").size(), 100u);
+  EXPECT_EQ(json.at("findings").at(0).at("severity"), "error");
+}
+
+TEST(Run, PromptsThatCouldNeverRunWithoutChunkedPrefillAreRefused) {
+  const ProgramResult run = run_program(
+      "run --traffic synthetic --model tiny-mamba2 --no-enable-chunked-prefill "
+      "--max-num-batched-tokens 128 --num-blocks 4096");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("max_num_batched_tokens is 128"));
+}
+
 TEST(Run, UsageErrorsHaveExitCode2) {
   EXPECT_EQ(run_program("run").exit_code, 2);
   EXPECT_EQ(run_program("run --no-such-option").exit_code, 2);
+  EXPECT_THAT(run_program("nonsense").err, HasSubstr("no command \"nonsense\""));
   EXPECT_EQ(run_program("nonsense").exit_code, 2);
+  EXPECT_EQ(run_program(std::string("run --json --explain 2 ") + kScenario).exit_code, 2);
+  EXPECT_EQ(run_program(std::string("run --steps 0 ") + kScenario).exit_code, 2);
   EXPECT_EQ(run_program(std::string("run --json --jsonl ") + kScenario).exit_code, 2);
   EXPECT_EQ(run_program("--help").exit_code, 0);
   EXPECT_EQ(run_program("run --help").exit_code, 0);

@@ -172,7 +172,14 @@ TEST(PlantedAttention, HitOnABlockWithAnotherPrefix) {
                                    .expected = 16,
                                    .seen = 16,
                                    .detail = "the block holds another prefix",
-                                   .cause = ExpectedCause{WriteKind::attention, 1, 0, 16}}}));
+                                   .cause = ExpectedCause{WriteKind::attention, 1, 0, 16}},
+                                  {.rule = Rule::hit_longer_than_group,
+                                   .step = 2,
+                                   .request = 1,
+                                   .column = 1,
+                                   .expected = 16,
+                                   .seen = 16,
+                                   .detail = "the hit's block is registered as another prefix"}}));
 }
 
 TEST(PlantedAttention, HitOnABlockThatIsFilledInPart) {
@@ -208,6 +215,26 @@ TEST(PlantedAttention, HitBeyondTheGroupsBlocks) {
                                      .expected = 16,
                                      .seen = 8,
                                      .detail = "the hit covers a column without a block"}));
+}
+
+TEST(PlantedAttention, HitOnABlockWhoseLabelIsGone) {
+  PlantedRun run = shared_prefix();
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    trace.cache_events.insert(
+        trace.cache_events.begin(),
+        {.kind = CacheEventKind::evicted, .group = 1, .request = {}, .block = 3});
+  });
+  EXPECT_TRUE(
+      found_only(run.findings(), {{.rule = Rule::hit_longer_than_group,
+                                   .step = 2,
+                                   .request = 1,
+                                   .group = 1,
+                                   .content = ContentKind::temporal,
+                                   .column = 1,
+                                   .block = 3,
+                                   .expected = 16,
+                                   .seen = 8,
+                                   .detail = "the hit covers a block that is not registered"}}));
 }
 
 TEST(PlantedAttention, HitThatCoversAFreshBlock) {

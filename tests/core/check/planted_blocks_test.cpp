@@ -110,7 +110,12 @@ TEST(PlantedBlocks, DecisionWithoutAColumnOwnsNothing) {
     for (CopyDecisionTrace& decision : trace.pre_copies.decisions) decision.decision.dst_col = -1;
   });
   EXPECT_TRUE(found_only(run.findings(),
-                         {{.rule = Rule::foreign_write, .request = 0, .column = -1, .block = 6}}));
+                         {{.rule = Rule::foreign_write, .request = 0, .column = -1, .block = 6},
+                          {.rule = Rule::metadata_inconsistent,
+                           .request = 0,
+                           .expected = 0,
+                           .seen = 6,
+                           .detail = "destination of a copy"}}));
 }
 
 TEST(PlantedBlocks, KeysAndValuesInAnotherRequestsBlock) {

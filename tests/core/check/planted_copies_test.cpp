@@ -35,7 +35,12 @@ TEST(PlantedCopies, ShiftBeyondTheConvWindow) {
                                              .column = 0,
                                              .block = 2,
                                              .expected = 4,
-                                             .seen = bias}}));
+                                             .seen = bias},
+                                            {.rule = Rule::metadata_inconsistent,
+                                             .step = 2,
+                                             .expected = 1,
+                                             .seen = bias,
+                                             .detail = "shift of a copy"}}));
   }
 }
 
@@ -113,13 +118,41 @@ TEST(PlantedCopies, SourceOfAnotherRequestWithTheSameContent) {
     ASSERT_EQ(copies.size(), 2u);
     copies[1].temporal_src_block = copies[1].conv_src_block = copies[0].temporal_src_block;
   });
-  EXPECT_TRUE(found_only(run.findings(),
-                         {{.rule = Rule::foreign_row_datum,
-                           .step = 6,
-                           .request = 1,
-                           .group = 1,
-                           .content = ContentKind::temporal,
-                           .detail = "state read from a block of another request or group"}}));
+  EXPECT_TRUE(found_only(
+      run.findings(),
+      {{.rule = Rule::foreign_row_datum,
+        .step = 6,
+        .request = 1,
+        .group = 1,
+        .content = ContentKind::temporal,
+        .detail = "state read from a block of another request or group"},
+       {.rule = Rule::metadata_inconsistent, .request = 1, .detail = "conv source of a copy"},
+       {.rule = Rule::metadata_inconsistent,
+        .request = 1,
+        .detail = "temporal source of a copy"}}));
+}
+
+TEST(PlantedCopies, CopiesThatTheirDecisionDoesNotCallFor) {
+  PlantedRun run = two_copies();
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    ASSERT_EQ(trace.pre_copies.decisions.size(), 2u);
+    trace.pre_copies.decisions[1].decision.outcome = StateCopyOutcome::same_column;
+    trace.pre_copies.decisions[0].request = kB;
+  });
+  EXPECT_TRUE(found(run.findings(), {.rule = Rule::metadata_inconsistent,
+                                     .step = 2,
+                                     .request = 1,
+                                     .row = 1,
+                                     .expected = 0,
+                                     .seen = 1,
+                                     .detail = "copies of a decision"}));
+  EXPECT_TRUE(found(run.findings(), {.rule = Rule::foreign_row_datum,
+                                     .step = 2,
+                                     .request = 0,
+                                     .row = 0,
+                                     .expected = 0,
+                                     .seen = 1,
+                                     .detail = "copy decision of another request"}));
 }
 
 TEST(PlantedCopies, CopyThatRefersToNothingIsNotCarriedOut) {

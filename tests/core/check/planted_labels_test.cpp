@@ -26,7 +26,7 @@ TEST(PlantedLabels, MissingPostCopyLeavesThePrefillState) {
   PlantedRun run = boundary_by_acceptance();
   run.step([](StepTrace& trace, OwnedArrays&) {
     ASSERT_EQ(trace.post_copies.copies.size(), 1u);
-    trace.post_copies.copies.clear();
+    trace.post_copies.clear();
   });
   EXPECT_TRUE(nothing_found(run.findings()));
   run.steps(1);
@@ -56,16 +56,22 @@ TEST(PlantedLabels, PostCopyFromTheWrongBlockIsNamed) {
     trace.post_copies.copies[0].temporal_src_block = 3;
   });
   run.steps(1);
-  EXPECT_TRUE(
-      found_only(run.findings(), {{.rule = Rule::label_mismatch,
-                                   .step = 3,
-                                   .request = 0,
-                                   .group = 1,
-                                   .content = ContentKind::temporal,
-                                   .block = 2,
-                                   .expected = 8,
-                                   .seen = 7,
-                                   .cause = ExpectedCause{WriteKind::post_copy, 2, 0, 7}}}));
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::label_mismatch,
+                                           .step = 3,
+                                           .request = 0,
+                                           .group = 1,
+                                           .content = ContentKind::temporal,
+                                           .block = 2,
+                                           .expected = 8,
+                                           .seen = 7,
+                                           .cause = ExpectedCause{WriteKind::post_copy, 2, 0, 7}},
+                                          {.rule = Rule::metadata_inconsistent,
+                                           .step = 2,
+                                           .request = 0,
+                                           .group = 1,
+                                           .expected = 4,
+                                           .seen = 3,
+                                           .detail = "temporal source of a copy"}}));
 }
 
 TEST(PlantedLabels, PostCopyWithoutItsShiftSpoilsTheConvWindowOnly) {
@@ -75,15 +81,19 @@ TEST(PlantedLabels, PostCopyWithoutItsShiftSpoilsTheConvWindowOnly) {
     trace.post_copies.copies[0].accept_token_bias = 0;
   });
   run.steps(1);
-  EXPECT_TRUE(
-      found_only(run.findings(), {{.rule = Rule::label_mismatch,
-                                   .step = 3,
-                                   .group = 1,
-                                   .content = ContentKind::conv,
-                                   .block = 2,
-                                   .expected = 8,
-                                   .seen = 7,
-                                   .cause = ExpectedCause{WriteKind::post_copy, 2, 0, 9}}}));
+  EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::label_mismatch,
+                                           .step = 3,
+                                           .group = 1,
+                                           .content = ContentKind::conv,
+                                           .block = 2,
+                                           .expected = 8,
+                                           .seen = 7,
+                                           .cause = ExpectedCause{WriteKind::post_copy, 2, 0, 9}},
+                                          {.rule = Rule::metadata_inconsistent,
+                                           .step = 2,
+                                           .expected = 1,
+                                           .seen = 0,
+                                           .detail = "shift of a copy"}}));
 }
 
 TEST(PlantedLabels, LabelOfMoreTokensThanItsColumn) {
@@ -197,6 +207,21 @@ TEST(PlantedLabels, OverwrittenSnapshotOfAFinishedRequest) {
                                      .expected = 16,
                                      .seen = 4,
                                      .cause = ExpectedCause{WriteKind::prefill, 2, 1, 4}}));
+}
+
+TEST(PlantedLabels, HashIsLostThatWasNeverRegistered) {
+  PlantedRun run = one_request();
+  run.step([](StepTrace& trace, OwnedArrays&) {
+    trace.cache_events.push_back(
+        {.kind = CacheEventKind::withdrawn, .group = 1, .request = kA, .block = 9});
+  });
+  EXPECT_TRUE(found_only(run.findings(),
+                         {{.rule = Rule::label_mismatch,
+                           .step = 1,
+                           .request = 0,
+                           .group = 1,
+                           .block = 9,
+                           .detail = "a block loses a hash that it was not registered under"}}));
 }
 
 TEST(PlantedLabels, BlocksThatWereGivenAwayWithTheirLabels) {

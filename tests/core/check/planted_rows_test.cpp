@@ -25,8 +25,10 @@ TEST(PlantedRows, BatchIsAsDescribed) {
 
 TEST(PlantedRows, PaddingRowWithALength) {
   PlantedRun run = three_rows();
-  run.step(
-      [](StepTrace& trace, OwnedArrays& arrays) { arrays.edit(trace.common.seq_lens)[3] = 5; });
+  run.step([](StepTrace& trace, OwnedArrays& arrays) {
+    arrays.edit(trace.common.seq_lens)[3] = 5;
+    mamba_of(trace).seq_lens.data = trace.common.seq_lens.data();
+  });
   EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::padded_row_not_null,
                                            .step = 2,
                                            .request = -1,

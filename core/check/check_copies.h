@@ -1,0 +1,13 @@
+// Whether the copies of a launch are those that its decisions call for.
+#pragma once
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+// Decisions belong to their rows; each that copies has one copy in every mamba group, with the
+// blocks of its columns in the worker's table and its shift (SEMANTICS C3). False: a copy refers to
+// no decision or group, the launch may not be carried out.
+bool check_copies(CheckContext& context, const CopyLaunch& launch);
+
+}  // namespace hybridscope

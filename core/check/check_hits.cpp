@@ -1,0 +1,107 @@
+#include "core/check/check_hits.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+// A column of a group that a hit covers, and the prefix that it has to end.
+struct HitColumn {
+  RequestId request{};
+  const GroupTrace& group;
+  std::int32_t column = 0;
+  Fingerprint expected = 0;
+};
+
+Finding hit_place(const HitColumn& hit, std::int32_t block) {
+  Finding finding;
+  finding.rule = Rule::hit_longer_than_group;
+  finding.request = hit.request;
+  finding.group = hit.group.group;
+  finding.content = hit.group.is_mamba ? ContentKind::temporal : ContentKind::attention;
+  finding.column = hit.column;
+  finding.block = block;
+  finding.expected = (hit.column + 1) * hit.group.block_size;
+  finding.seen = hit.column * hit.group.block_size;
+  return finding;
+}
+
+// The block was found under the hash of this prefix. False: it was not.
+bool check_label_of_hit(CheckContext& context, const HitColumn& hit, std::int32_t block) {
+  Finding finding = hit_place(hit, block);
+  if (block == kNullBlock) {
+    finding.detail = "the hit covers a column without a block";
+    context.report(finding);
+    return false;
+  }
+  const BlockLabel& label = context.shared().labels[static_cast<std::size_t>(block)];
+  if (label.registered && label.group == hit.group.group && label.block_hash == hit.expected)
+    return true;
+  if (label.registered) finding.seen = label.num_tokens;
+  finding.detail = label.registered ? "the hit's block is registered as another prefix"
+                                    : "the hit covers a block that is not registered";
+  context.report(finding);
+  return false;
+}
+
+// An attention block is filled to its end with this very prefix.
+void check_attention_block(CheckContext& context, const HitColumn& hit, std::int32_t block) {
+  const std::int32_t block_size = hit.group.block_size;
+  const AttentionSlots& slots = context.state().attention(block);
+  if (slots.filled == block_size && slots.last == hit.expected) return;
+  Finding finding = hit_place(hit, block);
+  finding.cause = slots.event;
+  finding.seen = hit.column * block_size + slots.filled;
+  if (slots.filled > 0) finding.rule = Rule::attention_slot_unwritten;
+  finding.detail = slots.filled == 0           ? "the hit covers a block that nobody filled"
+                   : slots.filled < block_size ? "the block is filled in part"
+                                               : "the block holds another prefix";
+  context.report(finding);
+}
+
+// `hashes`: fingerprints at the hash_block_size ends of the hit.
+void check_hit(CheckContext& context, const ScheduledTrace& scheduled, const GroupTrace& group,
+               std::span<const Fingerprint> hashes) {
+  const std::int32_t num_columns = scheduled.num_hit_tokens / group.block_size;
+  // A mamba group needs the state at the end of the hit, attention every block.
+  for (std::int32_t column = group.is_mamba ? std::max(num_columns - 1, 0) : 0;
+       column < num_columns; ++column) {
+    const std::int32_t hash =
+        (column + 1) * group.block_size / context.config().hash_block_size - 1;
+    const HitColumn hit{scheduled.request, group, column, hashes[static_cast<std::size_t>(hash)]};
+    const std::int32_t block = context.tables().block_at(scheduled.request, group.group, column);
+    if (block == kNullBlock) {
+      check_label_of_hit(context, hit, block);
+      continue;
+    }
+    if (!group.is_mamba) check_attention_block(context, hit, block);
+    check_label_of_hit(context, hit, block);
+  }
+}
+
+}  // namespace
+
+void check_prefix_hits(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  std::span<const Fingerprint> hashes(trace.hit_hashes);
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    if (scheduled.num_hit_tokens <= 0) continue;
+    const auto count =
+        static_cast<std::size_t>(scheduled.num_hit_tokens / context.config().hash_block_size);
+    if (count > hashes.size()) {
+      Finding finding;
+      finding.rule = Rule::metadata_inconsistent;
+      finding.request = scheduled.request;
+      finding.expected = static_cast<std::int64_t>(count);
+      finding.seen = static_cast<std::int64_t>(hashes.size());
+      finding.detail = "fingerprints of the hit";
+      context.report(finding);
+      return;
+    }
+    for (const GroupTrace& group : trace.groups)
+      check_hit(context, scheduled, group, hashes.first(count));
+    hashes = hashes.subspan(count);
+  }
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,13 @@
+// What admitted requests got from the prefix cache.
+#pragma once
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+// Every block that a hit covers was registered as that prefix, and attention blocks hold it; the
+// state of a mamba group is looked at when the row reads it. Call before the forward. Requires
+// check_shapes for the groups.
+void check_prefix_hits(CheckContext& context);
+
+}  // namespace hybridscope
