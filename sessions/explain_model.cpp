@@ -107,11 +107,11 @@ void add_conv_sizing_note(const ModelLayout& layout, Report& report) {
   if (settings.conv_state_sizing == ConvStateSizing::kernel_plus_spec)
     report.line(
         "The reference leaves the drafts out of this model's conv state; here they have room, so "
-        "that a verify step does not write past its end (known bug 25).");
+        "that a verify step does not write past its end.");
   else
     report.line(
         "As in the reference, the drafts have no room in this model's conv state: a verify step "
-        "writes past its end (known bug 25).");
+        "writes past its end.");
 }
 
 void add_states(const ModelLayout& layout, Report& report) {

@@ -10,6 +10,7 @@
 #include "core/model/state_dtype.h"
 #include "sessions/hf_config_families.h"
 #include "sessions/hf_config_reader.h"
+#include "sessions/json_reader.h"
 
 namespace hybridscope {
 namespace {
@@ -56,6 +57,9 @@ Result<ModelSpec> read_model(const json& root, const std::string& file) {
                   .source = file + " (" + family->architecture + ")",
                   .dtype = model_dtype(reader)};
   family->read(reader, model);
+  // Said in a file, they make sense in it even where the family does not need them.
+  for (const char* key : {"hidden_size", "num_attention_heads", "head_dim"})
+    reader.count_or(key, 1);
   if (reader.failed()) return reader.error();
   if (const Status status = check_model(model); !status) return status.error();
   return model;
@@ -84,6 +88,7 @@ Result<ModelSpec> parse_hf_config(const HfConfigText& config) {
 }
 
 Result<ModelSpec> load_hf_config(const std::string& path) {
+  if (Status file = check_no_directory(path); !file.ok()) return file.error();
   std::error_code code;
   const std::uintmax_t size = std::filesystem::file_size(path, code);
   if (code) return Error{ErrorKind::io, path + ": cannot be read: " + code.message()};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +20,7 @@ std::string location(const JsonText& json, std::size_t offset) {
   const std::size_t last = before.rfind('\n');
   const std::size_t column =
       last == std::string_view::npos ? before.size() : before.size() - last - 1;
-  return fmt::format("{}:{}:{}", json.file, json.first_line + newlines, column + 1);
+  return fmt::format("{}:{}:{}", json.file, json.line.value_or(1) + newlines, column + 1);
 }
 
 Error corrupt(std::string message) { return Error{ErrorKind::corrupt, std::move(message)}; }
@@ -78,12 +79,20 @@ Result<nlohmann::json> parse_json(const JsonText& json) {
     return corrupt(fmt::format("{}: {}",
                                location(json, problem.offset == 0 ? 0 : problem.offset - 1),
                                plain_words(problem.message)));
-  JsonErrors errors{std::string(json.file)};
+  JsonErrors errors(json.line ? fmt::format("{}:{}", json.file, *json.line)
+                              : std::string(json.file));
   errors.fail(problem.pointer, problem.message);
   return corrupt(errors.error().message);
 }
 
+Status check_no_directory(const std::string& path) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(path, code)) return Ok{};
+  return Error{ErrorKind::io, fmt::format("{}: is a directory (expected a file)", path)};
+}
+
 Result<std::string> read_text_file(const std::string& path) {
+  if (Status file = check_no_directory(path); !file.ok()) return file.error();
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{ErrorKind::io, fmt::format("{}: cannot be opened", path)};
   std::string text;

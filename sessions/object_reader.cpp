@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -98,17 +99,25 @@ std::string nearest_key_hint(std::string_view key,
   return nearest.empty() ? std::string() : fmt::format(", did you mean \"{}\"?", nearest);
 }
 
-std::int64_t read_integer(const JsonPlace& place, const IntegerRange& range, JsonErrors& errors) {
-  const nlohmann::json& value = *place.value;
-  const bool fits = value.is_number_unsigned()
-                        ? value.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX)
-                        : value.is_number_integer();
-  if (fits) {
-    const auto number = value.get<std::int64_t>();
-    if (number >= range.min && number <= range.max) return number;
+std::optional<std::int64_t> whole_number(const nlohmann::json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (number > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
   }
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (!value.is_number_float()) return std::nullopt;
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  const auto number = value.get<double>();
+  if (std::trunc(number) != number || number < -kTwoTo63 || number >= kTwoTo63) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+std::int64_t read_integer(const JsonPlace& place, const IntegerRange& range, JsonErrors& errors) {
+  const std::optional<std::int64_t> number = whole_number(*place.value);
+  if (number && *number >= range.min && *number <= range.max) return *number;
   errors.fail(place.pointer, fmt::format("expected an integer from {} to {}, found {}", range.min,
-                                         range.max, describe_json(value)));
+                                         range.max, describe_json(*place.value)));
   return range.min;
 }
 

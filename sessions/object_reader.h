@@ -41,6 +41,9 @@ class JsonErrors {
   std::optional<Error> error_;
 };
 
+// The number, if it is a whole one of 63 bits; 8.0 is one, as JSON Schema has it.
+std::optional<std::int64_t> whole_number(const nlohmann::json& value);
+
 // The readers below report to `errors` and go on with an empty or smallest value.
 std::int64_t read_integer(const JsonPlace& place, const IntegerRange& range, JsonErrors& errors);
 std::string read_string(const JsonPlace& place, JsonErrors& errors);

@@ -6,10 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "core/check/finding.h"
+#include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
 
 namespace hybridscope {
 namespace {
+
+// A bare name has to be a preset; a path is read when the run is planned.
+void check_model(const std::string& model, JsonErrors& errors) {
+  if (model.find('/') != std::string::npos || model.ends_with(".json")) return;
+  if (const auto spec = resolve_model(model); !spec.ok())
+    errors.fail("/model", spec.error().message);
+}
 
 using RequestsById = std::map<std::string_view, const ScenarioRequest*>;
 
@@ -74,7 +83,11 @@ void check_script_step(const Scenario& scenario, std::size_t index, const Reques
   for (const RequestCount& accept : step.accept) {
     const std::string pointer = child_pointer(here + "/accept", accept.request);
     check_name({pointer, accept.request, step.step}, requests, errors);
-    if (accept.count > k + 1)
+    if (accept.count > k + 1 && k == 0)
+      errors.fail(pointer, fmt::format("{} accepted tokens, but the engine makes no drafts: "
+                                       "num_speculative_tokens is 0 (expected 1, the bonus token)",
+                                       accept.count));
+    else if (accept.count > k + 1)
       errors.fail(pointer,
                   fmt::format("{} accepted tokens with num_speculative_tokens {} (expected "
                               "1 to {}, the bonus token included)",
@@ -83,7 +96,11 @@ void check_script_step(const Scenario& scenario, std::size_t index, const Reques
   for (const RequestCount& drafts : step.drafts) {
     const std::string pointer = child_pointer(here + "/drafts", drafts.request);
     check_name({pointer, drafts.request, step.step}, requests, errors);
-    if (drafts.count > k)
+    if (drafts.count > k && k == 0)
+      errors.fail(pointer,
+                  fmt::format("{} drafts, but the engine makes none: num_speculative_tokens is 0",
+                              drafts.count));
+    else if (drafts.count > k)
       errors.fail(pointer,
                   fmt::format("{} drafts with num_speculative_tokens {} (expected 0 to {})",
                               drafts.count, k, k));
@@ -95,14 +112,25 @@ void check_script_step(const Scenario& scenario, std::size_t index, const Reques
     check_name({fmt::format("{}/abort/{}", here, i), step.abort[i], step.step}, requests, errors);
 }
 
+void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& errors) {
+  std::string known;
+  for (const RuleInfo& rule : rule_table()) {
+    if (rule.slug == slug) return;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", rule.slug);
+  }
+  errors.fail(pointer, fmt::format("no rule is called {} (known: {})", quoted_text(slug), known));
+}
+
 void check_expectation(const Scenario& scenario, const RequestsById& requests, JsonErrors& errors) {
   const Expectation& expect = scenario.expect;
-  for (std::size_t i = 0; expect.findings && i < expect.findings->size(); ++i)
+  for (std::size_t i = 0; expect.findings && i < expect.findings->size(); ++i) {
+    check_rule(fmt::format("/expect/findings/{}/rule", i), (*expect.findings)[i].rule, errors);
     if (const auto& request = (*expect.findings)[i].request)
       check_name({.pointer = fmt::format("/expect/findings/{}/request", i),
                   .id = *request,
                   .step = kMaxStep},
                  requests, errors);
+  }
   const auto num_requests = static_cast<std::int64_t>(scenario.requests.size());
   if (expect.finished && *expect.finished > num_requests)
     errors.fail("/expect/finished",
@@ -112,6 +140,7 @@ void check_expectation(const Scenario& scenario, const RequestsById& requests, J
 }  // namespace
 
 void check_scenario(const Scenario& scenario, JsonErrors& errors) {
+  check_model(scenario.model, errors);
   const RequestsById requests = check_ids(scenario, errors);
   check_lengths(scenario, errors);
   for (std::size_t i = 0; i < scenario.script.size(); ++i)

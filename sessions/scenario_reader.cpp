@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -167,7 +168,10 @@ Status check_scenario(const Scenario& scenario) {
 Result<Scenario> read_scenario_file(const std::string& path) {
   Result<std::string> text = read_text_file(path);
   if (!text.ok()) return text.error();
-  return parse_scenario({.text = text.value(), .file = path});
+  Result<Scenario> scenario = parse_scenario({.text = text.value(), .file = path});
+  if (scenario.ok() && scenario.value().name.empty())
+    scenario.value().name = std::filesystem::path(path).stem().string();
+  return scenario;
 }
 
 }  // namespace hybridscope

@@ -16,11 +16,13 @@ struct ScenarioText {
 
 // Error corrupt with "FILE:LINE:COLUMN: ..." for what is no JSON; error invalid_input with "FILE:
 // POINTER: ..." for unknown keys, wrong types, values out of range, settings that exclude each
-// other, names that are unknown or used twice, sharing in a circle or beyond a sequence's end,
-// prompts and counts that the settings cannot serve. Whatever is returned can be resolved.
+// other, a model, rules and requests that are unknown, names used twice, sharing in a circle or
+// beyond a sequence's end, prompts and counts that the settings cannot serve. Whatever is returned
+// can be resolved.
 Result<Scenario> parse_scenario(const ScenarioText& scenario);
 
-// Error io when the file cannot be read.
+// A scenario without a name is named after the file (its stem). Error io when the file cannot be
+// read.
 Result<Scenario> read_scenario_file(const std::string& path);
 
 // The checks between parts of a scenario once more, for one that was made or changed in memory

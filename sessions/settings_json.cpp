@@ -31,17 +31,12 @@ std::vector<std::string_view> sections() {
   return names;
 }
 
-bool fits_int64(const nlohmann::json& value) {
-  if (value.is_number_unsigned())
-    return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX);
-  return value.is_number_integer();
-}
-
 std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& array) {
   std::vector<std::int64_t> list;
   for (const nlohmann::json& item : array) {
-    if (!fits_int64(item)) return std::nullopt;
-    list.push_back(item.get<std::int64_t>());
+    const std::optional<std::int64_t> number = whole_number(item);
+    if (!number) return std::nullopt;
+    list.push_back(*number);
   }
   return list;
 }
@@ -50,8 +45,8 @@ std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& arra
 std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
   if (value.is_boolean()) return setting_value(value.get<bool>());
   if (value.is_string()) return setting_value(value.get<std::string>());
+  if (const auto number = whole_number(value)) return setting_value(*number);
   if (value.is_number_float()) return setting_value(value.get<double>());
-  if (fits_int64(value)) return setting_value(value.get<std::int64_t>());
   if (value.is_array())
     if (auto list = integer_list(value)) return setting_value(std::move(*list));
   return std::nullopt;

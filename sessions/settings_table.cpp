@@ -99,25 +99,32 @@ constexpr std::array kTable = {
     choice<&S::engine>({"", "engine", kProfiles, "safe",
                         "profile: safe never corrupts state, pages does what the reference does"}),
     policy<&PolicyOverrides::mamba_eagle_lookahead>(
-        {"policies", "mamba_eagle_lookahead", kLookahead, kFromProfile, "known bug 2"}),
-    policy<&PolicyOverrides::full_attention_cut>(
-        {"policies", "full_attention_cut", kCut, kFromProfile, "which groups are cut to the hit"}),
-    policy<&PolicyOverrides::block_registration>(
-        {"policies", "block_registration", kRegistration, kFromProfile, "known bugs 43 and 49"}),
+        {"policies", "mamba_eagle_lookahead", kLookahead, kFromProfile,
+         "does a recurrent group look one block beyond the hit with drafts"}),
+    policy<&PolicyOverrides::full_attention_cut>({"policies", "full_attention_cut", kCut,
+                                                  kFromProfile,
+                                                  "which attention groups are cut to the hit"}),
+    policy<&PolicyOverrides::block_registration>({"policies", "block_registration", kRegistration,
+                                                  kFromProfile,
+                                                  "when a block can be found by others"}),
     policy<&PolicyOverrides::aligned_split>(
-        {"policies", "aligned_split", kSplit, kFromProfile, "known bug 1"}),
+        {"policies", "aligned_split", kSplit, kFromProfile, "where chunks of mode align may end"}),
     policy<&PolicyOverrides::row_classing>(
-        {"policies", "row_classing", kClassing, kFromProfile, "known bugs 6, 33 and 50"}),
+        {"policies", "row_classing", kClassing, kFromProfile, "what makes a row a decode"}),
     policy<&PolicyOverrides::accepted_count_owner>(
-        {"policies", "accepted_count_owner", kOwner, kFromProfile, "known bug 48"}),
-    policy<&PolicyOverrides::one_token_prompt>(
-        {"policies", "one_token_prompt", kOneToken, kFromProfile, "known bug 8"}),
-    policy<&PolicyOverrides::no_draft_step>(
-        {"policies", "no_draft_step", kNoDraft, kFromProfile, "known bug 7"}),
-    policy<&PolicyOverrides::uniform_decode_test>(
-        {"policies", "uniform_decode_test", kUniform, kFromProfile, "known bugs 5 and 46"}),
+        {"policies", "accepted_count_owner", kOwner, kFromProfile,
+         "does the accepted count survive a skipped step"}),
+    policy<&PolicyOverrides::one_token_prompt>({"policies", "one_token_prompt", kOneToken,
+                                                kFromProfile,
+                                                "is a prompt's last token padded to 1 + K"}),
+    policy<&PolicyOverrides::no_draft_step>({"policies", "no_draft_step", kNoDraft, kFromProfile,
+                                             "where a row without drafts reads its state"}),
+    policy<&PolicyOverrides::uniform_decode_test>({"policies", "uniform_decode_test", kUniform,
+                                                   kFromProfile,
+                                                   "which batches replay the verify graph"}),
     policy<&PolicyOverrides::all_mode_speculation>(
-        {"policies", "all_mode_speculation", kAllMode, kFromProfile, "known bugs 18 and 19"}),
+        {"policies", "all_mode_speculation", kAllMode, kFromProfile,
+         "where drafts in mode all read their state, and are boundary states stored"}),
 };
 
 }  // namespace

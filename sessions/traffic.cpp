@@ -46,13 +46,13 @@ std::vector<PromptSegment> read_segments(const JsonPlace& hash_ids, std::int32_t
   std::int32_t left = input_length;
   for (std::size_t i = 0; i < num_blocks; ++i) {
     const nlohmann::json& id = (*hash_ids.value)[i];
-    if (!id.is_number_unsigned() ||
-        id.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
+    const std::optional<std::int64_t> content = whole_number(id);
+    if (!content || *content < 0) {
       read_integer({&id, child_pointer(hash_ids.pointer, i)}, {0, INT64_MAX}, errors);
       return segments;
     }
     const std::int32_t length = std::min(left, kTrafficBlockTokens);
-    segments.push_back({.content = id.get<std::uint64_t>(), .length = length});
+    segments.push_back({.content = static_cast<std::uint64_t>(*content), .length = length});
     left -= length;
   }
   return segments;
@@ -70,7 +70,7 @@ Result<LineContent> read_line(const Line& line) {
         ErrorKind::corrupt,
         fmt::format("{}:{}: empty line (expected one JSON object a line)", line.file, line.number)};
   const Result<nlohmann::json> json =
-      parse_json({.text = line.text, .file = line.file, .first_line = line.number});
+      parse_json({.text = line.text, .file = line.file, .line = line.number});
   if (!json.ok()) return json.error();
   JsonErrors errors(fmt::format("{}:{}", line.file, line.number));
   const ObjectReader reader({&json.value(), ""},
@@ -143,6 +143,7 @@ Result<Traffic> read_traffic(std::istream& lines, const std::string& file) {
 }
 
 Result<Traffic> read_traffic_file(const std::string& path) {
+  if (Status traffic = check_no_directory(path); !traffic.ok()) return traffic.error();
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{ErrorKind::io, fmt::format("{}: cannot be opened", path)};
   try {

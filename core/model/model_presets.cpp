@@ -29,6 +29,11 @@ struct Preset {
   std::int64_t default_block_size = 0;  // 0: none
 };
 
+// Checked against the file itself: bamba (all), minimax (layers, heads, length). Against copies
+// that name the model as their base: mamba (all), lfm2 (all). mamba2: width and layers of a derived
+// model. Against published quotations of the file: nemotron (all but the chunk size and the length,
+// which the name says), granite (widths, attention heads, state; 4 of 40 layers are attention).
+
 // Mode all: the kernels of mamba1 and mamba2 save a state at every block boundary; those of GDN and
 // KDA do not (FORWARD.md). For short_conv and linear attention no document here says so; they are
 // taken as not having it. (A later reference announced prefix caching for short convolutions.)
@@ -36,16 +41,14 @@ struct Preset {
 // model code as far as seen does not.
 constexpr Preset kPresets[] = {
     {"mamba-2.8b",
-     "Hugging Face state-spaces/mamba-2.8b-hf config.json (state dimensions also in "
-     "golden/state_shapes tag mamba1-2.8b); no length in the file nor in "
-     "the architecture, 262,144 taken here (vLLM assumes 2,048)",
+     "Hugging Face state-spaces/mamba-2.8b-hf config.json; neither the file nor the architecture "
+     "has a length, 262,144 is taken here (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
      Mamba1Dims{.intermediate_size = 5120, .state_size = 16, .conv_kernel = 4}, 0, 262144, kAll,
      kNotPassed},
     {"mamba2-2.7b",
-     "Hugging Face state-spaces/mamba2-2.7b config.json with the defaults of mamba_ssm (state "
-     "dimensions also in golden/state_shapes tag mamba2-2.7b); no length in the file nor in "
-     "the architecture, 262,144 taken here (vLLM assumes 2,048)",
+     "Hugging Face state-spaces/mamba2-2.7b config.json with the defaults of mamba_ssm; neither "
+     "the file nor the architecture has a length, 262,144 is taken here (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
      Mamba2Dims{.intermediate_size = 5120,
                 .n_groups = 1,
@@ -55,8 +58,8 @@ constexpr Preset kPresets[] = {
                 .conv_kernel = 4},
      256, 262144, kAll, kPassed},
     {"bamba-9b",
-     "Hugging Face ibm-ai-platform/Bamba-9B config.json (attention layers 9, 18, 27; state "
-     "dimensions also in golden/state_shapes tag bamba-9b); chunk size and max length from memory",
+     "Hugging Face ibm-fms/Bamba-9B config.json (attention layers 9, 18, 27); no length in the "
+     "file, 262,144 is the default of transformers' BambaConfig",
      "MMMMMMMMM*MMMMMMMM*MMMMMMMM*MMMM", 1, gqa(8, 128),
      Mamba2Dims{.intermediate_size = 8192,
                 .n_groups = 1,
@@ -66,8 +69,8 @@ constexpr Preset kPresets[] = {
                 .conv_kernel = 4},
      256, 262144, kAll, kNotPassed},
     {"nemotron-h-8b",
-     "Hugging Face nvidia/Nemotron-H-8B-Base-8K config.json (hybrid_override_pattern; state "
-     "dimensions also in golden/state_shapes tag nemotron-h-8b); chunk size 128 from memory",
+     "Hugging Face nvidia/Nemotron-H-8B-Base-8K config.json (hybrid_override_pattern); chunk size "
+     "128 is the default of NemotronHConfig, not seen in the file itself",
      "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-", 1, gqa(8, 128),
      Mamba2Dims{.intermediate_size = 8192,
                 .n_groups = 8,
@@ -77,8 +80,8 @@ constexpr Preset kPresets[] = {
                 .conv_kernel = 4},
      128, 8192, kAll, kPassed},
     {"granite-4.0-h-small",
-     "Hugging Face ibm-granite/granite-4.0-h-small config.json (attention layers 5, 15, 25, 35, as "
-     "checked on its sibling granite-4.0-h-1b); head counts from memory",
+     "Hugging Face ibm-granite/granite-4.0-h-small config.json; Mamba heads of 64, one group and "
+     "chunks of 256 are those of its smaller siblings, not seen in the file itself",
      "MMMMM*MMMM", 4, gqa(8, 128),
      Mamba2Dims{.intermediate_size = 8192,
                 .n_groups = 1,
@@ -103,13 +106,12 @@ constexpr Preset kPresets[] = {
          .attention_type = AttentionType::mla, .kv_lora_rank = 512, .qk_rope_head_dim = 64},
      KdaDims{.num_heads = 32, .head_dim = 128}, 64, 1048576, kNoAll, kPassed},
     {"lfm2-1.2b",
-     "Hugging Face LiquidAI/LFM2-1.2B config.json (full_attn_idxs 2, 5, 8, 10, 12, 14; state "
-     "dimensions also in golden/state_shapes tag lfm2-1.2b)",
+     "Hugging Face LiquidAI/LFM2-1.2B config.json (full_attn_idxs 2, 5, 8, 10, 12, 14)",
      "MM*MM*MM*M*M*M*M", 1, gqa(8, 64), ShortConvDims{.intermediate_size = 2048, .conv_kernel = 3},
      0, 128000, kNoAll, kNotPassed},
     {"minimax-text-01",
-     "Hugging Face MiniMaxAI/MiniMax-Text-01 config.json (state dimensions also in "
-     "golden/state_shapes tag minimax-text-01); max length 10,240,000 from memory",
+     "Hugging Face MiniMaxAI/MiniMax-Text-01 config.json (attn_type_list); 8 key-value heads and "
+     "chunks of 256 are defaults of its configuration class, not seen in the file itself",
      "MMMMMMM*", 10, gqa(8, 128), LinearAttentionDims{.num_heads = 64, .head_dim = 128}, 256,
      10240000, kNoAll, kNotPassed},
     {"tiny-mamba2",

@@ -1,6 +1,6 @@
 // The two block sizes the scheduler works with besides the groups' own: the grid on which a prefix
 // is shared by all groups, and the grid on which tokens are hashed (vLLM v1/core/kv_cache_utils.py;
-// the rule was derived from golden/block_sizes.jsonl).
+// the rule was derived from the reference's recorded outputs).
 #pragma once
 
 #include <cstdint>

@@ -172,8 +172,8 @@ TEST(ScenarioChecks, ChangedSettingsAreCheckedAgain) {
   EXPECT_TRUE(check_scenario(scenario).ok());
   scenario.settings.num_speculative_tokens = 0;
   EXPECT_EQ(check_scenario(scenario).error().message,
-            "scenario: /script/0/accept/A: 2 accepted tokens with num_speculative_tokens 0 "
-            "(expected 1 to 1, the bonus token included)");
+            "scenario: /script/0/accept/A: 2 accepted tokens, but the engine makes no drafts: "
+            "num_speculative_tokens is 0 (expected 1, the bonus token)");
   scenario.settings.speculative_method = SpeculativeMethod::mtp;
   EXPECT_EQ(check_scenario(scenario).error().message,
             "scenario: /settings/speculative_config/method: method drafts tokens but "

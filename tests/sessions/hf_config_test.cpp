@@ -215,6 +215,16 @@ TEST(HfConfig, NumbersOutOfRangeAreNamedWithWhatWasFound) {
   }
 }
 
+TEST(HfConfig, DimensionsThatAFamilyDoesNotNeedAreCheckedWhenTheyAreThere) {
+  for (const char* key : {"hidden_size", "num_attention_heads", "head_dim"})
+    for (const char* number : {"0", "-4", "\"32\""}) {
+      Json json = Json::parse(kQwen3Next);
+      json[key] = Json::parse(number);
+      EXPECT_THAT(error_of(json.dump()), HasSubstr("key \"" + std::string(key) + "\": found "))
+          << number;
+    }
+}
+
 TEST(HfConfig, DimensionsBeyondAllSenseAreRefused) {
   EXPECT_THAT(error_of(with(kQwen3Next, "linear_value_head_dim", 2000000000)),
               HasSubstr("head_v_dim is 2000000000"));

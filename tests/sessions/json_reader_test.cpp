@@ -41,7 +41,7 @@ TEST(JsonReader, ATruncatedFileIsAnErrorAtItsEnd) {
 }
 
 TEST(JsonReader, LinesCountFromTheLineTheTextStartsIn) {
-  const auto json = parse_json({.text = "{", .file = "f.jsonl", .first_line = 17});
+  const auto json = parse_json({.text = "{", .file = "f.jsonl", .line = 17});
   EXPECT_EQ(json.error().message.substr(0, 12), "f.jsonl:17:2");
   EXPECT_EQ(json.error().kind, ErrorKind::corrupt);
 }

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/check/finding.h"
+#include "sessions/hf_config.h"
 #include "sessions/scenario_reader.h"
 
 namespace hybridscope {
@@ -31,8 +33,19 @@ std::string with_requests(const std::string& requests) { return scenario("", req
 std::string with_script(const std::string& script) {
   return scenario("", kA, R"(, "script": [)" + script + "]");
 }
+std::string without_drafts(const std::string& script) {
+  return R"({"version": 1, "model": "tiny-mamba2", "requests": [)" + kA + R"(], "script": [)" +
+         script + "]}";
+}
 std::string with_expect(const std::string& expect) {
   return scenario("", kA, R"(, "expect": )" + expect);
+}
+
+std::string known_rules() {
+  std::string known;
+  for (const RuleInfo& rule : rule_table())
+    known += (known.empty() ? "" : ", ") + std::string(rule.slug);
+  return known;
 }
 
 class ScenarioErrors : public testing::TestWithParam<Case> {};
@@ -64,12 +77,15 @@ INSTANTIATE_TEST_SUITE_P(
              ": /version: version is \"1\" (this program reads version 1)"},
         Case{"no_model", R"({"version": 1, "requests": []})", ": key \"model\" is missing"},
         Case{"no_requests", R"({"version": 1, "model": "m"})", ": key \"requests\" is missing"},
-        Case{"empty_requests", R"({"version": 1, "model": "m", "requests": []})",
+        Case{"empty_requests", R"({"version": 1, "model": "tiny-gdn", "requests": []})",
              ": /requests: no request (expected at least one)"},
         Case{"unknown_key", R"({"version": 1, "model": "m", "request": []})",
              ": /request: unknown key \"request\", did you mean \"requests\"?"},
         Case{"duplicate_key", R"({"version": 1, "model": "m", "model": "n"})",
              ": key \"model\" occurs twice"},
+        Case{"unknown_model",
+             R"({"version": 1, "model": "tiny-mamba3", "requests": [{"id": "A", "prompt": 6}]})",
+             ": /model: " + resolve_model("tiny-mamba3").error().message},
         Case{"model_type", R"({"version": 1, "model": 3, "requests": []})",
              ": /model: expected a string, found 3"}),
     kName);
@@ -185,6 +201,12 @@ INSTANTIATE_TEST_SUITE_P(
              ": /script/0/accept/A: expected an integer from 1 to 65, found 0"},
         Case{"drafts_too_many", with_script(R"({"step": 3, "drafts": {"A": 2}})"),
              ": /script/0/drafts/A: 2 drafts with num_speculative_tokens 1 (expected 0 to 1)"},
+        Case{"accepts_without_drafts", without_drafts(R"({"step": 3, "accept": {"A": 2}})"),
+             ": /script/0/accept/A: 2 accepted tokens, but the engine makes no drafts: "
+             "num_speculative_tokens is 0 (expected 1, the bonus token)"},
+        Case{"drafts_without_drafts", without_drafts(R"({"step": 3, "drafts": {"A": 1}})"),
+             ": /script/0/drafts/A: 1 drafts, but the engine makes none: num_speculative_tokens is "
+             "0"},
         Case{"before_it_joins",
              scenario("", R"({"id": "A", "prompt": 6, "at_step": 4})",
                       R"(, "script": [{"step": 3, "preempt": ["A"]}])"),
@@ -206,8 +228,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"no_rule", with_expect(R"({"findings": [{"step": 3}]})"),
                          ": /expect/findings/0: key \"rule\" is missing"},
                     Case{"unknown_request",
-                         with_expect(R"({"findings": [{"rule": "leak", "request": "B"}]})"),
+                         with_expect(R"({"findings": [{"rule": "no-progress", "request": "B"}]})"),
                          ": /expect/findings/0/request: no request is called \"B\""},
+                    Case{
+                        "unknown_rule",
+                        with_expect(R"({"findings": [{"rule": "no-progress"}, {"rule": "nope"}]})"),
+                        ": /expect/findings/1/rule: no rule is called \"nope\" (known: " +
+                            known_rules() + ")"},
                     Case{"too_many_finished", with_expect(R"({"finished": 2})"),
                          ": /expect/finished: 2 finished requests of 1"}),
     kName);

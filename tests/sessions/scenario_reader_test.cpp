@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 namespace hybridscope {
@@ -43,7 +44,7 @@ TEST(ScenarioReader, TheIssuesExampleFitsIn15Lines) {
 }
 
 TEST(ScenarioReader, ReadsEveryKeyOfARequest) {
-  const Scenario scenario = parsed(R"({"version": 1, "model": "m", "requests": [
+  const Scenario scenario = parsed(R"({"version": 1, "model": "tiny-gdn", "requests": [
     {"id": "A", "prompt": {"tokens": 22, "share": "system", "share_tokens": 14}, "max_tokens": 9,
      "priority": -3, "at_step": 4, "arrival_us": 20000, "cache_salt": 7}]})");
   EXPECT_THAT(
@@ -58,14 +59,14 @@ TEST(ScenarioReader, ReadsEveryKeyOfARequest) {
 }
 
 TEST(ScenarioReader, SharingWithoutACountSharesTheWholePrompt) {
-  const Scenario scenario = parsed(R"({"version": 1, "model": "m",
+  const Scenario scenario = parsed(R"({"version": 1, "model": "tiny-gdn",
     "requests": [{"id": "A", "prompt": {"tokens": 10, "share": "text"}}]})");
   EXPECT_EQ(scenario.requests[0].prompt.share_tokens, 10);
   EXPECT_EQ(scenario.requests[0].max_tokens, 1);
 }
 
 TEST(ScenarioReader, ReadsEveryKeyOfAScriptStep) {
-  const Scenario scenario = parsed(R"({"version": 1, "model": "m",
+  const Scenario scenario = parsed(R"({"version": 1, "model": "tiny-gdn",
     "settings": {"speculative_config": {"num_speculative_tokens": 3}},
     "requests": [{"id": "A", "prompt": 6}, {"id": "B", "prompt": 6}],
     "script": [
@@ -86,21 +87,47 @@ TEST(ScenarioReader, ReadsEveryKeyOfAScriptStep) {
 }
 
 TEST(ScenarioReader, ReadsExpectations) {
-  const Scenario scenario = parsed(R"({"version": 1, "model": "m",
+  const Scenario scenario = parsed(R"({"version": 1, "model": "tiny-gdn",
     "requests": [{"id": "A", "prompt": 6}],
     "expect": {"findings": [{"rule": "running-state-wrong", "step": 3, "request": "A"},
-                            {"rule": "leak"}], "steps": 5, "finished": 1}})");
+                            {"rule": "label-mismatch"}], "steps": 5, "finished": 1}})");
   EXPECT_EQ(scenario.expect,
             (Expectation{.findings = {{{.rule = "running-state-wrong", .step = 3, .request = "A"},
-                                       {.rule = "leak"}}},
+                                       {.rule = "label-mismatch"}}},
                          .steps = 5,
                          .finished = 1}));
 }
 
 TEST(ScenarioReader, WithoutExpectNothingIsExpected) {
-  EXPECT_EQ(
-      parsed(R"({"version": 1, "model": "m", "requests": [{"id": "A", "prompt": 6}]})").expect,
-      Expectation{});
+  EXPECT_EQ(parsed(R"({"version": 1, "model": "tiny-gdn", "requests": [{"id": "A", "prompt": 6}]})")
+                .expect,
+            Expectation{});
+}
+
+TEST(ScenarioReader, IntegersMayBeWrittenAsWholeFloats) {
+  const Scenario scenario = parsed(R"({"version": 1.0, "model": "tiny-gdn",
+    "settings": {"block_size": 8.0, "cudagraph_capture_sizes": [1.0, 2]},
+    "requests": [{"id": "A", "prompt": 6.0}]})");
+  EXPECT_EQ(scenario.settings.block_size, 8);
+  EXPECT_EQ(scenario.settings.cudagraph_capture_sizes, (std::vector<std::int32_t>{1, 2}));
+  EXPECT_EQ(scenario.requests[0].prompt.tokens, 6);
+}
+
+TEST(ScenarioReader, WithoutANameAScenarioIsCalledLikeItsFile) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "two_requests.json";
+  for (const char* name : {"", R"("name": "", )", R"("name": "own", )"}) {
+    std::ofstream(path) << R"({"version": 1, )" << name
+                        << R"("model": "tiny-gdn", "requests": [{"id": "A", "prompt": 6}]})";
+    const std::string expected = std::string(name).ends_with("own\", ") ? "own" : "two_requests";
+    EXPECT_EQ(read_scenario_file(path.string()).value().name, expected);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(ScenarioReader, ADirectoryIsNamedAsOne) {
+  const auto scenario = read_scenario_file("/");
+  EXPECT_EQ(scenario.error().kind, ErrorKind::io);
+  EXPECT_EQ(scenario.error().message, "/: is a directory (expected a file)");
 }
 
 TEST(ScenarioReader, AFileThatIsNotThereIsAnIoError) {

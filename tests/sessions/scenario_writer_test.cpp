@@ -37,7 +37,8 @@ Scenario full_scenario() {
                       .abort = {"B"},
                       .reset_prefix_cache = PrefixCacheReset::preempting_running},
                      {.step = 5, .reset_prefix_cache = PrefixCacheReset::unless_running}};
-  scenario.expect = {.findings = {{{.rule = "leak", .step = 3, .request = "A"}, {.rule = "x"}}},
+  scenario.expect = {.findings = {{{.rule = "label-mismatch", .step = 3, .request = "A"},
+                                   {.rule = "no-progress"}}},
                      .steps = 7,
                      .finished = 2};
   return scenario;
@@ -59,7 +60,7 @@ TEST(ScenarioWriter, WritesOneLineARequestAndAStep) {
     {"step": 3, "budget": 3, "accept": {"A": 2, "B": 1}, "drafts": {"A": 0}, "preempt": ["A"], "abort": ["B"], "reset_prefix_cache": {"running": true}},
     {"step": 5, "reset_prefix_cache": true}
   ],
-  "expect": {"findings": [{"rule": "leak", "step": 3, "request": "A"}, {"rule": "x"}], "steps": 7, "finished": 2}
+  "expect": {"findings": [{"rule": "label-mismatch", "step": 3, "request": "A"}, {"rule": "no-progress"}], "steps": 7, "finished": 2}
 }
 )");
 }
@@ -73,7 +74,7 @@ TEST(ScenarioWriter, WhatIsWrittenReadsBackEqual) {
 
 TEST(ScenarioWriter, EverySettingReadsBackEqual) {
   Scenario scenario;
-  scenario.model = "m";
+  scenario.model = "tiny-gdn";
   scenario.requests = {{.id = "A", .prompt = {.tokens = 6}}};
   for (const Setting& setting : settings_table()) {
     const std::string text =
@@ -94,12 +95,12 @@ TEST(ScenarioWriter, EverySettingReadsBackEqual) {
 
 TEST(ScenarioWriter, NoFindingsIsWrittenAsAWord) {
   Scenario scenario;
-  scenario.model = "m";
+  scenario.model = "tiny-gdn";
   scenario.requests = {{.id = "A", .prompt = {.tokens = 6}}};
   scenario.expect.findings.emplace();
   EXPECT_EQ(write_scenario(scenario), R"({
   "version": 1,
-  "model": "m",
+  "model": "tiny-gdn",
   "requests": [
     {"id": "A", "prompt": 6}
   ],

@@ -111,6 +111,17 @@ TEST(Traffic, KeysMustBeTheFourKnownOnes) {
   EXPECT_EQ(error_of("[]"), "t.jsonl:1: expected an object, found an array of 0");
 }
 
+TEST(Traffic, AKeyTwiceNamesItsLine) {
+  EXPECT_EQ(error_of(kFirst + R"({"timestamp":0,"timestamp":1})"),
+            "t.jsonl:2: key \"timestamp\" occurs twice");
+}
+
+TEST(Traffic, HashIdsMayBeWholeFloats) {
+  std::istringstream lines(
+      R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[7.0]})");
+  EXPECT_EQ(read_traffic(lines, "t.jsonl").value().requests[0].request.prompt[0].content, 7);
+}
+
 TEST(Traffic, ATruncatedLineIsAnErrorAtItsEnd) {
   EXPECT_EQ(error_of(kFirst + R"({"timestamp": 0, "input_len)").substr(0, 13), "t.jsonl:2:28:");
 }
