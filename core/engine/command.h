@@ -54,6 +54,7 @@ struct SetDraftTokens {
   std::int32_t num_draft_tokens = 0;
 };
 
+// Caching policies stay what the engine was made with: another value is refused.
 struct SetPolicies {
   Policies policies;
 };

@@ -36,9 +36,11 @@ TEST(EngineCommands, ACountThatIsNotUsedIsSaidInTheTrace) {
   engine.add_request(request_of(20, 5, 1)).value();
   engine.apply(SetAcceptedTokens{A, 2}).value();
   const StepTrace& trace = engine.step();
-  ASSERT_EQ(trace.commands.size(), 2U);
-  EXPECT_EQ(trace.commands[1].outcome, CommandOutcome::ignored);
-  EXPECT_EQ(trace.commands[1].command, "set_accepted_tokens");
+  ASSERT_EQ(trace.commands.size(), 3U);
+  EXPECT_EQ(trace.commands[0].command, "add_request");
+  EXPECT_EQ(trace.commands[0].value, 20);
+  EXPECT_EQ(trace.commands[2].outcome, CommandOutcome::ignored);
+  EXPECT_EQ(trace.commands[2].command, "set_accepted_tokens");
 }
 
 TEST(EngineCommands, ADraftListOfTheStepIsReplaced) {
@@ -79,8 +81,8 @@ TEST(EngineCommands, PreemptingAWaitingRequestIsIgnored) {
   engine.add_request(request_of(20, 9, 1)).value();
   engine.apply(PreemptRequest{A}).value();
   const StepTrace& trace = engine.step();
-  ASSERT_EQ(trace.commands.size(), 1U);
-  EXPECT_EQ(trace.commands[0].outcome, CommandOutcome::ignored);
+  ASSERT_EQ(trace.commands.size(), 2U);
+  EXPECT_EQ(trace.commands[1].outcome, CommandOutcome::ignored);
   EXPECT_TRUE(trace.preempted.empty());
 }
 
@@ -121,7 +123,10 @@ TEST(EngineCommands, PoliciesChangeBetweenSteps) {
   EXPECT_EQ(engine.step().num_scheduled_tokens, 8);
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 0);
-  engine.apply(SetPolicies{pages_policies()}).value();
+  Policies policies = pages_policies();
+  EXPECT_FALSE(engine.apply(SetPolicies{policies}).ok());  // caching policies stay as they are
+  policies.cache = safe_policies().cache;
+  engine.apply(SetPolicies{policies}).value();
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 2);
 }
