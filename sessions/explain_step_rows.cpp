@@ -37,6 +37,9 @@ std::string sample_words(const ScheduledTrace& s, const RowTrace& row) {
     return fmt::format("the chunk ends at {} of {} known tokens: what it samples is discarded",
                        s.num_computed_tokens + s.num_scheduled_tokens, s.num_tokens);
   if (s.num_draft_tokens == 0) return "a = 1: the token that the step samples, no drafts";
+  if (s.placeholder_drafts)
+    return fmt::format("a = {}: the token that the step samples; its {} never count", a,
+                       counted(s.num_draft_tokens, "placeholder"));
   return fmt::format("a = {} of 1..{}: {} of {} accepted, {} rejected, and the bonus token", a,
                      1 + s.num_draft_tokens, a - 1, counted(s.num_draft_tokens, "draft"),
                      s.num_draft_tokens - (a - 1));

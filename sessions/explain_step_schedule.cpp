@@ -45,7 +45,7 @@ std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s
     count.value = s.num_tokens + s.num_drafts_offered - s.num_computed_tokens;
     count.words = fmt::format("known {} + drafts {} - c {} = {}", s.num_tokens,
                               s.num_drafts_offered, s.num_computed_tokens, count.value);
-  } else if (s.num_draft_tokens > 0) {
+  } else if (s.placeholder_drafts) {
     count.value = 1 + s.num_draft_tokens;
     count.words = fmt::format("known {} - hit {} = 1, padded to 1 + K = {} by placeholders",
                               s.num_tokens, s.num_hit_tokens, count.value);

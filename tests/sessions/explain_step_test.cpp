@@ -133,6 +133,19 @@ TEST(ExplainStep, UnderPagesAStepWithoutDraftsForgetsTheCounts) {
   EXPECT_THAT(text, HasSubstr("holds the state of 5 tokens of A, expected 7"));
 }
 
+TEST(ExplainStep, PlaceholdersAreToldApartFromDrafts) {
+  ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
+                                        .num_speculative_tokens = 3,
+                                        .method = SpeculativeMethod::ngram,
+                                        .policies = pages_policies()}));
+  run.add("A", 8, 12, 8);
+  run.step(3);
+  run.add("B", 9, 8, 8);
+  const std::string text = run.step();
+  EXPECT_THAT(text, HasSubstr("B       known 9 - hit 8 = 1, padded to 1 + K = 4 by placeholders;"));
+  EXPECT_THAT(text, HasSubstr("a = 1: the token that the step samples; its 3 placeholders never"));
+}
+
 TEST(ExplainStep, APreemptedRequestIsNamed) {
   ExplainedRun run(test::engine_config({.num_blocks = 32}));
   const RequestId a = run.add("A", 9, 6);
