@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/engine/engine.h"
+#include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
 
 namespace hybridscope {
@@ -34,7 +35,9 @@ void note_mode(RunPlan& plan) {
 }  // namespace
 
 Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file) {
-  auto setup = make_engine_setup(scenario.model, scenario.settings);
+  const auto model = resolve_model(scenario.model);
+  if (!model.ok()) return in_file(file + ": /model", model.error());
+  auto setup = make_engine_setup(model.value(), scenario.settings);
   if (!setup.ok()) return in_file(file + ": /settings", setup.error());
   if (Status fits = check_requests_fit(scenario, setup.value().config); !fits.ok())
     return in_file(file, fits.error());
