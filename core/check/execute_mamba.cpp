@@ -50,21 +50,21 @@ bool skipped_whole(CheckContext& context, const GroupTrace& group, std::int32_t 
 
 // Window columns that the row neither reads nor writes in this step name the request's blocks too.
 void check_idle_columns(CheckContext& context, const GroupTrace& group, std::int32_t row,
-                        std::span<const std::int32_t> idle, std::int32_t first_column) {
+                        std::span<const std::int32_t> window, const DecodeRow& decode) {
   const RequestId request = context.trace().rows[static_cast<std::size_t>(row)].request;
-  for (std::size_t i = 0; i < idle.size(); ++i) {
-    const std::int32_t column = first_column + static_cast<std::int32_t>(i);
+  for (auto i = static_cast<std::size_t>(decode.num_query_tokens); i < window.size(); ++i) {
+    const std::int32_t column = decode.first_dst_column + static_cast<std::int32_t>(i);
     const std::int32_t expected = context.tables().block_at(request, group.group, column);
-    if (idle[i] == expected) continue;
+    if (column == decode.temporal_src_column || window[i] == expected) continue;
     Finding finding;
     finding.rule = Rule::foreign_row_datum;
     finding.request = request;
     finding.row = row;
     finding.group = group.group;
     finding.column = column;
-    finding.block = idle[i];
+    finding.block = window[i];
     finding.expected = expected;
-    finding.seen = idle[i];
+    finding.seen = window[i];
     finding.detail = "a state index is not the request's block";
     context.report(finding);
   }
@@ -96,22 +96,20 @@ void run_window_row(CheckContext& context, const RowTruth& truth, const GroupTra
   const std::int32_t accepted = counts ? rows.num_accepted_tokens.at(index) : 1;
   const bool in_range = accepted >= 1 && accepted <= indices.cols;
   const std::int32_t first_column = window_start(context, truth, group, batch_row);
-  const std::int32_t used = std::min(std::max(num_tokens, in_range ? accepted : 1), indices.cols);
-  check_idle_columns(context, group, batch_row, window.subspan(static_cast<std::size_t>(used)),
-                     first_column + used);
-  execute_decode_row(
-      context, truth,
-      {.row = batch_row,
-       .group = group.group,
-       .num_query_tokens = std::min(num_tokens, truth.num_query_tokens(batch_row)),
-       .counts_given = counts,
-       .num_accepted_tokens = in_range ? accepted : 1,
-       .temporal_src_block = in_range ? window[static_cast<std::size_t>(accepted - 1)] : kPadSlotId,
-       .temporal_src_column = first_column + accepted - 1,
-       .conv_src_block = window[0],
-       .conv_src_column = first_column,
-       .dst_blocks = window,
-       .first_dst_column = first_column});
+  const DecodeRow decode{
+      .row = batch_row,
+      .group = group.group,
+      .num_query_tokens = std::min(num_tokens, truth.num_query_tokens(batch_row)),
+      .counts_given = counts,
+      .num_accepted_tokens = in_range ? accepted : 1,
+      .temporal_src_block = in_range ? window[static_cast<std::size_t>(accepted - 1)] : kPadSlotId,
+      .temporal_src_column = first_column + accepted - 1,
+      .conv_src_block = window[0],
+      .conv_src_column = first_column,
+      .dst_blocks = window,
+      .first_dst_column = first_column};
+  check_idle_columns(context, group, batch_row, window, decode);
+  execute_decode_row(context, truth, decode);
 }
 
 void run_prefill_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,

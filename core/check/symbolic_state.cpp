@@ -24,6 +24,11 @@ std::span<Fingerprint> SymbolicState::conv(std::int32_t block) {
   return std::span(conv_).subspan(index(block) * length, length);
 }
 
+std::span<const Fingerprint> SymbolicState::conv(std::int32_t block) const {
+  const auto length = static_cast<std::size_t>(conv_state_len_);
+  return std::span(conv_).subspan(index(block) * length, length);
+}
+
 void SymbolicState::poison(std::int32_t block) {
   temporal(block) = {};
   attention(block) = {};

@@ -37,10 +37,14 @@ class SymbolicState {
   std::int32_t conv_state_len() const { return conv_state_len_; }
 
   TemporalSlot& temporal(std::int32_t block) { return temporal_[index(block)]; }
+  const TemporalSlot& temporal(std::int32_t block) const { return temporal_[index(block)]; }
   AttentionSlots& attention(std::int32_t block) { return attention_[index(block)]; }
+  const AttentionSlots& attention(std::int32_t block) const { return attention_[index(block)]; }
   // [conv_state_len] position i holds F(p) of the token number p (1-based) it keeps.
   std::span<Fingerprint> conv(std::int32_t block);
+  std::span<const Fingerprint> conv(std::int32_t block) const;
   WriteEvent& conv_event(std::int32_t block) { return conv_event_[index(block)]; }
+  const WriteEvent& conv_event(std::int32_t block) const { return conv_event_[index(block)]; }
 
   // The block was given to a new owner: nothing in it counts as written.
   void poison(std::int32_t block);

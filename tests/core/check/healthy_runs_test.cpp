@@ -1,35 +1,13 @@
 // Random runs under the safe policies have no findings: what the checker blames is a fault.
 #include <gtest/gtest.h>
 
-#include <random>
+#include <algorithm>
 
 #include "tests/core/check/planted.h"
+#include "tests/core/check/random_runs.h"
 
 namespace hybridscope::test {
 namespace {
-
-using Random = std::mt19937_64;
-
-std::int32_t below(Random& random, std::int32_t limit) {
-  return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(limit));
-}
-
-SmallEngine random_engine(Random& random) {
-  constexpr MambaCacheMode modes[] = {MambaCacheMode::none, MambaCacheMode::align,
-                                      MambaCacheMode::align, MambaCacheMode::all};
-  constexpr MambaType types[] = {MambaType::mamba1, MambaType::mamba2, MambaType::gdn_attention};
-  SmallEngine small;
-  small.mamba_type = types[below(random, 3)];
-  small.mode = modes[below(random, small.mamba_type == MambaType::gdn_attention ? 3 : 4)];
-  small.num_speculative_tokens = below(random, 4);
-  small.block_size = small.num_speculative_tokens + 1 + below(random, 6);
-  small.method = below(random, 2) == 0 ? SpeculativeMethod::mtp : SpeculativeMethod::ngram;
-  small.num_mamba_groups = 1 + below(random, 3);
-  small.max_num_batched_tokens = small.block_size + below(random, 30);
-  small.max_num_seqs = 2 + below(random, 7);
-  small.max_model_len = 64;
-  return small;
-}
 
 EngineConfig random_config(Random& random) {
   EngineConfig config = engine_config(random_engine(random));
@@ -71,25 +49,44 @@ void random_command(Random& random, PlantedRun& run) {
   }
 }
 
+// What happened in all runs together, so that they are no empty proof.
+struct Seen {
+  std::int64_t preempted = 0;
+  std::int64_t hits = 0;
+  std::int64_t post_copies = 0;
+  std::int64_t padding_rows = 0;
+  std::int64_t evicted = 0;
+
+  void look(const StepTrace& trace) {
+    preempted += static_cast<std::int64_t>(trace.preempted.size());
+    for (const ScheduledTrace& scheduled : trace.scheduled) hits += scheduled.num_hit_tokens > 0;
+    post_copies += static_cast<std::int64_t>(trace.post_copies.copies.size());
+    padding_rows += trace.common.num_reqs - static_cast<std::int64_t>(trace.rows.size());
+    evicted += std::ranges::count(trace.cache_events, CacheEventKind::evicted, &CacheEvent::kind);
+  }
+};
+
 TEST(HealthyRuns, NothingIsFound) {
+  Seen seen;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     Random random(seed);
     PlantedRun run(seed % 2 == 0 ? CheckScope::all : CheckScope::step, random_config(random));
     const std::int32_t num_requests = 2 + below(random, 7);
     for (std::int32_t r = 0; r < num_requests; ++r) {
-      const std::int32_t tokens = 1 + below(random, 35);
-      AddRequest request =
-          request_of(tokens, 1 + below(random, 20), random(), below(random, tokens + 1));
-      request.priority = below(random, 3);
-      run.add(request);
+      run.add(random_request(random));
       for (std::int32_t i = below(random, 4); i > 0; --i) {
         random_command(random, run);
-        run.steps(1);
+        run.step([&](StepTrace& trace, OwnedArrays&) { seen.look(trace); });
       }
     }
     run.finish();
     ASSERT_TRUE(nothing_found(run.findings())) << "seed " << seed;
   }
+  EXPECT_GT(seen.preempted, 100);
+  EXPECT_GT(seen.hits, 100);
+  EXPECT_GT(seen.post_copies, 100);
+  EXPECT_GT(seen.padding_rows, 10);
+  EXPECT_GT(seen.evicted, 100);
 }
 
 }  // namespace

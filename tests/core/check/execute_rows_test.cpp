@@ -1,0 +1,248 @@
+// The formulas of FORWARD.md, with literal positions. W = 4 throughout.
+#include "core/check/execute_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/check/expected_finding.h"
+#include "tests/core/check/row_bench.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ElementsAre;
+
+// A verify row whose window is blocks 2, 3, 4 in columns 0, 1, 2 (K = 2).
+DecodeRow verify_row(std::span<const std::int32_t> window, std::int32_t query,
+                     std::int32_t accepted) {
+  return {.row = 0,
+          .group = 0,
+          .num_query_tokens = query,
+          .counts_given = true,
+          .num_accepted_tokens = accepted,
+          .temporal_src_block = window[static_cast<std::size_t>(accepted - 1)],
+          .temporal_src_column = accepted - 1,
+          .conv_src_block = window[0],
+          .conv_src_column = 0,
+          .dst_blocks = window,
+          .first_dst_column = 0};
+}
+
+TEST(ExecuteDecodeRow, StateIsReadFromTheAcceptedColumnAndWrittenAfterEveryToken) {
+  const std::vector<std::int32_t> window = {2, 3, 4};
+  RowBench bench({.num_speculative_tokens = 2}, {{.computed = 4, .query = 3, .blocks = window}});
+  bench.put_state(2, 0, 3);
+  bench.put_state(3, 0, 4);  // a = 2
+  bench.put_state(4, 0, 5);  // a rejected draft
+  bench.put_conv(2, 0, {1, 2, 3, 4, 5});
+  execute_decode_row(bench.context(), bench.truth(), verify_row(window, 3, 2));
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_EQ(bench.state_of(2, 0), 5);
+  EXPECT_EQ(bench.state_of(3, 0), 6);
+  EXPECT_EQ(bench.state_of(4, 0), 7);
+  EXPECT_EQ(bench.state().temporal(4).event.kind, WriteKind::decode);
+  EXPECT_EQ(bench.state().temporal(4).event.num_tokens, 7);
+}
+
+TEST(ExecuteDecodeRow, ConvWithCountsKeepsTheTokensBehindTheAcceptedOne) {
+  const std::vector<std::int32_t> window = {2, 3, 4};
+  RowBench bench({.num_speculative_tokens = 2}, {{.computed = 4, .query = 3, .blocks = window}});
+  bench.put_state(3, 0, 4);
+  bench.put_conv(2, 0, {1, 2, 3, 4, 5});
+  // Prior: positions 1..3. L = 3 + 2 = 5: positions 2..3 first, then three tokens.
+  execute_decode_row(bench.context(), bench.truth(), verify_row(window, 3, 2));
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(3, 4, 5, 6, 7));
+  EXPECT_EQ(bench.state().conv_event(2).kind, WriteKind::decode);
+}
+
+TEST(ExecuteDecodeRow, ShortVerifyRowLeavesPositionsBehindItsLengthAlone) {
+  const std::vector<std::int32_t> window = {2, 3, 4};
+  RowBench bench({.num_speculative_tokens = 2}, {{.computed = 9, .query = 1, .blocks = window}});
+  bench.put_state(4, 0, 9);  // a = 3
+  bench.put_conv(2, 0, {5, 6, 7, 8, 9});
+  // L = 3 + 0: positions 3..4 first, then one token; positions 3 and 4 stay.
+  execute_decode_row(bench.context(), bench.truth(), verify_row(window, 1, 3));
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(8, 9, 10, 8, 9));
+  EXPECT_EQ(bench.state_of(2, 0), 10);
+  EXPECT_EQ(bench.state_of(3, 0), kUnwritten);
+}
+
+TEST(ExecuteDecodeRow, ConvWithoutCountsShiftsByTheQuery) {
+  const std::vector<std::int32_t> window = {2};
+  RowBench bench({}, {{.computed = 2, .query = 1, .blocks = window}});
+  bench.put(2, 0, 2);
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(kBefore, 1, 2));
+  execute_decode_row(bench.context(), bench.truth(),
+                     {.row = 0,
+                      .group = 0,
+                      .num_query_tokens = 1,
+                      .temporal_src_block = 2,
+                      .temporal_src_column = 0,
+                      .conv_src_block = 2,
+                      .conv_src_column = 0,
+                      .dst_blocks = window,
+                      .first_dst_column = 0});
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(1, 2, 3));
+  EXPECT_EQ(bench.state_of(2, 0), 3);
+  EXPECT_EQ(bench.state().conv_event(2).kind, WriteKind::decode);
+}
+
+TEST(ExecuteDecodeRow, ModeAllReadsOneColumnAndWritesAnother) {
+  RowBench bench({.mode = MambaCacheMode::all}, {{.computed = 8, .query = 1, .blocks = {2, 3}}});
+  bench.put(2, 0, 8);
+  const std::vector<std::int32_t> target = {3};
+  execute_decode_row(bench.context(), bench.truth(),
+                     {.row = 0,
+                      .group = 0,
+                      .num_query_tokens = 1,
+                      .temporal_src_block = 2,
+                      .temporal_src_column = 0,
+                      .conv_src_block = 2,
+                      .conv_src_column = 0,
+                      .dst_blocks = target,
+                      .first_dst_column = 1});
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_EQ(bench.state_of(2, 0), 8);
+  EXPECT_EQ(bench.state_of(3, 0), 9);
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(6, 7, 8));
+  EXPECT_THAT(bench.conv_of(3, 0), ElementsAre(7, 8, 9));
+}
+
+TEST(ExecuteDecodeRow, WrongStateStaysWrongAndKeepsItsCount) {
+  const std::vector<std::int32_t> window = {2, 3, 4};
+  RowBench bench({.num_speculative_tokens = 2}, {{.computed = 9, .query = 3, .blocks = window}});
+  bench.put_state(2, 0, 7);  // expected S(9)
+  bench.put_conv(2, 0, {7, 8, 9, kUnwritten, kUnwritten});
+  execute_decode_row(bench.context(), bench.truth(), verify_row(window, 3, 1));
+  EXPECT_TRUE(
+      found_only(bench.findings(), {{.rule = Rule::running_state_wrong,
+                                     .step = 2,
+                                     .request = 0,
+                                     .group = 0,
+                                     .content = ContentKind::temporal,
+                                     .column = 0,
+                                     .block = 2,
+                                     .expected = 9,
+                                     .seen = 7,
+                                     .cause = ExpectedCause{WriteKind::prefill, 1, 0, 7}}}));
+  EXPECT_EQ(bench.state_of(4, 0), kForeign);  // S(7) with tokens 10, 11 and 12 folded in
+  EXPECT_EQ(bench.state().temporal(4).event.num_tokens, 10);
+}
+
+TEST(ExecutePrefillRow, FirstChunkStartsFromNothing) {
+  RowBench bench({}, {{.computed = 0, .query = 5, .blocks = {2}}});
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 5,
+                       .src_block = 2,
+                       .src_column = 0,
+                       .dst_block = 2,
+                       .dst_column = 0});
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_EQ(bench.state_of(2, 0), 5);
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(3, 4, 5));
+}
+
+TEST(ExecutePrefillRow, ChunkShorterThanTheWindowShiftsIt) {
+  for (const auto& [query, window] :
+       {std::pair{1, std::vector{4, 5, 6}}, {2, {5, 6, 7}}, {3, {6, 7, 8}}}) {
+    RowBench bench({.num_speculative_tokens = 1}, {{.computed = 5, .query = query, .blocks = {2}}});
+    bench.put_state(2, 0, 5);
+    bench.put_conv(2, 0, {3, 4, 5, 9});
+    execute_prefill_row(bench.context(), bench.truth(),
+                        {.row = 0,
+                         .group = 0,
+                         .num_query_tokens = query,
+                         .has_initial_state = true,
+                         .src_block = 2,
+                         .src_column = 0,
+                         .dst_block = 2,
+                         .dst_column = 0});
+    EXPECT_TRUE(nothing_found(bench.findings()));
+    std::vector<std::int32_t> expected = window;
+    expected.push_back(9);  // behind the window nothing changes
+    EXPECT_EQ(bench.conv_of(2, 0), expected);
+    EXPECT_EQ(bench.state_of(2, 0), 5 + query);
+  }
+}
+
+TEST(ExecutePrefillRow, ShortFirstChunkHasNothingBeforeItsFirstToken) {
+  RowBench bench({}, {{.computed = 0, .query = 2, .blocks = {2}}});
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 2,
+                       .src_block = 2,
+                       .src_column = 0,
+                       .dst_block = 2,
+                       .dst_column = 0});
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(kBefore, 1, 2));
+}
+
+TEST(ExecutePrefillRow, ModeAllStoresEveryBoundary) {
+  // B = 4, tokens 2..9: boundaries 4 and 8 in columns 0 and 1, the end in column 2.
+  RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
+                 {{.computed = 2, .query = 8, .blocks = {2, 3, 4}}});
+  bench.put(2, 0, 2);
+  const std::vector<std::int32_t> boundaries = {2, 3};
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 8,
+                       .has_initial_state = true,
+                       .src_block = 2,
+                       .src_column = 0,
+                       .dst_block = 4,
+                       .dst_column = 2,
+                       .boundary_blocks = boundaries,
+                       .first_boundary_column = 0,
+                       .boundary_block_size = 4});
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_EQ(bench.state_of(2, 0), 4);
+  EXPECT_EQ(bench.state_of(3, 0), 8);
+  EXPECT_EQ(bench.state_of(4, 0), 10);
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(2, 3, 4));
+  EXPECT_THAT(bench.conv_of(3, 0), ElementsAre(6, 7, 8));
+  EXPECT_THAT(bench.conv_of(4, 0), ElementsAre(8, 9, 10));
+}
+
+TEST(ExecutePrefillRow, BoundaryOutsideTheRowIsNotStored) {
+  RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
+                 {{.computed = 4, .query = 2, .blocks = {2, 3}}});
+  bench.put(2, 0, 4);
+  const std::vector<std::int32_t> boundaries = {2};
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 2,
+                       .has_initial_state = true,
+                       .src_block = 2,
+                       .src_column = 0,
+                       .dst_block = 3,
+                       .dst_column = 1,
+                       .boundary_blocks = boundaries,
+                       .first_boundary_column = 0,
+                       .boundary_block_size = 4});
+  EXPECT_TRUE(found_only(bench.findings(),
+                         {{.rule = Rule::metadata_inconsistent,
+                           .column = 0,
+                           .expected = 4,
+                           .seen = 4,
+                           .detail = "the row does not cross the boundary it is told to store"}}));
+  EXPECT_EQ(bench.state_of(3, 0), 6);
+}
+
+TEST(ExecuteUnneutralPaddingRow, FoldsAPlaceholderIntoItsBlock) {
+  RowBench bench({}, {{.computed = 4, .query = 1, .blocks = {2}}});
+  bench.put(2, 0, 4);
+  execute_unneutral_padding_row(bench.context(), 2);
+  EXPECT_EQ(bench.state_of(2, 0), kForeign);
+  EXPECT_EQ(bench.state().temporal(2).event.num_tokens, 5);
+  EXPECT_EQ(bench.state().temporal(2).event.request, RequestId{});
+}
+
+}  // namespace
+}  // namespace hybridscope::test

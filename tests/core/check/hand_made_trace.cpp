@@ -1,0 +1,252 @@
+#include "tests/core/check/hand_made_trace.h"
+
+#include <algorithm>
+
+namespace hybridscope::test {
+namespace {
+
+constexpr std::int32_t kBlockSize = 8;
+constexpr std::int32_t kConvKernel = 4;
+constexpr std::int32_t kShared = 16;
+
+TokenContent token(std::int32_t request, std::int32_t position) {
+  return mix(position < kShared ? 1u : 100u + static_cast<std::uint64_t>(request),
+             static_cast<std::uint64_t>(position));
+}
+
+// The reference count after an event: what the events of the trace say so far.
+std::int32_t references(const StepTrace& trace, std::int32_t block) {
+  std::int32_t count = 0;
+  for (const CacheEvent& event : trace.cache_events)
+    if (event.block == block && event.kind == CacheEventKind::column_set) ++count;
+  return count;
+}
+
+}  // namespace
+
+CheckConfig hand_made_config() {
+  const MambaSpec mamba{.block_size = kBlockSize,
+                        .states = {},
+                        .mamba_type = MambaType::mamba1,
+                        .mamba_cache_mode = MambaCacheMode::align};
+  return {.kv_cache_config = {.num_blocks = 16,
+                              .groups = {{.spec = FullAttentionSpec{kBlockSize, 0}, .layers = {0}},
+                                         {.spec = mamba, .layers = {1}}}},
+          .mamba_cache_mode = MambaCacheMode::align,
+          .conv_kernel = kConvKernel,
+          .num_speculative_tokens = 0,
+          .hash_block_size = kBlockSize};
+}
+
+Fingerprint hand_made_prefix(std::int32_t request, std::int32_t n) {
+  Fingerprint fingerprint = seed_fingerprint(0);
+  for (std::int32_t i = 0; i < n; ++i)
+    fingerprint = extend_fingerprint(fingerprint, token(request, i));
+  return fingerprint;
+}
+
+HandMadeTrace::HandMadeTrace(std::int64_t step) {
+  trace_.step = step;
+  trace_.groups.resize(2);
+  for (std::int32_t group = 0; group < 2; ++group) {
+    GroupTrace& out = trace_.groups[static_cast<std::size_t>(group)];
+    out.group = group;
+    out.is_mamba = group == 1;
+    out.block_size = kBlockSize;
+  }
+}
+
+TensorView<std::int32_t> HandMadeTrace::keep(std::vector<std::int32_t> values, std::int32_t cols) {
+  numbers_.push_back(std::move(values));
+  const std::vector<std::int32_t>& kept = numbers_.back();
+  return matrix_view(kept.data(), static_cast<std::int32_t>(kept.size()) / cols, cols);
+}
+
+HandMadeTrace& HandMadeTrace::rows(const std::vector<HandMadeRow>& rows) {
+  std::vector<std::int32_t> starts(1, 0);
+  std::vector<std::int32_t> lengths;
+  for (const HandMadeRow& row : rows) {
+    add_row(row);
+    starts.push_back(starts.back() + row.query);
+    lengths.push_back(row.computed + row.query);
+    trace_.common.max_query_len = std::max(trace_.common.max_query_len, row.query);
+    mamba_blocks_.push_back(row.mamba_blocks);
+  }
+  trace_.num_scheduled_tokens = starts.back();
+  trace_.num_unfinished = static_cast<std::int32_t>(rows.size());
+  trace_.common.num_reqs = static_cast<std::int32_t>(rows.size());
+  trace_.common.num_actual_tokens = starts.back();
+  numbers_.push_back(starts);
+  trace_.common.query_start_loc = numbers_.back();
+  numbers_.push_back(lengths);
+  trace_.common.seq_lens = numbers_.back();
+  add_attention(rows);
+  add_mamba(rows);
+  return *this;
+}
+
+void HandMadeTrace::add_row(const HandMadeRow& row) {
+  const std::int32_t end = row.computed + row.query;
+  const bool samples = end >= row.known;
+  trace_.scheduled.push_back({.request = {row.request},
+                              .admission = row.admission,
+                              .num_computed_tokens = row.computed,
+                              .num_scheduled_tokens = row.query,
+                              .num_tokens = row.known,
+                              .num_hit_tokens = row.hit});
+  for (std::int32_t n = kBlockSize; n <= row.hit; n += kBlockSize)
+    trace_.hit_hashes.push_back(hand_made_prefix(row.request, n));
+  RowTrace out{.request = {row.request},
+               .scheduled = static_cast<std::int32_t>(trace_.scheduled.size()) - 1,
+               .accepted_from = {row.request},
+               .num_sampled_tokens = samples ? 1 : 0};
+  for (std::int32_t i = 0; i < kConvKernel - 1; ++i) {
+    const std::int32_t n = row.computed - kConvKernel + 2 + i;
+    if (n > 0 || i == kConvKernel - 2)
+      out.history[static_cast<std::size_t>(i)] = hand_made_prefix(row.request, n);
+  }
+  trace_.rows.push_back(out);
+  for (std::int32_t i = 0; i < row.query; ++i)
+    trace_.tokens.push_back(token(row.request, row.computed + i));
+  trace_.committed.push_back({.request = {row.request},
+                              .num_computed_tokens = end,
+                              .num_tokens = row.known + (samples ? 1 : 0),
+                              .num_appended_tokens = samples ? 1 : 0});
+}
+
+void HandMadeTrace::add_attention(const std::vector<HandMadeRow>& rows) {
+  constexpr std::int32_t cols = 4;
+  GroupTrace& group = trace_.groups[0];
+  std::vector<std::int32_t> table(rows.size() * cols, kNullBlock);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const HandMadeRow& row = rows[r];
+    std::ranges::copy(row.attention_blocks, table.begin() + static_cast<std::ptrdiff_t>(r) * cols);
+    for (std::int32_t position = row.computed; position < row.computed + row.query;) {
+      const std::int32_t column = position / kBlockSize;
+      const std::int32_t end = std::min(row.computed + row.query, (column + 1) * kBlockSize);
+      group.attention_writes.push_back(
+          {.row = static_cast<std::int32_t>(r),
+           .column = column,
+           .block = row.attention_blocks[static_cast<std::size_t>(column)],
+           .first_slot = position % kBlockSize,
+           .num_slots = end - position,
+           .first_token = position - row.computed});
+      position = end;
+    }
+  }
+  group.block_table = keep(table, cols);
+}
+
+void HandMadeTrace::add_mamba(const std::vector<HandMadeRow>& rows) {
+  constexpr std::int32_t cols = 4;
+  GroupTrace& group = trace_.groups[1];
+  MambaMetadata metadata{.num_reqs = static_cast<std::int32_t>(rows.size())};
+  std::vector<std::int32_t> table(rows.size() * cols, kNullBlock);
+  std::vector<std::int32_t> decode_states, prefill_states, prefill_starts(1, 0);
+  std::vector<std::uint8_t> has_initial_states;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const HandMadeRow& row = rows[r];
+    std::ranges::copy(row.mamba_blocks, table.begin() + static_cast<std::ptrdiff_t>(r) * cols);
+    const std::int32_t column = (row.computed + row.query - 1) / kBlockSize;
+    const std::int32_t block = row.mamba_blocks[static_cast<std::size_t>(column)];
+    if (row.computed > 0 && row.computed == row.known - 1) {
+      decode_states.push_back(block);
+      continue;
+    }
+    prefill_states.push_back(block);
+    prefill_starts.push_back(prefill_starts.back() + row.query);
+    has_initial_states.push_back(row.computed > 0 ? 1 : 0);
+  }
+  metadata.num_decodes = metadata.num_decode_tokens =
+      static_cast<std::int32_t>(decode_states.size());
+  metadata.num_prefills = static_cast<std::int32_t>(prefill_states.size());
+  metadata.num_prefill_tokens = prefill_starts.back();
+  metadata.state_indices_tensor_d = keep(decode_states, 1);
+  metadata.state_indices_tensor_p = keep(prefill_states, 1);
+  metadata.query_start_loc_p = keep(prefill_starts, 1);
+  flags_.push_back(has_initial_states);
+  metadata.has_initial_states_p =
+      vector_view(flags_.back().data(), static_cast<std::int32_t>(flags_.back().size()));
+  group.metadata = metadata;
+  group.block_table = keep(table, cols);
+}
+
+HandMadeTrace& HandMadeTrace::allocate(std::int32_t request, std::int32_t group,
+                                       std::int32_t column, std::int32_t block) {
+  trace_.cache_events.push_back({.kind = CacheEventKind::allocated,
+                                 .group = group,
+                                 .request = {request},
+                                 .block = block,
+                                 .ref_cnt = 1});
+  trace_.cache_events.push_back({.kind = CacheEventKind::column_set,
+                                 .group = group,
+                                 .request = {request},
+                                 .column = column,
+                                 .block = block});
+  return *this;
+}
+
+HandMadeTrace& HandMadeTrace::share(std::int32_t request, std::int32_t group, std::int32_t column,
+                                    std::int32_t block) {
+  trace_.cache_events.push_back({.kind = CacheEventKind::touched,
+                                 .group = group,
+                                 .request = {request},
+                                 .block = block,
+                                 .ref_cnt = std::max(references(trace_, block), 1) + 1});
+  trace_.cache_events.push_back({.kind = CacheEventKind::column_set,
+                                 .group = group,
+                                 .request = {request},
+                                 .column = column,
+                                 .block = block});
+  return *this;
+}
+
+HandMadeTrace& HandMadeTrace::null_column(std::int32_t request, std::int32_t group,
+                                          std::int32_t column) {
+  trace_.cache_events.push_back({.kind = CacheEventKind::column_set,
+                                 .group = group,
+                                 .request = {request},
+                                 .column = column,
+                                 .block = kNullBlock});
+  return *this;
+}
+
+HandMadeTrace& HandMadeTrace::register_block(std::int32_t request, std::int32_t group,
+                                             std::int32_t column, std::int32_t block) {
+  const std::int32_t n = (column + 1) * kBlockSize;
+  trace_.cache_events.push_back({.kind = CacheEventKind::registered,
+                                 .group = group,
+                                 .request = {request},
+                                 .column = column,
+                                 .block = block,
+                                 .ref_cnt = 1,
+                                 .num_tokens = n,
+                                 .block_hash = hand_made_prefix(request, n)});
+  if (group == 1)
+    for (std::int32_t p = n - kConvKernel + 2; p <= n; ++p)
+      trace_.label_history.push_back(hand_made_prefix(request, p));
+  return *this;
+}
+
+HandMadeTrace& HandMadeTrace::pre_copy(std::int32_t row, std::int32_t src_column,
+                                       std::int32_t dst_column) {
+  const std::vector<std::int32_t>& blocks = mamba_blocks_[static_cast<std::size_t>(row)];
+  const std::int32_t src = blocks[static_cast<std::size_t>(src_column)];
+  StateCopyDecision decision;
+  decision.outcome = StateCopyOutcome::copy;
+  decision.src_col = src_column;
+  decision.dst_col = dst_column;
+  trace_.pre_copies.copies.push_back(
+      {.decision = static_cast<std::int32_t>(trace_.pre_copies.decisions.size()),
+       .group = 1,
+       .conv_src_block = src,
+       .temporal_src_block = src,
+       .dst_block = blocks[static_cast<std::size_t>(dst_column)]});
+  trace_.pre_copies.decisions.push_back(
+      {.request = trace_.rows[static_cast<std::size_t>(row)].request,
+       .row = row,
+       .decision = decision});
+  return *this;
+}
+
+}  // namespace hybridscope::test
