@@ -13,7 +13,7 @@ constexpr std::array kRules = {
     RuleInfo{Rule::label_mismatch, "label-mismatch", Severity::error, "I3",
              "a registered block does not hold the prefix its hash stands for"},
     RuleInfo{Rule::read_of_unwritten_block, "read-of-unwritten-block", Severity::error, "I4",
-             "a block is read that was not written since it was given out"},
+             "a block is read that was not written since it was given out, or that nobody holds"},
     RuleInfo{Rule::foreign_write, "foreign-write", Severity::error, "I5 I6",
              "a write goes through the null block or into a block the request does not own"},
     RuleInfo{Rule::reference_count, "reference-count", Severity::error, "",
@@ -27,7 +27,8 @@ constexpr std::array kRules = {
     RuleInfo{Rule::stale_persistent_array, "stale-persistent-array", Severity::error, "I10",
              "a graph replay reads a persistent array that this step did not refresh"},
     RuleInfo{Rule::metadata_inconsistent, "metadata-inconsistent", Severity::error, "",
-             "shapes, sums or orders of the metadata contradict each other"},
+             "shapes, sums or orders of a step's arrays, or a copy and its decision, contradict "
+             "each other"},
     RuleInfo{Rule::hit_longer_than_group, "hit-longer-than-group", Severity::error, "I8",
              "a prefix hit is longer than what one of the groups holds"},
     RuleInfo{Rule::foreign_row_datum, "foreign-row-datum", Severity::error, "I7",
