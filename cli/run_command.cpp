@@ -245,11 +245,11 @@ int run_command(const RunOptions& options) {
   }
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(plan.error());
-  print_heading(options, plan.value());
   auto runner = Runner::create(std::move(plan).value());
   if (!runner.ok()) return fail(runner.error());
   auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
   if (!checker.ok()) return fail(checker.error());
+  print_heading(options, runner.value().plan());
   std::signal(SIGINT, on_interrupt);
   RunSession session(options, std::move(runner).value(), std::move(checker).value());
   return session.run();

@@ -41,6 +41,26 @@ SchedulerConfig scheduler_config(const EngineConfig& config) {
           .one_token_prompt = config.policies.one_token_prompt};
 }
 
+// Block tables and what is kept of each block; everything else is small beside them.
+constexpr std::int64_t kMaxMemoryBytes = std::int64_t{64} << 30;
+constexpr std::int64_t kBytesABlock = 256;
+
+Status check_memory(const EngineConfig& config) {
+  std::int64_t columns = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    columns += cdiv<std::int64_t>(config.max_model_len, group.block_size()) + 1 +
+               config.num_speculative_tokens;
+  const std::int64_t bytes =
+      columns * config.max_num_seqs * static_cast<std::int64_t>(sizeof(std::int32_t)) +
+      config.kv_cache_config.num_blocks * kBytesABlock;
+  if (bytes <= kMaxMemoryBytes) return Ok{};
+  return invalid_input("max_num_seqs " + text(config.max_num_seqs) + ", max_model_len " +
+                       text(config.max_model_len) + " and " +
+                       text(config.kv_cache_config.num_blocks) + " blocks would take " +
+                       text(bytes >> 30) + " GiB of this machine's memory, the limit is " +
+                       text(kMaxMemoryBytes >> 30) + " GiB");
+}
+
 Status check_config(const EngineConfig& config) {
   const std::int32_t spec = config.num_speculative_tokens;
   if (config.kv_cache_config.groups.empty()) return invalid_input("the model caches nothing");
@@ -91,6 +111,7 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
 
 Result<Engine> Engine::create(const EngineConfig& config) {
   if (Status status = check_config(config); !status.ok()) return status.error();
+  if (Status status = check_memory(config); !status.ok()) return status.error();
   auto kv_cache =
       KVCacheManager::create({.kv_cache_config = config.kv_cache_config,
                               .max_model_len = config.max_model_len,
