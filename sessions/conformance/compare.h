@@ -1,0 +1,24 @@
+// The rules by which an answer equals a vector's `output` (golden/FORMAT.md, "Conventions").
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace hybridscope {
+
+// Where two answers part.
+struct VectorDifference {
+  std::string pointer;   // into `output`, RFC 6901
+  std::string expected;  // JSON text; "absent"
+  std::string got;
+};
+
+// The first difference in the order of the expected document, empty when there is none. Equal are:
+// any two objects that both have a member "error"; a null element under a member "data" and
+// anything (memory the reference never wrote). Everything else is compared to the letter: a missing
+// member, one too many, a length, null.
+std::optional<VectorDifference> first_difference(const nlohmann::json& expected,
+                                                 const nlohmann::json& got);
+
+}  // namespace hybridscope

@@ -1,0 +1,42 @@
+// The table of vector files: what each is called, how it is recognised, and who recomputes it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
+
+#include "core/state/state_copy.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+
+// Runs copies on bytes of state tensors by flat state index. From kernels/, handed in by app: the
+// two folders do not know each other.
+using ExecuteCopies = void (*)(std::span<const StateCopy> copies,
+                               std::span<const std::span<std::byte>> states);
+
+// What a vector asks: `config`, and `input` or `calls`. Never its `output`.
+struct VectorCase {
+  VectorValue config;
+  VectorValue input;  // "input", or "calls" where the file has calls
+};
+
+// Answers what the vector's `output` should be, from the same public functions that the engine uses,
+// profile `pages`. An error of the functions is {"error": "<message>"} where FORMAT.md has
+// {"error": "<class>"}. An element the reference leaves uninitialised may be null. Throws
+// VectorError when the vector asks something that makes no sense.
+using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);
+
+struct VectorKind {
+  std::string_view name;                              // "gdn_builder": file gdn_builder.jsonl
+  std::string_view covers;                            // what it checks, half a sentence
+  std::span<const std::string_view> config_fields{};  // that every case has, and only this kind
+  std::string_view input_field;                       // "input" or "calls"
+  std::span<const std::string_view> input_fields{};   // members of `input`; of a call: none
+  Recompute recompute;
+};
+
+// One row a file, in the order of FORMAT.md.
+std::span<const VectorKind> vector_kinds();
+
+}  // namespace hybridscope
