@@ -35,6 +35,8 @@ class BatchRowsV1 {
     return tables_[static_cast<std::size_t>(group)];
   }
 
+  std::span<BlockTable> block_tables() { return tables_; }  // [groups]
+
   // Call first in a step: every row's previous_row becomes its row.
   void start_step();
   // Leaves a hole; the row's block ids are nulled, its count stays.

@@ -6,96 +6,20 @@
 #include "core/base/math.h"
 
 namespace hybridscope {
-namespace {
-
-std::int32_t table_columns(const EngineConfig& config, const KVCacheGroup& group) {
-  const std::int32_t spec = config.num_speculative_tokens;
-  if (group.is_mamba() && config.mamba_cache_mode == MambaCacheMode::none) return 1 + spec;
-  return cdiv(config.max_model_len, group.block_size()) + 1 + spec;
-}
-
-// Mode all copies whole table rows, so its builder is made as wide as the worker's table.
-MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& spec,
-                                  const CudagraphResolution& cudagraphs) {
-  MambaBuilderConfig builder{.mamba_cache_mode = config.mamba_cache_mode,
-                             .block_size = spec.block_size,
-                             .num_spec = config.num_speculative_tokens,
-                             .num_speculative_blocks = spec.num_speculative_blocks,
-                             .max_num_seqs = config.max_num_seqs,
-                             .max_model_len = config.max_model_len,
-                             .max_cudagraph_capture_size = {},
-                             .full_cudagraph = has_full_cudagraphs(cudagraphs.cudagraph_mode),
-                             .chunk_size = config.chunk_size};
-  if (config.mamba_cache_mode == MambaCacheMode::all)
-    builder.max_model_len =
-        (cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens) *
-        spec.block_size;
-  if (!cudagraphs.capture_sizes.empty())
-    builder.max_cudagraph_capture_size = cudagraphs.capture_sizes.back();
-  return builder;
-}
-
-Result<CudagraphResolution> resolve_graphs(const EngineConfig& config) {
-  CaptureSizesInput sizes_input{.max_num_seqs = config.max_num_seqs,
-                                .num_spec = config.num_speculative_tokens,
-                                .max_num_batched_tokens = config.max_num_batched_tokens,
-                                .max_cudagraph_capture_size = {},
-                                .cudagraph_capture_sizes = {}};
-  if (!config.cudagraph_capture_sizes.empty())
-    sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
-  auto sizes = make_cudagraph_capture_sizes(sizes_input);
-  if (!sizes.ok()) return sizes.error();
-  AttentionCGSupport support = AttentionCGSupport::always;
-  bool has_mamba = false;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    if (!group.is_mamba()) continue;
-    has_mamba = true;
-    support = std::min(support,
-                       metadata_builder_row(std::get<MambaSpec>(group.spec).mamba_type).cg_support);
-  }
-  return resolve_cudagraph_mode_and_sizes(
-      {.cudagraph_mode = config.cudagraph_mode,
-       .min_cg_support = support,
-       .num_spec = config.num_speculative_tokens,
-       .capture_sizes = sizes.value(),
-       .has_mamba_layers = has_mamba,
-       .max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks),
-       .num_blocks = config.kv_cache_config.num_blocks});
-}
-
-}  // namespace
-
 Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
-  auto cudagraphs = resolve_graphs(config);
-  if (!cudagraphs.ok()) return cudagraphs.error();
+  auto metadata = BatchMetadata::create(config);
+  if (!metadata.ok()) return metadata.error();
   std::vector<std::int32_t> columns;
   for (const KVCacheGroup& group : config.kv_cache_config.groups)
-    columns.push_back(table_columns(config, group));
-  WorkerV1 worker(config, std::move(cudagraphs).value(), columns);
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    if (!group.is_mamba()) {
-      worker.builder_of_group_.push_back(-1);
-      continue;
-    }
-    const auto& spec = std::get<MambaSpec>(group.spec);
-    auto builder = metadata_builder_row(spec.mamba_type)
-                       .create(builder_config(config, spec, worker.cudagraphs_));
-    if (!builder.ok()) return builder.error();
-    worker.mamba_block_size_ = spec.block_size;
-    const std::int32_t threshold = reorder_batch_threshold(builder.value());
-    worker.reorder_batch_threshold_ =
-        worker.builders_.empty() ? threshold : std::min(worker.reorder_batch_threshold_, threshold);
-    worker.builder_of_group_.push_back(static_cast<std::int32_t>(worker.builders_.size()));
-    worker.builders_.push_back(std::move(builder).value());
-  }
-  return worker;
+    columns.push_back(block_table_columns(config, group));
+  return WorkerV1(config, std::move(metadata).value(), columns);
 }
 
-WorkerV1::WorkerV1(const EngineConfig& config, CudagraphResolution cudagraphs,
+WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
                    std::span<const std::int32_t> columns)
     : config_(config),
       acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
-      cudagraphs_(std::move(cudagraphs)),
+      metadata_(std::move(metadata)),
       rows_(config.max_num_seqs, columns) {}
 
 void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
@@ -107,9 +31,19 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   if (rows_.rows().empty()) return;  // a step without tokens launches nothing
   reorder_rows(trace);
   describe_rows(trace, requests);
-  dispatch_graph(trace);
+  metadata_.dispatch(trace, rows_.block_tables());
   pre_copy(trace, requests);
-  build_metadata(trace, requests);
+  find_remembered_columns(trace, requests);
+  metadata_.build(trace, rows_.block_tables(), remembered_columns_).value();
+}
+
+// Mode all with drafts: where each row's last step ended (FORWARD, "Mode all with drafts").
+void WorkerV1::find_remembered_columns(const StepTrace& trace, const RequestList& requests) {
+  remembered_columns_.clear();
+  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
+    return;
+  for (const RowTrace& row : trace.rows)
+    remembered_columns_.push_back(requests[row.request].worker.mamba_state_idx.value_or(-1));
 }
 
 // RUNNER 1.2, steps 1 to 8.
@@ -174,13 +108,7 @@ void WorkerV1::add_row(EngineRequest& request) {
 }
 
 RowClass WorkerV1::class_of(const ScheduledTrace& scheduled) const {
-  const RowClass decode = config_.num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
-  if (scheduled.num_computed_tokens == 0) return RowClass::prefill;
-  if (scheduled.num_computed_tokens < scheduled.num_prompt_tokens) return RowClass::prefill;
-  if (config_.policies.row_classing == RowClassing::by_shape)
-    return scheduled.num_scheduled_tokens <= 1 + config_.num_speculative_tokens ? decode
-                                                                                : RowClass::prefill;
-  return scheduled.num_computed_tokens == scheduled.num_tokens - 1 ? decode : RowClass::prefill;
+  return row_class_of(scheduled, config_.policies.row_classing, config_.num_speculative_tokens);
 }
 
 // RUNNER 1.5, with the row's class in place of its shape.
@@ -194,7 +122,7 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
     else if (scheduled.num_computed_tokens == 0)
       regions_.push_back(RowRegion::prefill);
     else
-      regions_.push_back(scheduled.num_scheduled_tokens <= reorder_batch_threshold_
+      regions_.push_back(scheduled.num_scheduled_tokens <= metadata_.reorder_batch_threshold()
                              ? RowRegion::short_extend
                              : RowRegion::long_extend);
   }
@@ -202,8 +130,6 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
 }
 
 void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
-  query_start_loc_.assign(1, 0);
-  seq_lens_.clear();
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows_.rows().size()); ++r) {
     BatchRow& batch_row = rows_.row(r);
     EngineRequest& request = requests[batch_row.request];
@@ -232,8 +158,6 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
     fill_history(row, scheduled, request);
     plan_acceptance(trace, scheduled, request);
     append_tokens(trace, scheduled, request, trace.rows.size());
-    query_start_loc_.push_back(query_start_loc_.back() + scheduled.num_scheduled_tokens);
-    seq_lens_.push_back(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens);
     trace.rows.push_back(row);
   }
 }
@@ -291,49 +215,6 @@ void WorkerV1::fill_history(RowTrace& row, const ScheduledTrace& scheduled,
     row.history[static_cast<std::size_t>(i)] =
         wanted ? request.prefix.at(request.tokens, position) : 0;
   }
-}
-
-// RUNNER 3.1, 4.4: dispatch, and the padding that metadata sees (full graphs only).
-void WorkerV1::dispatch_graph(StepTrace& trace) {
-  const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
-  const std::int32_t num_tokens = query_start_loc_.back();
-  std::int32_t max_query_len = 0;
-  bool all_decodes = num_reqs > 0;
-  for (const RowTrace& row : trace.rows) {
-    const std::int32_t q = trace.scheduled_of(row).num_scheduled_tokens;
-    max_query_len = std::max(max_query_len, q);
-    all_decodes = all_decodes && row.row_class != RowClass::prefill &&
-                  q == 1 + config_.num_speculative_tokens;
-  }
-  const std::int32_t num_spec = config_.num_speculative_tokens;
-  trace.uniform_decode =
-      config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
-          ? all_decodes
-          : is_uniform_decode_by_shape({max_query_len, num_tokens, num_reqs, num_spec});
-  const auto dispatch = dispatch_cudagraph(
-      {.cudagraph_mode = cudagraphs_.cudagraph_mode,
-       .capture_sizes = cudagraphs_.capture_sizes,
-       .max_num_seqs = config_.max_num_seqs,
-       .num_spec = num_spec},
-      {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
-  trace.graph = dispatch.value();
-
-  const bool pads = trace.graph.pads_metadata();
-  const std::int32_t padded_reqs = pads ? trace.graph.num_reqs_padded : num_reqs;
-  query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
-  seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
-  is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
-  for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
-  for (std::size_t g = 0; g < config_.kv_cache_config.groups.size(); ++g)
-    rows_.block_table(static_cast<std::int32_t>(g)).null_rows(num_reqs, padded_reqs);
-  trace.common = {.query_start_loc = query_start_loc_,
-                  .seq_lens = seq_lens_,
-                  .num_reqs = padded_reqs,
-                  .num_actual_tokens = pads ? trace.graph.num_tokens_padded : num_tokens,
-                  .max_query_len = max_query_len,
-                  .block_table_tensor = {},
-                  .is_prefilling = is_prefilling_};
 }
 
 void WorkerV1::sample(StepTrace& trace, RequestList& requests) {

@@ -8,11 +8,10 @@
 
 #include "core/base/result.h"
 #include "core/engine/acceptance.h"
+#include "core/engine/batch_metadata.h"
 #include "core/engine/batch_rows_v1.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
-#include "core/metadata/capture_sizes.h"
-#include "core/metadata/metadata_builders.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -42,11 +41,14 @@ class WorkerV1 {
   // Accepted tokens of each row, post-copies, counts for the next step; fills the "sample" part.
   void sample(StepTrace& trace, RequestList& requests);
 
-  void set_policies(const Policies& policies) { config_.policies = policies; }
-  const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
+  void set_policies(const Policies& policies) {
+    config_.policies = policies;
+    metadata_.set_policies(policies);
+  }
+  const CudagraphResolution& cudagraphs() const { return metadata_.cudagraphs(); }
 
  private:
-  WorkerV1(const EngineConfig& config, CudagraphResolution cudagraphs,
+  WorkerV1(const EngineConfig& config, BatchMetadata metadata,
            std::span<const std::int32_t> columns);
 
   // worker_v1.cpp
@@ -62,46 +64,24 @@ class WorkerV1 {
   void append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
                      const EngineRequest& request, std::size_t row);
   void fill_history(RowTrace& row, const ScheduledTrace& scheduled, EngineRequest& request) const;
-  void dispatch_graph(StepTrace& trace);
+  void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
 
   // worker_v1_copies.cpp
   void pre_copy(StepTrace& trace, RequestList& requests);
   void post_copy_align(StepTrace& trace, RequestList& requests);
   void post_copy_all(StepTrace& trace, RequestList& requests);
-  void add_copies(CopyLaunch& launch, const StepTrace& trace, RequestId request, std::int32_t row,
-                  const StateCopyDecision& decision);
-
-  // worker_v1_metadata.cpp
-  void build_metadata(StepTrace& trace, const RequestList& requests);
-  void build_mamba_group(StepTrace& trace, std::size_t group);
-  MetadataBuildInputs build_inputs(const StepTrace& trace, std::size_t group);
-  void fill_source_columns(StepTrace& trace, const RequestList& requests);
-  void fill_attention_writes(const StepTrace& trace, GroupTrace& group) const;
-  bool passes_counts(const StepTrace& trace) const;
 
   EngineConfig config_;
   AcceptanceConfig acceptance_;
-  CudagraphResolution cudagraphs_;
+  BatchMetadata metadata_;
   BatchRowsV1 rows_;
-  std::vector<MetadataBuilder> builders_;       // mamba groups in order
-  std::vector<std::int32_t> builder_of_group_;  // [groups] -1: attention
-  std::int32_t mamba_block_size_ = 0;
-  std::int32_t reorder_batch_threshold_ = 1;
 
   // Of the step under way.
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
   std::vector<std::int32_t> planned_num_accepted_;  // [rows]
-  std::vector<std::int32_t> query_start_loc_;       // [num_reqs + 1]
-  std::vector<std::int32_t> seq_lens_;              // [num_reqs]
-  std::vector<std::uint8_t> is_prefilling_;         // [num_reqs]
-  std::vector<std::int32_t> num_accepted_tokens_;   // [num_reqs]
-  std::vector<std::int32_t> num_draft_counts_;      // [num_reqs]
-  std::vector<RowClass> row_classes_;               // [num_reqs]
-  std::vector<std::uint8_t> gdn_masks_;             // [num_reqs]
-  std::vector<std::int32_t> temporal_source_column_;
-  std::vector<std::int32_t> conv_source_column_;
+  std::vector<std::int32_t> remembered_columns_;    // [rows] mode all with drafts
 };
 
 }  // namespace hybridscope

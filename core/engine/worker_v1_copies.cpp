@@ -5,33 +5,9 @@
 
 namespace hybridscope {
 
-// The decision carried out in every mamba group, with the worker's block ids (SEMANTICS C3).
-void WorkerV1::add_copies(CopyLaunch& launch, const StepTrace& trace, RequestId request,
-                          std::int32_t row, const StateCopyDecision& decision) {
-  launch.decisions.push_back({.request = request, .row = row, .decision = decision});
-  if (!decision.copies()) return;
-  for (const GroupTrace& group : trace.groups) {
-    if (!group.is_mamba) continue;
-    const BlockTable& table = rows_.block_table(group.group);
-    const auto block_at = [&](std::int32_t column) {
-      const auto ids = table.row(row);
-      return column >= 0 && static_cast<std::size_t>(column) < ids.size()
-                 ? ids[static_cast<std::size_t>(column)]
-                 : kPadSlotId;
-    };
-    launch.copies.push_back(
-        {.decision = static_cast<std::int32_t>(launch.decisions.size()) - 1,
-         .group = group.group,
-         .conv_src_block = block_at(decision.src_col),
-         .temporal_src_block = block_at(decision.src_col + decision.accept_token_bias),
-         .dst_block = block_at(decision.dst_col),
-         .accept_token_bias = decision.accept_token_bias});
-  }
-}
-
 // SEMANTICS C5 (preprocess_mamba): the running state moves with the running column.
 void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
-  if (config_.mamba_cache_mode != MambaCacheMode::align || builders_.empty()) return;
+  if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     RowTrace& row = trace.rows[r];
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
@@ -42,12 +18,13 @@ void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
                               .num_computed_tokens = scheduled.num_computed_tokens,
                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                               .num_accepted_tokens = row.num_accepted_tokens,
-                              .block_size = mamba_block_size_});
+                              .block_size = metadata_.mamba_block_size()});
     worker.mamba_state_idx = decision.dst_col;
     row.num_accepted_tokens = decision.num_accepted_tokens_after();
     worker.num_accepted_tokens = row.num_accepted_tokens;
     rows_.row(static_cast<std::int32_t>(r)).num_accepted_tokens = row.num_accepted_tokens;
-    add_copies(trace.pre_copies, trace, row.request, static_cast<std::int32_t>(r), decision);
+    add_state_copies(trace.pre_copies, trace, rows_.block_tables(),
+                     {row.request, static_cast<std::int32_t>(r), decision});
   }
 }
 
@@ -64,9 +41,10 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                                .num_computed_tokens = scheduled.num_computed_tokens,
                                .num_draft_tokens = scheduled.num_draft_tokens,
-                               .block_size = mamba_block_size_});
+                               .block_size = metadata_.mamba_block_size()});
     worker.num_accepted_tokens = decision.num_accepted_tokens_after();
-    add_copies(trace.post_copies, trace, row.request, static_cast<std::int32_t>(r), decision);
+    add_state_copies(trace.post_copies, trace, rows_.block_tables(),
+                     {row.request, static_cast<std::int32_t>(r), decision});
   }
 }
 
@@ -80,7 +58,7 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     WorkerRequest& worker = requests[row.request].worker;
     const std::int32_t seq_len = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
-    const std::int32_t last_scheduled_column = (seq_len - 1) / mamba_block_size_;
+    const std::int32_t last_scheduled_column = (seq_len - 1) / metadata_.mamba_block_size();
     if (safe || scheduled.num_scheduled_tokens == 1 + config_.num_speculative_tokens)
       worker.mamba_state_idx = last_scheduled_column;
     else
@@ -89,12 +67,13 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
     const AllModeBoundaryTerms terms{.num_computed_tokens = scheduled.num_computed_tokens,
                                      .num_accepted_tokens = worker.num_accepted_tokens,
                                      .last_scheduled_col = last_scheduled_column,
-                                     .block_size = mamba_block_size_};
+                                     .block_size = metadata_.mamba_block_size()};
     const AllModeBoundaries boundaries = all_mode_boundaries(terms);
     for (std::int32_t i = 0; i < boundaries.count; ++i) {
       const StateCopyDecision decision = decide_all_mode_boundary_copy(terms, boundaries.first + i);
       if (decision.resets_accepted_count) worker.num_accepted_tokens = 1;
-      add_copies(trace.post_copies, trace, row.request, static_cast<std::int32_t>(r), decision);
+      add_state_copies(trace.post_copies, trace, rows_.block_tables(),
+                       {row.request, static_cast<std::int32_t>(r), decision});
     }
   }
 }

@@ -1,19 +1,19 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/engine/worker_v1.h"
+#include "core/engine/batch_metadata.h"
 
 namespace hybridscope {
 
 // RUNNER 3.4: the reference passes counts only in a step in which some row has drafts.
-bool WorkerV1::passes_counts(const StepTrace& trace) const {
+bool BatchMetadata::passes_counts(const StepTrace& trace) const {
   if (config_.num_speculative_tokens == 0) return false;
   if (config_.policies.no_draft_step == NoDraftStep::verify_with_counts) return true;
   return std::ranges::any_of(trace.scheduled,
                              [](const ScheduledTrace& s) { return s.num_draft_tokens > 0; });
 }
 
-void WorkerV1::build_metadata(StepTrace& trace, const RequestList& requests) {
+void BatchMetadata::fill_rows(const StepTrace& trace) {
   const auto num_reqs = static_cast<std::size_t>(trace.common.num_reqs);
   num_accepted_tokens_.assign(num_reqs, 1);
   num_draft_counts_.assign(num_reqs, -1);
@@ -24,18 +24,27 @@ void WorkerV1::build_metadata(StepTrace& trace, const RequestList& requests) {
     row_classes_[r] = trace.rows[r].row_class;
   }
   gdn_masks_.resize(num_reqs);
-  if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0)
-    fill_source_columns(trace, requests);
-  for (GroupTrace& group : trace.groups) {
-    group.block_table = rows_.block_table(group.group).rows(trace.common.num_reqs);
-    if (group.is_mamba)
-      build_mamba_group(trace, static_cast<std::size_t>(group.group));
-    else
-      fill_attention_writes(trace, group);
-  }
 }
 
-MetadataBuildInputs WorkerV1::build_inputs(const StepTrace& trace, std::size_t group) {
+Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables,
+                            std::span<const std::int32_t> remembered_columns) {
+  fill_rows(trace);
+  temporal_source_column_.clear();
+  if (!remembered_columns.empty()) fill_source_columns(trace, remembered_columns);
+  for (GroupTrace& group : trace.groups) {
+    const BlockTable& table = tables[static_cast<std::size_t>(group.group)];
+    group.block_table = table.rows(trace.common.num_reqs);
+    if (!group.is_mamba) {
+      fill_attention_writes(trace, table, group);
+      continue;
+    }
+    if (Status built = build_mamba_group(trace, static_cast<std::size_t>(group.group)); !built.ok())
+      return built;
+  }
+  return Ok{};
+}
+
+Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, std::size_t group) {
   MetadataBuildInputs inputs{
       .common = trace.common, .num_accepted_tokens = {}, .split = {}, .gdn_row_classes = {}};
   inputs.common.block_table_tensor = trace.groups[group].block_table;
@@ -52,6 +61,7 @@ MetadataBuildInputs WorkerV1::build_inputs(const StepTrace& trace, std::size_t g
         config_.policies.no_draft_step == NoDraftStep::column_zero || by_shape
             ? classify_gdn_rows_by_drafts(inputs.common, {num_spec, drafts}, gdn_masks_)
             : classify_gdn_rows_by_class(inputs.common, {num_spec, row_classes_}, gdn_masks_);
+    if (!classes.ok()) return classes.error();
     inputs.gdn_row_classes = classes.value();
     return inputs;
   }
@@ -62,18 +72,20 @@ MetadataBuildInputs WorkerV1::build_inputs(const StepTrace& trace, std::size_t g
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
   const auto split =
-      by_shape ? split_mamba_batch_by_shape(inputs.common, reorder_batch_threshold(builder),
-                                            inputs.num_accepted_tokens)
-               : split_by_row_class({.row_classes = row_classes_,
-                                     .query_start_loc = trace.common.query_start_loc,
-                                     .num_actual_tokens = trace.common.num_actual_tokens});
+      by_shape
+          ? split_mamba_batch_by_shape(inputs.common, hybridscope::reorder_batch_threshold(builder),
+                                       inputs.num_accepted_tokens)
+          : split_by_row_class({.row_classes = row_classes_,
+                                .query_start_loc = trace.common.query_start_loc,
+                                .num_actual_tokens = trace.common.num_actual_tokens});
+  if (!split.ok()) return split.error();
   inputs.split = split.value();
   return inputs;
 }
 
 // RUNNER 3.5: the first group of a kind builds, later ones exchange the block table where their
 // builder can.
-void WorkerV1::build_mamba_group(StepTrace& trace, std::size_t group_index) {
+Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_index) {
   GroupTrace& group = trace.groups[group_index];
   MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group_index])];
   const auto& groups = config_.kv_cache_config.groups;
@@ -83,25 +95,31 @@ void WorkerV1::build_mamba_group(StepTrace& trace, std::size_t group_index) {
         groups[g].spec != groups[group_index].spec)
       continue;
     const auto metadata = update_block_table(builder, *earlier.metadata, group.block_table);
+    if (!metadata.ok()) return metadata.error();
     group.metadata = metadata.value();
     group.reused_metadata = true;
     break;
   }
   group.accepted_counts_given = passes_counts(trace);
   if (!group.reused_metadata) {
-    const auto metadata = build(builder, build_inputs(trace, group_index));
+    const auto inputs = build_inputs(trace, group_index);
+    if (!inputs.ok()) return inputs.error();
+    const auto metadata = hybridscope::build(builder, inputs.value());
+    if (!metadata.ok()) return metadata.error();
     group.metadata = metadata.value();
   }
   group.persistent_buffers_refreshed = buffers_refreshed_in_last_build(builder);
-  if (temporal_source_column_.empty()) return;
+  if (temporal_source_column_.empty()) return Ok{};
   const auto num_rows = static_cast<std::int32_t>(temporal_source_column_.size());
   group.temporal_source_column = vector_view(temporal_source_column_.data(), num_rows);
   group.conv_source_column = vector_view(conv_source_column_.data(), num_rows);
+  return Ok{};
 }
 
 // FORWARD "Mode all with drafts": the column a row reads from is the last scheduled one of its
 // previous step; the reference takes the conv window from the last computed column instead.
-void WorkerV1::fill_source_columns(StepTrace& trace, const RequestList& requests) {
+void BatchMetadata::fill_source_columns(const StepTrace& trace,
+                                        std::span<const std::int32_t> remembered_columns) {
   const bool safe = config_.policies.all_mode_speculation ==
                     AllModeSpeculation::remembered_column_and_boundary_copies;
   temporal_source_column_.assign(static_cast<std::size_t>(trace.common.num_reqs), 0);
@@ -109,15 +127,13 @@ void WorkerV1::fill_source_columns(StepTrace& trace, const RequestList& requests
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const std::int32_t computed = trace.scheduled_of(trace.rows[r]).num_computed_tokens;
     const std::int32_t last_computed = std::max(computed - 1, 0) / mamba_block_size_;
-    const auto& remembered = requests[trace.rows[r].request].worker.mamba_state_idx;
-    temporal_source_column_[r] = remembered.value_or(last_computed);
+    const std::int32_t remembered = remembered_columns[r];
+    temporal_source_column_[r] = remembered >= 0 ? remembered : last_computed;
     conv_source_column_[r] = safe ? temporal_source_column_[r] : last_computed;
   }
 }
 
-// slot_mapping, run by run: tokens at positions c .. c + q - 1 (FORWARD "Attention groups").
-void WorkerV1::fill_attention_writes(const StepTrace& trace, GroupTrace& group) const {
-  const BlockTable& table = rows_.block_table(group.group);
+void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const ScheduledTrace& scheduled = trace.scheduled_of(trace.rows[r]);
     const auto ids = table.row(static_cast<std::int32_t>(r));
@@ -135,6 +151,29 @@ void WorkerV1::fill_attention_writes(const StepTrace& trace, GroupTrace& group) 
                                         .first_token = position - begin});
       position = run_end;
     }
+  }
+}
+
+void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
+                      std::span<const BlockTable> tables, const CopyDecisionTrace& decided) {
+  launch.decisions.push_back(decided);
+  const StateCopyDecision& decision = decided.decision;
+  if (!decision.copies()) return;
+  for (const GroupTrace& group : trace.groups) {
+    if (!group.is_mamba) continue;
+    const auto ids = tables[static_cast<std::size_t>(group.group)].row(decided.row);
+    const auto block_at = [ids](std::int32_t column) {
+      return column >= 0 && static_cast<std::size_t>(column) < ids.size()
+                 ? ids[static_cast<std::size_t>(column)]
+                 : kPadSlotId;
+    };
+    launch.copies.push_back(
+        {.decision = static_cast<std::int32_t>(launch.decisions.size()) - 1,
+         .group = group.group,
+         .conv_src_block = block_at(decision.src_col),
+         .temporal_src_block = block_at(decision.src_col + decision.accept_token_bias),
+         .dst_block = block_at(decision.dst_col),
+         .accept_token_bias = decision.accept_token_bias});
   }
 }
 

@@ -1,0 +1,178 @@
+#include "core/engine/batch_metadata.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/math.h"
+
+namespace hybridscope {
+namespace {
+
+// Mode all copies whole table rows, so its builder is made as wide as the worker's table.
+MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& spec,
+                                  const CudagraphResolution& cudagraphs) {
+  MambaBuilderConfig builder{.mamba_cache_mode = config.mamba_cache_mode,
+                             .block_size = spec.block_size,
+                             .num_spec = config.num_speculative_tokens,
+                             .num_speculative_blocks = spec.num_speculative_blocks,
+                             .max_num_seqs = config.max_num_seqs,
+                             .max_model_len = config.max_model_len,
+                             .max_cudagraph_capture_size = {},
+                             .full_cudagraph = has_full_cudagraphs(cudagraphs.cudagraph_mode),
+                             .chunk_size = config.chunk_size};
+  if (config.mamba_cache_mode == MambaCacheMode::all)
+    builder.max_model_len =
+        (cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens) *
+        spec.block_size;
+  if (!cudagraphs.capture_sizes.empty())
+    builder.max_cudagraph_capture_size = cudagraphs.capture_sizes.back();
+  return builder;
+}
+
+Result<CudagraphResolution> resolve_graphs(const EngineConfig& config) {
+  CaptureSizesInput sizes_input{.max_num_seqs = config.max_num_seqs,
+                                .num_spec = config.num_speculative_tokens,
+                                .max_num_batched_tokens = config.max_num_batched_tokens,
+                                .max_cudagraph_capture_size = {},
+                                .cudagraph_capture_sizes = {}};
+  if (!config.cudagraph_capture_sizes.empty())
+    sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
+  auto sizes = make_cudagraph_capture_sizes(sizes_input);
+  if (!sizes.ok()) return sizes.error();
+  AttentionCGSupport support = AttentionCGSupport::always;
+  bool has_mamba = false;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    if (!group.is_mamba()) continue;
+    has_mamba = true;
+    support = std::min(support,
+                       metadata_builder_row(std::get<MambaSpec>(group.spec).mamba_type).cg_support);
+  }
+  return resolve_cudagraph_mode_and_sizes(
+      {.cudagraph_mode = config.cudagraph_mode,
+       .min_cg_support = support,
+       .num_spec = config.num_speculative_tokens,
+       .capture_sizes = sizes.value(),
+       .has_mamba_layers = has_mamba,
+       .max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks),
+       .num_blocks = config.kv_cache_config.num_blocks});
+}
+
+}  // namespace
+
+std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group) {
+  const std::int32_t spec = config.num_speculative_tokens;
+  if (group.is_mamba() && config.mamba_cache_mode == MambaCacheMode::none) return 1 + spec;
+  return cdiv(config.max_model_len, group.block_size()) + 1 + spec;
+}
+
+Result<BatchMetadata> BatchMetadata::create(const EngineConfig& config) {
+  auto cudagraphs = resolve_graphs(config);
+  if (!cudagraphs.ok()) return cudagraphs.error();
+  BatchMetadata batch(config, std::move(cudagraphs).value());
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    if (!group.is_mamba()) {
+      batch.builder_of_group_.push_back(-1);
+      continue;
+    }
+    if (Status added = batch.add_builder(std::get<MambaSpec>(group.spec)); !added.ok())
+      return added.error();
+  }
+  return batch;
+}
+
+BatchMetadata::BatchMetadata(const EngineConfig& config, CudagraphResolution cudagraphs)
+    : config_(config), cudagraphs_(std::move(cudagraphs)) {}
+
+Status BatchMetadata::add_builder(const MambaSpec& spec) {
+  auto builder =
+      metadata_builder_row(spec.mamba_type).create(builder_config(config_, spec, cudagraphs_));
+  if (!builder.ok()) return builder.error();
+  mamba_block_size_ = spec.block_size;
+  const std::int32_t threshold = hybridscope::reorder_batch_threshold(builder.value());
+  reorder_batch_threshold_ =
+      builders_.empty() ? threshold : std::min(reorder_batch_threshold_, threshold);
+  builder_of_group_.push_back(static_cast<std::int32_t>(builders_.size()));
+  builders_.push_back(std::move(builder).value());
+  return Ok{};
+}
+
+RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
+                      std::int32_t num_speculative_tokens) {
+  const RowClass decode = num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
+  if (scheduled.num_computed_tokens == 0) return RowClass::prefill;
+  if (scheduled.num_computed_tokens < scheduled.num_prompt_tokens) return RowClass::prefill;
+  if (classing == RowClassing::by_shape)
+    return scheduled.num_scheduled_tokens <= 1 + num_speculative_tokens ? decode
+                                                                        : RowClass::prefill;
+  return scheduled.num_computed_tokens == scheduled.num_tokens - 1 ? decode : RowClass::prefill;
+}
+
+void BatchMetadata::place_rows(const StepTrace& trace) {
+  max_query_len_ = 0;
+  query_start_loc_.assign(1, 0);
+  seq_lens_.clear();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    max_query_len_ = std::max(max_query_len_, scheduled.num_scheduled_tokens);
+    query_start_loc_.push_back(query_start_loc_.back() + scheduled.num_scheduled_tokens);
+    seq_lens_.push_back(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens);
+  }
+}
+
+// RUNNER 3.1, 4.4.
+void BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
+  place_rows(trace);
+  const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
+  const std::int32_t num_tokens = query_start_loc_.back();
+  const std::int32_t num_spec = config_.num_speculative_tokens;
+  const bool all_decodes =
+      num_reqs > 0 && std::ranges::all_of(trace.rows, [&](const RowTrace& row) {
+        return row.row_class != RowClass::prefill &&
+               trace.scheduled_of(row).num_scheduled_tokens == 1 + num_spec;
+      });
+  trace.uniform_decode =
+      config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
+          ? all_decodes
+          : is_uniform_decode_by_shape({max_query_len_, num_tokens, num_reqs, num_spec});
+  const auto dispatched = dispatch_cudagraph(
+      {.cudagraph_mode = cudagraphs_.cudagraph_mode,
+       .capture_sizes = cudagraphs_.capture_sizes,
+       .max_num_seqs = config_.max_num_seqs,
+       .num_spec = num_spec},
+      {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
+  trace.graph = dispatched.value();
+  pad(trace, tables);
+}
+
+void BatchMetadata::dispatch_as(StepTrace& trace, const CudagraphDispatch& graph,
+                                std::span<BlockTable> tables) {
+  place_rows(trace);
+  trace.graph = graph;
+  HS_EXPECT(!graph.pads_metadata() ||
+            (graph.num_reqs_padded >= static_cast<std::int32_t>(trace.rows.size()) &&
+             graph.num_tokens_padded >= query_start_loc_.back()));
+  pad(trace, tables);
+}
+
+// The metadata sees the padding of full graphs only.
+void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
+  const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
+  const std::int32_t num_tokens = query_start_loc_.back();
+  const bool pads = trace.graph.pads_metadata();
+  const std::int32_t padded_reqs = pads ? trace.graph.num_reqs_padded : num_reqs;
+  query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
+  seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
+  is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
+  for (BlockTable& table : tables) table.null_rows(num_reqs, padded_reqs);
+  trace.common = {.query_start_loc = query_start_loc_,
+                  .seq_lens = seq_lens_,
+                  .num_reqs = padded_reqs,
+                  .num_actual_tokens = pads ? trace.graph.num_tokens_padded : num_tokens,
+                  .max_query_len = max_query_len_,
+                  .block_table_tensor = {},
+                  .is_prefilling = is_prefilling_};
+}
+
+}  // namespace hybridscope

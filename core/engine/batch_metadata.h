@@ -1,0 +1,92 @@
+// From a batch's rows to common metadata, graph dispatch and every group's metadata (RUNNER 3, 4):
+// the half of a runner that does not care where its rows come from. V1's persistent batch uses it,
+// and so does whoever judges rows that another engine made.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/block_table.h"
+#include "core/engine/engine_config.h"
+#include "core/metadata/capture_sizes.h"
+#include "core/metadata/metadata_builders.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// Columns of a worker's block table of a group: what max_model_len needs, and the drafts' own.
+std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group);
+
+class BatchMetadata {
+ public:
+  // Errors: settings the metadata builders or the graph resolution refuse.
+  static Result<BatchMetadata> create(const EngineConfig& config);
+
+  // Fills uniform_decode, graph and common of a trace whose scheduled and rows are there; nulls the
+  // padding rows of `tables` ([groups]). The views stay valid until the next call.
+  void dispatch(StepTrace& trace, std::span<BlockTable> tables);
+  // The same with a graph that somebody else chose. Requires: it holds the batch.
+  void dispatch_as(StepTrace& trace, const CudagraphDispatch& graph, std::span<BlockTable> tables);
+
+  // Fills groups of a trace after dispatch (and pre-copies, which change accepted counts):
+  // block tables, attention writes and each mamba group's metadata. `remembered_columns`: mode all
+  // with drafts, [rows] last scheduled column of the row's previous step, -1: none; else empty.
+  // Errors: what a builder refuses; the trace then lacks metadata.
+  Status build(StepTrace& trace, std::span<const BlockTable> tables,
+               std::span<const std::int32_t> remembered_columns);
+
+  void set_policies(const Policies& policies) { config_.policies = policies; }
+  const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
+  bool has_mamba() const { return !builders_.empty(); }
+  std::int32_t mamba_block_size() const { return mamba_block_size_; }
+  // Smallest of the builders' (RUNNER 1.5); 1 without builders.
+  std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
+
+ private:
+  BatchMetadata(const EngineConfig& config, CudagraphResolution cudagraphs);
+  Status add_builder(const MambaSpec& spec);
+  void place_rows(const StepTrace& trace);
+  void pad(StepTrace& trace, std::span<BlockTable> tables);
+  void fill_rows(const StepTrace& trace);
+  Status build_mamba_group(StepTrace& trace, std::size_t group);
+  Result<MetadataBuildInputs> build_inputs(const StepTrace& trace, std::size_t group);
+  void fill_source_columns(const StepTrace& trace,
+                           std::span<const std::int32_t> remembered_columns);
+  bool passes_counts(const StepTrace& trace) const;
+
+  EngineConfig config_;
+  CudagraphResolution cudagraphs_;
+  std::vector<MetadataBuilder> builders_;       // mamba groups in order
+  std::vector<std::int32_t> builder_of_group_;  // [groups] -1: attention
+  std::int32_t mamba_block_size_ = 0;
+  std::int32_t reorder_batch_threshold_ = 1;
+
+  // Of the step under way.
+  std::int32_t max_query_len_ = 0;
+  std::vector<std::int32_t> query_start_loc_;      // [num_reqs + 1]
+  std::vector<std::int32_t> seq_lens_;             // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;        // [num_reqs]
+  std::vector<std::int32_t> num_accepted_tokens_;  // [num_reqs]
+  std::vector<std::int32_t> num_draft_counts_;     // [num_reqs]
+  std::vector<RowClass> row_classes_;              // [num_reqs]
+  std::vector<std::uint8_t> gdn_masks_;            // [num_reqs]
+  std::vector<std::int32_t> temporal_source_column_;
+  std::vector<std::int32_t> conv_source_column_;
+};
+
+// What makes a row a decode (RowClassing): c = 0 and prompt rows are prefills; by meaning, one
+// non-draft token is left to compute; by shape, at most 1 + K tokens. FORWARD condition 1.
+RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
+                      std::int32_t num_speculative_tokens);
+
+// slot_mapping, run by run: tokens at positions c .. c + q - 1 (FORWARD "Attention groups").
+void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group);
+
+// Appends a decision and, where it copies, one copy a mamba group with the block ids that the row
+// has in `tables` (SEMANTICS C3); a column outside a row's list is the pad id.
+void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
+                      std::span<const BlockTable> tables, const CopyDecisionTrace& decided);
+
+}  // namespace hybridscope
