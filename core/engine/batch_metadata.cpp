@@ -120,7 +120,7 @@ void BatchMetadata::place_rows(const StepTrace& trace) {
 }
 
 // RUNNER 3.1, 4.4.
-void BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
+Status BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
   place_rows(trace);
   const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
   const std::int32_t num_tokens = query_start_loc_.back();
@@ -140,8 +140,10 @@ void BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
        .max_num_seqs = config_.max_num_seqs,
        .num_spec = num_spec},
       {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
+  if (!dispatched.ok()) return dispatched.error();
   trace.graph = dispatched.value();
   pad(trace, tables);
+  return Ok{};
 }
 
 void BatchMetadata::dispatch_as(StepTrace& trace, const CudagraphDispatch& graph,

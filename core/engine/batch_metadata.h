@@ -25,8 +25,9 @@ class BatchMetadata {
   static Result<BatchMetadata> create(const EngineConfig& config);
 
   // Fills uniform_decode, graph and common of a trace whose scheduled and rows are there; nulls the
-  // padding rows of `tables` ([groups]). The views stay valid until the next call.
-  void dispatch(StepTrace& trace, std::span<BlockTable> tables);
+  // padding rows of `tables` ([groups]). The views stay valid until the next call. Errors: capture
+  // sizes that no uniform decode fits (an assert of the reference).
+  Status dispatch(StepTrace& trace, std::span<BlockTable> tables);
   // The same with a graph that somebody else chose. Requires: it holds the batch.
   void dispatch_as(StepTrace& trace, const CudagraphDispatch& graph, std::span<BlockTable> tables);
 
@@ -84,8 +85,12 @@ RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
 // slot_mapping, run by run: tokens at positions c .. c + q - 1 (FORWARD "Attention groups").
 void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group);
 
-// Appends a decision and, where it copies, one copy a mamba group with the block ids that the row
-// has in `tables` (SEMANTICS C3); a column outside a row's list is the pad id.
+// Appends one copy a mamba group for decision number `decision` of the launch, with the block ids
+// that its row has in `tables` (SEMANTICS C3); a column outside a row's list is the pad id.
+void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
+                         std::span<const BlockTable> tables, std::int32_t decision);
+
+// Appends a decision and, where it copies, its copies.
 void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
                       std::span<const BlockTable> tables, const CopyDecisionTrace& decided);
 

@@ -154,27 +154,33 @@ void fill_attention_writes(const StepTrace& trace, const BlockTable& table, Grou
   }
 }
 
-void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
-                      std::span<const BlockTable> tables, const CopyDecisionTrace& decided) {
-  launch.decisions.push_back(decided);
-  const StateCopyDecision& decision = decided.decision;
-  if (!decision.copies()) return;
+void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
+                         std::span<const BlockTable> tables, std::int32_t decision_index) {
+  const auto& [request, row, decision] = launch.decisions[static_cast<std::size_t>(decision_index)];
   for (const GroupTrace& group : trace.groups) {
     if (!group.is_mamba) continue;
-    const auto ids = tables[static_cast<std::size_t>(group.group)].row(decided.row);
+    const auto ids = tables[static_cast<std::size_t>(group.group)].row(row);
     const auto block_at = [ids](std::int32_t column) {
       return column >= 0 && static_cast<std::size_t>(column) < ids.size()
                  ? ids[static_cast<std::size_t>(column)]
                  : kPadSlotId;
     };
     launch.copies.push_back(
-        {.decision = static_cast<std::int32_t>(launch.decisions.size()) - 1,
+        {.decision = decision_index,
          .group = group.group,
          .conv_src_block = block_at(decision.src_col),
          .temporal_src_block = block_at(decision.src_col + decision.accept_token_bias),
          .dst_block = block_at(decision.dst_col),
          .accept_token_bias = decision.accept_token_bias});
   }
+}
+
+void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
+                      std::span<const BlockTable> tables, const CopyDecisionTrace& decided) {
+  launch.decisions.push_back(decided);
+  if (decided.decision.copies())
+    append_group_copies(launch, trace, tables,
+                        static_cast<std::int32_t>(launch.decisions.size()) - 1);
 }
 
 }  // namespace hybridscope

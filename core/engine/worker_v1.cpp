@@ -31,7 +31,7 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   if (rows_.rows().empty()) return;  // a step without tokens launches nothing
   reorder_rows(trace);
   describe_rows(trace, requests);
-  metadata_.dispatch(trace, rows_.block_tables());
+  metadata_.dispatch(trace, rows_.block_tables()).value();
   pre_copy(trace, requests);
   find_remembered_columns(trace, requests);
   metadata_.build(trace, rows_.block_tables(), remembered_columns_).value();
