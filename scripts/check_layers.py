@@ -59,7 +59,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "tests"),
     "spdlog/": ("app",),
     "CLI/": ("cli", "app"),
-    "unistd.h": ("storage", "gui", "cli", "app", "tests"),
+    "unistd.h": ("sessions", "storage", "gui", "cli", "app", "tests"),
     "sys/": ("storage", "gui", "cli", "app", "tests"),
     "gtest/": ("tests",),
     "gmock/": ("tests",),

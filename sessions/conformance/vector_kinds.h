@@ -21,8 +21,8 @@ struct VectorCase {
   VectorValue input;  // "input", or "calls" where the file has calls
 };
 
-// Answers what the vector's `output` should be, from the same public functions that the engine uses,
-// profile `pages`. An error of the functions is {"error": "<message>"} where FORMAT.md has
+// Answers what the vector's `output` should be, from the same public functions that the engine
+// uses, profile `pages`. An error of the functions is {"error": "<message>"} where FORMAT.md has
 // {"error": "<class>"}. An element the reference leaves uninitialised may be null. Throws
 // VectorError when the vector asks something that makes no sense.
 using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);

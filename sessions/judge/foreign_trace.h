@@ -36,8 +36,8 @@ struct BlockLists {
 // SchedulerOutput.scheduled_new_reqs[i]: admitted for the first time (under V2: also again).
 struct ForeignNewRequest {
   RequestId request{};
-  IdRange prompt_token_ids;
-  BlockLists block_ids;
+  IdRange prompt_token_ids{};
+  BlockLists block_ids{};
   std::int32_t num_computed_tokens = 0;
   std::int32_t max_tokens = -1;  // sampling_params.max_tokens; -1: not told
   std::int32_t priority = 0;
@@ -47,8 +47,8 @@ struct ForeignNewRequest {
 // SchedulerOutput.scheduled_cached_reqs, one request of its parallel lists.
 struct ForeignCachedRequest {
   RequestId request{};
-  bool resumed = false;      // in resumed_req_ids: new_block_ids replace its lists
-  BlockLists new_block_ids;  // absent: none in any group
+  bool resumed = false;        // in resumed_req_ids: new_block_ids replace its lists
+  BlockLists new_block_ids{};  // absent: none in any group
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_output_tokens = -1;  // -1: not told
 };
@@ -61,17 +61,17 @@ struct ForeignCount {
 
 struct ForeignBlockIds {
   RequestId request{};
-  BlockLists block_ids;
+  BlockLists block_ids{};
 };
 
 // One row of the worker's batch (InputBatch), in the order of req_ids.
 struct ForeignRow {
   RequestId request{};
-  std::int32_t num_computed_tokens = -1;   // -1: not told
-  std::int32_t num_accepted_tokens = -1;   // as the step begins, before pre-copies; -1: not told
+  std::int32_t num_computed_tokens = -1;  // -1: not told
+  std::int32_t num_accepted_tokens = -1;  // as the step begins, before pre-copies; -1: not told
   std::int32_t num_accepted_tokens_after_preprocess = -1;  // -1: not told
-  std::int32_t mamba_state_idx = -1;       // after pre-copies; -1: not told
-  BlockLists block_ids;                    // worker's; absent: not told
+  std::int32_t mamba_state_idx = -1;                       // after pre-copies; -1: not told
+  BlockLists block_ids{};                                  // worker's; absent: not told
 };
 
 // A copy of a request's state. By columns (all mamba groups): group is -1 and src_block_idx,
@@ -98,7 +98,7 @@ struct ForeignGraph {
 // An array of a metadata object as told: ForeignStep::ids holds its elements row by row.
 struct ForeignArray {
   std::string name;  // "state_indices_tensor_d"
-  IdRange values;
+  IdRange values{};
   std::int32_t rows = 0;
   std::int32_t cols = 1;
   bool scalar = false;  // a plain number or boolean: one value
@@ -125,8 +125,8 @@ struct ForeignStep {
   std::vector<RequestId> preempted_req_ids;
   bool reset_prefix_cache = false;  // before this step was scheduled
 
-  std::vector<ForeignBlockIds> scheduler_block_ids;   // of requests whose lists changed
-  std::vector<ForeignBlockIds> num_cached_block;      // one count a group; absent: by our rule
+  std::vector<ForeignBlockIds> scheduler_block_ids;  // of requests whose lists changed
+  std::vector<ForeignBlockIds> num_cached_block;     // one count a group; absent: by our rule
   std::vector<ForeignRow> rows;
   std::optional<std::vector<ForeignCopy>> preprocess_copies;
   std::optional<ForeignGraph> graph;
@@ -135,7 +135,7 @@ struct ForeignStep {
   // model_runner_output: [rows of num_scheduled_tokens]; absent: the trace ends here.
   struct Sampled {
     RequestId request{};
-    IdRange token_ids;
+    IdRange token_ids{};
   };
   std::optional<std::vector<Sampled>> sampled_token_ids;
   std::optional<std::vector<ForeignCopy>> postprocess_copies;

@@ -1,0 +1,28 @@
+#include "sessions/judge/foreign_trace.h"
+
+namespace hybridscope {
+
+void ForeignStep::clear() {
+  line = 0;
+  step = 0;
+  scheduled_new_reqs.clear();
+  scheduled_cached_reqs.clear();
+  num_scheduled_tokens.clear();
+  scheduled_spec_decode_tokens.clear();
+  placeholder_drafts.clear();
+  finished_req_ids.clear();
+  preempted_req_ids.clear();
+  reset_prefix_cache = false;
+  scheduler_block_ids.clear();
+  num_cached_block.clear();
+  rows.clear();
+  preprocess_copies.reset();
+  graph.reset();
+  attn_metadata.clear();
+  sampled_token_ids.reset();
+  postprocess_copies.reset();
+  ids.clear();
+  lists.clear();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,228 @@
+#include "sessions/judge/header_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kMaxTokens = 1 << 24;
+constexpr std::int64_t kMaxBlockSize = 1 << 24;
+constexpr std::int64_t kMaxBlocks = 1 << 28;
+constexpr std::int64_t kMaxSeqs = 1 << 16;
+constexpr std::int64_t kMaxGroups = 32;
+constexpr std::int64_t kMaxSpec = 64;
+
+// Each in the order of its enum.
+constexpr std::array<std::string_view, 3> kModes = {"none", "all", "align"};
+constexpr std::array<std::string_view, 3> kMethods = {"none", "mtp", "ngram"};
+constexpr std::array<std::string_view, 2> kPolicies = {"fcfs", "priority"};
+constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
+                                                         "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
+constexpr std::array<std::string_view, 2> kGroupTypes = {"full_attention", "mamba"};
+constexpr std::array<std::string_view, 6> kMambaTypes = {
+    "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda"};
+
+class ConfigReader {
+ public:
+  ConfigReader(const LineValue& object, JsonErrors& errors) : object_(object), errors_(errors) {}
+
+  EngineConfig read();
+
+ private:
+  void integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
+  void required_integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
+  void boolean(std::string_view key, bool& target);
+  template <class Enum>
+  void choice(std::string_view key, std::span<const std::string_view> choices, Enum& target);
+
+  void read_speculation(EngineConfig& config);
+  void read_scheduler(EngineConfig& config);
+  void read_watermark(EngineConfig& config);
+  void read_cudagraphs(EngineConfig& config);
+  void read_groups(EngineConfig& config);
+  KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
+  void read_mamba_spec(const LineValue& value, const EngineConfig& config, KVCacheGroup& group);
+  void read_block_sizes(EngineConfig& config);
+  std::int32_t common_block_size(const EngineConfig& config);
+
+  const LineValue& object_;
+  JsonErrors& errors_;
+};
+
+void ConfigReader::integer(std::string_view key, const IntegerRange& range, std::int32_t& target) {
+  if (const auto member = find_member(object_, key)) target = int32_of(*member, range, errors_);
+}
+
+void ConfigReader::required_integer(std::string_view key, const IntegerRange& range,
+                                    std::int32_t& target) {
+  if (require_member(object_, key, errors_)) integer(key, range, target);
+}
+
+void ConfigReader::boolean(std::string_view key, bool& target) {
+  if (const auto member = find_member(object_, key)) target = boolean_of(*member, errors_);
+}
+
+template <class Enum>
+void ConfigReader::choice(std::string_view key, std::span<const std::string_view> choices,
+                          Enum& target) {
+  if (const auto member = find_member(object_, key))
+    target = static_cast<Enum>(choice_of(*member, choices, errors_));
+}
+
+EngineConfig ConfigReader::read() {
+  EngineConfig config;
+  if (require_member(object_, "mamba_cache_mode", errors_))
+    choice("mamba_cache_mode", kModes, config.mamba_cache_mode);
+  required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
+  required_integer("max_model_len", {1, kMaxTokens}, config.max_model_len);
+  required_integer("max_num_seqs", {1, kMaxSeqs}, config.max_num_seqs);
+  required_integer("max_num_batched_tokens", {1, kMaxTokens}, config.max_num_batched_tokens);
+  config.enable_prefix_caching = false;
+  boolean("enable_prefix_caching", config.enable_prefix_caching);
+  integer("conv_kernel", {2, 8}, config.conv_kernel);
+  integer("chunk_size", {1, kMaxTokens}, config.chunk_size);
+  read_speculation(config);
+  read_scheduler(config);
+  read_cudagraphs(config);
+  read_groups(config);
+  if (!errors_.failed()) read_block_sizes(config);
+  return config;
+}
+
+void ConfigReader::read_speculation(EngineConfig& config) {
+  integer("num_speculative_tokens", {0, kMaxSpec}, config.num_speculative_tokens);
+  const bool speculates = config.num_speculative_tokens > 0;
+  config.speculative_method = speculates ? SpeculativeMethod::mtp : SpeculativeMethod::none;
+  choice("speculative_method", kMethods, config.speculative_method);
+  if (speculates && config.speculative_method == SpeculativeMethod::none)
+    fail(*find_member(object_, "speculative_method"),
+         fmt::format("expected mtp or ngram with num_speculative_tokens {}, found \"none\"",
+                     config.num_speculative_tokens),
+         errors_);
+  // The methods differ in EAGLE's rules only.
+  bool use_eagle = config.speculative_method == SpeculativeMethod::mtp;
+  boolean("use_eagle", use_eagle);
+  config.speculative_method = !speculates ? SpeculativeMethod::none
+                              : use_eagle ? SpeculativeMethod::mtp
+                                          : SpeculativeMethod::ngram;
+}
+
+void ConfigReader::read_scheduler(EngineConfig& config) {
+  choice("scheduling_policy", kPolicies, config.scheduling_policy);
+  boolean("enable_chunked_prefill", config.enable_chunked_prefill);
+  integer("long_prefill_token_threshold", {0, kMaxTokens}, config.long_prefill_token_threshold);
+  boolean("scheduler_reserve_full_isl", config.scheduler_reserve_full_isl);
+  read_watermark(config);
+}
+
+void ConfigReader::read_watermark(EngineConfig& config) {
+  const auto member = find_member(object_, "watermark");
+  if (!member) return;
+  if (member->element.get(config.watermark) != simdjson::SUCCESS || config.watermark < 0 ||
+      config.watermark > 1)
+    fail_type(*member, "a number from 0 to 1", errors_);
+}
+
+void ConfigReader::read_cudagraphs(EngineConfig& config) {
+  config.cudagraph_mode = CUDAGraphMode::none;
+  choice("cudagraph_mode", kGraphModes, config.cudagraph_mode);
+  const auto sizes = find_member(object_, "cudagraph_capture_sizes");
+  if (!sizes) return;
+  append_integers(*sizes, {1, kMaxTokens}, config.cudagraph_capture_sizes, errors_);
+  if (!std::ranges::is_sorted(config.cudagraph_capture_sizes))
+    fail(*sizes, "expected ascending sizes", errors_);
+}
+
+void ConfigReader::read_groups(EngineConfig& config) {
+  const auto groups = require_member(object_, "kv_cache_groups", errors_);
+  if (!groups || errors_.failed()) return;
+  for_each_element(*groups, errors_, [&](const LineValue& group) {
+    config.kv_cache_config.groups.push_back(read_group(group, config));
+  });
+  const auto count = static_cast<std::int64_t>(config.kv_cache_config.groups.size());
+  if (count < 1 || count > kMaxGroups)
+    fail(*groups, fmt::format("{} groups, expected 1 to {}", count, kMaxGroups), errors_);
+}
+
+KVCacheGroup ConfigReader::read_group(const LineValue& value, const EngineConfig& config) {
+  KVCacheGroup group;
+  const auto type = require_member(value, "type", errors_);
+  const auto block_size = require_member(value, "block_size", errors_);
+  if (!type || !block_size) return group;
+  if (const auto eagle = find_member(value, "is_eagle_group"))
+    group.is_eagle_group = boolean_of(*eagle, errors_);
+  if (choice_of(*type, kGroupTypes, errors_) == 0) {
+    group.spec =
+        FullAttentionSpec{.block_size = int32_of(*block_size, {1, kMaxBlockSize}, errors_)};
+    return group;
+  }
+  read_mamba_spec(value, config, group);
+  return group;
+}
+
+void ConfigReader::read_mamba_spec(const LineValue& value, const EngineConfig& config,
+                                   KVCacheGroup& group) {
+  MambaSpec spec;
+  spec.mamba_cache_mode = config.mamba_cache_mode;
+  spec.num_speculative_blocks = config.num_speculative_tokens;
+  spec.block_size = int32_of(*find_member(value, "block_size"), {1, kMaxBlockSize}, errors_);
+  if (config.mamba_cache_mode == MambaCacheMode::none) spec.block_size = config.max_model_len;
+  if (const auto type = find_member(value, "mamba_type"))
+    spec.mamba_type = static_cast<MambaType>(choice_of(*type, kMambaTypes, errors_));
+  if (const auto blocks = find_member(value, "num_speculative_blocks"))
+    spec.num_speculative_blocks = int32_of(*blocks, {0, kMaxSpec}, errors_);
+  group.spec = spec;
+}
+
+void ConfigReader::read_block_sizes(EngineConfig& config) {
+  config.block_size = INT32_MAX;
+  config.hash_block_size = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    config.block_size = std::min(config.block_size, group.block_size());
+    config.hash_block_size = std::gcd(config.hash_block_size, group.block_size());
+  }
+  integer("block_size", {1, kMaxBlockSize}, config.block_size);
+  integer("hash_block_size", {1, kMaxBlockSize}, config.hash_block_size);
+  if (find_member(object_, "scheduler_block_size"))
+    integer("scheduler_block_size", {1, INT32_MAX}, config.scheduler_block_size);
+  else
+    config.scheduler_block_size = common_block_size(config);
+}
+
+// Least common multiple. One that no sequence reaches matters to nobody but for its size.
+std::int32_t ConfigReader::common_block_size(const EngineConfig& config) {
+  std::int64_t multiple = 1;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    multiple = std::lcm(multiple, std::int64_t{group.block_size()});
+    if (multiple > INT32_MAX) {
+      fail(object_,
+           "the least common multiple of the groups' block sizes is above 2147483647 (expected "
+           "a scheduler_block_size)",
+           errors_);
+      return 1;
+    }
+  }
+  return static_cast<std::int32_t>(multiple);
+}
+
+}  // namespace
+
+ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
+  ForeignHeader header;
+  const auto version = find_member(line, kVersionKey);
+  const std::int64_t number = version ? integer_of(*version, {1, INT64_MAX}, errors) : 0;
+  if (number > kTraceVersion)
+    fail(*version, fmt::format("version {}, this program reads version {}", number, kTraceVersion),
+         errors);
+  if (const auto engine = find_member(line, "engine")) header.engine = string_of(*engine, errors);
+  if (const auto name = find_member(line, "name")) header.name = string_of(*name, errors);
+  if (const auto config = require_member(line, "config", errors))
+    header.config = ConfigReader(*config, errors).read();
+  return header;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,17 @@
+// The first line of a trace: an EngineConfig.
+#pragma once
+
+#include "core/base/result.h"
+#include "sessions/judge/foreign_trace.h"
+#include "sessions/judge/line_value.h"
+
+namespace hybridscope {
+
+inline constexpr std::int64_t kTraceVersion = 1;
+
+// The member that makes a line a header.
+inline constexpr std::string_view kVersionKey = "hybridscope_trace";
+
+ForeignHeader read_header(const LineValue& line, JsonErrors& errors);
+
+}  // namespace hybridscope

@@ -1,0 +1,181 @@
+#include "sessions/judge/trace_reader.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "sessions/json_reader.h"
+#include "sessions/judge/header_reader.h"
+#include "sessions/judge/step_parts.h"
+
+namespace hybridscope {
+
+static_assert(kLinePadding >= simdjson::SIMDJSON_PADDING);
+
+struct TraceReader::State {
+  std::string file;
+  simdjson::dom::parser parser;
+  std::string padded;  // a copy of a line that came without padding
+
+  std::optional<ForeignHeader> header;
+  TraceLimits limits;
+  LiveRequests requests;
+  ForeignStep step;
+  bool has_step = false;  // of this trace: `step` is its last
+  std::set<std::string, std::less<>> metadata_fields = metadata_field_names();
+
+  Result<simdjson::dom::element> parse(std::string_view text, std::int64_t line);
+  Status read_header_line(const LineValue& root, std::int64_t line);
+  Status read_step_line(const LineValue& root, std::int64_t line);
+  Status check_has_output() const;
+  void read_step(const LineValue& root, StepContext& context);
+};
+
+namespace {
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+std::string place(const std::string& file, std::int64_t line) {
+  return fmt::format("{}:{}", file, line);
+}
+
+Status status_of(const JsonErrors& errors) {
+  if (errors.failed()) return errors.error();
+  return Ok{};
+}
+
+}  // namespace
+
+// The slower parser says where a broken line breaks.
+Result<simdjson::dom::element> TraceReader::State::parse(std::string_view text, std::int64_t line) {
+  simdjson::dom::element root;
+  const simdjson::error_code code = parser.parse(text.data(), text.size(), false).get(root);
+  if (code == simdjson::SUCCESS) return root;
+  const Result<nlohmann::json> located =
+      parse_json({.text = text, .file = file, .line = static_cast<int>(line)});
+  if (!located.ok()) return located.error();
+  return Error{ErrorKind::corrupt,
+               fmt::format("{}: {}", place(file, line), simdjson::error_message(code))};
+}
+
+Status TraceReader::State::read_header_line(const LineValue& root, std::int64_t line) {
+  JsonErrors errors(place(file, line));
+  ForeignHeader read = read_header(root, errors);
+  if (errors.failed()) return errors.error();
+  header = std::move(read);
+  limits = make_trace_limits(header->config);
+  requests = {};
+  step.clear();
+  has_step = false;
+  return Ok{};
+}
+
+Status TraceReader::State::check_has_output() const {
+  if (!has_step || step.sampled_token_ids) return Ok{};
+  return invalid_input(
+      fmt::format("{}: key \"model_runner_output\" is missing (only the last step of a trace may "
+                  "leave it out)",
+                  place(file, step.line)));
+}
+
+Status TraceReader::State::read_step_line(const LineValue& root, std::int64_t line) {
+  if (Status complete = check_has_output(); !complete.ok()) return complete;
+  const std::int64_t last = has_step ? step.step : -1;
+  JsonErrors errors(place(file, line));
+  step.clear();
+  step.line = line;
+  requests.begin_step();
+  StepContext context{.config = header->config,
+                      .limits = limits,
+                      .requests = requests,
+                      .step = step,
+                      .errors = errors,
+                      .metadata_fields = metadata_fields};
+  if (const auto number = require_member(root, "step", errors)) {
+    step.step = integer_of(*number, {0, INT64_MAX}, errors);
+    if (step.step <= last)
+      fail(*number, fmt::format("step {} after step {}", step.step, last), errors);
+  }
+  if (!errors.failed()) read_step(root, context);
+  has_step = true;
+  return status_of(errors);
+}
+
+void TraceReader::State::read_step(const LineValue& root, StepContext& context) {
+  JsonErrors& errors = context.errors;
+  const auto required = [&](std::string_view key, void (*read)(const LineValue&, StepContext&)) {
+    if (errors.failed()) return;
+    if (const auto member = require_member(root, key, errors)) read(*member, context);
+  };
+  const auto optional = [&](std::string_view key, auto read) {
+    if (errors.failed()) return;
+    if (const auto member = find_member(root, key)) read(*member, context);
+  };
+  required("scheduler_output", read_scheduler_output);
+  required("scheduler_block_ids", read_scheduler_block_ids);
+  required("input_batch", read_input_batch);
+  optional("num_cached_block", read_num_cached_block);
+  optional("reset_prefix_cache", [&](const LineValue& value, StepContext&) {
+    step.reset_prefix_cache = boolean_of(value, errors);
+  });
+  optional("preprocess_copies", [&](const LineValue& value, StepContext&) {
+    step.preprocess_copies = read_copies(value, context);
+  });
+  optional("cudagraph", [&](const LineValue& value, StepContext&) {
+    step.graph = read_cudagraph(value, context);
+  });
+  optional("attn_metadata", read_attn_metadata);
+  optional("postprocess_copies", [&](const LineValue& value, StepContext&) {
+    step.postprocess_copies = read_copies(value, context);
+  });
+  optional("model_runner_output", read_model_runner_output);
+}
+
+TraceReader::TraceReader(std::string file) : state_(std::make_unique<State>()) {
+  state_->file = file == "-" ? "<stdin>" : std::move(file);
+}
+TraceReader::~TraceReader() = default;
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+
+Result<TraceLine> TraceReader::read_line(PaddedLine text, std::int64_t line) {
+  if (is_blank(text.text)) return TraceLine::empty;
+  const Result<simdjson::dom::element> parsed = state_->parse(text.text, line);
+  if (!parsed.ok()) return parsed.error();
+  const LineValue root{.element = parsed.value()};
+  if (find_member(root, kVersionKey)) {
+    if (Status read = state_->read_header_line(root, line); !read.ok()) return read.error();
+    return TraceLine::header;
+  }
+  if (!state_->header)
+    return invalid_input(fmt::format("{}: key \"{}\" is missing (expected a header first)",
+                                     place(state_->file, line), kVersionKey));
+  if (Status read = state_->read_step_line(root, line); !read.ok()) return read.error();
+  return TraceLine::step;
+}
+
+Result<TraceLine> TraceReader::read_line(std::string_view text, std::int64_t line) {
+  state_->padded.assign(text);
+  state_->padded.append(kLinePadding, ' ');
+  return read_line(PaddedLine{std::string_view(state_->padded).substr(0, text.size())}, line);
+}
+
+const ForeignHeader& TraceReader::header() const {
+  HS_EXPECT(state_->header.has_value());
+  return *state_->header;
+}
+
+const ForeignStep& TraceReader::step() const { return state_->step; }
+
+const std::string& TraceReader::name_of(RequestId request) const {
+  return state_->requests.name_of(request);
+}
+
+std::int32_t TraceReader::num_requests() const { return state_->requests.count(); }
+
+}  // namespace hybridscope
