@@ -41,9 +41,9 @@ std::string failure(std::string_view type, const std::vector<std::string>& texts
 
 std::vector<std::string> unexpected_texts(const RunReport& report, Rule rule) {
   std::vector<std::string> texts;
-  for (const KeptFinding& kept : report.findings)
+  for (const KeptFinding& kept : report.findings.kept())
     if (kept.finding.rule == rule && !kept.expected) texts.push_back(kept.text);
-  const std::int64_t total = report.rules[static_cast<std::size_t>(rule)].unexpected;
+  const std::int64_t total = report.findings.count(rule).unexpected;
   const auto kept = static_cast<std::int64_t>(texts.size());
   if (total > kept) texts.push_back(fmt::format("and {} more", total - kept));
   return texts;
@@ -56,7 +56,7 @@ std::string junit_text(const RunPlan& plan, const RunReport& report, bool strict
     return fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(plan.name), xml(name));
   };
   for (const RuleInfo& rule : rule_table()) {
-    const RuleCount& count = report.rules[static_cast<std::size_t>(rule.rule)];
+    const RuleCount& count = report.findings.count(rule.rule);
     const bool fails = count.unexpected > 0 && (rule.severity == Severity::error || strict);
     failures += fails ? 1 : 0;
     cases += testcase(rule.slug) +

@@ -57,7 +57,6 @@ class RunSession {
         tables_(static_cast<std::int32_t>(runner_.engine().config().kv_cache_config.groups.size()),
                 runner_.engine().config().kv_cache_config.num_blocks),
         start_(std::chrono::steady_clock::now()) {
-    report_.rules.resize(rule_table().size());
     names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
   }
   RunSession(const RunSession&) = delete;
@@ -98,15 +97,7 @@ class RunSession {
 void RunSession::take_findings(std::span<const Finding> findings) {
   for (const Finding& finding : findings) {
     cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
-    const bool expected = expectation_.expects(finding, names_);
-    RuleCount& count = report_.rules[static_cast<std::size_t>(finding.rule)];
-    ++count.found;
-    count.unexpected += expected ? 0 : 1;
-    if (count.found > kMaxFindingsARule) continue;
-    report_.findings.push_back({.finding = finding,
-                                .expected = expected,
-                                .text = explain_finding(finding, names_),
-                                .json = finding_to_json(finding, names_)});
+    report_.findings.add(finding, expectation_.expects(finding, names_), names_);
   }
 }
 
@@ -142,7 +133,7 @@ void RunSession::show_progress() {
   last_progress_ = now;
   fmt::print(stderr, "\rstep {}, {} of {} requests finished, {} findings ",
              summary_.summary().steps, summary_.summary().requests_finished,
-             runner_.plan().requests.size(), report_.num_found(Severity::error));
+             runner_.plan().requests.size(), report_.findings.num_found(Severity::error));
   std::fflush(stderr);
 }
 
@@ -203,8 +194,8 @@ int RunSession::finish() {
                options_.explain, report_.summary.steps);
     return kExitUsage;
   }
-  const bool warned = options_.strict && report_.num_unexpected(Severity::warning) > 0;
-  return report_.num_unexpected(Severity::error) > 0 || warned || !report_.unmet.empty()
+  const bool warned = options_.strict && report_.findings.num_unexpected(Severity::warning) > 0;
+  return report_.findings.num_unexpected(Severity::error) > 0 || warned || !report_.unmet.empty()
              ? kExitFindings
              : kExitFine;
 }
@@ -216,7 +207,7 @@ void RunSession::print_report() {
     fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump());
   } else {
     if (shows_table()) fmt::print("{}\n", format_step_table(rows_));
-    for (const KeptFinding* kept : report_.shown()) fmt::print("{}\n", kept->text);
+    for (const KeptFinding* kept : report_.findings.shown()) fmt::print("{}\n", kept->text);
     fmt::print("{}", format_summary(runner_.plan(), report_));
   }
 }

@@ -2,20 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sessions/settings_json.h"
 
 namespace hybridscope {
 namespace {
-
-// 12031 -> "12,031".
-std::string grouped(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto place = static_cast<std::ptrdiff_t>(text.size()) - 3; place > 0; place -= 3)
-    text.insert(static_cast<std::size_t>(place), ",");
-  return text;
-}
 
 // What was decided, and what was said ("settings"): enough to run the same again.
 nlohmann::ordered_json config_to_json(const RunPlan& plan) {
@@ -40,36 +30,7 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
                                                             : "mixed"}};
 }
 
-// "1 finding", "2 findings".
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
-}
-
 }  // namespace
-
-std::int64_t RunReport::num_found(Severity severity) const {
-  std::int64_t sum = 0;
-  for (std::size_t r = 0; r < rules.size(); ++r)
-    if (rule_table()[r].severity == severity) sum += rules[r].found;
-  return sum;
-}
-
-std::int64_t RunReport::num_unexpected(Severity severity) const {
-  std::int64_t sum = 0;
-  for (std::size_t r = 0; r < rules.size(); ++r)
-    if (rule_table()[r].severity == severity) sum += rules[r].unexpected;
-  return sum;
-}
-
-std::vector<const KeptFinding*> RunReport::shown() const {
-  std::vector<const KeptFinding*> list;
-  for (const KeptFinding& kept : findings) list.push_back(&kept);
-  std::stable_sort(list.begin(), list.end(), [](const KeptFinding* a, const KeptFinding* b) {
-    return rule_info(a->finding.rule).severity < rule_info(b->finding.rule).severity;
-  });
-  if (list.size() > kMaxFindingsShown) list.resize(kMaxFindingsShown);
-  return list;
-}
 
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
@@ -78,39 +39,32 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
       "{}, {} of them from the prefix cache; {}\n"
       "{}, {} bytes; {} in graphs\n",
       counted(s.steps, "step"), counted(s.request_steps, "request-step"),
-      grouped(s.requests_finished),
+      grouped_number(s.requests_finished),
       counted(static_cast<std::int64_t>(plan.requests.size()), "request"),
       counted(s.preemptions, "preemption"), counted(s.prompt_tokens, "prompt token"),
-      grouped(s.prefix_hit_tokens), counted(s.output_tokens, "output token"),
-      s.state_copies == 1 ? "1 state copy" : grouped(s.state_copies) + " state copies",
-      grouped(s.state_copy_bytes), counted(s.graph_padded_tokens, "padding token"));
+      grouped_number(s.prefix_hit_tokens), counted(s.output_tokens, "output token"),
+      s.state_copies == 1 ? "1 state copy" : grouped_number(s.state_copies) + " state copies",
+      grouped_number(s.state_copy_bytes), counted(s.graph_padded_tokens, "padding token"));
   if (report.wall_seconds)
     text += fmt::format("{:.2f} s wall, {:.0f} MiB peak memory\n", *report.wall_seconds,
                         static_cast<double>(report.peak_rss_bytes.value_or(0)) / 1048576.0);
-  for (std::size_t r = 0; r < report.rules.size(); ++r)
-    if (report.rules[r].found > kMaxFindingsARule)
-      text += fmt::format("{}: the first {} of {} are shown\n", rule_table()[r].slug,
-                          kMaxFindingsARule, grouped(report.rules[r].found));
+  text += report.findings.format_left_out();
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
   if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
-  const std::int64_t errors = report.num_found(Severity::error);
-  const std::int64_t warnings = report.num_found(Severity::warning);
+  const std::int64_t errors = report.findings.num_found(Severity::error);
+  const std::int64_t warnings = report.findings.num_found(Severity::warning);
   if (errors == 0)
     text += report.stopped.empty() ? "no findings: every block held what it should after every step"
                                    : "no findings so far";
   else
     text += counted(errors, "finding") +
-            (report.num_unexpected(Severity::error) == 0 ? ", all of them expected" : "");
+            (report.findings.num_unexpected(Severity::error) == 0 ? ", all of them expected" : "");
   if (warnings > 0) text += "; " + counted(warnings, "warning");
   return text + "\n";
 }
 
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
-  nlohmann::ordered_json by_rule = nlohmann::ordered_json::object();
-  for (std::size_t r = 0; r < report.rules.size(); ++r)
-    if (report.rules[r].found > 0)
-      by_rule[std::string(rule_table()[r].slug)] = report.rules[r].found;
   nlohmann::ordered_json summary = {{"steps", s.steps},
                                     {"request_steps", s.request_steps},
                                     {"requests_finished", s.requests_finished},
@@ -121,14 +75,14 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
                                     {"state_copies", s.state_copies},
                                     {"state_copy_bytes", s.state_copy_bytes},
                                     {"graph_padded_tokens", s.graph_padded_tokens},
-                                    {"findings", report.num_found(Severity::error)},
-                                    {"warnings", report.num_found(Severity::warning)},
-                                    {"findings_by_rule", by_rule},
+                                    {"findings", report.findings.num_found(Severity::error)},
+                                    {"warnings", report.findings.num_found(Severity::warning)},
+                                    {"findings_by_rule", report.findings.by_rule()},
                                     {"complete", report.stopped.empty()}};
   if (report.wall_seconds) summary["wall_seconds"] = *report.wall_seconds;
   if (report.peak_rss_bytes) summary["peak_rss_bytes"] = *report.peak_rss_bytes;
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const KeptFinding* kept : report.shown()) findings.push_back(kept->json);
+  for (const KeptFinding* kept : report.findings.shown()) findings.push_back(kept->json);
   nlohmann::ordered_json json = {
       {"config", config_to_json(plan)}, {"summary", summary}, {"findings", findings}};
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;

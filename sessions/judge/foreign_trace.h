@@ -18,6 +18,7 @@ struct ForeignHeader {
   std::string name;    // of the run; may be empty
   std::string engine;  // free text, "vllm 0.11.0"; may be empty
   EngineConfig config;
+  bool use_eagle = false;  // hits drop their last block, as with an EAGLE-like draft model
 };
 
 // A piece of ForeignStep::ids.

@@ -31,6 +31,7 @@ class ConfigReader {
   ConfigReader(const LineValue& object, JsonErrors& errors) : object_(object), errors_(errors) {}
 
   EngineConfig read();
+  bool use_eagle() const { return use_eagle_; }
 
  private:
   void integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
@@ -51,6 +52,7 @@ class ConfigReader {
 
   const LineValue& object_;
   JsonErrors& errors_;
+  bool use_eagle_ = false;
 };
 
 void ConfigReader::integer(std::string_view key, const IntegerRange& range, std::int32_t& target) {
@@ -104,10 +106,10 @@ void ConfigReader::read_speculation(EngineConfig& config) {
                      config.num_speculative_tokens),
          errors_);
   // The methods differ in EAGLE's rules only.
-  bool use_eagle = config.speculative_method == SpeculativeMethod::mtp;
-  boolean("use_eagle", use_eagle);
+  use_eagle_ = config.speculative_method == SpeculativeMethod::mtp;
+  boolean("use_eagle", use_eagle_);
   config.speculative_method = !speculates ? SpeculativeMethod::none
-                              : use_eagle ? SpeculativeMethod::mtp
+                              : use_eagle_ ? SpeculativeMethod::mtp
                                           : SpeculativeMethod::ngram;
 }
 
@@ -220,8 +222,11 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
          errors);
   if (const auto engine = find_member(line, "engine")) header.engine = string_of(*engine, errors);
   if (const auto name = find_member(line, "name")) header.name = string_of(*name, errors);
-  if (const auto config = require_member(line, "config", errors))
-    header.config = ConfigReader(*config, errors).read();
+  if (const auto config = require_member(line, "config", errors)) {
+    ConfigReader reader(*config, errors);
+    header.config = reader.read();
+    header.use_eagle = reader.use_eagle();
+  }
   return header;
 }
 

@@ -1,0 +1,226 @@
+#include "sessions/judge/foreign_block_tables.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/math.h"
+
+namespace hybridscope {
+
+Result<ForeignBlockTables> ForeignBlockTables::create(const ForeignHeader& header) {
+  auto coordinator =
+      HybridCoordinator::create({.groups = header.config.kv_cache_config.groups,
+                                 .enable_caching = header.config.enable_prefix_caching,
+                                 .use_eagle = header.use_eagle,
+                                 .scheduler_block_size = header.config.scheduler_block_size,
+                                 .hash_block_size = header.config.hash_block_size,
+                                 .policies = pages_cache_policies()});
+  if (!coordinator.ok()) return coordinator.error();
+  return ForeignBlockTables(header.config, std::move(coordinator).value());
+}
+
+ForeignBlockTables::ForeignBlockTables(const EngineConfig& config, HybridCoordinator coordinator)
+    : config_(config),
+      coordinator_(std::move(coordinator)),
+      tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
+              config.kv_cache_config.num_blocks),
+      ref_cnt_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0),
+      labelled_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0) {}
+
+void ForeignBlockTables::record(StepTrace& trace, const CacheEvent& event) {
+  const auto block = static_cast<std::size_t>(event.block);
+  switch (event.kind) {
+    case CacheEventKind::allocated:
+    case CacheEventKind::touched:
+    case CacheEventKind::freed:
+      ref_cnt_[block] = event.ref_cnt;
+      break;
+    case CacheEventKind::registered:
+      labelled_[block] = 1;
+      break;
+    case CacheEventKind::evicted:
+    case CacheEventKind::withdrawn:
+      labelled_[block] = 0;
+      break;
+    case CacheEventKind::column_set:
+    case CacheEventKind::table_dropped:
+      tables_.apply(event);
+      break;
+  }
+  trace.cache_events.push_back(event);
+}
+
+void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& requests,
+                                StepTrace& trace) {
+  if (step.reset_prefix_cache) drop_all_labels(trace);
+  for (const RequestId id : step.finished_req_ids) drop_tables(id, trace);
+  for (const RequestId id : step.preempted_req_ids) drop_tables(id, trace);
+  // All blocks that go before any that come: a block may change hands within a step.
+  take_left_blocks(step, trace);
+  take_new_lists(step, requests, trace);
+}
+
+void ForeignBlockTables::drop_all_labels(StepTrace& trace) {
+  for (std::size_t block = 0; block < labelled_.size(); ++block)
+    if (labelled_[block] != 0)
+      record(trace, {.kind = CacheEventKind::evicted,
+                     .request = {},
+                     .block = static_cast<std::int32_t>(block)});
+}
+
+void ForeignBlockTables::free_block(RequestId request, std::int32_t group, std::int32_t block,
+                                    StepTrace& trace) {
+  record(trace, {.kind = CacheEventKind::freed,
+                 .group = group,
+                 .request = request,
+                 .block = block,
+                 .ref_cnt = ref_cnt_[static_cast<std::size_t>(block)] - 1});
+}
+
+void ForeignBlockTables::drop_tables(RequestId request, StepTrace& trace) {
+  for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+    const std::span<const std::int32_t> ids = tables_.block_ids(request, group);
+    if (ids.empty()) continue;
+    for (const std::int32_t block : ids)
+      if (block != kNullBlock) free_block(request, group, block, trace);
+    record(trace,
+           {.kind = CacheEventKind::table_dropped, .group = group, .request = request, .block = 0});
+  }
+}
+
+// Fills leaving_ and entering_: columns in which the block changes, but not blocks that the request
+// merely moves to another column.
+void ForeignBlockTables::collect_changes(RequestId request, std::int32_t group,
+                                         std::span<const std::int32_t> now) {
+  leaving_.clear();
+  entering_.clear();
+  const std::span<const std::int32_t> before = tables_.block_ids(request, group);
+  const std::size_t columns = std::max(before.size(), now.size());
+  for (std::size_t c = 0; c < columns; ++c) {
+    const std::int32_t was = c < before.size() ? before[c] : kNullBlock;
+    const std::int32_t is = c < now.size() ? now[c] : kNullBlock;
+    if (was == is) continue;
+    if (was != kNullBlock) leaving_.push_back({static_cast<std::int32_t>(c), was});
+    if (is != kNullBlock) entering_.push_back({static_cast<std::int32_t>(c), is});
+  }
+  std::erase_if(leaving_, [this](const Change& left) {
+    const auto moved = std::ranges::find(entering_, left.block, &Change::block);
+    if (moved == entering_.end()) return false;
+    entering_.erase(moved);
+    return true;
+  });
+}
+
+void ForeignBlockTables::take_left_blocks(const ForeignStep& step, StepTrace& trace) {
+  for (const ForeignBlockIds& told : step.scheduler_block_ids)
+    for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+      collect_changes(told.request, group,
+                      step.list(told.block_ids, static_cast<std::size_t>(group)));
+      // The last column first, as the reference frees.
+      for (auto left = leaving_.rbegin(); left != leaving_.rend(); ++left)
+        free_block(told.request, group, left->block, trace);
+    }
+}
+
+void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const Change& entering,
+                                    std::int32_t num_hit_columns, StepTrace& trace) {
+  const auto block = static_cast<std::size_t>(entering.block);
+  CacheEvent event{.kind = CacheEventKind::touched,
+                   .group = group,
+                   .request = request,
+                   .column = entering.column,
+                   .block = entering.block,
+                   .ref_cnt = ref_cnt_[block] + 1};
+  if (entering.column >= num_hit_columns) {
+    if (labelled_[block] != 0)
+      record(trace, {.kind = CacheEventKind::evicted,
+                     .group = group,
+                     .request = request,
+                     .block = entering.block});
+    event.kind = CacheEventKind::allocated;
+    event.ref_cnt = 1;
+  }
+  record(trace, event);
+}
+
+void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests& requests,
+                                        StepTrace& trace) {
+  for (const ForeignBlockIds& told : step.scheduler_block_ids) {
+    const std::int32_t scheduled = requests[told.request].scheduled;
+    const std::int32_t hit =
+        scheduled < 0 ? 0 : trace.scheduled[static_cast<std::size_t>(scheduled)].num_hit_tokens;
+    for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+      const auto g = static_cast<std::size_t>(group);
+      const std::span<const std::int32_t> now = step.list(told.block_ids, g);
+      collect_changes(told.request, group, now);
+      const std::int32_t num_hit_columns = hit / config_.kv_cache_config.groups[g].block_size();
+      for (const Change& entering : entering_)
+        give_block(told.request, group, entering, num_hit_columns, trace);
+      // Columns are only ever added to a table; one that lost some is written anew.
+      if (now.size() < tables_.block_ids(told.request, group).size())
+        record(trace, {.kind = CacheEventKind::table_dropped,
+                       .group = group,
+                       .request = told.request,
+                       .block = 0});
+      for (std::size_t c = 0; c < now.size(); ++c) {
+        const auto before = tables_.block_ids(told.request, group);
+        if (c < before.size() && before[c] == now[c]) continue;
+        record(trace, {.kind = CacheEventKind::column_set,
+                       .group = group,
+                       .request = told.request,
+                       .column = static_cast<std::int32_t>(c),
+                       .block = now[c]});
+      }
+    }
+  }
+}
+
+void ForeignBlockTables::register_blocks(const ForeignStep& step, ForeignRequests& requests,
+                                         StepTrace& trace) {
+  if (coordinator_.kind() == CoordinatorKind::no_prefix_cache) return;
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    ForeignRequest& known = requests[scheduled.request];
+    known.num_cached_block.resize(static_cast<std::size_t>(coordinator_.num_groups()), 0);
+    const std::int32_t num_tokens =
+        std::min({scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
+                  known.num_tokens(), config_.max_model_len});
+    const auto told =
+        std::ranges::find(step.num_cached_block, scheduled.request, &ForeignBlockIds::request);
+    for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+      const auto g = static_cast<std::size_t>(group);
+      const std::int32_t block_size = config_.kv_cache_config.groups[g].block_size();
+      if (scheduled.admission != Admission::running)
+        known.num_cached_block[g] = scheduled.num_hit_tokens / block_size;
+      std::int32_t end = coordinator_.num_tokens_to_cache(group, num_tokens) / block_size;
+      if (told != step.num_cached_block.end())
+        end = std::min(step.list(told->block_ids, g)[0], known.num_tokens() / block_size);
+      register_columns(scheduled.request, group, end, known, trace);
+    }
+  }
+}
+
+void ForeignBlockTables::register_columns(RequestId request, std::int32_t group, std::int32_t end,
+                                          ForeignRequest& known, StepTrace& trace) {
+  const KVCacheGroup& spec = config_.kv_cache_config.groups[static_cast<std::size_t>(group)];
+  std::int32_t& num_cached = known.num_cached_block[static_cast<std::size_t>(group)];
+  for (std::int32_t column = num_cached; column < end; ++column) {
+    const std::int32_t block = tables_.block_at(request, group, column);
+    if (block == kNullBlock) continue;
+    const std::int32_t num_tokens = (column + 1) * spec.block_size();
+    record(trace, {.kind = CacheEventKind::registered,
+                   .group = group,
+                   .request = request,
+                   .column = column,
+                   .block = block,
+                   .num_tokens = num_tokens,
+                   .block_hash = known.prefix(num_tokens)});
+    if (!spec.is_mamba()) continue;
+    for (std::int32_t back = config_.conv_kernel - 2; back >= 0; --back) {
+      const std::int32_t position = num_tokens - back;
+      trace.label_history.push_back(position > 0 ? known.prefix(position) : 0);
+    }
+  }
+  num_cached = std::max(num_cached, end);
+}
+
+}  // namespace hybridscope

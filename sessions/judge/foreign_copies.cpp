@@ -1,0 +1,125 @@
+#include <algorithm>
+
+#include "core/state/copy_decision.h"
+#include "sessions/judge/foreign_importer.h"
+
+namespace hybridscope {
+namespace {
+
+// The column of a request's list that holds the block, the last one if several do; -1: none.
+std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
+  const auto found = std::find(ids.rbegin(), ids.rend(), block);
+  return static_cast<std::int32_t>(ids.rend() - found) - 1;
+}
+
+}  // namespace
+
+// SEMANTICS C5. Decisions that the engine told replace ours.
+void ForeignImporter::pre_copy(const ForeignStep& step) {
+  if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
+  const bool told = step.preprocess_copies.has_value();
+  if (!told) count(Computed::preprocess_copies);
+  CopyLaunch& launch = trace_.pre_copies;
+  std::vector<StateCopyDecision> decisions;
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+    const RowTrace& row = trace_.rows[r];
+    const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+    ForeignRequest& request = requests_[row.request];
+    decisions.push_back(
+        decide_preprocess_v1({.has_mamba_state_idx = request.mamba_state_idx.has_value(),
+                              .mamba_state_idx = request.mamba_state_idx.value_or(-1),
+                              .num_computed_tokens = scheduled.num_computed_tokens,
+                              .num_scheduled_tokens = scheduled.num_scheduled_tokens,
+                              .num_accepted_tokens = row.num_accepted_tokens,
+                              .block_size = metadata_.mamba_block_size()}));
+    const std::int32_t told_column = step.rows[r].mamba_state_idx;
+    request.mamba_state_idx = told_column >= 0 ? told_column : decisions.back().dst_col;
+  }
+  launch_copies(decisions, told ? &*step.preprocess_copies : nullptr, launch);
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+    RowTrace& row = trace_.rows[r];
+    const std::int32_t told_after = step.rows[r].num_accepted_tokens_after_preprocess;
+    if (told_after >= 0)
+      row.num_accepted_tokens = told_after;
+    else if (launch.decisions[r].decision.copies())
+      row.num_accepted_tokens = 1;
+  }
+}
+
+// SEMANTICS C6. Mode all makes no copies unless the engine told some (SEMANTICS C9).
+void ForeignImporter::post_copy(const ForeignStep& step) {
+  const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
+  const bool told = step.postprocess_copies.has_value();
+  std::vector<StateCopyDecision> decisions;
+  for (const RowTrace& row : trace_.rows) {
+    const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+    ForeignRequest& request = requests_[row.request];
+    request.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
+    if (config_.mamba_cache_mode == MambaCacheMode::all)
+      request.mamba_state_idx =
+          std::max(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
+          metadata_.mamba_block_size();
+    decisions.push_back(
+        decide_postprocess_v1({.num_accepted_tokens = request.num_accepted_tokens,
+                               .mamba_state_idx = request.mamba_state_idx.value_or(-1),
+                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
+                               .num_computed_tokens = scheduled.num_computed_tokens,
+                               .num_draft_tokens = scheduled.num_draft_tokens,
+                               .block_size = metadata_.mamba_block_size()}));
+    if (align) request.num_accepted_tokens = decisions.back().num_accepted_tokens_after();
+  }
+  const bool computes = align && config_.num_speculative_tokens > 0;
+  if (!told && !computes) return;
+  if (!told) count(Computed::postprocess_copies);
+  launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
+}
+
+// One decision a row. `told`: null, our decisions are carried out; else the engine's copies are,
+// and a decision of ours that made another one gives way.
+void ForeignImporter::launch_copies(std::span<const StateCopyDecision> decisions,
+                                    const std::vector<ForeignCopy>* told, CopyLaunch& launch) {
+  for (std::size_t r = 0; r < decisions.size(); ++r) {
+    CopyDecisionTrace decided{trace_.rows[r].request, static_cast<std::int32_t>(r), decisions[r]};
+    if (told != nullptr) {
+      if (decided.decision.copies()) decided.decision.outcome = StateCopyOutcome::same_column;
+      launch.decisions.push_back(decided);
+    } else {
+      add_state_copies(launch, trace_, worker_tables_, decided);
+    }
+  }
+  if (told == nullptr) return;
+  for (const ForeignCopy& copy : *told) {
+    const std::int32_t row = requests_[copy.request].row;
+    if (row >= 0) place_copy(copy, row, launch);
+  }
+}
+
+void ForeignImporter::place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch) {
+  StateCopyDecision& decision = launch.decisions[static_cast<std::size_t>(row)].decision;
+  decision.accept_token_bias = told.accept_token_bias;
+  const auto& lists = requests_[told.request].block_ids;
+  if (told.group < 0) {
+    decision.src_col = told.src_block_idx;
+    decision.dst_col = told.dest_block_idx;
+  } else {
+    const auto& ids = lists[static_cast<std::size_t>(told.group)];
+    const std::int32_t src = column_of(ids, told.conv_src_block_id);
+    const std::int32_t dst = column_of(ids, told.dest_block_id);
+    if (src >= 0) decision.src_col = src;
+    if (dst >= 0) decision.dst_col = dst;
+  }
+  decision.outcome = decision.src_col == decision.dst_col ? StateCopyOutcome::within_block_shift
+                                                          : StateCopyOutcome::copy;
+  if (told.group >= 0) {
+    launch.copies.push_back({.decision = row,
+                             .group = told.group,
+                             .conv_src_block = told.conv_src_block_id,
+                             .temporal_src_block = told.temporal_src_block_id,
+                             .dst_block = told.dest_block_id,
+                             .accept_token_bias = told.accept_token_bias});
+    return;
+  }
+  append_group_copies(launch, trace_, worker_tables_, row);
+}
+
+}  // namespace hybridscope

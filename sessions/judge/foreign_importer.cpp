@@ -1,0 +1,167 @@
+#include "sessions/judge/foreign_importer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kMaxTableEntries = std::int64_t{1} << 28;
+
+}  // namespace
+
+std::string_view computed_name(Computed what) {
+  constexpr std::array<std::string_view, kNumComputed> kNames = {
+      "num_cached_block", "input_batch/block_ids", "preprocess_copies", "postprocess_copies",
+      "cudagraph",        "attn_metadata"};
+  return kNames[static_cast<std::size_t>(what)];
+}
+
+Result<ForeignImporter> ForeignImporter::create(const ForeignHeader& header) {
+  std::int64_t entries = 0;
+  for (const KVCacheGroup& group : header.config.kv_cache_config.groups)
+    entries += std::int64_t{header.config.max_num_seqs} * block_table_columns(header.config, group);
+  if (entries > kMaxTableEntries)
+    return invalid_input(fmt::format(
+        "/config: block tables of {} entries (max_num_seqs {}, "
+        "max_model_len {}), expected at most {}",
+        entries, header.config.max_num_seqs, header.config.max_model_len, kMaxTableEntries));
+  auto metadata = BatchMetadata::create(header.config);
+  if (!metadata.ok()) return metadata.error();
+  auto tables = ForeignBlockTables::create(header);
+  if (!tables.ok()) return tables.error();
+  return ForeignImporter(header, std::move(metadata).value(), std::move(tables).value());
+}
+
+ForeignImporter::ForeignImporter(const ForeignHeader& header, BatchMetadata metadata,
+                                 ForeignBlockTables tables)
+    : config_(header.config), metadata_(std::move(metadata)), tables_(std::move(tables)) {
+  const auto& groups = config_.kv_cache_config.groups;
+  overlays_.resize(groups.size());
+  trace_.groups.resize(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    worker_tables_.emplace_back(config_.max_num_seqs, block_table_columns(config_, groups[g]));
+    trace_.groups[g].group = static_cast<std::int32_t>(g);
+    trace_.groups[g].is_mamba = groups[g].is_mamba();
+    trace_.groups[g].block_size = groups[g].block_size();
+  }
+}
+
+Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
+  trace_.clear();
+  trace_.common = {};
+  trace_.graph = {};
+  trace_.step = step.step;
+  admit(step);
+  schedule(step);
+  tables_.follow(step, requests_, trace_);
+  forget(step);
+  if (step.num_cached_block.empty()) count(Computed::num_cached_block);
+  tables_.register_blocks(step, requests_, trace_);
+  take_worker_lists(step);
+  describe_rows(step);
+  if (!trace_.rows.empty()) {
+    if (Status prepared = prepare(step); !prepared.ok()) return prepared.error();
+    post_copy(step);
+  }
+  commit(step);
+  return &trace_;
+}
+
+// Finished requests go after their blocks were taken back.
+void ForeignImporter::forget(const ForeignStep& step) {
+  for (const RequestId id : step.finished_req_ids) requests_.release(id);
+  for (const RequestId id : step.preempted_req_ids) {
+    if (!requests_.holds(id)) continue;
+    requests_[id].mamba_state_idx.reset();
+    ++requests_[id].run;
+  }
+}
+
+void ForeignImporter::admit(const ForeignStep& step) {
+  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
+    if (requests_.holds(told.request)) continue;  // V2: resumed
+    ForeignRequest& request = requests_.add(told.request, told.cache_salt);
+    request.append(step.at(told.prompt_token_ids));
+    request.num_prompt_tokens = request.num_tokens();
+  }
+}
+
+// scheduled in the order of num_scheduled_tokens, whatever list introduced the request.
+void ForeignImporter::schedule(const ForeignStep& step) {
+  for (const ForeignCount& entry : step.num_scheduled_tokens) {
+    requests_[entry.request].scheduled = static_cast<std::int32_t>(trace_.scheduled.size());
+    trace_.scheduled.push_back({.request = entry.request, .num_scheduled_tokens = entry.count});
+    trace_.num_scheduled_tokens += entry.count;
+  }
+  for (const ForeignNewRequest& told : step.scheduled_new_reqs)
+    complete(told.request, told.num_computed_tokens,
+             requests_[told.request].run > 0 ? Admission::resumed : Admission::new_request);
+  for (const ForeignCachedRequest& told : step.scheduled_cached_reqs)
+    complete(told.request, told.num_computed_tokens,
+             told.resumed ? Admission::resumed : Admission::running);
+  for (const ForeignCount& drafts : step.scheduled_spec_decode_tokens) {
+    ScheduledTrace& scheduled = scheduled_of(drafts.request);
+    scheduled.num_draft_tokens = scheduled.num_drafts_offered = drafts.count;
+  }
+  for (const RequestId id : step.placeholder_drafts) scheduled_of(id).placeholder_drafts = true;
+  if (step.sampled_token_ids)
+    for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids)
+      requests_[sampled.request].sampled = sampled.token_ids;
+  trace_.preempted = step.preempted_req_ids;
+  trace_.token_budget = config_.max_num_batched_tokens;
+  describe_hits();
+}
+
+ScheduledTrace& ForeignImporter::scheduled_of(RequestId id) {
+  return trace_.scheduled[static_cast<std::size_t>(requests_[id].scheduled)];
+}
+
+void ForeignImporter::complete(RequestId id, std::int32_t num_computed_tokens,
+                               Admission admission) {
+  const ForeignRequest& request = requests_[id];
+  ScheduledTrace& scheduled = scheduled_of(id);
+  scheduled.admission = admission;
+  scheduled.run = request.run;
+  scheduled.num_computed_tokens = num_computed_tokens;
+  scheduled.num_tokens = request.num_tokens();
+  scheduled.num_prompt_tokens = request.num_prompt_tokens;
+  scheduled.num_hit_tokens = admission == Admission::running ? 0 : num_computed_tokens;
+}
+
+void ForeignImporter::describe_hits() {
+  for (const ScheduledTrace& scheduled : trace_.scheduled)
+    for (std::int32_t end = config_.hash_block_size; end <= scheduled.num_hit_tokens;
+         end += config_.hash_block_size)
+      trace_.hit_hashes.push_back(requests_[scheduled.request].prefix(end));
+}
+
+Status ForeignImporter::prepare(const ForeignStep& step) {
+  if (Status written = write_tables(); !written.ok()) return written;
+  if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
+  pre_copy(step);
+  return build_metadata(step);
+}
+
+// Counts after the step follow from what was sampled; what the engine made of them shows in its
+// next line.
+void ForeignImporter::commit(const ForeignStep& step) {
+  for (const ScheduledTrace& scheduled : trace_.scheduled) {
+    ForeignRequest& request = requests_[scheduled.request];
+    const std::span<const std::int32_t> sampled = sampled_by(step, scheduled.request);
+    const auto accepted = static_cast<std::int32_t>(sampled.size());
+    const std::int32_t rejected = accepted > 0 ? scheduled.num_draft_tokens - (accepted - 1) : 0;
+    request.append(sampled);
+    trace_.committed.push_back({.request = scheduled.request,
+                                .num_computed_tokens = scheduled.num_computed_tokens +
+                                                       scheduled.num_scheduled_tokens - rejected,
+                                .num_tokens = request.num_tokens(),
+                                .num_appended_tokens = accepted});
+    request.scheduled = -1;
+    request.sampled = {};
+  }
+  trace_.num_unfinished = requests_.num_live();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,94 @@
+// One step that another engine told becomes a StepTrace, so that it can be executed and checked
+// like one of our own. What the line leaves out is computed and counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/batch_metadata.h"
+#include "core/trace/step_trace.h"
+#include "sessions/judge/foreign_block_tables.h"
+#include "sessions/judge/foreign_metadata.h"
+#include "sessions/judge/foreign_requests.h"
+#include "sessions/judge/foreign_trace.h"
+
+namespace hybridscope {
+
+// What a line may leave out (docs/trace-format.md).
+enum class Computed : std::uint8_t {
+  num_cached_block,
+  worker_block_ids,
+  preprocess_copies,
+  postprocess_copies,
+  cudagraph,
+  attn_metadata,
+};
+inline constexpr std::size_t kNumComputed = 6;
+std::string_view computed_name(Computed what);
+
+class ForeignImporter {
+ public:
+  // Errors: what the metadata builders, the graph resolution or the coordinator refuse; block
+  // tables beyond 2^28 entries.
+  static Result<ForeignImporter> create(const ForeignHeader& header);
+
+  // Valid until the next call. Requires: a step the reader let through. Errors: a told graph that
+  // does not hold the batch, told metadata of another shape than its builder's.
+  Result<const StepTrace*> import(const ForeignStep& step);
+
+  // Steps in which each was computed by us.
+  std::int64_t num_computed(Computed what) const {
+    return num_computed_[static_cast<std::size_t>(what)];
+  }
+  const EngineConfig& config() const { return config_; }
+  // The scheduler's, after the last step.
+  const BlockTableMirror& tables() const { return tables_.tables(); }
+
+ private:
+  ForeignImporter(const ForeignHeader& header, BatchMetadata metadata, ForeignBlockTables tables);
+
+  // foreign_importer.cpp
+  void forget(const ForeignStep& step);
+  void admit(const ForeignStep& step);
+  void schedule(const ForeignStep& step);
+  void describe_hits();
+  ScheduledTrace& scheduled_of(RequestId id);
+  void complete(RequestId id, std::int32_t num_computed_tokens, Admission admission);
+  Status prepare(const ForeignStep& step);
+  void commit(const ForeignStep& step);
+
+  // foreign_rows.cpp
+  void take_worker_lists(const ForeignStep& step);
+  void describe_rows(const ForeignStep& step);
+  void append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
+                     std::span<const std::int32_t> sampled);
+  Status write_tables();
+  Status dispatch(const ForeignStep& step);
+  Status build_metadata(const ForeignStep& step);
+  std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
+
+  // foreign_copies.cpp
+  void pre_copy(const ForeignStep& step);
+  void post_copy(const ForeignStep& step);
+  void launch_copies(std::span<const StateCopyDecision> decisions,
+                     const std::vector<ForeignCopy>* told, CopyLaunch& launch);
+  void place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch);
+
+  void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
+
+  EngineConfig config_;
+  BatchMetadata metadata_;
+  ForeignBlockTables tables_;
+  ForeignRequests requests_;
+  std::vector<BlockTable> worker_tables_;         // [groups] rows of the step under way
+  std::vector<ForeignMetadataOverlay> overlays_;  // [groups]
+  StepTrace trace_;
+  std::vector<std::int32_t> remembered_columns_;
+  std::vector<RequestId> in_batch_;  // rows of the step before
+  std::array<std::int64_t, kNumComputed> num_computed_{};
+};
+
+}  // namespace hybridscope

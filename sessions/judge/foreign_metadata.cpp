@@ -1,0 +1,117 @@
+#include "sessions/judge/foreign_metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "core/metadata/metadata_fields.h"
+
+namespace hybridscope {
+namespace {
+
+// Replaces the fields that are told, the first error ends it.
+class Overlay {
+ public:
+  Overlay(const ForeignStep& step, const ForeignMetadata& told,
+          std::vector<std::vector<std::uint8_t>>& flags)
+      : step_(step), told_(told), flags_(flags) {}
+
+  template <class T>
+  void operator()(std::string_view name, T& member, ArrayDtype) {
+    const ForeignArray* array = find(name);
+    if (array == nullptr || error_) return;
+    if constexpr (std::is_arithmetic_v<T>)
+      set_number(name, *array, member);
+    else
+      set_view(name, *array, member);
+  }
+
+  // The pointer arrays of the conv kernels, as far as programs go.
+  void operator()(CausalConv1dMetadata& conv1d) {
+    for (const auto& [name, member] :
+         {std::pair{"batch_ptr", &conv1d.batch_ptr},
+          std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
+      const ForeignArray* array = find(name);
+      if (array == nullptr || error_ || !conv1d.present) continue;
+      if (array->rows < conv1d.tot)
+        fail(name, fmt::format("has {} entries, expected at least {}", array->rows, conv1d.tot));
+      else
+        set_view(name, *array, *member);
+    }
+  }
+
+  Status status() const { return error_ ? Status(*error_) : Status(Ok{}); }
+
+ private:
+  const ForeignArray* find(std::string_view name) const {
+    const auto found = std::ranges::find(told_.arrays, name, &ForeignArray::name);
+    return found == told_.arrays.end() ? nullptr : &*found;
+  }
+
+  void fail(std::string_view name, const std::string& what) {
+    error_ = invalid_input(fmt::format("/attn_metadata/{}/{}: {}", told_.group, name, what));
+  }
+
+  template <class T>
+  void set_number(std::string_view name, const ForeignArray& array, T& member) {
+    if (!array.scalar || array.values.count != 1)
+      return fail(name, "is an array, expected a number");
+    const std::int32_t value = step_.at(array.values)[0];
+    if (name == "chunk_size" && value < 1)
+      return fail(name, fmt::format("is {}, expected at least 1", value));
+    member = static_cast<T>(value);
+  }
+
+  template <class T>
+  void set_view(std::string_view name, const ForeignArray& array, TensorView<T>& member) {
+    if (array.scalar) return fail(name, "is a number, expected an array");
+    const std::int32_t cols = name == "chunk_indices" ? 2
+                              : member.present        ? member.cols
+                                                      : array.cols;
+    if (array.cols != cols && array.rows > 0)
+      return fail(name, fmt::format("has {} columns, expected {}", array.cols, cols));
+    member.rows = array.rows;
+    member.cols = cols;
+    if (!member.present) member.dims = cols > 1 ? 2 : 1;
+    member.present = true;
+    member.data = data_of<T>(array);
+  }
+
+  template <class T>
+  const T* data_of(const ForeignArray& array) {
+    const std::span<const std::int32_t> values = step_.at(array.values);
+    if constexpr (std::is_same_v<T, std::int32_t>) {
+      return values.data();
+    } else {
+      flags_.emplace_back(values.size() + 1, std::uint8_t{0});
+      std::ranges::transform(values, flags_.back().begin(),
+                             [](std::int32_t value) { return value != 0 ? 1 : 0; });
+      return flags_.back().data();
+    }
+  }
+
+  const ForeignStep& step_;
+  const ForeignMetadata& told_;
+  std::vector<std::vector<std::uint8_t>>& flags_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMetadata& told,
+                                        BuilderMetadata& metadata) {
+  flags_.clear();
+  flags_.reserve(4);
+  Overlay overlay(step, told, flags_);
+  if (auto* mamba = std::get_if<MambaMetadata>(&metadata))
+    for_each_mamba_field(*mamba, overlay, overlay);
+  else if (auto* mamba2 = std::get_if<Mamba2Metadata>(&metadata))
+    for_each_mamba2_field(*mamba2, overlay, overlay);
+  else if (auto* gdn = std::get_if<GdnMetadata>(&metadata))
+    for_each_gdn_field(*gdn, overlay, overlay);
+  return overlay.status();
+}
+
+}  // namespace hybridscope

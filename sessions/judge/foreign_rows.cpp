@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/engine/token_sequence.h"
+#include "sessions/judge/foreign_importer.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int32_t kMaxGraphTokens = 1 << 24;
+// Stands for what the last step of a trace sampled, when the trace ends before it tells.
+constexpr std::array<std::int32_t, 1> kUntoldToken = {0};
+
+}  // namespace
+
+// RUNNER 1.6: the worker appends; an admitted request's lists are new.
+void ForeignImporter::take_worker_lists(const ForeignStep& step) {
+  const std::size_t groups = worker_tables_.size();
+  const auto take = [&](ForeignRequest& request, BlockLists lists) {
+    request.block_ids.resize(groups);
+    for (std::size_t g = 0; lists.present() && g < groups; ++g) {
+      const std::span<const std::int32_t> ids = step.list(lists, g);
+      request.block_ids[g].insert(request.block_ids[g].end(), ids.begin(), ids.end());
+    }
+  };
+  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
+    requests_[told.request].block_ids.clear();
+    take(requests_[told.request], told.block_ids);
+  }
+  for (const ForeignCachedRequest& told : step.scheduled_cached_reqs) {
+    if (told.resumed) requests_[told.request].block_ids.clear();
+    take(requests_[told.request], told.new_block_ids);
+  }
+  bool told_any = step.rows.empty();
+  for (const ForeignRow& row : step.rows) {
+    if (!row.block_ids.present()) continue;
+    told_any = true;
+    requests_[row.request].block_ids.clear();
+    take(requests_[row.request], row.block_ids);
+  }
+  if (!told_any) count(Computed::worker_block_ids);
+}
+
+void ForeignImporter::describe_rows(const ForeignStep& step) {
+  const std::int32_t num_spec = config_.num_speculative_tokens;
+  std::vector<RequestId> in_batch;
+  for (const ForeignRow& told : step.rows) {
+    ForeignRequest& request = requests_[told.request];
+    const ScheduledTrace& scheduled = scheduled_of(told.request);
+    const auto index = static_cast<std::int32_t>(trace_.rows.size());
+    if (scheduled.admission != Admission::running) {
+      request.num_accepted_tokens = 1;
+      request.mamba_state_idx.reset();
+    }
+    RowTrace row{.request = told.request,
+                 .scheduled = request.scheduled,
+                 .previous_row = request.row,
+                 .row_class = row_class_of(scheduled, RowClassing::by_meaning, num_spec),
+                 .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
+                 .num_accepted_tokens = told.num_accepted_tokens >= 0 ? told.num_accepted_tokens
+                                                                      : request.num_accepted_tokens,
+                 .accepted_from = told.request};
+    if (request.row >= 0)
+      row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
+    else
+      row.origin =
+          scheduled.admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
+    if (scheduled.num_draft_tokens > 0 && !row.is_prefilling)
+      row.num_draft_count = scheduled.num_draft_tokens;
+    const std::int32_t length = config_.conv_kernel - 1;
+    for (std::int32_t i = 0; i < length; ++i) {
+      const std::int32_t position = scheduled.num_computed_tokens - length + 1 + i;
+      row.history[static_cast<std::size_t>(i)] =
+          position > 0 || i == length - 1 ? request.prefix(position) : 0;
+    }
+    const std::span<const std::int32_t> sampled = sampled_by(step, told.request);
+    row.num_sampled_tokens = static_cast<std::int32_t>(sampled.size());
+    append_tokens(request, scheduled, sampled);
+    trace_.rows.push_back(row);
+    in_batch.push_back(told.request);
+  }
+  for (const RequestId id : in_batch_)
+    if (requests_.holds(id)) requests_[id].row = -1;
+  for (std::size_t r = 0; r < in_batch.size(); ++r)
+    requests_[in_batch[r]].row = static_cast<std::int32_t>(r);
+  in_batch_ = std::move(in_batch);
+}
+
+// Known tokens, then drafts: an accepted draft is the token that was sampled in its place, a
+// rejected one is a token that nothing else is.
+void ForeignImporter::append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
+                                    std::span<const std::int32_t> sampled) {
+  const std::int32_t begin = scheduled.num_computed_tokens;
+  const std::int32_t end = begin + scheduled.num_scheduled_tokens;
+  const std::int32_t first_draft = end - scheduled.num_draft_tokens;
+  for (std::int32_t position = begin; position < end; ++position) {
+    const auto draft = static_cast<std::size_t>(std::max(position - first_draft, 0));
+    const auto untold = static_cast<std::uint64_t>(position) << 2;
+    if (position < first_draft && position < request.num_tokens())
+      trace_.tokens.push_back(request.token(position));
+    else if (scheduled.placeholder_drafts)
+      trace_.tokens.push_back(tagged_token(TokenKind::placeholder, 0));
+    else if (position >= first_draft && draft + 1 < sampled.size())
+      trace_.tokens.push_back(foreign_token(sampled[draft]));
+    else
+      trace_.tokens.push_back(tagged_token(TokenKind::rejected_draft, untold));
+  }
+}
+
+// What the request sampled; where the trace ends before it tells, one token if it sampled at all.
+std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& step, RequestId id) {
+  if (step.sampled_token_ids) return step.at(requests_[id].sampled);
+  const ScheduledTrace& scheduled = scheduled_of(id);
+  const bool samples =
+      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens >= scheduled.num_tokens;
+  return std::span(kUntoldToken).first(samples ? 1 : 0);
+}
+
+// The rows of this step as V1 would have them in its block tables.
+Status ForeignImporter::write_tables() {
+  for (std::size_t g = 0; g < worker_tables_.size(); ++g)
+    for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+      const auto& ids = requests_[trace_.rows[r].request].block_ids[g];
+      const auto columns = static_cast<std::size_t>(worker_tables_[g].num_columns());
+      if (ids.size() > columns)
+        return invalid_input(
+            fmt::format("/input_batch/block_ids/{}: {} columns in group {}, expected at most {}", r,
+                        ids.size(), g, columns));
+      worker_tables_[g].clear_row(static_cast<std::int32_t>(r));
+      worker_tables_[g].add_row(static_cast<std::int32_t>(r), ids);
+    }
+  return Ok{};
+}
+
+Status ForeignImporter::dispatch(const ForeignStep& step) {
+  if (!step.graph) {
+    count(Computed::cudagraph);
+    return metadata_.dispatch(trace_, worker_tables_);
+  }
+  const ForeignGraph& told = *step.graph;
+  const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
+  const CudagraphDispatch graph{.runtime_mode = told.cudagraph_runtime_mode,
+                                .num_tokens_padded = told.num_tokens,
+                                .num_reqs_padded = told.num_reqs < 0 ? num_reqs : told.num_reqs};
+  if (graph.pads_metadata() &&
+      (graph.num_reqs_padded < num_reqs || graph.num_reqs_padded > config_.max_num_seqs ||
+       graph.num_tokens_padded < trace_.num_scheduled_tokens ||
+       graph.num_tokens_padded > kMaxGraphTokens))
+    return invalid_input(
+        fmt::format("/cudagraph: {} rows and {} tokens; the batch has {} rows and {} tokens, "
+                    "expected at least those, at most {} rows (max_num_seqs) and {} tokens",
+                    graph.num_reqs_padded, graph.num_tokens_padded, num_reqs,
+                    trace_.num_scheduled_tokens, config_.max_num_seqs, kMaxGraphTokens));
+  trace_.uniform_decode = told.uniform;
+  metadata_.dispatch_as(trace_, graph, worker_tables_);
+  return Ok{};
+}
+
+Status ForeignImporter::build_metadata(const ForeignStep& step) {
+  remembered_columns_.clear();
+  if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0)
+    for (const RowTrace& row : trace_.rows)
+      remembered_columns_.push_back(requests_[row.request].mamba_state_idx.value_or(-1));
+  if (Status built = metadata_.build(trace_, worker_tables_, remembered_columns_); !built.ok())
+    return built;
+  bool told_all = true;
+  for (GroupTrace& group : trace_.groups) {
+    if (!group.is_mamba) continue;
+    const auto told = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
+    if (told == step.attn_metadata.end()) {
+      told_all = false;
+      continue;
+    }
+    group.persistent_buffers_refreshed = true;  // a trace does not tell
+    if (Status laid =
+            overlays_[static_cast<std::size_t>(group.group)].lay_over(step, *told, *group.metadata);
+        !laid.ok())
+      return laid;
+  }
+  if (!told_all) count(Computed::attn_metadata);
+  return Ok{};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,28 @@
+#include "sessions/judge/trace_judge.h"
+
+#include <utility>
+
+#include "sessions/check_setup.h"
+
+namespace hybridscope {
+
+Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
+  auto importer = ForeignImporter::create(header);
+  if (!importer.ok()) return importer.error();
+  auto checker = StepChecker::create(make_check_config(header.config));
+  if (!checker.ok()) return checker.error();
+  return TraceJudge(std::move(importer).value(), std::move(checker).value());
+}
+
+TraceJudge::TraceJudge(ForeignImporter importer, StepChecker checker)
+    : importer_(std::move(importer)), checker_(std::move(checker)) {}
+
+Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) {
+  const auto trace = importer_.import(step);
+  if (!trace.ok()) return trace.error();
+  ++num_steps_;
+  num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
+  return JudgedStep{*trace.value(), checker_.check(*trace.value(), scope), importer_.tables()};
+}
+
+}  // namespace hybridscope
