@@ -41,10 +41,10 @@ struct FileReport {
 inline constexpr std::size_t kFailuresInFull = 20;
 
 struct ConformanceOptions {
-  std::string filter;  // only cases whose id contains it; empty: all
+  std::string filter{};  // only cases whose id contains it; empty: all
   ExecuteCopies execute_copies = nullptr;
   // Called after each case with the number of cases of this file so far; false: stop here.
-  std::function<bool(std::int64_t)> progress;
+  std::function<bool(std::int64_t)> progress{};
 };
 
 // Files of a folder that end in .jsonl, by name; a file is itself. Error: neither exists, or the
