@@ -1,6 +1,7 @@
 // The table of vector files: what each is called, how it is recognised, and who recomputes it.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
@@ -27,12 +28,13 @@ struct VectorCase {
 // VectorError when the vector asks something that makes no sense.
 using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);
 
+// Lists of fields are names with spaces between them.
 struct VectorKind {
-  std::string_view name;                              // "gdn_builder": file gdn_builder.jsonl
-  std::string_view covers;                            // what it checks, half a sentence
-  std::span<const std::string_view> config_fields{};  // that every case has, and only this kind
-  std::string_view input_field;                       // "input" or "calls"
-  std::span<const std::string_view> input_fields{};   // members of `input`; of a call: none
+  std::string_view name;           // "gdn_builder": file gdn_builder.jsonl
+  std::string_view covers;         // what it checks, half a sentence
+  std::string_view config_fields;  // members of `config` of every case, all of them
+  std::string_view input_field;    // "input" or "calls"
+  std::string_view input_fields;   // members that `input` of every case has; of some call
   Recompute recompute;
 };
 

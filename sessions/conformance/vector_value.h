@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,19 +13,24 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/tensor_view.h"
+
 namespace hybridscope {
+
+// Most elements that one case may ask to allocate: a size in a vector is anybody's number.
+inline constexpr std::int64_t kMaxVectorElements = std::int64_t{1} << 24;
 
 // The vector itself is wrong: not what the reference answers.
 class VectorError : public std::exception {
  public:
   // `pointer` as in RFC 6901, from the vector's top: "/input/seq_lens/3".
   VectorError(std::string pointer, std::string message);
-  const char* what() const noexcept override { return text_.c_str(); }
+  const char* what() const noexcept override { return message_.c_str(); }
   const std::string& pointer() const { return pointer_; }
 
  private:
   std::string pointer_;
-  std::string text_;  // "POINTER: MESSAGE"
+  std::string message_;  // "expected an integer, found null"
 };
 
 // A table with equally long rows, row by row.
@@ -32,6 +38,8 @@ struct VectorTable {
   std::int32_t rows = 0;
   std::int32_t cols = 0;
   std::vector<std::int32_t> data;  // [rows, cols]
+
+  TensorView<std::int32_t> view() const { return matrix_view(data.data(), rows, cols); }
 };
 
 // One value and where it stands. Cheap to copy; the document outlives it.
@@ -45,26 +53,28 @@ class VectorValue {
   // Throws when the array is shorter.
   VectorValue operator[](std::size_t index) const;
   // Is the member there, and not null?
-  bool has(std::string_view key) const;
-  // The member, empty when absent or null.
+  bool has(std::string_view key) const { return find(key).has_value(); }
+  // The member, empty when absent or null. Throws when this is no object.
   std::optional<VectorValue> find(std::string_view key) const;
-  bool is_null() const;
+  bool is_null() const { return json_->is_null(); }
 
   std::int32_t int32() const;
   // Throws outside [min, max].
   std::int32_t int32_in(std::int32_t min, std::int32_t max) const;
   std::int64_t int64() const;
+  // Throws outside [min, max].
+  std::int64_t int64_in(std::int64_t min, std::int64_t max) const;
   double number() const;
   bool boolean() const;
   std::string string() const;
   // One of the names; answers its index. Throws with the list.
   std::size_t one_of(std::initializer_list<std::string_view> names) const;
 
-  // Array of numbers; with `length` >= 0 of exactly that many.
+  // Array of integers; with `length` >= 0 of exactly that many.
   std::vector<std::int32_t> int32s(std::int64_t length = -1) const;
   std::vector<std::int64_t> int64s(std::int64_t length = -1) const;
   std::vector<std::string> strings() const;
-  // Array of equally long arrays of numbers. `shape`, when there is one: [rows, cols] it must have
+  // Array of equally long arrays of integers. `shape`, when there is one: [rows, cols] it must have
   // (an empty table does not tell its columns).
   VectorTable table() const;
   VectorTable table(const VectorValue& shape) const;
@@ -73,6 +83,7 @@ class VectorValue {
   std::vector<VectorValue> elements() const;
   // Members of an object in ascending order of keys.
   std::vector<std::pair<std::string, VectorValue>> members() const;
+  // Of an array or object.
   std::size_t size() const;
 
   [[noreturn]] void fail(const std::string& message) const;
@@ -80,6 +91,8 @@ class VectorValue {
   const std::string& pointer() const { return pointer_; }
 
  private:
+  [[noreturn]] void expected(std::string_view what) const;
+
   const nlohmann::json* json_;
   std::string pointer_;
 };

@@ -1,0 +1,88 @@
+#include "sessions/conformance/compare.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sessions/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+// Is the value an element somewhere under a member "data"?
+enum class Place { field, tensor_data };
+
+std::optional<VectorDifference> differ(const std::string& pointer, std::string expected,
+                                       std::string got) {
+  return VectorDifference{
+      .pointer = pointer, .expected = std::move(expected), .got = std::move(got)};
+}
+
+// The library compares -1 and 18446744073709551615 as equal, and 1 and 1.0.
+bool equal_values(const json& a, const json& b) {
+  if (a.is_number_integer() && b.is_number_integer()) {
+    if (a.is_number_unsigned() == b.is_number_unsigned()) return a == b;
+    const json& with_sign = a.is_number_unsigned() ? b : a;
+    return with_sign.get<std::int64_t>() >= 0 && a == b;
+  }
+  return a.type() == b.type() && a == b;
+}
+
+// Only that an error happened has to match. A map may have a key "error" too, but no texts.
+bool is_error(const json& object) {
+  const auto member = object.find("error");
+  return member != object.end() && member->is_string();
+}
+
+std::optional<VectorDifference> compare(const json& expected, const json& got,
+                                        const std::string& pointer, Place place);
+
+std::optional<VectorDifference> compare_objects(const json& expected, const json& got,
+                                                const std::string& pointer, Place place) {
+  if (is_error(expected) && is_error(got)) return std::nullopt;
+  if (is_error(got)) return differ(pointer, expected.dump(), got.dump());
+  for (const auto& [key, value] : expected.items()) {
+    const std::string child = child_pointer(pointer, key);
+    const auto found = got.find(key);
+    if (found == got.end()) return differ(child, value.dump(), "absent");
+    const Place inside = key == "data" && value.is_array() ? Place::tensor_data : place;
+    if (auto difference = compare(value, *found, child, inside)) return difference;
+  }
+  for (const auto& [key, value] : got.items())
+    if (!expected.contains(key)) return differ(child_pointer(pointer, key), "absent", value.dump());
+  return std::nullopt;
+}
+
+std::optional<VectorDifference> compare_arrays(const json& expected, const json& got,
+                                               const std::string& pointer, Place place) {
+  if (expected.size() != got.size())
+    return differ(pointer, fmt::format("{} elements {}", expected.size(), expected.dump()),
+                  fmt::format("{} elements {}", got.size(), got.dump()));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].is_primitive() && equal_values(expected[i], got[i])) continue;
+    if (place == Place::tensor_data && expected[i].is_null()) continue;
+    if (auto difference = compare(expected[i], got[i], child_pointer(pointer, i), place))
+      return difference;
+  }
+  return std::nullopt;
+}
+
+std::optional<VectorDifference> compare(const json& expected, const json& got,
+                                        const std::string& pointer, Place place) {
+  if (expected.is_object() && got.is_object())
+    return compare_objects(expected, got, pointer, place);
+  if (expected.is_array() && got.is_array()) return compare_arrays(expected, got, pointer, place);
+  if (equal_values(expected, got)) return std::nullopt;
+  return differ(pointer, expected.dump(), got.dump());
+}
+
+}  // namespace
+
+std::optional<VectorDifference> first_difference(const json& expected, const json& got) {
+  return compare(expected, got, "", Place::field);
+}
+
+}  // namespace hybridscope

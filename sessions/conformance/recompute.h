@@ -1,0 +1,44 @@
+// Who recomputes which kind of vector file (vector_kinds.h, Recompute); one unit a family of kinds.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sessions/conformance/vector_kinds.h"
+
+namespace hybridscope {
+
+// recompute_model.cpp
+nlohmann::json recompute_state_shapes(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_state_dtypes(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_block_sizes(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_batch.cpp
+nlohmann::json recompute_split_batch(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_split_batch_v2(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_block_table_gather(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_prefix_block_indices(const VectorCase& vector,
+                                              ExecuteCopies execute_copies);
+nlohmann::json recompute_mamba_aligned_split(const VectorCase& vector,
+                                             ExecuteCopies execute_copies);
+// recompute_chunks.cpp
+nlohmann::json recompute_varlen_chunks(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_conv1d_metadata(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_fla_chunks(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_mamba_builder.cpp, recompute_gdn_builder.cpp
+nlohmann::json recompute_mamba_builder(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_mamba2_builder(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_gdn_builder(const VectorCase& vector, ExecuteCopies execute_copies);
+// State copies and what surrounds them.
+nlohmann::json recompute_copy_specs(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_ctx_init(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_preprocess_align(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_postprocess_align(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_precopy_align(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_all_mode(const VectorCase& vector, ExecuteCopies execute_copies);
+// Cache and scheduler.
+nlohmann::json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_cache_hits(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_scheduler(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_pipeline(const VectorCase& vector, ExecuteCopies execute_copies);
+
+}  // namespace hybridscope
