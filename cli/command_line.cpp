@@ -13,6 +13,7 @@
 
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
+#include "cli/judge_command.h"
 #include "cli/model_command.h"
 #include "cli/run_command.h"
 #include "cli/version.h"
@@ -36,17 +37,21 @@ int parse_and_run(int argc, char** argv) {
   RunOptions run;
   CLI::App& run_app = *app.add_subcommand("run", "step a scenario or traffic and check every step");
   add_run_options(run_app, run);
+  JudgeOptions judge;
+  CLI::App& judge_app =
+      *app.add_subcommand("judge", "execute and check the decisions of another engine");
+  add_judge_options(judge_app, judge);
   ModelOptions model;
   CLI::App& model_app =
       *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
   add_model_options(model_app, model);
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
 
-  const std::vector<const CLI::App*> commands = {&run_app, &model_app, &doctor_app};
+  const std::vector<const CLI::App*> commands = {&run_app, &judge_app, &model_app, &doctor_app};
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, [&](auto* command) {
         return command->get_name() == argv[1];
       })) {
-    fmt::print(stderr, "hybridscope: there is no command \"{}\" (run, model, doctor)\n", argv[1]);
+    fmt::print(stderr, "hybridscope: there is no command \"{}\" (run, judge, model, doctor)\n", argv[1]);
     return kExitUsage;
   }
   try {
@@ -55,6 +60,7 @@ int parse_and_run(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitFine : kExitUsage;
   }
   if (run_app.parsed()) return run_command(run);
+  if (judge_app.parsed()) return judge_command(judge);
   if (model_app.parsed()) return model_command(model);
   if (doctor_app.parsed()) return doctor_command();
   return kExitUsage;

@@ -32,13 +32,13 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                               .num_accepted_tokens = row.num_accepted_tokens,
                               .block_size = metadata_.mamba_block_size()}));
-    const std::int32_t told_column = step.rows[r].mamba_state_idx;
+    const std::int32_t told_column = told_rows_[r]->mamba_state_idx;
     request.mamba_state_idx = told_column >= 0 ? told_column : decisions.back().dst_col;
   }
   launch_copies(decisions, told ? &*step.preprocess_copies : nullptr, launch);
   for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
     RowTrace& row = trace_.rows[r];
-    const std::int32_t told_after = step.rows[r].num_accepted_tokens_after_preprocess;
+    const std::int32_t told_after = told_rows_[r]->num_accepted_tokens_after_preprocess;
     if (told_after >= 0)
       row.num_accepted_tokens = told_after;
     else if (launch.decisions[r].decision.copies())

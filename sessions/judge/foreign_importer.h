@@ -62,6 +62,7 @@ class ForeignImporter {
 
   // foreign_rows.cpp
   void take_worker_lists(const ForeignStep& step);
+  void order_rows(const ForeignStep& step);
   void describe_rows(const ForeignStep& step);
   void append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
                      std::span<const std::int32_t> sampled);
@@ -87,6 +88,7 @@ class ForeignImporter {
   std::vector<ForeignMetadataOverlay> overlays_;  // [groups]
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
+  std::vector<const ForeignRow*> told_rows_;  // [rows] of the step under way
   std::vector<RequestId> in_batch_;  // rows of the step before
   std::array<std::int64_t, kNumComputed> num_computed_{};
 };

@@ -43,10 +43,26 @@ void ForeignImporter::take_worker_lists(const ForeignStep& step) {
   if (!told_any) count(Computed::worker_block_ids);
 }
 
+// Builders need decode rows in front (RUNNER 1.5). A trace without metadata may come from a harness
+// that does not reorder; its rows are then brought in that order, and keep it otherwise.
+void ForeignImporter::order_rows(const ForeignStep& step) {
+  told_rows_.clear();
+  for (const ForeignRow& row : step.rows) told_rows_.push_back(&row);
+  if (!step.attn_metadata.empty()) return;
+  const auto is_decode = [this](const ForeignRow* row) {
+    return row_class_of(scheduled_of(row->request), RowClassing::by_meaning,
+                        config_.num_speculative_tokens) != RowClass::prefill;
+  };
+  if (!std::ranges::is_partitioned(told_rows_, is_decode))
+    std::ranges::stable_partition(told_rows_, is_decode);
+}
+
 void ForeignImporter::describe_rows(const ForeignStep& step) {
   const std::int32_t num_spec = config_.num_speculative_tokens;
   std::vector<RequestId> in_batch;
-  for (const ForeignRow& told : step.rows) {
+  order_rows(step);
+  for (const ForeignRow* row_told : told_rows_) {
+    const ForeignRow& told = *row_told;
     ForeignRequest& request = requests_[told.request];
     const ScheduledTrace& scheduled = scheduled_of(told.request);
     const auto index = static_cast<std::int32_t>(trace_.rows.size());

@@ -1,0 +1,179 @@
+#include "cli/judge_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/judge_session.h"
+#include "sessions/judge/line_source.h"
+#include "sessions/judge/pipeline_trace.h"
+
+namespace hybridscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// On stderr, only where somebody watches.
+class Progress {
+ public:
+  void show(const JudgeReport& report, std::int64_t bytes) {
+    if (!watched_ || Clock::now() - last_ < std::chrono::milliseconds(200)) return;
+    last_ = Clock::now();
+    shown_ = true;
+    fmt::print(stderr, "\r\033[K{:.0f} MB, trace {}, {} findings ",
+               static_cast<double>(bytes) / 1e6, report.traces.size(),
+               report.num_found(Severity::error));
+    std::fflush(stderr);
+  }
+  void clear() const {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  bool watched_ = isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
+  Clock::time_point last_ = Clock::now();
+};
+
+// A vector of the reference is several lines of a trace; they count as the one line.
+Status take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
+                   JudgeSession& session) {
+  if (text.empty()) return Ok{};
+  const auto lines = pipeline_trace(text, session.report().input, line);
+  if (!lines.ok()) return lines.error();
+  for (const std::string& converted : lines.value()) {
+    if (options.convert) {
+      fmt::print("{}\n", converted);
+      continue;
+    }
+    if (Status taken = session.take(converted, line); !taken.ok()) return taken;
+  }
+  return Ok{};
+}
+
+Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession& session) {
+  Progress progress;
+  for (;;) {
+    const auto line = source.next();
+    if (!line.ok()) return line.error();
+    if (!line.value()) break;
+    const std::int64_t number = source.line_number();
+    Status taken = options.from_pipeline
+                       ? take_vector(options, std::string(line.value()->text), number, session)
+                       : session.take(*line.value(), number);
+    session.report().bytes = source.bytes_taken();
+    progress.show(session.report(), source.bytes_taken());
+    if (taken.ok()) continue;
+    progress.clear();
+    return taken;
+  }
+  progress.clear();
+  return Ok{};
+}
+
+void print_report(const JudgeOptions& options, const JudgeReport& report) {
+  if (options.json) {
+    fmt::print("{}\n", judge_report_to_json(report).dump(2));
+    return;
+  }
+  for (const TraceReport& trace : report.traces)
+    if (!trace.findings.kept().empty()) fmt::print("{}", format_trace(trace));
+  fmt::print("{}", format_judge_summary(report));
+}
+
+int exit_code(const JudgeOptions& options, const JudgeReport& report) {
+  if (!report.stopped.empty()) return kExitInput;
+  if (report.traces.empty()) {
+    fmt::print(stderr, "hybridscope judge: {}: no trace {}\n", report.input,
+               options.filter.empty()
+                   ? "in it"
+                   : fmt::format("has a name that contains \"{}\"", options.filter));
+    return kExitUsage;
+  }
+  const bool warned = options.strict && report.num_found(Severity::warning) > 0;
+  return report.num_found(Severity::error) > 0 || warned ? kExitFindings : kExitFine;
+}
+
+}  // namespace
+
+void add_judge_options(CLI::App& command, JudgeOptions& options) {
+  command.footer(
+      "Examples:\n"
+      "  hybridscope judge trace.jsonl\n"
+      "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
+      "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
+      "\n"
+      "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
+      "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
+      "warnings too), 2 usage or no trace selected, 3 unreadable or invalid input, 4\n"
+      "environment, 5 a bug of hybridscope.");
+  command.add_option("trace", options.input, "a trace, - for standard input")
+      ->required()
+      ->type_name("TRACE.jsonl|-");
+  command
+      .add_option_function<std::string>(
+          "--from",
+          [&options](const std::string& kind) { options.from_pipeline = kind == "pipeline"; },
+          "what the input is: trace, or pipeline for the reference's chained vectors (default "
+          "trace)")
+      ->check(CLI::IsMember({"trace", "pipeline"}))
+      ->type_name("KIND");
+  command.add_flag("--convert", options.convert,
+                   "with --from pipeline: print the traces instead of judging them");
+  command.add_option("--filter", options.filter, "only traces whose name contains this")
+      ->type_name("NAME");
+  command.add_option("--explain", options.explain, "tell everything about this step")
+      ->type_name("STEP")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option_function<std::string>(
+          "--check",
+          [&options](const std::string& scope) {
+            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
+          },
+          "after each step check what it wrote, or every registered block (default step)")
+      ->check(CLI::IsMember({"step", "all"}))
+      ->type_name("SCOPE");
+  command.add_flag("--json", options.json, "one object {config, summary, traces}");
+  command.add_flag_callback(
+      "--no-timings", [&options] { options.timings = false; },
+      "leave out times, so that two runs compare equal");
+  command.add_flag("--strict", options.strict, "warnings count as findings");
+}
+
+int judge_command(const JudgeOptions& options) {
+  if (options.convert && !options.from_pipeline) {
+    fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
+    return kExitUsage;
+  }
+  auto source = LineSource::open(options.input);
+  if (!source.ok()) {
+    fmt::print(stderr, "hybridscope judge: {}\n", source.error().message);
+    return kExitInput;
+  }
+  const Clock::time_point start = Clock::now();
+  JudgeSession session(options);
+  const Status judged = judge_lines(options, source.value(), session);
+  session.finish();
+  JudgeReport& report = session.report();
+  if (!judged.ok()) {
+    report.stopped = judged.error().message;
+    fmt::print(stderr, "hybridscope judge: {}\n", report.stopped);
+  }
+  if (options.convert) return judged.ok() ? kExitFine : kExitInput;
+  if (options.timings)
+    report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (options.explain > 0 && session.explained()) return exit_code(options, report);
+  print_report(options, report);
+  if (options.explain > 0 && judged.ok()) {
+    fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
+    return kExitUsage;
+  }
+  return exit_code(options, report);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,27 @@
+// `hybridscope judge`: executes and checks the decisions of another engine.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "core/check/step_checker.h"
+
+namespace hybridscope {
+
+struct JudgeOptions {
+  std::string input;           // a file, or "-"
+  bool from_pipeline = false;  // the input is a vector file of the reference, not a trace
+  bool convert = false;        // print the trace instead of judging it
+  std::string filter;          // only traces whose name contains it; empty: all
+  std::int64_t explain = 0;    // step to tell everything about, 0: none
+  CheckScope check = CheckScope::step;
+  bool json = false;
+  bool timings = true;
+  bool strict = false;
+};
+
+void add_judge_options(CLI::App& command, JudgeOptions& options);
+int judge_command(const JudgeOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,114 @@
+#include "cli/judge_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hybridscope {
+namespace {
+
+using ComputedSteps = std::array<std::int64_t, kNumComputed>;
+
+ComputedSteps computed_steps(const JudgeReport& report) {
+  ComputedSteps sum{};
+  for (const TraceReport& trace : report.traces)
+    for (std::size_t i = 0; i < kNumComputed; ++i) sum[i] += trace.computed[i];
+  return sum;
+}
+
+nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kNumComputed; ++i)
+    json[std::string(computed_name(static_cast<Computed>(i)))] = computed[i];
+  return json;
+}
+
+nlohmann::ordered_json trace_json(const TraceReport& trace) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(kept->json);
+  return {{"name", trace.name},
+          {"engine", trace.engine},
+          {"line", trace.line},
+          {"steps", trace.steps},
+          {"request_steps", trace.request_steps},
+          {"findings_by_rule", trace.findings.by_rule()},
+          {"computed_in_steps", computed_json(trace.computed)},
+          {"findings", findings}};
+}
+
+}  // namespace
+
+std::int64_t JudgeReport::num_found(Severity severity) const {
+  std::int64_t sum = 0;
+  for (const TraceReport& trace : traces) sum += trace.findings.num_found(severity);
+  return sum;
+}
+
+std::int64_t JudgeReport::num_steps() const {
+  std::int64_t sum = 0;
+  for (const TraceReport& trace : traces) sum += trace.steps;
+  return sum;
+}
+
+std::int64_t JudgeReport::num_request_steps() const {
+  std::int64_t sum = 0;
+  for (const TraceReport& trace : traces) sum += trace.request_steps;
+  return sum;
+}
+
+std::string format_trace(const TraceReport& trace) {
+  std::string text = fmt::format(
+      "{}: {}, {}\n", trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
+      counted(trace.steps, "step"), counted(trace.request_steps, "request-step"));
+  for (const KeptFinding* kept : trace.findings.shown()) text += "  " + kept->text + "\n";
+  return text + trace.findings.format_left_out();
+}
+
+std::string format_judge_summary(const JudgeReport& report) {
+  std::string text = fmt::format("{}: {}, {}, {}\n", report.input,
+                                 counted(static_cast<std::int64_t>(report.traces.size()), "trace"),
+                                 counted(report.num_steps(), "step"),
+                                 counted(report.num_request_steps(), "request-step"));
+  if (report.wall_seconds)
+    text += fmt::format("{:.2f} s wall, {:.1f} MB read\n", *report.wall_seconds,
+                        static_cast<double>(report.bytes) / 1e6);
+  const ComputedSteps computed = computed_steps(report);
+  std::string list;
+  for (std::size_t i = 0; i < kNumComputed; ++i)
+    if (computed[i] > 0)
+      list += fmt::format("{}{} in {}", list.empty() ? "" : ", ",
+                          computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
+  if (!list.empty()) text += "not told, computed by us: " + list + "\n";
+  if (!report.stopped.empty()) text += "judging is not complete: " + report.stopped + "\n";
+  const std::int64_t errors = report.num_found(Severity::error);
+  const std::int64_t warnings = report.num_found(Severity::warning);
+  if (errors > 0)
+    text += counted(errors, "finding");
+  else
+    text += report.stopped.empty() ? "no findings: every block held what it should after every step"
+                                   : "no findings so far";
+  if (warnings > 0) text += "; " + counted(warnings, "warning");
+  return text + "\n";
+}
+
+nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
+  nlohmann::ordered_json summary = {{"traces", report.traces.size()},
+                                    {"steps", report.num_steps()},
+                                    {"request_steps", report.num_request_steps()},
+                                    {"findings", report.num_found(Severity::error)},
+                                    {"warnings", report.num_found(Severity::warning)},
+                                    {"computed_in_steps", computed_json(computed_steps(report))},
+                                    {"complete", report.stopped.empty()}};
+  if (report.wall_seconds) {
+    summary["bytes"] = report.bytes;
+    summary["wall_seconds"] = *report.wall_seconds;
+  }
+  nlohmann::ordered_json traces = nlohmann::ordered_json::array();
+  for (const TraceReport& trace : report.traces) traces.push_back(trace_json(trace));
+  nlohmann::ordered_json json = {
+      {"config", {{"input", report.input}}}, {"summary", summary}, {"traces", traces}};
+  if (!report.stopped.empty()) json["stopped"] = report.stopped;
+  return json;
+}
+
+}  // namespace hybridscope

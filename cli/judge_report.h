@@ -1,0 +1,48 @@
+// What judging leaves behind, as text and JSON.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sessions/finding_list.h"
+#include "sessions/judge/foreign_importer.h"
+
+namespace hybridscope {
+
+// One trace of the input.
+struct TraceReport {
+  std::string name;       // may be empty
+  std::string engine;     // may be empty
+  std::int64_t line = 0;  // of its header
+  std::int64_t steps = 0;
+  std::int64_t request_steps = 0;
+  std::array<std::int64_t, kNumComputed> computed{};  // steps in which we computed it
+  FindingList findings;
+};
+
+struct JudgeReport {
+  std::string input;
+  std::vector<TraceReport> traces;
+  std::string stopped;  // why judging ended early, empty: all was judged
+  std::int64_t bytes = 0;
+  std::optional<double> wall_seconds;  // absent: --no-timings
+
+  std::int64_t num_found(Severity severity) const;
+  std::int64_t num_steps() const;
+  std::int64_t num_request_steps() const;
+};
+
+// A heading and the findings of one trace.
+std::string format_trace(const TraceReport& trace);
+
+// The last lines of the default output.
+std::string format_judge_summary(const JudgeReport& report);
+
+// {config, summary, traces[]}.
+nlohmann::ordered_json judge_report_to_json(const JudgeReport& report);
+
+}  // namespace hybridscope

@@ -1,0 +1,86 @@
+#include "cli/judge_session.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "sessions/explain_step.h"
+
+namespace hybridscope {
+namespace {
+
+std::string display_name(const std::string& input) { return input == "-" ? "<stdin>" : input; }
+
+}  // namespace
+
+JudgeSession::JudgeSession(const JudgeOptions& options)
+    : options_(options), reader_(options.input), names_(numbered_names()) {
+  report_.input = display_name(options.input);
+}
+
+Status JudgeSession::take(PaddedLine text, std::int64_t line) {
+  return judge(reader_.read_line(text, line), line);
+}
+
+Status JudgeSession::take(const std::string& text, std::int64_t line) {
+  return judge(reader_.read_line(std::string_view(text), line), line);
+}
+
+Status JudgeSession::judge(const Result<TraceLine>& kind, std::int64_t line) {
+  if (!kind.ok()) return kind.error();
+  if (kind.value() == TraceLine::header) return begin(line);
+  if (kind.value() == TraceLine::step && !skips_trace_) return judge_step(line);
+  return Ok{};
+}
+
+Status JudgeSession::begin(std::int64_t line) {
+  finish();
+  const ForeignHeader& header = reader_.header();
+  skips_trace_ = header.name.find(options_.filter) == std::string::npos;
+  if (skips_trace_) return Ok{};
+  auto judge = TraceJudge::create(header);
+  if (!judge.ok())
+    return Error{judge.error().kind,
+                 fmt::format("{}:{}: {}", report_.input, line, judge.error().message)};
+  judge_.emplace(std::move(judge).value());
+  names_ = make_names(header.config.kv_cache_config,
+                      [this](RequestId id) { return reader_.name_of(id); });
+  names_.mamba_cache_mode = header.config.mamba_cache_mode;
+  TraceReport& trace = report_.traces.emplace_back();
+  trace.name = header.name;
+  trace.engine = header.engine;
+  trace.line = line;
+  return Ok{};
+}
+
+Status JudgeSession::judge_step(std::int64_t line) {
+  const auto judged = judge_->judge(reader_.step(), options_.check);
+  if (!judged.ok())
+    return Error{judged.error().kind,
+                 fmt::format("{}:{}: {}", report_.input, line, judged.error().message)};
+  for (const Finding& finding : judged.value().findings)
+    report_.traces.back().findings.add(finding, false, names_);
+  if (judged.value().trace.step == options_.explain) explain(judged.value());
+  return Ok{};
+}
+
+void JudgeSession::explain(const JudgedStep& step) {
+  explained_ = true;
+  fmt::print("{}", explain_step({.trace = step.trace,
+                                 .config = judge_->config(),
+                                 .names = names_,
+                                 .scheduler_tables = step.scheduler_tables,
+                                 .findings = step.findings}));
+}
+
+void JudgeSession::finish() {
+  if (!judge_) return;
+  TraceReport& trace = report_.traces.back();
+  trace.steps = judge_->num_steps();
+  trace.request_steps = judge_->num_request_steps();
+  for (std::size_t i = 0; i < kNumComputed; ++i)
+    trace.computed[i] = judge_->num_computed(static_cast<Computed>(i));
+  judge_.reset();
+}
+
+}  // namespace hybridscope

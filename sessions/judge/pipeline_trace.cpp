@@ -1,0 +1,274 @@
+#include "sessions/judge/pipeline_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sessions/conformance/vector_value.h"
+#include "sessions/json_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json group_json(const VectorValue& group) {
+  const bool mamba = group["type"].one_of({"full", "mamba"}) == 1;
+  Json json = {{"type", mamba ? "mamba" : "full_attention"},
+               {"block_size", group["block_size"].json()}};
+  if (group.has("is_eagle_group")) json["is_eagle_group"] = group["is_eagle_group"].json();
+  return json;
+}
+
+Json header_json(const std::string& id, const VectorValue& config) {
+  const bool eagle = config["use_eagle"].boolean();
+  Json settings = {{"mamba_cache_mode", config["mamba_cache_mode"].json()},
+                   {"num_gpu_blocks", config["num_blocks"].json()},
+                   {"enable_prefix_caching", config["enable_caching"].json()},
+                   {"num_speculative_tokens", config["num_spec_tokens"].json()},
+                   {"use_eagle", eagle},
+                   {"scheduling_policy", config["policy"].json()},
+                   {"scheduler_reserve_full_isl", config["reserve_full_isl"].json()}};
+  for (const char* same : {"block_size", "hash_block_size", "scheduler_block_size", "max_model_len",
+                           "max_num_seqs", "max_num_batched_tokens", "enable_chunked_prefill",
+                           "long_prefill_token_threshold", "watermark"})
+    settings[same] = config[same].json();
+  settings["kv_cache_groups"] = Json::array();
+  for (const VectorValue& group : config["groups"].elements())
+    settings["kv_cache_groups"].push_back(group_json(group));
+  return {{"hybridscope_trace", 1},
+          {"engine", "the reference implementation"},
+          {"name", id},
+          {"config", settings}};
+}
+
+// Where one state of a group's layers lies, to tell blocks from byte offsets; the layers agree.
+struct StatePlace {
+  std::int64_t block_stride = 0;  // bytes
+  std::int64_t row_stride = 0;    // bytes a conv position (SD)
+};
+
+class PipelineCase {
+ public:
+  explicit PipelineCase(const VectorValue& vector)
+      : vector_(vector), kinds_(vector["config"]["memory"]["state_kinds"].strings()) {
+    for (const VectorValue& layer : vector["config"]["memory"]["layers"].elements()) {
+      auto& states = groups_[layer["group_id"].int32()];
+      states.resize(kinds_.size());
+      for (std::size_t i = 0; i < kinds_.size(); ++i) {
+        const VectorValue state = layer["states"][i];
+        const std::int64_t size = state["elem_size"].int64_in(1, 8);
+        const auto stride_of = [&](std::size_t dimension) {
+          return state["stride"][dimension].int64_in(1, std::int64_t{1} << 40) * size;
+        };
+        states[i].block_stride = stride_of(0);
+        if (kinds_[i] == "conv") states[i].row_stride = stride_of(1);
+      }
+    }
+  }
+
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines = {
+        header_json(vector_["id"].string(), vector_["config"]).dump()};
+    const VectorValue results = vector_["output"]["results"];
+    const std::size_t count = std::min(results.size(), vector_["calls"].size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const VectorValue call = vector_["calls"][i];
+      if (results[i].has("error")) break;
+      take(call["op"].string(), call, results[i]);
+      if (finished_) lines.push_back(std::exchange(finished_, std::nullopt)->dump());
+    }
+    if (!step_.empty()) lines.push_back(step_.dump());
+    return lines;
+  }
+
+ private:
+  void take(const std::string& op, const VectorValue& call, const VectorValue& result) {
+    if (op == "add_request") {
+      added_.emplace(call["id"].string(), call);
+    } else if (op == "reset_prefix_cache") {
+      reset_ = reset_ || result["result"].boolean();
+    } else if (op == "schedule") {
+      if (!step_.empty()) finished_ = std::move(step_);
+      schedule(result);
+    } else if (op == "worker_step") {
+      worker_step(call, result);
+    } else if (op == "update_from_output") {
+      Json ids = Json::array();
+      Json tokens = Json::array();
+      for (const auto& [id, sampled] : call["sampled_token_ids"].members()) {
+        ids.push_back(id);
+        tokens.push_back(Json(sampled.json()));
+      }
+      step_["model_runner_output"] = {{"req_ids", ids}, {"sampled_token_ids", tokens}};
+    }
+  }
+
+  void schedule(const VectorValue& result) {
+    Json new_requests = Json::array();
+    for (const VectorValue& told : result["scheduled_new_reqs"].elements()) {
+      const auto added = added_.find(told["id"].string());
+      if (added == added_.end()) told["id"].fail("expected a request that was added");
+      new_requests.push_back({{"req_id", told["id"].json()},
+                              {"prompt_token_ids", added->second["prompt_token_ids"].json()},
+                              {"block_ids", told["block_ids"].json()},
+                              {"num_computed_tokens", told["num_computed_tokens"].json()},
+                              {"max_tokens", added->second["max_tokens"].json()},
+                              {"priority", added->second["priority"].json()}});
+    }
+    step_ = {{"step", ++number_},
+             {"scheduler_output",
+              {{"scheduled_new_reqs", new_requests},
+               {"scheduled_cached_reqs", result["scheduled_cached_reqs"].json()}}},
+             {"scheduler_block_ids", held_block_ids(result["block_ids"])},
+             {"input_batch", {{"req_ids", Json::array()}}}};
+    for (const char* same : {"num_scheduled_tokens", "scheduled_spec_decode_tokens",
+                             "finished_req_ids", "preempted_req_ids"})
+      step_["scheduler_output"][same] = result[same].json();
+    if (vector_["config"]["num_spec_tokens"].int32() > 0)
+      step_["input_batch"]["num_accepted_tokens_cpu"] = Json::array();
+    if (std::exchange(reset_, false)) step_["reset_prefix_cache"] = true;
+  }
+
+  // Waiting requests are listed with empty lists.
+  static Json held_block_ids(const VectorValue& block_ids) {
+    Json held = Json::object();
+    for (const auto& [id, lists] : block_ids.members())
+      for (const VectorValue& list : lists.elements())
+        if (list.size() > 0) held[id] = lists.json();
+    return held;
+  }
+
+  void worker_step(const VectorValue& call, const VectorValue& result) {
+    Json& batch = step_["input_batch"];
+    Json block_ids = Json::array();
+    const std::vector<std::string> ids = call["req_ids"].strings();
+    std::vector<std::int32_t> before = call["num_accepted_tokens_cpu"].int32s();
+    std::vector<std::int32_t> after = result["num_accepted_tokens_after_preprocess"].int32s();
+    before.resize(ids.size(), 1);
+    after.resize(ids.size(), 1);
+    batch = {{"req_ids", ids},
+             {"num_accepted_tokens_cpu", before},
+             {"num_accepted_tokens_after_preprocess", after}};
+    Json computed = Json::array();
+    Json columns = Json::array();
+    for (const std::string& id : ids) {
+      computed.push_back(Json(call["num_computed_tokens"][id].json()));
+      columns.push_back(Json(result["mamba_state_idx"][id].json()));
+    }
+    batch["num_computed_tokens_cpu"] = computed;
+    batch["mamba_state_idx"] = columns;
+    step_["preprocess_copies"] = preprocess_copies(call, result);
+    if (const auto copies = result.find("postprocess_copies"))
+      step_["postprocess_copies"] = postprocess_copies(ids, *copies);
+  }
+
+  // [kv group id, layer, state, src, dst, bytes]: the layers of a group agree, so its conv copy and
+  // its temporal copy of one destination block are one copy of ours.
+  Json preprocess_copies(const VectorValue& call, const VectorValue& result) const {
+    std::map<std::pair<std::int32_t, std::int64_t>, Json> by_destination;
+    for (const VectorValue& copy : result["preprocess_copies"].elements()) {
+      const std::int32_t group = copy[0].int32();
+      const std::size_t state = static_cast<std::size_t>(
+          copy[2].int32_in(0, static_cast<std::int32_t>(kinds_.size()) - 1));
+      const std::int64_t block = block_of(copy[4], group, state);
+      Json& made = by_destination[{group, block}];
+      fill(made, copy, {group, state, 3});
+      made["req_id"] = owner_of(call, result, group, copy, block);
+    }
+    return values(by_destination);
+  }
+
+  // [row, flat state index, src, dst, row bytes, rows, row stride].
+  Json postprocess_copies(const std::vector<std::string>& ids, const VectorValue& copies) const {
+    std::map<std::pair<std::int32_t, std::int64_t>, Json> by_row;
+    const VectorValue layers = vector_["config"]["memory"]["layers"];
+    for (const VectorValue& copy : copies.elements()) {
+      const auto flat = static_cast<std::size_t>(copy[1].int32_in(0, INT32_MAX));
+      const std::int32_t group = layers[flat / kinds_.size()]["group_id"].int32();
+      const std::int32_t row = copy[0].int32_in(0, static_cast<std::int32_t>(ids.size()) - 1);
+      Json& made = by_row[{group, row}];
+      fill(made, copy, {group, flat % kinds_.size(), 2});
+      made["req_id"] = ids[static_cast<std::size_t>(row)];
+    }
+    return values(by_row);
+  }
+
+  struct CopyPlace {
+    std::int32_t group = 0;
+    std::size_t state = 0;
+    std::size_t source = 0;  // index of the source offset, the destination's follows
+  };
+
+  void fill(Json& made, const VectorValue& copy, const CopyPlace& place) const {
+    if (made.is_null())
+      made = {{"group", place.group},
+              {"conv_src_block_id", 0},
+              {"temporal_src_block_id", 0},
+              {"dest_block_id", 0},
+              {"accept_token_bias", 0}};
+    const VectorValue source = copy[place.source];
+    const std::int64_t block = block_of(source, place.group, place.state);
+    made["dest_block_id"] = block_of(copy[place.source + 1], place.group, place.state);
+    if (kinds_[place.state] != "conv") {
+      made["temporal_src_block_id"] = block;
+      return;
+    }
+    const StatePlace& conv = groups_.at(place.group)[place.state];
+    made["conv_src_block_id"] = block;
+    made["accept_token_bias"] = (source.int64() - block * conv.block_stride) / conv.row_stride;
+  }
+
+  std::int64_t block_of(const VectorValue& offset, std::int32_t group, std::size_t state) const {
+    const auto states = groups_.find(group);
+    if (states == groups_.end() || offset.int64() < 0)
+      offset.fail("expected an offset into a state of a mamba group");
+    return offset.int64() / states->second[state].block_stride;
+  }
+
+  // The request whose running column the block is now.
+  static std::string owner_of(const VectorValue& call, const VectorValue& result,
+                              std::int32_t group, const VectorValue& copy, std::int64_t block) {
+    for (const auto& [id, lists] : call["block_ids"].members()) {
+      const auto ids = lists[static_cast<std::size_t>(group)].int64s();
+      const auto column =
+          static_cast<std::size_t>(result["mamba_state_idx"][id].int32_in(0, INT32_MAX));
+      if (column < ids.size() && ids[column] == block) return id;
+    }
+    copy.fail(fmt::format("no request of the batch runs in block {}", block));
+  }
+
+  template <class Key>
+  static Json values(const std::map<Key, Json>& map) {
+    Json list = Json::array();
+    for (const auto& [key, value] : map) list.push_back(value);
+    return list;
+  }
+
+  const VectorValue& vector_;
+  std::vector<std::string> kinds_;
+  std::map<std::int32_t, std::vector<StatePlace>> groups_;
+  std::map<std::string, VectorValue> added_;
+  Json step_;                     // under way; empty before the first schedule
+  std::optional<Json> finished_;  // the step before, when a new one begins
+  std::int64_t number_ = 0;
+  bool reset_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> pipeline_trace(const std::string& line, const std::string& file,
+                                                std::int64_t line_number) {
+  const auto json = parse_json({.text = line, .file = file, .line = static_cast<int>(line_number)});
+  if (!json.ok()) return json.error();
+  const VectorValue vector(json.value(), "");
+  try {
+    return PipelineCase(vector).lines();
+  } catch (const VectorError& error) {
+    return invalid_input(fmt::format("{}:{}: {}", file, line_number, error.what()));
+  }
+}
+
+}  // namespace hybridscope
