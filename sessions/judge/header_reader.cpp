@@ -106,7 +106,7 @@ void ConfigReader::read_speculation(EngineConfig& config) {
                      config.num_speculative_tokens),
          errors_);
   // The methods differ in EAGLE's rules only.
-  use_eagle_ = config.speculative_method == SpeculativeMethod::mtp;
+  use_eagle_ = speculates && config.speculative_method == SpeculativeMethod::mtp;
   boolean("use_eagle", use_eagle_);
   config.speculative_method = !speculates  ? SpeculativeMethod::none
                               : use_eagle_ ? SpeculativeMethod::mtp

@@ -44,7 +44,7 @@ Shape read_list(const LineValue& value, StepContext& context) {
     const auto cols = static_cast<std::int64_t>(context.step.ids.size() - before);
     if (shape.rows++ == 0) shape.cols = cols;
     if (cols != shape.cols)
-      fail(row, fmt::format("{} values in a row, the first row has {}", cols, shape.cols),
+      fail(row, fmt::format("a row of length {}, expected {} as the first", cols, shape.cols),
            context.errors);
   });
   return shape;
@@ -64,9 +64,7 @@ Shape read_shaped(const LineValue& value, const LineValue& dims, StepContext& co
   const Shape result{.rows = shape[0], .cols = shape.size() == 2 ? shape[1] : 1};
   const auto count = static_cast<std::int64_t>(context.step.ids.size() - first);
   if (result.rows * result.cols != count)
-    fail(*data,
-         fmt::format("{} values for {} x {}, expected {}", count, result.rows, result.cols,
-                     result.rows * result.cols),
+    fail(*data, fmt::format("length {}, expected {} x {}", count, result.rows, result.cols),
          context.errors);
   return result;
 }

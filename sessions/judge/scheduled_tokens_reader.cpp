@@ -60,12 +60,12 @@ void check_draft_count(const LineValue& member, ForeignCount drafts, StepContext
   const std::int32_t scheduled = context.step.num_scheduled_tokens[row].count;
   if (drafts.count >= scheduled && drafts.count > 0)
     fail(member,
-         fmt::format("{} drafts for {} scheduled tokens, expected at most {}", drafts.count,
-                     scheduled, scheduled - 1),
+         fmt::format("length {}, expected at most {} drafts in {} scheduled tokens", drafts.count,
+                     scheduled - 1, scheduled),
          context.errors);
   if (drafts.count > context.limits.num_speculative_tokens)
     fail(member,
-         fmt::format("{} drafts, expected at most {} (num_speculative_tokens)", drafts.count,
+         fmt::format("length {}, expected at most {} (num_speculative_tokens)", drafts.count,
                      context.limits.num_speculative_tokens),
          context.errors);
 }

@@ -59,7 +59,8 @@ BlockLists read_block_lists(const LineValue& value, StepContext& context) {
     ++group;
   });
   if (!context.errors.failed() && group != num_groups)
-    fail(value, fmt::format("{} lists for {} KV-cache groups", group, num_groups), context.errors);
+    fail(value, fmt::format("length {}, expected {} (a list a KV-cache group)", group, num_groups),
+         context.errors);
   return result;
 }
 
@@ -80,7 +81,7 @@ std::int32_t read_token_count(const LineValue& value, StepContext& context) {
 
 void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
                  StepContext& context) {
-  fail(list, fmt::format("{} entries for {} req_ids", found, expected), context.errors);
+  fail(list, fmt::format("length {}, expected {} (as req_ids)", found, expected), context.errors);
 }
 
 }  // namespace hybridscope

@@ -42,7 +42,8 @@ BlockLists read_cached_block_counts(const LineValue& value, StepContext& context
     ++group;
   });
   if (!context.errors.failed() && group != num_groups)
-    fail(value, fmt::format("{} counts for {} KV-cache groups", group, num_groups), context.errors);
+    fail(value, fmt::format("length {}, expected {} (a count a KV-cache group)", group, num_groups),
+         context.errors);
   return result;
 }
 

@@ -99,7 +99,8 @@ Status TraceReader::State::read_step_line(const LineValue& root, std::int64_t li
   if (const auto number = require_member(root, "step", errors)) {
     step.step = integer_of(*number, {0, INT64_MAX}, errors);
     if (step.step <= last)
-      fail(*number, fmt::format("step {} after step {}", step.step, last), errors);
+      fail(*number, fmt::format("step {} after step {}, expected a greater one", step.step, last),
+           errors);
   }
   if (!errors.failed()) read_step(root, context);
   has_step = true;

@@ -1,0 +1,157 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/sessions/judge/trace_lines.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+// Three groups: attention blocks of 12, states every 8 and every 18 tokens.
+Json small_config() {
+  return Json::parse(R"({
+    "mamba_cache_mode": "align", "num_gpu_blocks": 46, "max_model_len": 90, "max_num_seqs": 4,
+    "max_num_batched_tokens": 16,
+    "kv_cache_groups": [{"type": "full_attention", "block_size": 12},
+                        {"type": "mamba", "block_size": 8},
+                        {"type": "mamba", "block_size": 18}]})");
+}
+
+ForeignHeader header_of(const Json& config) {
+  TraceReader reader("t.jsonl");
+  const Json line = {{"hybridscope_trace", 1}, {"config", config}};
+  EXPECT_EQ(test::read_error(reader, {line}), "");
+  return reader.header();
+}
+
+TEST(TraceHeader, WhatIsLeftOutHasItsDefault) {
+  const ForeignHeader header = header_of(small_config());
+  EXPECT_EQ(header.name, "");
+  EXPECT_EQ(header.engine, "");
+  const EngineConfig& config = header.config;
+  EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_FALSE(config.enable_prefix_caching);
+  EXPECT_EQ(config.num_speculative_tokens, 0);
+  EXPECT_EQ(config.speculative_method, SpeculativeMethod::none);
+  EXPECT_EQ(config.conv_kernel, 4);
+  EXPECT_EQ(config.chunk_size, 256);
+  EXPECT_EQ(config.scheduling_policy, SchedulingPolicy::fcfs);
+  EXPECT_TRUE(config.enable_chunked_prefill);
+  EXPECT_EQ(config.long_prefill_token_threshold, 0);
+  EXPECT_TRUE(config.scheduler_reserve_full_isl);
+  EXPECT_EQ(config.watermark, 0.0);
+  EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::none);
+  EXPECT_THAT(config.cudagraph_capture_sizes, IsEmpty());
+  EXPECT_EQ(config.policies, safe_policies());
+}
+
+TEST(TraceHeader, BlockSizesComeFromTheGroups) {
+  const EngineConfig config = header_of(small_config()).config;
+  EXPECT_EQ(config.block_size, 8);
+  EXPECT_EQ(config.hash_block_size, 2);
+  EXPECT_EQ(config.scheduler_block_size, 72);
+}
+
+TEST(TraceHeader, BlockSizesThatAreToldCount) {
+  Json told = small_config();
+  told["block_size"] = 12;
+  told["hash_block_size"] = 1;
+  told["scheduler_block_size"] = 144;
+  const EngineConfig config = header_of(told).config;
+  EXPECT_EQ(config.block_size, 12);
+  EXPECT_EQ(config.hash_block_size, 1);
+  EXPECT_EQ(config.scheduler_block_size, 144);
+}
+
+TEST(TraceHeader, ASchedulerBlockSizeBeyond32BitsHasToBeTold) {
+  Json large = small_config();
+  large["kv_cache_groups"][0]["block_size"] = 16777213;
+  large["kv_cache_groups"][1]["block_size"] = 16777215;
+  EXPECT_EQ(test::read_error({{{"hybridscope_trace", 1}, {"config", large}}}),
+            "t.jsonl:1: /config: the least common multiple of the groups' block sizes is above "
+            "2147483647 (expected a scheduler_block_size)");
+  large["scheduler_block_size"] = 16;
+  EXPECT_EQ(header_of(large).config.scheduler_block_size, 16);
+}
+
+TEST(TraceHeader, EverythingThatIsToldCounts) {
+  Json told = small_config();
+  told.update(Json::parse(R"({
+    "mamba_cache_mode": "all", "enable_prefix_caching": true, "num_speculative_tokens": 2,
+    "speculative_method": "ngram", "conv_kernel": 3, "chunk_size": 64,
+    "scheduling_policy": "priority", "enable_chunked_prefill": false,
+    "long_prefill_token_threshold": 5, "scheduler_reserve_full_isl": false, "watermark": 0.25,
+    "cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4]})"));
+  const EngineConfig config = header_of(told).config;
+  EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::all);
+  EXPECT_TRUE(config.enable_prefix_caching);
+  EXPECT_EQ(config.num_speculative_tokens, 2);
+  EXPECT_EQ(config.speculative_method, SpeculativeMethod::ngram);
+  EXPECT_EQ(config.conv_kernel, 3);
+  EXPECT_EQ(config.chunk_size, 64);
+  EXPECT_EQ(config.scheduling_policy, SchedulingPolicy::priority);
+  EXPECT_FALSE(config.enable_chunked_prefill);
+  EXPECT_EQ(config.long_prefill_token_threshold, 5);
+  EXPECT_FALSE(config.scheduler_reserve_full_isl);
+  EXPECT_EQ(config.watermark, 0.25);
+  EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::full_and_piecewise);
+  EXPECT_THAT(config.cudagraph_capture_sizes, ElementsAre(1, 2, 4));
+  EXPECT_EQ(config.max_num_seqs, 4);
+  EXPECT_EQ(config.max_num_batched_tokens, 16);
+  EXPECT_EQ(config.max_model_len, 90);
+}
+
+TEST(TraceHeader, DraftsAreMtpUnlessToldOtherwise) {
+  Json told = small_config();
+  told["num_speculative_tokens"] = 1;
+  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::mtp);
+  EXPECT_TRUE(header_of(told).use_eagle);
+  told["use_eagle"] = false;
+  EXPECT_FALSE(header_of(told).use_eagle);
+  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::ngram);
+}
+
+TEST(TraceHeader, AMethodWithoutDraftsIsNone) {
+  Json told = small_config();
+  told["speculative_method"] = "mtp";
+  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::none);
+  EXPECT_FALSE(header_of(told).use_eagle);
+}
+
+TEST(TraceHeader, GroupsAreSpecsInTheirOrder) {
+  Json told = small_config();
+  told["num_speculative_tokens"] = 2;
+  told["kv_cache_groups"][0]["is_eagle_group"] = true;
+  told["kv_cache_groups"][1]["mamba_type"] = "gdn_attention";
+  told["kv_cache_groups"][1]["num_speculative_blocks"] = 5;
+  const KVCacheConfig config = header_of(told).config.kv_cache_config;
+  EXPECT_EQ(config.num_blocks, 46);
+  ASSERT_EQ(config.groups.size(), 3U);
+  EXPECT_FALSE(config.groups[0].is_mamba());
+  EXPECT_TRUE(config.groups[0].is_eagle_group);
+  EXPECT_EQ(config.groups[0].block_size(), 12);
+  const auto& gdn = std::get<MambaSpec>(config.groups[1].spec);
+  EXPECT_EQ(gdn.mamba_type, MambaType::gdn_attention);
+  EXPECT_EQ(gdn.mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_EQ(gdn.num_speculative_blocks, 5);
+  const auto& mamba2 = std::get<MambaSpec>(config.groups[2].spec);
+  EXPECT_EQ(mamba2.mamba_type, MambaType::mamba2);
+  EXPECT_EQ(mamba2.num_speculative_blocks, 2);
+}
+
+TEST(TraceHeader, WithoutStoredStatesAMambaBlockIsAsLongAsTheModel) {
+  Json told = small_config();
+  told["mamba_cache_mode"] = "none";
+  const EngineConfig config = header_of(told).config;
+  EXPECT_EQ(config.kv_cache_config.groups[1].block_size(), 90);
+  EXPECT_EQ(config.kv_cache_config.groups[2].block_size(), 90);
+  EXPECT_EQ(config.block_size, 12);
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,70 @@
+#include "tests/sessions/judge/trace_lines.h"
+
+namespace hybridscope::test {
+
+std::vector<nlohmann::json> healthy_trace() {
+  return {nlohmann::json::parse(R"({
+    "hybridscope_trace": 1, "engine": "vllm 0.11.0", "name": "two chats", "config": {
+      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks": 46,
+      "enable_prefix_caching": true, "num_speculative_tokens": 2, "speculative_method": "mtp",
+      "max_model_len": 88, "max_num_seqs": 4, "max_num_batched_tokens": 16,
+      "kv_cache_groups": [{"type": "full_attention", "block_size": 8},
+                          {"type": "mamba", "block_size": 8, "mamba_type": "gdn_attention"}]}})"),
+          nlohmann::json::parse(R"({
+    "step": 1,
+    "scheduler_output": {
+      "scheduled_new_reqs": [
+        {"req_id": "a", "prompt_token_ids": [11, 12], "block_ids": [[1], [2, 3, 4]],
+         "num_computed_tokens": 0, "max_tokens": 20, "priority": 1, "cache_salt": "x"},
+        {"req_id": "b", "prompt_token_ids": [13], "block_ids": [[5], [6, 7, 8]],
+         "num_computed_tokens": 0}],
+      "num_scheduled_tokens": {"a": 2, "b": 1}},
+    "scheduler_block_ids": {"a": [[1], [2, 3, 4]], "b": [[5], [6, 7, 8]]},
+    "input_batch": {"req_ids": ["b", "a"], "num_accepted_tokens_cpu": [1, 1]},
+    "model_runner_output": {"req_ids": ["b", "a"], "sampled_token_ids": [[20], [21]]}})"),
+          nlohmann::json::parse(R"({
+    "step": 2,
+    "scheduler_output": {
+      "scheduled_cached_reqs": {
+        "req_ids": ["a", "b"], "resumed_req_ids": ["b"],
+        "new_block_ids": [null, [[9], [10, 11, 12]]], "num_computed_tokens": [2, 1],
+        "num_output_tokens": [1, 1]},
+      "num_scheduled_tokens": {"a": 3, "b": 3},
+      "scheduled_spec_decode_tokens": {"a": [500, 501], "b": [-1, -1]},
+      "finished_req_ids": [], "preempted_req_ids": ["a"]},
+    "scheduler_block_ids": {"b": [[9], [10, 11, 12]]},
+    "num_cached_block": {"a": [1, 0]},
+    "reset_prefix_cache": true,
+    "input_batch": {
+      "req_ids": ["a", "b"], "num_accepted_tokens_cpu": [1, 2],
+      "num_accepted_tokens_after_preprocess": [1, 1], "num_computed_tokens_cpu": [2, 1],
+      "mamba_state_idx": [0, 1], "block_ids": [null, [[9], [10, 11, 12]]]},
+    "preprocess_copies": [
+      {"req_id": "b", "src_block_idx": 0, "dest_block_idx": 1, "accept_token_bias": 1}],
+    "cudagraph": {"cudagraph_runtime_mode": "FULL", "num_tokens": 8, "num_reqs": 4,
+                  "uniform": true},
+    "attn_metadata": {"1": {
+      "num_prefills": 0, "spec_state_indices_tensor": [[2, 3, 4], [10, 11, 12]],
+      "spec_sequence_masks": [true, false], "has_initial_state": null,
+      "non_spec_state_indices_tensor": {"shape": [0, 3], "data": []},
+      "nums_dict": {"8": {"tot": 5}}, "our_own": "text"}},
+    "postprocess_copies": [
+      {"req_id": "a", "group": 1, "conv_src_block_id": 5, "temporal_src_block_id": 6,
+       "dest_block_id": 9, "accept_token_bias": 2}],
+    "model_runner_output": {"req_ids": ["b"], "sampled_token_ids": [[30, 31]]}})")};
+}
+
+std::string read_error(TraceReader& reader, const std::vector<nlohmann::json>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto read = reader.read_line(lines[i].dump(), static_cast<std::int64_t>(i) + 1);
+    if (!read.ok()) return read.error().message;
+  }
+  return {};
+}
+
+std::string read_error(const std::vector<nlohmann::json>& lines) {
+  TraceReader reader("t.jsonl");
+  return read_error(reader, lines);
+}
+
+}  // namespace hybridscope::test
