@@ -55,6 +55,9 @@ void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& reques
   if (step.reset_prefix_cache) drop_all_labels(trace);
   for (const RequestId id : step.finished_req_ids) drop_tables(id, trace);
   for (const RequestId id : step.preempted_req_ids) drop_tables(id, trace);
+  // A request may be preempted between two steps and come back in this one, told as resumed only.
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.admission != Admission::running) drop_tables(scheduled.request, trace);
   // All blocks that go before any that come: a block may change hands within a step.
   take_left_blocks(step, trace);
   take_new_lists(step, requests, trace);
@@ -88,8 +91,9 @@ void ForeignBlockTables::drop_tables(RequestId request, StepTrace& trace) {
   }
 }
 
-// Fills leaving_ and entering_: columns in which the block changes, but not blocks that the request
-// merely moves to another column.
+// Fills leaving_ and entering_: columns in which the block changes, but not speculative blocks that
+// the request merely moves to another column. Those carry no hash: one that does was given back and
+// out again.
 void ForeignBlockTables::collect_changes(RequestId request, std::int32_t group,
                                          std::span<const std::int32_t> now) {
   leaving_.clear();
@@ -104,6 +108,7 @@ void ForeignBlockTables::collect_changes(RequestId request, std::int32_t group,
     if (is != kNullBlock) entering_.push_back({static_cast<std::int32_t>(c), is});
   }
   std::erase_if(leaving_, [this](const Change& left) {
+    if (labelled_[static_cast<std::size_t>(left.block)] != 0) return false;
     const auto moved = std::ranges::find(entering_, left.block, &Change::block);
     if (moved == entering_.end()) return false;
     entering_.erase(moved);

@@ -94,32 +94,47 @@ void ForeignImporter::launch_copies(std::span<const StateCopyDecision> decisions
   }
 }
 
+// What the copy does not tell is as our rule has it: the shift, and the source of a kind of state
+// that the engine's layers do not have.
 void ForeignImporter::place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch) {
   StateCopyDecision& decision = launch.decisions[static_cast<std::size_t>(row)].decision;
-  decision.accept_token_bias = told.accept_token_bias;
-  const auto& lists = requests_[told.request].block_ids;
+  if (told.accept_token_bias >= 0) decision.accept_token_bias = told.accept_token_bias;
   if (told.group < 0) {
     decision.src_col = told.src_block_idx;
     decision.dst_col = told.dest_block_idx;
   } else {
-    const auto& ids = lists[static_cast<std::size_t>(told.group)];
-    const std::int32_t src = column_of(ids, told.conv_src_block_id);
-    const std::int32_t dst = column_of(ids, told.dest_block_id);
-    if (src >= 0) decision.src_col = src;
-    if (dst >= 0) decision.dst_col = dst;
+    place_blocks(told, decision);
   }
   decision.outcome = decision.src_col == decision.dst_col ? StateCopyOutcome::within_block_shift
                                                           : StateCopyOutcome::copy;
-  if (told.group >= 0) {
-    launch.copies.push_back({.decision = row,
-                             .group = told.group,
-                             .conv_src_block = told.conv_src_block_id,
-                             .temporal_src_block = told.temporal_src_block_id,
-                             .dst_block = told.dest_block_id,
-                             .accept_token_bias = told.accept_token_bias});
-    return;
-  }
-  append_group_copies(launch, trace_, worker_tables_, row);
+  if (told.group < 0) return append_group_copies(launch, trace_, worker_tables_, row);
+  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
+  const auto block_at = [&](std::int32_t column) {
+    return column >= 0 && static_cast<std::size_t>(column) < ids.size()
+               ? ids[static_cast<std::size_t>(column)]
+               : kPadSlotId;
+  };
+  launch.copies.push_back(
+      {.decision = row,
+       .group = told.group,
+       .conv_src_block =
+           told.conv_src_block_id >= 0 ? told.conv_src_block_id : block_at(decision.src_col),
+       .temporal_src_block = told.temporal_src_block_id >= 0
+                                 ? told.temporal_src_block_id
+                                 : block_at(decision.src_col + decision.accept_token_bias),
+       .dst_block = told.dest_block_id,
+       .accept_token_bias = decision.accept_token_bias});
+}
+
+// Columns in which the request has the told blocks; ours where it has them nowhere.
+void ForeignImporter::place_blocks(const ForeignCopy& told, StateCopyDecision& decision) {
+  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
+  const bool conv = told.conv_src_block_id >= 0;
+  const std::int32_t src =
+      column_of(ids, conv ? told.conv_src_block_id : told.temporal_src_block_id);
+  const std::int32_t dst = column_of(ids, told.dest_block_id);
+  if (src >= 0) decision.src_col = conv ? src : src - decision.accept_token_bias;
+  if (dst >= 0) decision.dst_col = dst;
 }
 
 }  // namespace hybridscope

@@ -76,6 +76,7 @@ class ForeignImporter {
   void post_copy(const ForeignStep& step);
   void launch_copies(std::span<const StateCopyDecision> decisions,
                      const std::vector<ForeignCopy>* told, CopyLaunch& launch);
+  void place_blocks(const ForeignCopy& told, StateCopyDecision& decision);
   void place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch);
 
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
@@ -89,7 +90,7 @@ class ForeignImporter {
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
   std::vector<const ForeignRow*> told_rows_;  // [rows] of the step under way
-  std::vector<RequestId> in_batch_;  // rows of the step before
+  std::vector<RequestId> in_batch_;           // rows of the step before
   std::array<std::int64_t, kNumComputed> num_computed_{};
 };
 

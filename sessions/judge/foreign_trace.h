@@ -76,16 +76,16 @@ struct ForeignRow {
 };
 
 // A copy of a request's state. By columns (all mamba groups): group is -1 and src_block_idx,
-// dest_block_idx are set. By blocks: group and the three block ids are set.
+// dest_block_idx are set. By blocks: group, dest_block_id and at least one source are set.
 struct ForeignCopy {
   RequestId request{};
   std::int32_t group = -1;
   std::int32_t src_block_idx = -1;
   std::int32_t dest_block_idx = -1;
-  std::int32_t conv_src_block_id = -1;
-  std::int32_t temporal_src_block_id = -1;
+  std::int32_t conv_src_block_id = -1;      // -1: not told
+  std::int32_t temporal_src_block_id = -1;  // -1: not told
   std::int32_t dest_block_id = -1;
-  std::int32_t accept_token_bias = 0;
+  std::int32_t accept_token_bias = -1;  // -1: not told
 };
 
 // forward_context: what graph ran.

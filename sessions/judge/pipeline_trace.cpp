@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sessions/conformance/vector_value.h"
 #include "sessions/json_reader.h"
@@ -122,7 +123,7 @@ class PipelineCase {
              {"scheduler_output",
               {{"scheduled_new_reqs", new_requests},
                {"scheduled_cached_reqs", result["scheduled_cached_reqs"].json()}}},
-             {"scheduler_block_ids", held_block_ids(result["block_ids"])},
+             {"scheduler_block_ids", known_block_ids(result["block_ids"])},
              {"input_batch", {{"req_ids", Json::array()}}}};
     for (const char* same : {"num_scheduled_tokens", "scheduled_spec_decode_tokens",
                              "finished_req_ids", "preempted_req_ids"})
@@ -132,13 +133,15 @@ class PipelineCase {
     if (std::exchange(reset_, false)) step_["reset_prefix_cache"] = true;
   }
 
-  // Waiting requests are listed with empty lists.
-  static Json held_block_ids(const VectorValue& block_ids) {
-    Json held = Json::object();
-    for (const auto& [id, lists] : block_ids.members())
+  // Of requests that were scheduled before: those that still wait are listed with empty lists.
+  Json known_block_ids(const VectorValue& block_ids) {
+    Json known = Json::object();
+    for (const auto& [id, lists] : block_ids.members()) {
       for (const VectorValue& list : lists.elements())
-        if (list.size() > 0) held[id] = lists.json();
-    return held;
+        if (list.size() > 0) introduced_.insert(id);
+      if (introduced_.contains(id)) known[id] = lists.json();
+    }
+    return known;
   }
 
   void worker_step(const VectorValue& call, const VectorValue& result) {
@@ -203,12 +206,7 @@ class PipelineCase {
   };
 
   void fill(Json& made, const VectorValue& copy, const CopyPlace& place) const {
-    if (made.is_null())
-      made = {{"group", place.group},
-              {"conv_src_block_id", 0},
-              {"temporal_src_block_id", 0},
-              {"dest_block_id", 0},
-              {"accept_token_bias", 0}};
+    if (made.is_null()) made = {{"group", place.group}};
     const VectorValue source = copy[place.source];
     const std::int64_t block = block_of(source, place.group, place.state);
     made["dest_block_id"] = block_of(copy[place.source + 1], place.group, place.state);
@@ -251,8 +249,9 @@ class PipelineCase {
   std::vector<std::string> kinds_;
   std::map<std::int32_t, std::vector<StatePlace>> groups_;
   std::map<std::string, VectorValue> added_;
-  Json step_;                     // under way; empty before the first schedule
-  std::optional<Json> finished_;  // the step before, when a new one begins
+  std::set<std::string> introduced_;  // that had blocks
+  Json step_;                         // under way; empty before the first schedule
+  std::optional<Json> finished_;      // the step before, when a new one begins
   std::int64_t number_ = 0;
   bool reset_ = false;
 };

@@ -58,13 +58,16 @@ void read_copy_of_columns(const LineValue& value, ForeignCopy& copy, StepContext
 
 void read_copy_of_blocks(const LineValue& value, ForeignCopy& copy, StepContext& context) {
   const IntegerRange blocks{0, context.limits.num_blocks - 1};
+  // A layer without one kind of state has no source of that kind.
   const auto read = [&](std::string_view key, std::int32_t& id) {
-    if (const auto member = require_member(value, key, context.errors))
-      id = int32_of(*member, blocks, context.errors);
+    if (const auto member = find_member(value, key)) id = int32_of(*member, blocks, context.errors);
   };
   read("conv_src_block_id", copy.conv_src_block_id);
   read("temporal_src_block_id", copy.temporal_src_block_id);
-  read("dest_block_id", copy.dest_block_id);
+  if (copy.conv_src_block_id < 0 && copy.temporal_src_block_id < 0)
+    require_member(value, "conv_src_block_id", context.errors);
+  if (const auto target = require_member(value, "dest_block_id", context.errors))
+    copy.dest_block_id = int32_of(*target, blocks, context.errors);
 }
 
 void read_copy_group(const LineValue& value, ForeignCopy& copy, StepContext& context) {
@@ -126,7 +129,7 @@ std::vector<ForeignCopy> read_copies(const LineValue& value, StepContext& contex
     if (!request) return;
     ForeignCopy copy{.request = *request};
     read_copy_group(element, copy, context);
-    if (const auto bias = require_member(element, "accept_token_bias", context.errors))
+    if (const auto bias = find_member(element, "accept_token_bias"))
       copy.accept_token_bias = read_token_count(*bias, context);
     copies.push_back(copy);
   });
