@@ -19,6 +19,7 @@
 #include "sessions/expectation_check.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_step.h"
+#include "sessions/judge/trace_writer.h"
 #include "sessions/runner.h"
 
 namespace hybridscope {
@@ -56,8 +57,15 @@ class RunSession {
         expectation_(runner_.plan().expect),
         tables_(static_cast<std::int32_t>(runner_.engine().config().kv_cache_config.groups.size()),
                 runner_.engine().config().kv_cache_config.num_blocks),
+        writer_(runner_.engine().config(),
+                {.name = [this](RequestId id) { return runner_.engine().name_of(id); },
+                 .token = [this](RequestId id,
+                                 std::int32_t p) { return runner_.engine().token(id, p); }}),
         start_(std::chrono::steady_clock::now()) {
     names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
+    if (options.trace.empty()) return;
+    traced_.emplace(options.trace, std::ios::binary);
+    *traced_ << writer_.header(runner_.plan().name) << '\n';
   }
   RunSession(const RunSession&) = delete;
   RunSession& operator=(const RunSession&) = delete;
@@ -90,6 +98,8 @@ class RunSession {
   RunReport report_;
   bool cannot_progress_ = false;
   bool explained_ = false;
+  TraceWriter writer_;
+  std::optional<std::ofstream> traced_;  // --trace
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_progress_ = start_;
 };
@@ -142,6 +152,7 @@ Status RunSession::step() {
   if (!trace.ok()) return trace.error();
   const std::span<const Finding> findings = checker_.check(*trace.value(), options_.check);
   summary_.add(*trace.value());
+  if (traced_) *traced_ << writer_.step(*trace.value()) << '\n';
   take_findings(findings);
   show_step(*trace.value(), findings);
   show_progress();
@@ -188,6 +199,10 @@ int RunSession::finish() {
       fmt::print(stderr, "hybridscope run: {}\n", written.error().message);
       return kExitEnvironment;
     }
+  if (traced_ && !traced_->flush()) {
+    fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);
+    return kExitEnvironment;
+  }
   if (interrupted != 0) return kExitInterrupted;
   if (options_.explain > 0 && !explained_) {
     fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",

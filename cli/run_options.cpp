@@ -88,6 +88,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");
+  command.add_option("--trace", options.trace, "write every decision as a trace for judge")
+      ->type_name("FILE");
   command.add_option("--junit", options.junit, "write a JUnit report")->type_name("FILE");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");

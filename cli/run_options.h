@@ -29,6 +29,7 @@ struct RunOptions {
   bool quiet = false;
   bool table_of_traffic = false;
   std::string junit;  // file to write, empty: none
+  std::string trace;  // file to write for `judge`, empty: none
 };
 
 inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";

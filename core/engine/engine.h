@@ -56,6 +56,11 @@ class Engine {
   void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
 
   const std::string& name_of(RequestId request) const { return requests_.name_of(request); }
+  // A token of a request, generated or not yet. Requires: the request has not been released, which
+  // happens in the step after the one that finished it.
+  TokenContent token(RequestId request, std::int32_t position) const {
+    return requests_[request].tokens.token(position);
+  }
   std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }
   const EngineConfig& config() const { return config_; }
   const KVCacheManager& kv_cache() const { return *kv_cache_; }

@@ -88,16 +88,40 @@ void ForeignImporter::launch_copies(std::span<const StateCopyDecision> decisions
     }
   }
   if (told == nullptr) return;
-  for (const ForeignCopy& copy : *told) {
-    const std::int32_t row = requests_[copy.request].row;
-    if (row >= 0) place_copy(copy, row, launch);
-  }
+  for (const ForeignCopy& copy : *told)
+    if (requests_[copy.request].row >= 0) place_copy(copy, launch);
 }
 
 // What the copy does not tell is as our rule has it: the shift, and the source of a kind of state
 // that the engine's layers do not have.
-void ForeignImporter::place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch) {
-  StateCopyDecision& decision = launch.decisions[static_cast<std::size_t>(row)].decision;
+void ForeignImporter::place_copy(const ForeignCopy& told, CopyLaunch& launch) {
+  const std::int32_t index = decision_of(told, launch);
+  if (told.group < 0) return append_group_copies(launch, trace_, worker_tables_, index);
+  const StateCopyDecision& decision = launch.decisions[static_cast<std::size_t>(index)].decision;
+  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
+  const auto block_at = [&](std::int32_t column) {
+    return column >= 0 && static_cast<std::size_t>(column) < ids.size()
+               ? ids[static_cast<std::size_t>(column)]
+               : kPadSlotId;
+  };
+  launch.copies.push_back(
+      {.decision = index,
+       .group = told.group,
+       .conv_src_block =
+           told.conv_src_block_id >= 0 ? told.conv_src_block_id : block_at(decision.src_col),
+       .temporal_src_block = told.temporal_src_block_id >= 0
+                                 ? told.temporal_src_block_id
+                                 : block_at(decision.src_col + decision.accept_token_bias),
+       .dst_block = told.dest_block_id,
+       .accept_token_bias = decision.accept_token_bias});
+}
+
+// The decision that the copy carries out: the row's, unless that has another copy already, or one
+// that another group's copy of the same columns has made.
+std::int32_t ForeignImporter::decision_of(const ForeignCopy& told, CopyLaunch& launch) {
+  const std::int32_t row = requests_[told.request].row;
+  const CopyDecisionTrace& base = launch.decisions[static_cast<std::size_t>(row)];
+  StateCopyDecision decision = base.decision;
   if (told.accept_token_bias >= 0) decision.accept_token_bias = told.accept_token_bias;
   if (told.group < 0) {
     decision.src_col = told.src_block_idx;
@@ -107,23 +131,16 @@ void ForeignImporter::place_copy(const ForeignCopy& told, std::int32_t row, Copy
   }
   decision.outcome = decision.src_col == decision.dst_col ? StateCopyOutcome::within_block_shift
                                                           : StateCopyOutcome::copy;
-  if (told.group < 0) return append_group_copies(launch, trace_, worker_tables_, row);
-  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
-  const auto block_at = [&](std::int32_t column) {
-    return column >= 0 && static_cast<std::size_t>(column) < ids.size()
-               ? ids[static_cast<std::size_t>(column)]
-               : kPadSlotId;
-  };
-  launch.copies.push_back(
-      {.decision = row,
-       .group = told.group,
-       .conv_src_block =
-           told.conv_src_block_id >= 0 ? told.conv_src_block_id : block_at(decision.src_col),
-       .temporal_src_block = told.temporal_src_block_id >= 0
-                                 ? told.temporal_src_block_id
-                                 : block_at(decision.src_col + decision.accept_token_bias),
-       .dst_block = told.dest_block_id,
-       .accept_token_bias = decision.accept_token_bias});
+  if (!base.decision.copies()) {
+    launch.decisions[static_cast<std::size_t>(row)].decision = decision;
+    return row;
+  }
+  const auto same = std::ranges::find_if(launch.decisions, [&](const CopyDecisionTrace& other) {
+    return other.row == row && told.group >= 0 && other.decision == decision;
+  });
+  const auto index = static_cast<std::int32_t>(same - launch.decisions.begin());
+  if (same == launch.decisions.end()) launch.decisions.push_back({told.request, row, decision});
+  return index;
 }
 
 // Columns in which the request has the told blocks; ours where it has them nowhere.

@@ -77,7 +77,8 @@ class ForeignImporter {
   void launch_copies(std::span<const StateCopyDecision> decisions,
                      const std::vector<ForeignCopy>* told, CopyLaunch& launch);
   void place_blocks(const ForeignCopy& told, StateCopyDecision& decision);
-  void place_copy(const ForeignCopy& told, std::int32_t row, CopyLaunch& launch);
+  void place_copy(const ForeignCopy& told, CopyLaunch& launch);
+  std::int32_t decision_of(const ForeignCopy& told, CopyLaunch& launch);
 
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
 

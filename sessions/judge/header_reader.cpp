@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
+
+#include "sessions/judge/trace_words.h"
 
 namespace hybridscope {
 namespace {
@@ -15,16 +16,6 @@ constexpr std::int64_t kMaxBlocks = 1 << 28;
 constexpr std::int64_t kMaxSeqs = 1 << 16;
 constexpr std::int64_t kMaxGroups = 32;
 constexpr std::int64_t kMaxSpec = 64;
-
-// Each in the order of its enum.
-constexpr std::array<std::string_view, 3> kModes = {"none", "all", "align"};
-constexpr std::array<std::string_view, 3> kMethods = {"none", "mtp", "ngram"};
-constexpr std::array<std::string_view, 2> kPolicies = {"fcfs", "priority"};
-constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
-                                                         "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
-constexpr std::array<std::string_view, 2> kGroupTypes = {"full_attention", "mamba"};
-constexpr std::array<std::string_view, 6> kMambaTypes = {
-    "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda"};
 
 class ConfigReader {
  public:
@@ -78,7 +69,7 @@ void ConfigReader::choice(std::string_view key, std::span<const std::string_view
 EngineConfig ConfigReader::read() {
   EngineConfig config;
   if (require_member(object_, "mamba_cache_mode", errors_))
-    choice("mamba_cache_mode", kModes, config.mamba_cache_mode);
+    choice("mamba_cache_mode", kCacheModeWords, config.mamba_cache_mode);
   required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
   required_integer("max_model_len", {1, kMaxTokens}, config.max_model_len);
   required_integer("max_num_seqs", {1, kMaxSeqs}, config.max_num_seqs);
@@ -99,7 +90,7 @@ void ConfigReader::read_speculation(EngineConfig& config) {
   integer("num_speculative_tokens", {0, kMaxSpec}, config.num_speculative_tokens);
   const bool speculates = config.num_speculative_tokens > 0;
   config.speculative_method = speculates ? SpeculativeMethod::mtp : SpeculativeMethod::none;
-  choice("speculative_method", kMethods, config.speculative_method);
+  choice("speculative_method", kSpeculativeMethodWords, config.speculative_method);
   if (speculates && config.speculative_method == SpeculativeMethod::none)
     fail(*find_member(object_, "speculative_method"),
          fmt::format("expected mtp or ngram with num_speculative_tokens {}, found \"none\"",
@@ -114,7 +105,7 @@ void ConfigReader::read_speculation(EngineConfig& config) {
 }
 
 void ConfigReader::read_scheduler(EngineConfig& config) {
-  choice("scheduling_policy", kPolicies, config.scheduling_policy);
+  choice("scheduling_policy", kSchedulingPolicyWords, config.scheduling_policy);
   boolean("enable_chunked_prefill", config.enable_chunked_prefill);
   integer("long_prefill_token_threshold", {0, kMaxTokens}, config.long_prefill_token_threshold);
   boolean("scheduler_reserve_full_isl", config.scheduler_reserve_full_isl);
@@ -131,7 +122,7 @@ void ConfigReader::read_watermark(EngineConfig& config) {
 
 void ConfigReader::read_cudagraphs(EngineConfig& config) {
   config.cudagraph_mode = CUDAGraphMode::none;
-  choice("cudagraph_mode", kGraphModes, config.cudagraph_mode);
+  choice("cudagraph_mode", kCudagraphModeWords, config.cudagraph_mode);
   const auto sizes = find_member(object_, "cudagraph_capture_sizes");
   if (!sizes) return;
   append_integers(*sizes, {1, kMaxTokens}, config.cudagraph_capture_sizes, errors_);
@@ -157,7 +148,7 @@ KVCacheGroup ConfigReader::read_group(const LineValue& value, const EngineConfig
   if (!type || !block_size) return group;
   if (const auto eagle = find_member(value, "is_eagle_group"))
     group.is_eagle_group = boolean_of(*eagle, errors_);
-  if (choice_of(*type, kGroupTypes, errors_) == 0) {
+  if (choice_of(*type, kGroupTypeWords, errors_) == 0) {
     group.spec =
         FullAttentionSpec{.block_size = int32_of(*block_size, {1, kMaxBlockSize}, errors_)};
     return group;
@@ -174,7 +165,7 @@ void ConfigReader::read_mamba_spec(const LineValue& value, const EngineConfig& c
   spec.block_size = int32_of(*find_member(value, "block_size"), {1, kMaxBlockSize}, errors_);
   if (config.mamba_cache_mode == MambaCacheMode::none) spec.block_size = config.max_model_len;
   if (const auto type = find_member(value, "mamba_type"))
-    spec.mamba_type = static_cast<MambaType>(choice_of(*type, kMambaTypes, errors_));
+    spec.mamba_type = static_cast<MambaType>(choice_of(*type, kMambaTypeWords, errors_));
   if (const auto blocks = find_member(value, "num_speculative_blocks"))
     spec.num_speculative_blocks = int32_of(*blocks, {0, kMaxSpec}, errors_);
   group.spec = spec;

@@ -50,7 +50,7 @@ Shape read_list(const LineValue& value, StepContext& context) {
   return shape;
 }
 
-// {"shape": [rows] or [rows, cols], "data": [values row by row]}.
+// {"shape": [rows] or [rows, cols], "data": a list or a list of rows}.
 Shape read_shaped(const LineValue& value, const LineValue& dims, StepContext& context) {
   std::vector<std::int32_t> shape;
   append_integers(dims, {0, INT32_MAX}, shape, context.errors);
@@ -59,7 +59,7 @@ Shape read_shaped(const LineValue& value, const LineValue& dims, StepContext& co
   if (shape.empty() || shape.size() > 2)
     fail(dims, fmt::format("{} dimensions, expected 1 or 2", shape.size()), context.errors);
   const std::size_t first = context.step.ids.size();
-  for_each_element(*data, context.errors, [&](const LineValue& e) { push_value(e, context); });
+  read_list(*data, context);
   if (context.errors.failed()) return {};
   const Shape result{.rows = shape[0], .cols = shape.size() == 2 ? shape[1] : 1};
   const auto count = static_cast<std::int64_t>(context.step.ids.size() - first);

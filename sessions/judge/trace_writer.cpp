@@ -1,0 +1,264 @@
+#include "sessions/judge/trace_writer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/metadata/metadata_builders.h"
+#include "sessions/judge/trace_words.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json group_json(const KVCacheGroup& group) {
+  Json json = {{"type", group.is_mamba() ? "mamba" : "full_attention"},
+               {"block_size", group.block_size()}};
+  if (const auto* mamba = std::get_if<MambaSpec>(&group.spec)) {
+    json["mamba_type"] = kMambaTypeWords[static_cast<std::size_t>(mamba->mamba_type)];
+    json["num_speculative_blocks"] = mamba->num_speculative_blocks;
+  }
+  if (group.is_eagle_group) json["is_eagle_group"] = true;
+  return json;
+}
+
+Json graph_json(const StepTrace& trace) {
+  return {{"cudagraph_runtime_mode",
+           kCudagraphModeWords[static_cast<std::size_t>(trace.graph.runtime_mode)]},
+          {"num_tokens", trace.graph.num_tokens_padded},
+          {"num_reqs", trace.graph.num_reqs_padded},
+          {"uniform", trace.uniform_decode}};
+}
+
+// Nested lists hide the columns of an empty array.
+Json array_json(const NamedArray& array) {
+  if (array.dims.empty())
+    return array.dtype == ArrayDtype::host_bool ? Json(array.values[0] != 0)
+                                                : Json(array.values[0]);
+  std::vector<std::int64_t> values = array.values;
+  std::int64_t size = 1;
+  for (const std::int64_t dim : array.dims) size *= dim;
+  values.resize(static_cast<std::size_t>(size), array.fill);
+  if (array.dims.size() == 1) return values;
+  Json rows = Json::array();
+  for (std::int64_t row = 0; row < array.dims[0]; ++row)
+    rows.push_back(std::vector<std::int64_t>(values.begin() + row * array.dims[1],
+                                             values.begin() + (row + 1) * array.dims[1]));
+  return {{"shape", array.dims}, {"data", rows}};
+}
+
+Json metadata_json(const StepTrace& trace) {
+  Json groups = Json::object();
+  for (const GroupTrace& group : trace.groups) {
+    if (!group.metadata) continue;
+    Json& fields = groups[std::to_string(group.group)] = Json::object();
+    for (const NamedArray& array : named_arrays(*group.metadata))
+      if (array.present && !array.name.starts_with("nums_dict"))
+        fields[std::string(array.name)] = array_json(array);
+  }
+  return groups;
+}
+
+bool was_reset(const StepTrace& trace) {
+  return std::ranges::any_of(trace.commands, [](const CommandTrace& command) {
+    return command.command == "reset_prefix_cache" && command.outcome == CommandOutcome::done;
+  });
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(const EngineConfig& config, TracedRequests requests)
+    : config_(config),
+      requests_(std::move(requests)),
+      tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
+              config.kv_cache_config.num_blocks) {}
+
+std::string TraceWriter::header(const std::string& name) const {
+  const EngineConfig& c = config_;
+  Json groups = Json::array();
+  for (const KVCacheGroup& group : c.kv_cache_config.groups) groups.push_back(group_json(group));
+  const Json config = {
+      {"mamba_cache_mode", kCacheModeWords[static_cast<std::size_t>(c.mamba_cache_mode)]},
+      {"num_gpu_blocks", c.kv_cache_config.num_blocks},
+      {"block_size", c.block_size},
+      {"hash_block_size", c.hash_block_size},
+      {"scheduler_block_size", c.scheduler_block_size},
+      {"enable_prefix_caching", c.enable_prefix_caching},
+      {"num_speculative_tokens", c.num_speculative_tokens},
+      {"speculative_method",
+       kSpeculativeMethodWords[static_cast<std::size_t>(c.speculative_method)]},
+      {"conv_kernel", c.conv_kernel},
+      {"chunk_size", c.chunk_size},
+      {"max_model_len", c.max_model_len},
+      {"max_num_seqs", c.max_num_seqs},
+      {"max_num_batched_tokens", c.max_num_batched_tokens},
+      {"scheduling_policy", kSchedulingPolicyWords[static_cast<std::size_t>(c.scheduling_policy)]},
+      {"enable_chunked_prefill", c.enable_chunked_prefill},
+      {"long_prefill_token_threshold", c.long_prefill_token_threshold},
+      {"scheduler_reserve_full_isl", c.scheduler_reserve_full_isl},
+      {"watermark", c.watermark},
+      {"kv_cache_groups", groups}};
+  return Json({{"hybridscope_trace", 1},
+               {"engine", "hybridscope"},
+               {"name", name},
+               {"config", config}})
+      .dump();
+}
+
+std::string TraceWriter::step(const StepTrace& trace) {
+  for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
+  Json line = {{"step", trace.step}, {"scheduler_output", scheduler_output(trace)}};
+  line["scheduler_block_ids"] = changed_block_ids(trace);
+  line["input_batch"] = input_batch(trace);
+  if (was_reset(trace)) line["reset_prefix_cache"] = true;
+  if (!trace.rows.empty()) {
+    line["preprocess_copies"] = copies(trace.pre_copies);
+    line["cudagraph"] = graph_json(trace);
+    line["attn_metadata"] = metadata_json(trace);
+    line["postprocess_copies"] = copies(trace.post_copies);
+  }
+  line["model_runner_output"] = sampled(trace);
+  for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
+  finished_.clear();
+  for (const CommitTrace& commit : trace.committed)
+    if (commit.finished) finished_.push_back(commit.request);
+  return line.dump();
+}
+
+TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {
+  Json finished = Json::array();
+  for (const RequestId id : finished_) finished.push_back(requests_.name(id));
+  for (const CommandTrace& command : trace.commands)
+    if (command.command == "abort" && command.outcome == CommandOutcome::done)
+      finished.push_back(requests_.name(command.request));
+  Json preempted = Json::array();
+  for (const RequestId id : trace.preempted) preempted.push_back(requests_.name(id));
+  Json output = {{"scheduled_new_reqs", Json::array()},
+                 {"scheduled_cached_reqs",
+                  {{"req_ids", Json::array()},
+                   {"resumed_req_ids", Json::array()},
+                   {"new_block_ids", Json::array()},
+                   {"num_computed_tokens", Json::array()}}},
+                 {"num_scheduled_tokens", Json::object()},
+                 {"scheduled_spec_decode_tokens", Json::object()},
+                 {"finished_req_ids", finished},
+                 {"preempted_req_ids", preempted}};
+  for (const ScheduledTrace& scheduled : trace.scheduled) add_scheduled(trace, scheduled, output);
+  return output;
+}
+
+// Which drafts they were matters to nobody: an accepted one is what was sampled in its place.
+void TraceWriter::add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled,
+                                Json& output) {
+  const std::string name = requests_.name(scheduled.request);
+  output["num_scheduled_tokens"][name] = scheduled.num_scheduled_tokens;
+  if (scheduled.num_draft_tokens > 0)
+    output["scheduled_spec_decode_tokens"][name] =
+        std::vector<std::int32_t>(static_cast<std::size_t>(scheduled.num_draft_tokens),
+                                  scheduled.placeholder_drafts ? -1 : 0);
+  const std::size_t groups = trace.groups.size();
+  const auto first = static_cast<std::size_t>(scheduled.request.value) * groups;
+  if (num_known_columns_.size() < first + groups) num_known_columns_.resize(first + groups, 0);
+  Json new_block_ids = Json::array();
+  for (std::size_t g = 0; g < groups; ++g) {
+    const auto ids = tables_.block_ids(scheduled.request, static_cast<std::int32_t>(g));
+    std::int32_t& known = num_known_columns_[first + g];
+    if (scheduled.admission != Admission::running) known = 0;
+    new_block_ids.push_back(std::vector<std::int32_t>(
+        ids.begin() + std::min<std::ptrdiff_t>(known, std::ssize(ids)), ids.end()));
+    known = static_cast<std::int32_t>(ids.size());
+  }
+  if (scheduled.admission == Admission::new_request) {
+    Json prompt = Json::array();
+    for (std::int32_t p = 0; p < scheduled.num_prompt_tokens; ++p)
+      prompt.push_back(token_id(scheduled.request, p));
+    output["scheduled_new_reqs"].push_back(
+        {{"req_id", name},
+         {"prompt_token_ids", prompt},
+         {"block_ids", new_block_ids},
+         {"num_computed_tokens", scheduled.num_computed_tokens}});
+    return;
+  }
+  Json& cached = output["scheduled_cached_reqs"];
+  cached["req_ids"].push_back(name);
+  cached["new_block_ids"].push_back(new_block_ids);
+  cached["num_computed_tokens"].push_back(scheduled.num_computed_tokens);
+  if (scheduled.admission == Admission::resumed) cached["resumed_req_ids"].push_back(name);
+}
+
+std::int32_t TraceWriter::token_id(RequestId request, std::int32_t position) {
+  const auto next = static_cast<std::int32_t>(token_ids_.size());
+  return token_ids_.try_emplace(requests_.token(request, position), next).first->second;
+}
+
+TraceWriter::Json TraceWriter::block_ids(RequestId request) const {
+  Json lists = Json::array();
+  for (std::size_t g = 0; g < config_.kv_cache_config.groups.size(); ++g) {
+    const auto ids = tables_.block_ids(request, static_cast<std::int32_t>(g));
+    lists.push_back(std::vector<std::int32_t>(ids.begin(), ids.end()));
+  }
+  return lists;
+}
+
+// Of every request whose lists changed and that was not told to be gone; also of one that merely
+// lost blocks it does not need any more.
+TraceWriter::Json TraceWriter::changed_block_ids(const StepTrace& trace) {
+  std::vector<RequestId> ids;
+  for (const CacheEvent& event : trace.cache_events)
+    if (event.kind == CacheEventKind::column_set) ids.push_back(event.request);
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  Json changed = Json::object();
+  for (const RequestId id : ids) {
+    const bool holds = std::ranges::any_of(trace.groups, [&](const GroupTrace& group) {
+      return !tables_.block_ids(id, group.group).empty();
+    });
+    if (holds) changed[requests_.name(id)] = block_ids(id);
+  }
+  return changed;
+}
+
+TraceWriter::Json TraceWriter::input_batch(const StepTrace& trace) {
+  Json batch = {{"req_ids", Json::array()}, {"num_accepted_tokens_cpu", Json::array()}};
+  Json& after = batch["num_accepted_tokens_after_preprocess"] = Json::array();
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    batch["req_ids"].push_back(requests_.name(row.request));
+    const auto& decisions = trace.pre_copies.decisions;
+    batch["num_accepted_tokens_cpu"].push_back(
+        r < decisions.size() ? decisions[r].decision.num_accepted_tokens : row.num_accepted_tokens);
+    after.push_back(row.num_accepted_tokens);
+  }
+  return batch;
+}
+
+TraceWriter::Json TraceWriter::copies(const CopyLaunch& launch) const {
+  Json list = Json::array();
+  for (const StateCopyTrace& copy : launch.copies)
+    list.push_back(
+        {{"req_id",
+          requests_.name(launch.decisions[static_cast<std::size_t>(copy.decision)].request)},
+         {"group", copy.group},
+         {"conv_src_block_id", copy.conv_src_block},
+         {"temporal_src_block_id", copy.temporal_src_block},
+         {"dest_block_id", copy.dst_block},
+         {"accept_token_bias", copy.accept_token_bias}});
+  return list;
+}
+
+TraceWriter::Json TraceWriter::sampled(const StepTrace& trace) {
+  Json ids = Json::array();
+  Json tokens = Json::array();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    Json list = Json::array();
+    for (std::int32_t i = 0; i < row.num_sampled_tokens; ++i)
+      list.push_back(token_id(row.request, scheduled.num_tokens + i));
+    ids.push_back(requests_.name(row.request));
+    tokens.push_back(list);
+  }
+  return {{"req_ids", ids}, {"sampled_token_ids", tokens}};
+}
+
+}  // namespace hybridscope

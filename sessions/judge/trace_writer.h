@@ -1,0 +1,53 @@
+// Steps of our own engine as lines of a trace (docs/trace-format.md): everything the format can
+// tell is told.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/engine/engine_config.h"
+#include "core/trace/block_table_mirror.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// What a trace tells of requests that a StepTrace does not say.
+struct TracedRequests {
+  std::function<std::string(RequestId)> name;
+  // The token at any position of a request that has not been released.
+  std::function<TokenContent(RequestId, std::int32_t)> token;
+};
+
+class TraceWriter {
+ public:
+  TraceWriter(const EngineConfig& config, TracedRequests requests);
+
+  // One line without newline.
+  std::string header(const std::string& name) const;
+  // One line without newline. Steps must come in order, complete.
+  std::string step(const StepTrace& trace);
+
+ private:
+  using Json = nlohmann::ordered_json;
+  Json scheduler_output(const StepTrace& trace);
+  void add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled, Json& output);
+  Json block_ids(RequestId request) const;
+  Json changed_block_ids(const StepTrace& trace);
+  Json input_batch(const StepTrace& trace);
+  Json copies(const CopyLaunch& launch) const;
+  Json sampled(const StepTrace& trace);
+  std::int32_t token_id(RequestId request, std::int32_t position);
+
+  EngineConfig config_;
+  TracedRequests requests_;
+  BlockTableMirror tables_;
+  std::vector<std::int32_t> num_known_columns_;  // [requests * groups] told to the worker so far
+  std::vector<RequestId> finished_;              // in the step before
+  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered as they come
+};
+
+}  // namespace hybridscope
