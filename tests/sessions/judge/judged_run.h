@@ -1,0 +1,27 @@
+// A scenario's run as a trace, and what the judge says of a trace; for tests to change in between.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sessions/judge/foreign_importer.h"
+
+namespace hybridscope::test {
+
+// [header, step 1, ...] of scenarios/NAME.json, run by our own engine.
+std::vector<nlohmann::json> trace_of(const std::string& scenario);
+
+struct Judgement {
+  std::string error;                   // of the first line that is bad input, "" for none
+  std::vector<std::string> findings;   // "slug step 3 A: expected 8, seen 7"
+  std::vector<std::int64_t> computed;  // [kNumComputed] steps in which we computed it
+};
+
+// With every registered block checked after every step.
+Judgement judge(const std::vector<nlohmann::json>& lines);
+// Lines of text.
+Judgement judge(const std::vector<std::string>& lines);
+
+}  // namespace hybridscope::test

@@ -1,0 +1,148 @@
+// The judge on traces of our own engine: clean as they are, and not when one decision is changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/sessions/judge/judged_run.h"
+
+namespace hybridscope::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+std::vector<std::string> shipped_scenarios() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios"))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class JudgedScenario : public testing::TestWithParam<std::string> {};
+
+TEST_P(JudgedScenario, AHealthyRunToldInFullHasNoFindings) {
+  const Judgement judgement = judge(trace_of(GetParam()));
+  EXPECT_EQ(judgement.error, "");
+  EXPECT_THAT(judgement.findings, Each(StartsWith("chunk-off-grid")));
+  EXPECT_EQ(judgement.computed[static_cast<std::size_t>(Computed::attn_metadata)], 0);
+}
+
+TEST_P(JudgedScenario, WhatIsLeftOutIsComputedAndIsRightToo) {
+  std::vector<json> lines = trace_of(GetParam());
+  const bool all = lines[0]["config"]["mamba_cache_mode"] == "all";
+  for (json& line : lines)
+    for (const char* optional : {"preprocess_copies", "cudagraph", "attn_metadata"})
+      line.erase(optional);
+  // Mode all: what the engine stores at boundaries is its own decision (SEMANTICS C9).
+  if (!all)
+    for (json& line : lines) line.erase("postprocess_copies");
+  const Judgement judgement = judge(lines);
+  EXPECT_EQ(judgement.error, "");
+  EXPECT_THAT(judgement.findings, Each(StartsWith("chunk-off-grid")));
+  EXPECT_GT(judgement.computed[static_cast<std::size_t>(Computed::attn_metadata)], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, JudgedScenario, testing::ValuesIn(shipped_scenarios()),
+                         [](const auto& name) { return name.param; });
+
+// A: align, B=8, K=1; prompt 6, step 2 accepts one draft onto the boundary: c goes 6 -> 8.
+constexpr const char* kBoundary = "align_boundary_by_accepted_drafts";
+
+TEST(TraceJudge, AnAcceptedCountThatIsTooSmallReadsAnOlderState) {
+  std::vector<json> lines = trace_of("multi_turn_with_drafts");
+  // The first row that a step before left with more than one accepted token, and no pre-copy.
+  for (std::size_t i = 2; i < lines.size(); ++i) {
+    json& batch = lines[i]["input_batch"];
+    for (std::size_t r = 0; r < batch["req_ids"].size(); ++r) {
+      if (batch["num_accepted_tokens_after_preprocess"][r] != 2) continue;
+      batch["num_accepted_tokens_cpu"][r] = 1;
+      batch["num_accepted_tokens_after_preprocess"][r] = 1;
+      lines[i].erase("attn_metadata");
+      const Judgement judgement = judge(lines);
+      EXPECT_THAT(judgement.findings, Contains(HasSubstr("running-state-wrong")));
+      return;
+    }
+  }
+  FAIL() << "the scenario has no such row any more";
+}
+
+TEST(TraceJudge, ABoundaryCopyThatIsLeftOutPoisonsTheBlock) {
+  std::vector<json> lines = trace_of(kBoundary);
+  ASSERT_FALSE(lines[2]["postprocess_copies"].empty());
+  lines[2]["postprocess_copies"] = json::array();
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 2 A: expected 8, seen 7"));
+}
+
+TEST(TraceJudge, ACopyToSomebodyElsesBlockIsFound) {
+  std::vector<json> lines = trace_of(kBoundary);
+  for (json& copy : lines[2]["postprocess_copies"]) copy["dest_block_id"] = 20;
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("foreign-write step 2 A")));
+}
+
+TEST(TraceJudge, ACopyByColumnsSaysTheSameAsOneByBlocks) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["postprocess_copies"] = {
+      {{"req_id", "A"}, {"src_block_idx", 0}, {"dest_block_idx", 0}, {"accept_token_bias", 1}}};
+  EXPECT_THAT(judge(lines).findings, IsEmpty());
+  lines[2]["postprocess_copies"][0]["accept_token_bias"] = 0;
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 2 A: expected 8, seen 7"));
+}
+
+TEST(TraceJudge, AStaleWorkerTableIsFound) {
+  std::vector<json> lines = trace_of(kBoundary);
+  json lists = lines[1]["scheduler_block_ids"]["A"];
+  lists[1][0] = 30;
+  lines[1]["input_batch"]["block_ids"] = {lists};
+  lines[1].erase("attn_metadata");
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("block-table-mismatch step 1 A")));
+}
+
+TEST(TraceJudge, AStateIndexOfAnotherRequestIsFound) {
+  std::vector<json> lines = trace_of(kBoundary);
+  json& metadata = lines[2]["attn_metadata"]["1"];
+  ASSERT_TRUE(metadata.contains("state_indices_tensor_d")) << metadata.dump();
+  metadata["state_indices_tensor_d"]["data"][0][0] = 30;
+  EXPECT_THAT(judge(lines).findings,
+              Contains(AllOf(HasSubstr("step 2 A"), HasSubstr("read-of-unwritten-block"))));
+}
+
+TEST(TraceJudge, RejectedDraftsThatAreCountedAreFound) {
+  std::vector<json> lines = trace_of(kBoundary);
+  // Step 2 now rejects its draft, but step 3 goes on as if it had been accepted.
+  lines[2]["model_runner_output"]["sampled_token_ids"][0].erase(1);
+  lines[2].erase("postprocess_copies");
+  lines[3]["input_batch"]["num_accepted_tokens_cpu"][0] = 1;
+  EXPECT_THAT(judge(lines).findings, Contains(StartsWith("rejected-draft-counted step 3 A")));
+}
+
+TEST(TraceJudge, ATraceMayEndBeforeItsLastSamples) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines.back().erase("model_runner_output");
+  const Judgement judgement = judge(lines);
+  EXPECT_EQ(judgement.error, "");
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+TEST(TraceJudge, AGraphThatDoesNotHoldTheBatchIsBadInput) {
+  std::vector<json> lines = trace_of("graph_padding");
+  lines[2]["cudagraph"] = {
+      {"cudagraph_runtime_mode", "FULL"}, {"num_tokens", 1}, {"num_reqs", 100}, {"uniform", true}};
+  EXPECT_THAT(judge(lines).error, StartsWith("/cudagraph: 100 rows and 1 tokens; the batch has"));
+}
+
+TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["attn_metadata"]["1"]["num_decodes"] = {1, 2};
+  EXPECT_EQ(judge(lines).error, "/attn_metadata/1/num_decodes: is an array, expected a number");
+}
+
+}  // namespace
+}  // namespace hybridscope::test
