@@ -173,6 +173,18 @@ TEST(TraceReader, CopiesAreByColumnsOrByBlocks) {
   EXPECT_EQ(blocks.dest_block_id, 9);
 }
 
+TEST(TraceReader, ACopyMayLackOneSourceAndItsBias) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[2]["postprocess_copies"][0].erase("conv_src_block_id");
+  lines[2]["postprocess_copies"][0].erase("accept_token_bias");
+  TraceReader reader("t.jsonl");
+  EXPECT_EQ(test::read_error(reader, lines), "");
+  const ForeignCopy& copy = reader.step().postprocess_copies->front();
+  EXPECT_EQ(copy.conv_src_block_id, -1);
+  EXPECT_EQ(copy.temporal_src_block_id, 6);
+  EXPECT_EQ(copy.accept_token_bias, -1);
+}
+
 TEST(TraceReader, TheGraphOfTheForwardContextIsRead) {
   const TraceReader reader = after(3);
   ASSERT_TRUE(reader.step().graph.has_value());

@@ -1,0 +1,283 @@
+"""Writes what vLLM decides, step by step, for `hybridscope judge` (docs/trace-format.md).
+
+Plain Python 3.9, no dependency: every argument is read by vLLM's attribute names, so stand-ins do
+as well; tensors and numpy arrays are taken through .tolist(). The names are those of vLLM main at
+61ab70ec3 (2026-06-29), runner V1, scheduler and worker in one process and without asynchronous
+scheduling. This was never run inside a vLLM: it is tested with stand-ins only.
+
+    from vllm.forward_context import get_forward_context
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.worker import mamba_utils
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner as Runner
+
+    writer = TraceWriter("run.jsonl")   # writer.header(kv_cache_config, vllm_config) before step 1
+    copies = record_copies(mamba_utils).__enter__()
+    def schedule(self):                 # wraps Scheduler.schedule
+        output = real_schedule(self)
+        writer.step(output, self.kv_cache_manager)
+        return output
+    def prepare_inputs(self, *args):    # wraps Runner._prepare_inputs: rows are final after it, and
+        result = real_prepare_inputs(self, *args)   # the pre-copies have not reset any count yet
+        writer.inputs(self.input_batch)
+        copies.clear()
+        return result
+    def model_forward(self, *args, **kwargs):       # wraps Runner._model_forward
+        writer.forward(get_forward_context(), self.input_batch, self.mamba_state_idx, copies)
+        return real_model_forward(self, *args, **kwargs)
+    def update_from_output(self, scheduler_output, output):  # wraps Scheduler.update_from_output
+        writer.finish(output)           # post-copies run in a kernel: left out, judge computes them
+        return real_update_from_output(self, scheduler_output, output)
+"""
+
+import contextlib
+import functools
+import inspect
+import json
+
+
+def plain(value):
+    """Numbers, text, lists and dicts of them; None for what is none of these."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None
+
+
+def _name(value):
+    """An enum's member as its name, text as it is."""
+    return value if isinstance(value, str) else value.name
+
+
+# MambaAttentionBackendEnum of newer versions; older ones have the text.
+_MAMBA_TYPES = {"MAMBA1": "mamba1", "MAMBA2": "mamba2", "SHORT_CONV": "short_conv",
+                "LINEAR": "linear_attention", "GDN_ATTN": "gdn_attention"}
+
+
+def _group(group):
+    spec = group.kv_cache_spec
+    kinds = {cls.__name__ for cls in type(spec).__mro__}
+    told = {"block_size": spec.block_size}
+    if "MambaSpec" in kinds:
+        mamba_type = _name(spec.mamba_type)
+        told.update(type="mamba", mamba_type=_MAMBA_TYPES.get(mamba_type, mamba_type),
+                    num_speculative_blocks=spec.num_speculative_blocks)
+    elif "FullAttentionSpec" in kinds:
+        told.update(type="full_attention")
+    else:
+        raise ValueError(f"{type(spec).__name__} is not modelled by hybridscope")
+    return {**told, "is_eagle_group": bool(getattr(group, "is_eagle_group", False))}
+
+
+def _config(kv_cache_config, vllm_config):
+    cache, scheduler = vllm_config.cache_config, vllm_config.scheduler_config
+    told = {
+        "mamba_cache_mode": cache.mamba_cache_mode,
+        "block_size": cache.block_size,
+        "enable_prefix_caching": bool(cache.enable_prefix_caching),
+        "num_gpu_blocks": kv_cache_config.num_blocks,
+        "kv_cache_groups": [_group(group) for group in kv_cache_config.kv_cache_groups],
+        "max_model_len": vllm_config.model_config.max_model_len,
+        "max_num_seqs": scheduler.max_num_seqs,
+        "max_num_batched_tokens": scheduler.max_num_batched_tokens,
+        "enable_chunked_prefill": bool(scheduler.enable_chunked_prefill),
+        "long_prefill_token_threshold": scheduler.long_prefill_token_threshold,
+        "scheduling_policy": _name(scheduler.policy),
+    }
+    speculative = getattr(vllm_config, "speculative_config", None)
+    if speculative is not None:
+        told["num_speculative_tokens"] = speculative.num_speculative_tokens
+        told["speculative_method"] = "ngram" if speculative.method == "ngram" else "mtp"
+        told["use_eagle"] = bool(speculative.use_eagle())
+    compilation = getattr(vllm_config, "compilation_config", None)
+    if compilation is not None and compilation.cudagraph_mode is not None:
+        told["cudagraph_mode"] = _name(compilation.cudagraph_mode)
+        told["cudagraph_capture_sizes"] = sorted(compilation.cudagraph_capture_sizes or [])
+    return told
+
+
+def _metadata(metadata):
+    """The fields of one metadata object; an empty array keeps its shape."""
+    told = {}
+    for field, value in vars(metadata).items():
+        shape = list(getattr(value, "shape", ()))
+        if 0 in shape and len(shape) == 2:
+            told[field] = {"shape": shape, "data": []}
+        elif (value := plain(value)) is not None:
+            told[field] = value
+    return told
+
+
+class TraceWriter:
+    """One trace: header(), then for each step step(), inputs(), forward(), finish()."""
+
+    def __init__(self, file):
+        """`file`: a path, or an object with write() and flush(), which stays open."""
+        self._owned = open(file, "w", encoding="utf-8") if not hasattr(file, "write") else None
+        self._file = self._owned or file
+        self._line = None  # the step under way
+        self._number = 0
+        self._groups = []
+        self._block_ids = {}  # request -> its lists as last told
+        self._reset = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def header(self, kv_cache_config, vllm_config, *, name="", engine="vllm", **config):
+        """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ..."""
+        self._groups = kv_cache_config.kv_cache_groups
+        self._block_ids, self._line, self._number, self._reset = {}, None, 0, False
+        config = {**_config(kv_cache_config, vllm_config), **config}
+        self._write({"hybridscope_trace": 1, "engine": engine, "name": name, "config": config})
+
+    def reset_prefix_cache(self):
+        """All hashes were dropped: the next step says so."""
+        self._reset = True
+
+    def step(self, scheduler_output, kv_cache_manager):
+        """Begins a step, right after Scheduler.schedule made `scheduler_output`."""
+        if self._line is not None:
+            raise ValueError(f"step {self._number} has no finish()")
+        self._number += 1
+        told = self._scheduler_output(scheduler_output)
+        preempted = getattr(scheduler_output, "preempted_req_ids", None)
+        told["preempted_req_ids"] = (self._lost_blocks(told, kv_cache_manager)
+                                     if preempted is None else plain(set(preempted)))
+        self._line = {"step": self._number, "scheduler_output": told,
+                      "scheduler_block_ids": self._changed_block_ids(told, kv_cache_manager)}
+        managers = kv_cache_manager.coordinator.single_type_managers
+        self._line["num_cached_block"] = {
+            request: [manager.num_cached_block.get(request, 0) for manager in managers]
+            for request in told["num_scheduled_tokens"]}
+        if self._reset:
+            self._line["reset_prefix_cache"], self._reset = True, False
+
+    def inputs(self, input_batch):
+        """The rows in their final order, before the pre-copies."""
+        rows = list(input_batch.req_ids)
+        self._line["input_batch"] = {
+            "req_ids": rows,
+            "num_computed_tokens_cpu": plain(input_batch.num_computed_tokens_cpu)[:len(rows)],
+            "num_accepted_tokens_cpu": plain(input_batch.num_accepted_tokens_cpu)[:len(rows)]}
+
+    def forward(self, forward_context, input_batch, mamba_state_idx=None, preprocess_copies=None):
+        """What the layers are given, after the pre-copies. In mode align `mamba_state_idx` is
+        GPUModelRunner's, and `preprocess_copies` what record_copies() collected."""
+        told = self._line["input_batch"]
+        counts = plain(input_batch.num_accepted_tokens_cpu)
+        told["num_accepted_tokens_after_preprocess"] = counts[:len(told["req_ids"])]
+        if mamba_state_idx and all(request in mamba_state_idx for request in told["req_ids"]):
+            told["mamba_state_idx"] = [mamba_state_idx[request] for request in told["req_ids"]]
+        if preprocess_copies is not None:
+            self._line["preprocess_copies"] = list(preprocess_copies)
+        graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
+        if (descriptor := forward_context.batch_descriptor) is not None:
+            graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs,
+                         uniform=bool(descriptor.uniform))
+        self._line["cudagraph"] = graph
+        if forward_context.attn_metadata:
+            self._line["attn_metadata"] = {
+                str(number): _metadata(forward_context.attn_metadata[group.layer_names[0]])
+                for number, group in enumerate(self._groups)
+                if _group(group)["type"] == "mamba"}
+
+    def finish(self, model_runner_output, postprocess_copies=None):
+        """Writes the step. sampled_token_ids: the valid ones, [] for an unfinished prefill."""
+        if postprocess_copies is not None:
+            self._line["postprocess_copies"] = list(postprocess_copies)
+        self._line["model_runner_output"] = {
+            "req_ids": list(model_runner_output.req_ids),
+            "sampled_token_ids": plain(model_runner_output.sampled_token_ids)}
+        self._write_step()
+
+    def close(self):
+        """Writes a step without output as the last one, if its rows are known."""
+        if self._line is not None and "input_batch" in self._line:
+            self._write_step()
+        if self._owned:
+            self._owned.close()
+
+    def _scheduler_output(self, output):
+        cached = output.scheduled_cached_reqs
+        return {
+            "scheduled_new_reqs": [self._new_request(new) for new in output.scheduled_new_reqs],
+            "scheduled_cached_reqs": {
+                "req_ids": list(cached.req_ids),
+                "resumed_req_ids": plain(set(cached.resumed_req_ids)),
+                "new_block_ids": plain(cached.new_block_ids),
+                "num_computed_tokens": plain(cached.num_computed_tokens),
+                "num_output_tokens": plain(cached.num_output_tokens)},
+            "num_scheduled_tokens": plain(output.num_scheduled_tokens),
+            "scheduled_spec_decode_tokens": plain(output.scheduled_spec_decode_tokens),
+            "finished_req_ids": plain(set(output.finished_req_ids))}
+
+    def _new_request(self, new):
+        told = {"req_id": new.req_id, "block_ids": plain(new.block_ids),
+                "num_computed_tokens": new.num_computed_tokens}
+        parameters = getattr(new, "sampling_params", None)
+        optional = {"prompt_token_ids": plain(new.prompt_token_ids),
+                    "max_tokens": getattr(parameters, "max_tokens", None)}
+        return {**told, **{key: value for key, value in optional.items() if value is not None}}
+
+    def _lost_blocks(self, told, kv_cache_manager):
+        """V1 does not name the preempted: a request that had blocks and has none left."""
+        gone = told["finished_req_ids"] + list(told["num_scheduled_tokens"])
+        return sorted(request for request, lists in self._block_ids.items()
+                      if request not in gone and any(lists)
+                      and not any(kv_cache_manager.get_block_ids(request)))
+
+    def _changed_block_ids(self, told, kv_cache_manager):
+        for request in told["finished_req_ids"] + told["preempted_req_ids"]:
+            self._block_ids.pop(request, None)
+        always = {new["req_id"] for new in told["scheduled_new_reqs"]}
+        always.update(told["scheduled_cached_reqs"]["resumed_req_ids"])
+        changed = {}
+        for request in told["num_scheduled_tokens"]:
+            lists = plain(kv_cache_manager.get_block_ids(request))
+            if request in always or self._block_ids.get(request) != lists:
+                self._block_ids[request] = changed[request] = lists
+        return changed
+
+    def _write_step(self):
+        if not self._line["scheduler_output"]["num_scheduled_tokens"]:  # nothing ran
+            self._line["input_batch"] = {"req_ids": [], "num_accepted_tokens_cpu": []}
+        self._write(self._line)
+        self._line = None
+
+    def _write(self, line):
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+
+@contextlib.contextmanager
+def record_copies(module, function="collect_mamba_copy_meta"):
+    """While it is open, `module.function` also appends what it is called with, as copies of
+    docs/trace-format.md, to the list that this gives. clear() the list before each use."""
+    real = getattr(module, function)
+    signature = inspect.signature(real)
+    copies = []
+
+    @functools.wraps(real)
+    def recorded(*args, **kwargs):
+        call = signature.bind(*args, **kwargs).arguments
+        copy = {key: int(call[key])
+                for key in ("src_block_idx", "dest_block_idx", "accept_token_bias")}
+        if copy["src_block_idx"] != copy["dest_block_idx"] or copy["accept_token_bias"] != 0:
+            copies.append({"req_id": call["req_state"].req_id, **copy})
+        return real(*args, **kwargs)
+
+    setattr(module, function, recorded)
+    try:
+        yield copies
+    finally:
+        setattr(module, function, real)

@@ -1,0 +1,143 @@
+"""Stand-ins with vLLM's attribute names, and two requests that run through them: align, K = 2."""
+
+from types import SimpleNamespace as Object
+
+
+class Array(list):
+    """A numpy array or tensor of whole numbers as far as the writer looks at one."""
+
+    def __init__(self, values, shape=None):
+        super().__init__(values)
+        self.shape = tuple(shape or (len(values),))
+
+    def tolist(self):
+        return list(self)
+
+
+class FullAttentionSpec(Object):
+    pass
+
+
+class MambaSpec(Object):
+    pass
+
+
+def kv_cache_config():
+    attention = FullAttentionSpec(block_size=8)
+    mamba = MambaSpec(block_size=8, mamba_type="gdn_attention", num_speculative_blocks=2)
+    return Object(num_blocks=46, kv_cache_groups=[
+        Object(kv_cache_spec=attention, layer_names=["layers.1"], is_eagle_group=False),
+        Object(kv_cache_spec=mamba, layer_names=["layers.0"], is_eagle_group=False)])
+
+
+def vllm_config():
+    return Object(
+        cache_config=Object(mamba_cache_mode="align", block_size=8, enable_prefix_caching=True),
+        model_config=Object(max_model_len=88),
+        scheduler_config=Object(max_num_seqs=4, max_num_batched_tokens=16, policy="fcfs",
+                                enable_chunked_prefill=True, long_prefill_token_threshold=0),
+        speculative_config=Object(num_speculative_tokens=2, method="mtp",
+                                  use_eagle=lambda: True),
+        compilation_config=Object(cudagraph_mode=Object(name="NONE"),
+                                  cudagraph_capture_sizes=[]))
+
+
+class KVCacheManager:
+    """Block lists and hashed columns, set by hand before each step."""
+
+    def __init__(self):
+        self.blocks = {}  # request -> a list a group
+        self.coordinator = Object(single_type_managers=[Object(num_cached_block={}),
+                                                        Object(num_cached_block={})])
+
+    def hold(self, request, attention, mamba, cached=(0, 0)):
+        self.blocks[request] = (attention, mamba)
+        for manager, count in zip(self.coordinator.single_type_managers, cached):
+            manager.num_cached_block[request] = count
+
+    def get_block_ids(self, request):
+        return self.blocks.get(request, ([], []))
+
+
+def new_request(req_id, prompt, block_ids, max_tokens):
+    return Object(req_id=req_id, prompt_token_ids=prompt, block_ids=block_ids,
+                  num_computed_tokens=0, sampling_params=Object(max_tokens=max_tokens))
+
+
+def scheduler_output(tokens, *, new=(), cached=None, drafts=None, finished=()):
+    """`cached`: request -> (new block ids, computed tokens, output tokens)."""
+    cached = cached or {}
+    return Object(
+        scheduled_new_reqs=list(new),
+        scheduled_cached_reqs=Object(
+            req_ids=list(cached), resumed_req_ids=set(),
+            new_block_ids=[told[0] for told in cached.values()],
+            num_computed_tokens=[told[1] for told in cached.values()],
+            num_output_tokens=[told[2] for told in cached.values()]),
+        num_scheduled_tokens=tokens, scheduled_spec_decode_tokens=drafts or {},
+        finished_req_ids=set(finished), preempted_req_ids=None)
+
+
+def input_batch(rows, accepted, computed):
+    """Arrays of four rows, as long as max_num_seqs."""
+    return Object(req_ids=list(rows), num_accepted_tokens_cpu=Array((accepted + [7] * 4)[:4]),
+                  num_computed_tokens_cpu=Array((computed + [7] * 4)[:4]))
+
+
+FORWARD_CONTEXT = Object(cudagraph_runtime_mode=Object(name="NONE"), batch_descriptor=None,
+                         attn_metadata=None)
+
+
+def collect_mamba_copy_meta(copy_bufs, src_block_idx, dest_block_idx, accept_token_bias,
+                            req_state, forward_context=None):
+    """The worker's function of this name, without the copy."""
+
+
+def verify_metadata(accepted, states_of_a):
+    """GDNAttentionMetadata of step 3: two verify rows of three tokens."""
+    return Object(
+        num_prefills=0, num_prefill_tokens=0, num_decodes=0, num_decode_tokens=0,
+        num_spec_decodes=2, num_spec_decode_tokens=6, num_actual_tokens=6, has_initial_state=None,
+        spec_query_start_loc=Array([0, 3, 6]), spec_sequence_masks=Array([True, True]),
+        spec_state_indices_tensor=Array([list(states_of_a), [8, 9, 10]], shape=(2, 3)),
+        spec_token_indx=Array([0, 1, 2, 3, 4, 5]), non_spec_token_indx=Array([]),
+        num_accepted_tokens=Array(accepted))
+
+
+def run(writer, record_copies, accepted_of_a=2, states_of_a=(3, 4, 6)):
+    """Three steps. `a` decodes past token 8 in step 2 and has one of two drafts accepted; `b` comes
+    in step 2. `accepted_of_a` and `states_of_a` are what the worker believes in step 3."""
+    kv, worker = KVCacheManager(), Object(collect_mamba_copy_meta=collect_mamba_copy_meta)
+    writer.header(kv_cache_config(), vllm_config(), name="two requests")
+
+    kv.hold("a", [1], [2, 3, 4])
+    writer.step(scheduler_output({"a": 6}, new=[
+        new_request("a", [11, 12, 13, 14, 15, 16], ([1], [2, 3, 4]), 10)]), kv)
+    batch = input_batch(["a"], [1], [0])
+    writer.inputs(batch)
+    writer.forward(FORWARD_CONTEXT, batch, {"a": 0}, [])
+    writer.finish(Object(req_ids=["a"], sampled_token_ids=[[20]]))
+
+    kv.hold("a", [1, 5], [2, 3, 4, 6])
+    kv.hold("b", [7], [8, 9, 10])
+    writer.step(scheduler_output({"a": 3, "b": 3},
+                                 new=[new_request("b", Array([41, 42, 43]), ([7], [8, 9, 10]), 3)],
+                                 cached={"a": (([5], [6]), 6, 1)}, drafts={"a": [21, 90]}), kv)
+    batch = input_batch(["a", "b"], [1, 1], [6, 0])
+    writer.inputs(batch)
+    with record_copies(worker) as copies:
+        worker.collect_mamba_copy_meta(None, 0, 1, 0, Object(req_id="a"))
+        worker.collect_mamba_copy_meta(None, 0, 0, accept_token_bias=0, req_state=Object(req_id="b"))
+        writer.forward(FORWARD_CONTEXT, batch, {"a": 1, "b": 0}, copies)
+    writer.finish(Object(req_ids=["a", "b"], sampled_token_ids=[[21, 22], [50]]))
+
+    kv.hold("a", [1, 5], [2, 3, 4, 6], cached=(1, 1))
+    writer.step(scheduler_output({"a": 3, "b": 3},
+                                 cached={"a": (None, 8, 3), "b": (None, 3, 1)},
+                                 drafts={"a": [23, 24], "b": [51, 52]}), kv)
+    batch = input_batch(["a", "b"], [accepted_of_a, 1], [8, 3])
+    writer.inputs(batch)
+    context = Object(**vars(FORWARD_CONTEXT))
+    context.attn_metadata = {"layers.0": verify_metadata([accepted_of_a, 1], states_of_a)}
+    writer.forward(context, batch, {"a": 1, "b": 0}, [])
+    writer.finish(Object(req_ids=["a", "b"], sampled_token_ids=[[23, 24, 25], [51, 60]]))

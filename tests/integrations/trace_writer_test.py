@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""What integrations/vllm/hybridscope_trace.py writes, and what `hybridscope judge` says of it.
+
+trace_writer_test.py PROGRAM [unittest arguments]
+"""
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace as Object
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integrations" / "vllm"))
+
+import small_engine
+from hybridscope_trace import TraceWriter, plain, record_copies
+from small_engine import Array
+
+PROGRAM = ""
+
+
+def trace_of(**faults):
+    file = io.StringIO()
+    with TraceWriter(file) as writer:
+        small_engine.run(writer, record_copies, **faults)
+    return file.getvalue()
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+class Judged(unittest.TestCase):
+    def judge(self, trace):
+        return subprocess.run([PROGRAM, "judge", "-"], input=trace, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def test_a_healthy_run_has_no_findings(self):
+        result = self.judge(trace_of())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_wrong_accepted_count_reads_another_state(self):
+        result = self.judge(trace_of(accepted_of_a=1))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("running-state-wrong", result.stdout)
+
+    def test_metadata_that_names_another_state_is_found(self):
+        result = self.judge(trace_of(states_of_a=(4, 3, 6)))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("running-state-wrong", result.stdout)
+
+
+class Lines(unittest.TestCase):
+    def setUp(self):
+        self.header, self.first, self.second, self.third = lines_of(trace_of())
+
+    def test_the_header_has_the_settings_by_their_names(self):
+        config = self.header["config"]
+        self.assertEqual(config["mamba_cache_mode"], "align")
+        self.assertEqual(config["num_speculative_tokens"], 2)
+        self.assertEqual(config["kv_cache_groups"][1],
+                         {"type": "mamba", "block_size": 8, "mamba_type": "gdn_attention",
+                          "num_speculative_blocks": 2, "is_eagle_group": False})
+
+    def test_members_can_be_added_to_the_header_or_replaced(self):
+        file = io.StringIO()
+        TraceWriter(file).header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                                 conv_kernel=3, block_size=16)
+        config = lines_of(file.getvalue())[0]["config"]
+        self.assertEqual((config["conv_kernel"], config["block_size"]), (3, 16))
+
+    def test_a_group_of_another_kind_is_refused(self):
+        config = small_engine.kv_cache_config()
+        config.kv_cache_groups[0].kv_cache_spec = Object(block_size=8)
+        with self.assertRaisesRegex(ValueError, "SimpleNamespace is not modelled"):
+            TraceWriter(io.StringIO()).header(config, small_engine.vllm_config())
+
+    def test_only_lists_that_changed_are_told(self):
+        self.assertEqual(self.first["scheduler_block_ids"], {"a": [[1], [2, 3, 4]]})
+        self.assertEqual(self.second["scheduler_block_ids"],
+                         {"a": [[1, 5], [2, 3, 4, 6]], "b": [[7], [8, 9, 10]]})
+        self.assertEqual(self.third["scheduler_block_ids"], {})
+
+    def test_arrays_are_cut_to_the_rows(self):
+        batch = self.second["input_batch"]
+        self.assertEqual(batch["num_accepted_tokens_cpu"], [1, 1])
+        self.assertEqual(batch["num_computed_tokens_cpu"], [6, 0])
+        self.assertEqual(batch["mamba_state_idx"], [1, 0])
+
+    def test_copies_are_those_that_move_something(self):
+        self.assertEqual(self.second["preprocess_copies"],
+                         [{"req_id": "a", "src_block_idx": 0, "dest_block_idx": 1,
+                           "accept_token_bias": 0}])
+        self.assertNotIn("postprocess_copies", self.second)
+
+    def test_metadata_stands_under_the_number_of_its_group(self):
+        self.assertNotIn("attn_metadata", self.second)
+        metadata = self.third["attn_metadata"]["1"]
+        self.assertEqual(metadata["spec_state_indices_tensor"], [[3, 4, 6], [8, 9, 10]])
+        self.assertEqual(metadata["non_spec_token_indx"], [])
+        self.assertNotIn("has_initial_state", metadata)
+
+    def test_every_line_is_flushed(self):
+        file = Object(write=lambda text: None, flush=lambda: flushed.append(1))
+        flushed = []
+        with TraceWriter(file) as writer:
+            small_engine.run(writer, record_copies)
+        self.assertEqual(len(flushed), 4)
+
+
+class Steps(unittest.TestCase):
+    """One step at a time, after the first of the small run."""
+
+    def setUp(self):
+        self.file, self.kv = io.StringIO(), small_engine.KVCacheManager()
+        self.writer = TraceWriter(self.file)
+        self.writer.header(small_engine.kv_cache_config(), small_engine.vllm_config())
+        self.kv.hold("a", [1], [2, 3, 4])
+        self.writer.step(small_engine.scheduler_output({"a": 2}, new=[
+            small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)]), self.kv)
+        self.writer.inputs(small_engine.input_batch(["a"], [1], [0]))
+
+    def finish(self):
+        self.writer.finish(Object(req_ids=["a"], sampled_token_ids=[Array([20])]))
+
+    def told(self):
+        return lines_of(self.file.getvalue())[-1]
+
+    def test_a_step_is_finished_before_the_next(self):
+        with self.assertRaisesRegex(ValueError, "step 1 has no finish"):
+            self.writer.step(small_engine.scheduler_output({}), self.kv)
+
+    def test_the_last_step_may_lack_its_output(self):
+        self.writer.close()
+        self.assertEqual(self.told()["step"], 1)
+        self.assertNotIn("model_runner_output", self.told())
+
+    def test_a_request_that_lost_its_blocks_was_preempted(self):
+        self.finish()
+        self.kv.hold("a", [], [])
+        self.writer.step(small_engine.scheduler_output({}), self.kv)
+        self.writer.finish(Object(req_ids=[], sampled_token_ids=[]))
+        self.assertEqual(self.told()["scheduler_output"]["preempted_req_ids"], ["a"])
+        self.assertEqual(self.told()["input_batch"]["req_ids"], [])
+
+    def test_a_finished_request_was_not_preempted(self):
+        self.finish()
+        self.kv.hold("a", [], [])
+        self.writer.step(small_engine.scheduler_output({}, finished=["a"]), self.kv)
+        self.writer.finish(Object(req_ids=[], sampled_token_ids=[]))
+        self.assertEqual(self.told()["scheduler_output"]["finished_req_ids"], ["a"])
+        self.assertEqual(self.told()["scheduler_output"]["preempted_req_ids"], [])
+
+    def test_a_reset_is_told_by_the_next_step(self):
+        self.finish()
+        self.writer.reset_prefix_cache()
+        self.writer.step(small_engine.scheduler_output({}), self.kv)
+        self.writer.finish(Object(req_ids=[], sampled_token_ids=[]))
+        self.assertTrue(self.told()["reset_prefix_cache"])
+
+    def test_a_path_is_opened_and_closed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "run.jsonl"
+            with TraceWriter(path) as writer:
+                small_engine.run(writer, record_copies)
+            self.assertEqual(path.read_text(encoding="utf-8"), trace_of())
+
+
+class Values(unittest.TestCase):
+    def test_whatever_has_tolist_is_a_list(self):
+        self.assertEqual(plain(([1], Array([2, 3]), None)), [[1], [2, 3], None])
+
+    def test_sets_are_in_order_and_keys_are_text(self):
+        self.assertEqual(plain({8: {"b", "a"}}), {"8": ["a", "b"]})
+
+    def test_an_empty_array_keeps_its_shape(self):
+        file, context = io.StringIO(), Object(**vars(small_engine.FORWARD_CONTEXT))
+        context.attn_metadata = {"layers.0": Object(states=Array([], shape=(0, 3)), spec=None)}
+        kv = small_engine.KVCacheManager()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config())
+        writer.step(small_engine.scheduler_output({}), kv)
+        batch = small_engine.input_batch([], [], [])
+        writer.inputs(batch)
+        writer.forward(context, batch)
+        writer.close()
+        self.assertEqual(lines_of(file.getvalue())[-1]["attn_metadata"],
+                         {"1": {"states": {"shape": [0, 3], "data": []}}})
+
+    def test_the_recorded_function_is_put_back(self):
+        module = Object(collect_mamba_copy_meta=small_engine.collect_mamba_copy_meta)
+        with record_copies(module):
+            self.assertIsNot(module.collect_mamba_copy_meta, small_engine.collect_mamba_copy_meta)
+        self.assertIs(module.collect_mamba_copy_meta, small_engine.collect_mamba_copy_meta)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
