@@ -1,33 +1,13 @@
-// The builders allocate no heap memory once they have seen the largest batch. This program replaces
-// the global allocation functions to count.
+// The builders allocate no heap memory once they have seen the largest batch.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
 #include "tests/core/metadata/batch_support.h"
-
-namespace {
-std::atomic<long> num_allocations{0};
-
-void* counted(std::size_t size) {
-  ++num_allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/support/allocation_counter.h"
 
 namespace hybridscope {
 namespace {
@@ -58,13 +38,13 @@ Batch batch_of(std::int32_t num_prefills) {
 
 // Allocations of `build` after two warm-up rounds.
 template <class Build>
-long allocations_of(Build build) {
+std::int64_t allocations_of(Build build) {
   build();
   build();
-  const long before = num_allocations;
+  const std::int64_t before = test::num_allocations();
   build();
   build();
-  return num_allocations - before;
+  return test::num_allocations() - before;
 }
 
 class NoAllocation : public ::testing::TestWithParam<MambaCacheMode> {
@@ -76,7 +56,7 @@ class NoAllocation : public ::testing::TestWithParam<MambaCacheMode> {
   bool all_ok = true;
 
   template <class Builder>
-  long mamba_allocations(Builder& builder, std::int32_t threshold) {
+  std::int64_t mamba_allocations(Builder& builder, std::int32_t threshold) {
     return allocations_of([&] {
       for (const Batch* batch : {&decodes, &mixed}) {
         const auto split =
@@ -135,9 +115,9 @@ INSTANTIATE_TEST_SUITE_P(Modes, NoAllocation,
                                            MambaCacheMode::align));
 
 TEST(NoAllocationCounter, SeesAnAllocation) {
-  const long before = num_allocations;
+  const std::int64_t before = test::num_allocations();
   const auto memory = std::make_unique<int>(1);
-  EXPECT_EQ(num_allocations - before, 1);
+  EXPECT_EQ(test::num_allocations() - before, 1);
 }
 
 }  // namespace
