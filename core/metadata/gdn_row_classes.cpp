@@ -43,15 +43,15 @@ Result<GdnRowClasses> classify_gdn_rows_by_class(const CommonAttentionMetadata& 
                     common.num_reqs);
   if (masks.size() < rows)
     return bad_size("mask storage", static_cast<std::int64_t>(masks.size()), common.num_reqs);
-  bool any_spec_row = false;
+  const std::uint8_t speculating = input.num_spec > 0 ? 1 : 0;
+  std::uint8_t any_spec_row = 0;
   for (std::size_t row = 0; row < rows; ++row) {
     const RowClass row_class = input.row_classes[row];
-    const bool spec_row =
-        input.num_spec > 0 && (row_class == RowClass::decode || row_class == RowClass::verify);
-    masks[row] = spec_row ? 1 : 0;
-    any_spec_row = any_spec_row || spec_row;
+    const bool spec_row = row_class == RowClass::decode || row_class == RowClass::verify;
+    masks[row] = spec_row ? speculating : std::uint8_t{0};
+    any_spec_row |= masks[row];
   }
-  if (any_spec_row)
+  if (any_spec_row != 0)
     return GdnRowClasses{.spec_batch = true, .spec_sequence_masks = masks.first(rows)};
   const auto split = split_by_row_class({.row_classes = input.row_classes,
                                          .query_start_loc = common.query_start_loc,
