@@ -55,6 +55,23 @@ class NoAllocation : public ::testing::TestWithParam<MambaCacheMode> {
   TensorView<std::int32_t> num_accepted_tokens = vector_view(accepted.data(), kRows);
   bool all_ok = true;
 
+  // Captures, and takes over the metadata of another group where there are no drafts.
+  template <class Builder>
+  std::int64_t capture_and_update_allocations(std::int32_t num_spec) {
+    MambaBuilderConfig config = config_of(GetParam());
+    config.num_spec = config.num_speculative_blocks = num_spec;
+    auto builder = Builder::create(config).value();
+    const std::vector<test::Row> rows(static_cast<std::size_t>(kRows), {50, 1 + num_spec});
+    const Batch batch = test::make_batch(rows, 40);
+    return allocations_of([&] {
+      const auto metadata = builder.build_for_cudagraph_capture(batch.view());
+      all_ok = all_ok && metadata.ok();
+      if constexpr (requires { &Builder::update_block_table; })
+        all_ok = all_ok &&
+                 builder.update_block_table(metadata.value(), batch.view().block_table_tensor).ok();
+    });
+  }
+
   template <class Builder>
   std::int64_t mamba_allocations(Builder& builder, std::int32_t threshold) {
     return allocations_of([&] {
@@ -105,6 +122,32 @@ TEST_P(NoAllocation, Gdn) {
               build_one(decodes, &drafts);
               build_one(mixed, &mixed_drafts);
               build_one(mixed, nullptr);
+            }),
+            0);
+  EXPECT_TRUE(all_ok);
+}
+
+TEST_P(NoAllocation, CaptureAndAnotherGroupsBlockTable) {
+  for (const std::int32_t num_spec : {0, 2}) {
+    EXPECT_EQ(capture_and_update_allocations<MambaMetadataBuilder>(num_spec), 0);
+    EXPECT_EQ(capture_and_update_allocations<Mamba2MetadataBuilder>(num_spec), 0);
+    EXPECT_EQ(capture_and_update_allocations<GdnMetadataBuilder>(num_spec), 0);
+  }
+  EXPECT_TRUE(all_ok);
+}
+
+// Rows by their classes, as the engine classes them.
+TEST_P(NoAllocation, ClassingByRowClass) {
+  std::vector<RowClass> classes(static_cast<std::size_t>(kRows), RowClass::verify);
+  std::fill(classes.end() - 16, classes.end(), RowClass::prefill);
+  std::vector<std::uint8_t> masks(static_cast<std::size_t>(kRows));
+  EXPECT_EQ(allocations_of([&] {
+              const CommonAttentionMetadata common = mixed.view();
+              all_ok = all_ok && classify_gdn_rows_by_class(common, {2, classes}, masks).ok() &&
+                       split_by_row_class({.row_classes = classes,
+                                           .query_start_loc = common.query_start_loc,
+                                           .num_actual_tokens = common.num_actual_tokens})
+                           .ok();
             }),
             0);
   EXPECT_TRUE(all_ok);
