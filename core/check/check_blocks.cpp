@@ -255,15 +255,16 @@ void check_finished_requests(CheckContext& context) {
     for (std::size_t g = 0; g < context.config().kv_cache_config.groups.size(); ++g) {
       const auto group = static_cast<std::int32_t>(g);
       const auto held = context.tables().block_ids(commit.request, group);
-      const auto count =
-          std::ranges::count_if(held, [](std::int32_t block) { return block != kNullBlock; });
-      if ((count == 0) == commit.finished) continue;
+      // From the last column on: live blocks are at the end.
+      const bool holds_any =
+          std::any_of(held.rbegin(), held.rend(), [](auto block) { return block != kNullBlock; });
+      if (holds_any != commit.finished) continue;
       Finding finding;
       finding.rule = Rule::reference_count;
       finding.request = commit.request;
       finding.group = group;
       finding.expected = commit.finished ? 0 : 1;
-      finding.seen = count;
+      finding.seen = std::ranges::count_if(held, [](auto block) { return block != kNullBlock; });
       finding.detail = commit.finished ? "blocks held by a finished request"
                                        : "a request that goes on holds no block";
       context.report(finding);

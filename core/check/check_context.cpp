@@ -24,21 +24,23 @@ WriteEvent CheckContext::next_write(WriteKind kind, RequestId request, std::int3
 }
 
 bool CheckContext::may_write(std::int32_t block, const Finding& where) {
-  Finding finding = where;
-  finding.rule = Rule::foreign_write;
-  finding.block = block;
+  const auto foreign_write = [&](std::string_view detail) {
+    Finding finding = where;
+    finding.rule = Rule::foreign_write;
+    finding.block = block;
+    finding.detail = detail;
+    return finding;
+  };
   if (block <= kNullBlock || block >= shared_.state.num_blocks()) {
-    finding.detail = block == kNullBlock   ? "write through the null block"
-                     : block == kPadSlotId ? "write through the pad id"
-                                           : "write to a block that does not exist";
-    report(finding);
+    report(foreign_write(block == kNullBlock   ? "write through the null block"
+                         : block == kPadSlotId ? "write through the pad id"
+                                               : "write to a block that does not exist"));
     return false;
   }
   if (tables().block_at(where.request, where.group, where.column) != block) {
-    finding.detail = "the request's block table does not hold the block in this column";
-    report(finding);
+    report(foreign_write("the request's block table does not hold the block in this column"));
   } else if (tables().holders(block) > 1) {
-    finding.detail = "the block is shared";
+    Finding finding = foreign_write("the block is shared");
     finding.expected = 1;
     finding.seen = tables().holders(block);
     report(finding);

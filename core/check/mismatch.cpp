@@ -16,10 +16,4 @@ void report(CheckContext& context, Rule rule, const Mismatch& mismatch) {
   context.report(finding);
 }
 
-bool expect_equal(CheckContext& context, const Mismatch& mismatch) {
-  if (mismatch.expected == mismatch.seen) return true;
-  report(context, Rule::metadata_inconsistent, mismatch);
-  return false;
-}
-
 }  // namespace hybridscope

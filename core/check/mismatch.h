@@ -18,7 +18,12 @@ struct Mismatch {
 
 void report(CheckContext& context, Rule rule, const Mismatch& mismatch);
 
-// Reports metadata_inconsistent if the numbers differ; true: they are equal.
-bool expect_equal(CheckContext& context, const Mismatch& mismatch);
+// Reports metadata_inconsistent if the numbers differ; true: they are equal, as nearly always.
+inline bool expect_equal(CheckContext& context, const Mismatch& mismatch) {
+  if (mismatch.expected == mismatch.seen) [[likely]]
+    return true;
+  report(context, Rule::metadata_inconsistent, mismatch);
+  return false;
+}
 
 }  // namespace hybridscope

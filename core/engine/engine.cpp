@@ -180,9 +180,10 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   EngineRequest& added = requests_.add(request.name);
   added.key = request.key;
   added.tokens = TokenSequence(request.prompt, config_.seed, request.key);
-  added.prefix =
-      PrefixFingerprints(request.cache_salt, config_.enable_prefix_caching ? config_.hash_block_size
-                                                                           : kFingerprintSpacing);
+  added.prefix = PrefixFingerprints(
+      request.cache_salt,
+      config_.enable_prefix_caching ? config_.hash_block_size : kFingerprintSpacing,
+      config_.conv_kernel - 2);
   Request& scheduling = added.scheduling;
   scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
@@ -310,16 +311,16 @@ void Engine::commit(Frame& frame) {
   StepTrace& trace = frame.trace;
   kv_cache_->set_event_log(&trace.commit_events);
   kv_cache_->publish();
-  std::vector<std::int32_t> sampled(trace.scheduled.size(), 0);
+  frame.num_sampled_tokens.assign(trace.scheduled.size(), 0);
   for (const RowTrace& row : trace.rows)
-    sampled[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
+    frame.num_sampled_tokens[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
   for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
     const ScheduledTrace& scheduled = trace.scheduled[i];
     EngineRequest& request = requests_[scheduled.request];
     Request& state = request.scheduling;
     CommitTrace commit{.request = scheduled.request};
-    commit.num_appended_tokens =
-        scheduler_->update_from_output(state, scheduled.num_draft_tokens, sampled[i]);
+    commit.num_appended_tokens = scheduler_->update_from_output(state, scheduled.num_draft_tokens,
+                                                                frame.num_sampled_tokens[i]);
     commit.num_computed_tokens = state.num_computed_tokens;
     commit.num_tokens = state.num_tokens;
     commit.finished = state.status == RequestStatus::finished;

@@ -25,7 +25,8 @@ namespace hybridscope {
 struct Frame {
   StepTrace trace;
   NewBlocks new_blocks;
-  std::vector<RequestId> finished;  // left since the last schedule
+  std::vector<RequestId> finished;               // left since the last schedule
+  std::vector<std::int32_t> num_sampled_tokens;  // [scheduled]
 };
 
 class Engine {

@@ -25,21 +25,37 @@ Fingerprint fold(const TokenSequence& tokens, Fingerprint start, std::int32_t fi
 
 }  // namespace
 
-PrefixFingerprints::PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size)
-    : hash_block_size_(hash_block_size), empty_prefix_(seed_fingerprint(cache_salt)) {
-  HS_EXPECT(hash_block_size > 0);
+PrefixFingerprints::PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size,
+                                       std::int32_t num_before_boundary)
+    : hash_block_size_(hash_block_size),
+      num_before_boundary_(std::min(num_before_boundary, hash_block_size - 1)),
+      empty_prefix_(seed_fingerprint(cache_salt)) {
+  HS_EXPECT(hash_block_size > 0 && num_before_boundary >= 0);
 }
 
 void PrefixFingerprints::extend_to(const TokenSequence& tokens, std::int32_t num_tokens) {
   const auto full_blocks = static_cast<std::size_t>(num_tokens / hash_block_size_);
   while (block_hashes_.size() < full_blocks) {
     const auto end = static_cast<std::int32_t>(block_hashes_.size() + 1) * hash_block_size_;
+    for (std::int32_t position = end - num_before_boundary_; position < end; ++position)
+      before_boundary_.push_back(at(tokens, position));
     block_hashes_.push_back(at(tokens, end));
   }
 }
 
+bool PrefixFingerprints::before_boundary(std::int32_t position) const {
+  return static_cast<std::size_t>(position / hash_block_size_) < block_hashes_.size() &&
+         position % hash_block_size_ >= hash_block_size_ - num_before_boundary_;
+}
+
 Fingerprint PrefixFingerprints::at(const TokenSequence& tokens, std::int32_t position) {
   HS_EXPECT(position >= 0);
+  if (before_boundary(position)) {
+    const std::int32_t kept = position / hash_block_size_ * num_before_boundary_ +
+                              position % hash_block_size_ -
+                              (hash_block_size_ - num_before_boundary_);
+    return before_boundary_[static_cast<std::size_t>(kept)];
+  }
   const auto boundary =
       std::min(static_cast<std::size_t>(position / hash_block_size_), block_hashes_.size());
   std::int32_t known = static_cast<std::int32_t>(boundary) * hash_block_size_;

@@ -1,5 +1,6 @@
 // Fingerprints F(p) of one request's prefixes: kept at hash-block boundaries, where they are the
-// block hashes, and for the last few positions asked for; the rest is folded again on demand.
+// block hashes, for a few positions before each boundary and for the last few positions asked for;
+// the rest is folded again on demand.
 #pragma once
 
 #include <array>
@@ -15,8 +16,10 @@ namespace hybridscope {
 class PrefixFingerprints {
  public:
   PrefixFingerprints() = default;
-  // hash_block_size > 0, tokens.
-  PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size);
+  // hash_block_size > 0, tokens. `num_before_boundary`: positions kept before each boundary; what
+  // asks for the conv history of a full block needs conv_kernel - 2.
+  PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size,
+                     std::int32_t num_before_boundary = 0);
 
   // Folds every full hash block of the first num_tokens tokens; amortised O(new tokens).
   void extend_to(const TokenSequence& tokens, std::int32_t num_tokens);
@@ -37,10 +40,15 @@ class PrefixFingerprints {
   };
   static constexpr std::size_t kWindow = 32;
 
+  // Is `position` kept for standing shortly before the boundary of a full block?
+  bool before_boundary(std::int32_t position) const;
+
   std::int32_t hash_block_size_ = 1;
+  std::int32_t num_before_boundary_ = 0;
   Fingerprint empty_prefix_ = 0;
   std::vector<Fingerprint> block_hashes_;
-  std::array<Recent, kWindow> recent_{};  // position p is kept in element p % kWindow
+  std::vector<Fingerprint> before_boundary_;  // [block hashes, num_before_boundary_]
+  std::array<Recent, kWindow> recent_{};      // position p is kept in element p % kWindow
 };
 
 }  // namespace hybridscope

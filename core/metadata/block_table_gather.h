@@ -3,8 +3,6 @@
 // and its speculative columns.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -47,24 +45,6 @@ struct BlockTableWindow {
 // than seq_lens.
 Result<BlockTableWindow> find_block_table_window(const BlockTableGatherInput& input,
                                                  std::span<std::int32_t> starts);
-
-// Copies one row of `width` block ids and returns the end of the copy. Small widths are spelt out:
-// a loop of unknown length costs more than the copy.
-inline std::int32_t* copy_block_ids(const std::int32_t* row, std::int32_t width,
-                                    std::int32_t* out) {
-  switch (width) {
-    case 1:
-      return std::copy_n(row, 1, out);
-    case 2:
-      return std::copy_n(row, 2, out);
-    case 3:
-      return std::copy_n(row, 3, out);
-    case 4:
-      return std::copy_n(row, 4, out);
-    default:
-      return std::copy_n(row, width, out);
-  }
-}
 
 struct WindowRows {
   std::int32_t first = 0;

@@ -20,14 +20,20 @@ TensorView<std::int32_t> write_offsets(std::span<const std::int32_t> query_start
 
 }  // namespace
 
+// Spec rows stand in few runs, mostly in one: whole runs are copied.
 void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecRowTarget target) {
-  const std::uint8_t* masks = inputs.row_classes.spec_sequence_masks.data();
-  const std::int32_t* num_accepted_tokens = inputs.num_accepted_tokens.data;
-  const std::int32_t num_reqs = inputs.common.num_reqs;
-  for (std::int32_t r = 0; r < num_reqs; ++r) {
-    if (masks[r] == 0) continue;
-    target.state_indices = copy_block_ids(window.row(r), target.width, target.state_indices);
-    *target.num_accepted_tokens++ = num_accepted_tokens[r];
+  const std::span<const std::uint8_t> masks = inputs.row_classes.spec_sequence_masks;
+  for (auto begin = masks.begin(); begin != masks.end();) {
+    begin = std::find_if(begin, masks.end(), [](std::uint8_t mask) { return mask != 0; });
+    const auto end = std::find(begin, masks.end(), std::uint8_t{0});
+    const auto first = static_cast<std::int32_t>(begin - masks.begin());
+    const auto count = static_cast<std::int32_t>(end - begin);
+    copy_window_rows(window, {.first = first, .count = count, .width = target.width},
+                     target.state_indices);
+    std::copy_n(inputs.num_accepted_tokens.data + first, count, target.num_accepted_tokens);
+    target.state_indices += std::int64_t{count} * target.width;
+    target.num_accepted_tokens += count;
+    begin = end;
   }
 }
 

@@ -43,15 +43,19 @@ Result<GdnRowClasses> classify_gdn_rows_by_class(const CommonAttentionMetadata& 
                     common.num_reqs);
   if (masks.size() < rows)
     return bad_size("mask storage", static_cast<std::int64_t>(masks.size()), common.num_reqs);
-  bool any_spec_row = false;
+  static_assert(RowClass::decode < RowClass::verify && RowClass::verify < RowClass::prefill &&
+                RowClass::verify < RowClass::padding);
+  const std::uint8_t speculating = input.num_spec > 0 ? 1 : 0;
+  const std::span<const RowClass> row_classes = input.row_classes;  // stores cannot change it
+  std::uint8_t any_spec_row = 0;
   for (std::size_t row = 0; row < rows; ++row) {
-    const RowClass row_class = input.row_classes[row];
-    const bool spec_row =
-        input.num_spec > 0 && (row_class == RowClass::decode || row_class == RowClass::verify);
-    masks[row] = spec_row ? 1 : 0;
-    any_spec_row = any_spec_row || spec_row;
+    // Without a branch, so that the compiler can vectorise it.
+    const auto decodes = static_cast<std::uint8_t>(row_classes[row] <= RowClass::verify);
+    const auto mask = static_cast<std::uint8_t>(decodes & speculating);
+    masks[row] = mask;
+    any_spec_row |= mask;
   }
-  if (any_spec_row)
+  if (any_spec_row != 0)
     return GdnRowClasses{.spec_batch = true, .spec_sequence_masks = masks.first(rows)};
   const auto split = split_by_row_class({.row_classes = input.row_classes,
                                          .query_start_loc = common.query_start_loc,

@@ -30,17 +30,20 @@ TEST(PrefixFingerprints, EveryPositionEqualsTheNaiveFold) {
   const TokenSequence tokens = sequence();
   const auto expected = naive_fold(tokens, 0);
   for (const std::int32_t hash_block_size : {1, 3, 16, 512}) {
-    PrefixFingerprints prefix(0, hash_block_size);
-    prefix.extend_to(tokens, 320);
-    for (std::int32_t p = 0; p <= kTokens; ++p)
-      ASSERT_EQ(prefix.at(tokens, p), expected[static_cast<std::size_t>(p)]) << p;
+    for (const std::int32_t num_before_boundary : {0, 2, 6}) {
+      PrefixFingerprints prefix(0, hash_block_size, num_before_boundary);
+      prefix.extend_to(tokens, 320);
+      for (std::int32_t p = 0; p <= kTokens; ++p)
+        ASSERT_EQ(prefix.at(tokens, p), expected[static_cast<std::size_t>(p)])
+            << hash_block_size << ' ' << num_before_boundary << ' ' << p;
+    }
   }
 }
 
 TEST(PrefixFingerprints, PositionsMayBeAskedForInAnyOrder) {
   const TokenSequence tokens = sequence();
   const auto expected = naive_fold(tokens, 0);
-  PrefixFingerprints prefix(0, 16);
+  PrefixFingerprints prefix(0, 16, /*num_before_boundary=*/2);
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
     if (i % 100 == 0) prefix.extend_to(tokens, std::min(kTokens, i / 4));

@@ -1,33 +1,13 @@
-// The builders allocate no heap memory once they have seen the largest batch. This program replaces
-// the global allocation functions to count.
+// The builders allocate no heap memory once they have seen the largest batch.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
 #include "tests/core/metadata/batch_support.h"
-
-namespace {
-std::atomic<long> num_allocations{0};
-
-void* counted(std::size_t size) {
-  ++num_allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/support/allocation_counter.h"
 
 namespace hybridscope {
 namespace {
@@ -58,13 +38,13 @@ Batch batch_of(std::int32_t num_prefills) {
 
 // Allocations of `build` after two warm-up rounds.
 template <class Build>
-long allocations_of(Build build) {
+std::int64_t allocations_of(Build build) {
   build();
   build();
-  const long before = num_allocations;
+  const std::int64_t before = test::num_allocations();
   build();
   build();
-  return num_allocations - before;
+  return test::num_allocations() - before;
 }
 
 class NoAllocation : public ::testing::TestWithParam<MambaCacheMode> {
@@ -75,8 +55,25 @@ class NoAllocation : public ::testing::TestWithParam<MambaCacheMode> {
   TensorView<std::int32_t> num_accepted_tokens = vector_view(accepted.data(), kRows);
   bool all_ok = true;
 
+  // Captures, and takes over the metadata of another group where there are no drafts.
   template <class Builder>
-  long mamba_allocations(Builder& builder, std::int32_t threshold) {
+  std::int64_t capture_and_update_allocations(std::int32_t num_spec) {
+    MambaBuilderConfig config = config_of(GetParam());
+    config.num_spec = config.num_speculative_blocks = num_spec;
+    auto builder = Builder::create(config).value();
+    const std::vector<test::Row> rows(static_cast<std::size_t>(kRows), {50, 1 + num_spec});
+    const Batch batch = test::make_batch(rows, 40);
+    return allocations_of([&] {
+      const auto metadata = builder.build_for_cudagraph_capture(batch.view());
+      all_ok = all_ok && metadata.ok();
+      if constexpr (requires { &Builder::update_block_table; })
+        all_ok = all_ok &&
+                 builder.update_block_table(metadata.value(), batch.view().block_table_tensor).ok();
+    });
+  }
+
+  template <class Builder>
+  std::int64_t mamba_allocations(Builder& builder, std::int32_t threshold) {
     return allocations_of([&] {
       for (const Batch* batch : {&decodes, &mixed}) {
         const auto split =
@@ -130,14 +127,40 @@ TEST_P(NoAllocation, Gdn) {
   EXPECT_TRUE(all_ok);
 }
 
+TEST_P(NoAllocation, CaptureAndAnotherGroupsBlockTable) {
+  for (const std::int32_t num_spec : {0, 2}) {
+    EXPECT_EQ(capture_and_update_allocations<MambaMetadataBuilder>(num_spec), 0);
+    EXPECT_EQ(capture_and_update_allocations<Mamba2MetadataBuilder>(num_spec), 0);
+    EXPECT_EQ(capture_and_update_allocations<GdnMetadataBuilder>(num_spec), 0);
+  }
+  EXPECT_TRUE(all_ok);
+}
+
+// Rows by their classes, as the engine classes them.
+TEST_P(NoAllocation, ClassingByRowClass) {
+  std::vector<RowClass> classes(static_cast<std::size_t>(kRows), RowClass::verify);
+  std::fill(classes.end() - 16, classes.end(), RowClass::prefill);
+  std::vector<std::uint8_t> masks(static_cast<std::size_t>(kRows));
+  EXPECT_EQ(allocations_of([&] {
+              const CommonAttentionMetadata common = mixed.view();
+              all_ok = all_ok && classify_gdn_rows_by_class(common, {2, classes}, masks).ok() &&
+                       split_by_row_class({.row_classes = classes,
+                                           .query_start_loc = common.query_start_loc,
+                                           .num_actual_tokens = common.num_actual_tokens})
+                           .ok();
+            }),
+            0);
+  EXPECT_TRUE(all_ok);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, NoAllocation,
                          ::testing::Values(MambaCacheMode::none, MambaCacheMode::all,
                                            MambaCacheMode::align));
 
 TEST(NoAllocationCounter, SeesAnAllocation) {
-  const long before = num_allocations;
+  const std::int64_t before = test::num_allocations();
   const auto memory = std::make_unique<int>(1);
-  EXPECT_EQ(num_allocations - before, 1);
+  EXPECT_EQ(test::num_allocations() - before, 1);
 }
 
 }  // namespace
