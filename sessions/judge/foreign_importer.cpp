@@ -138,6 +138,7 @@ void ForeignImporter::describe_hits() {
 }
 
 Status ForeignImporter::prepare(const ForeignStep& step) {
+  if (Status checked = check_counts(); !checked.ok()) return checked;
   if (Status written = write_tables(); !written.ok()) return written;
   if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
   pre_copy(step);

@@ -66,6 +66,7 @@ class ForeignImporter {
   void describe_rows(const ForeignStep& step);
   void append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
                      std::span<const std::int32_t> sampled);
+  Status check_counts() const;
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);

@@ -134,6 +134,20 @@ std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& ste
   return std::span(kUntoldToken).first(samples ? 1 : 0);
 }
 
+// The worker's counts are the scheduler's.
+Status ForeignImporter::check_counts() const {
+  for (std::size_t r = 0; r < told_rows_.size(); ++r) {
+    const std::int32_t told = told_rows_[r]->num_computed_tokens;
+    const std::int32_t computed = trace_.scheduled_of(trace_.rows[r]).num_computed_tokens;
+    if (told >= 0 && told != computed)
+      return invalid_input(
+          fmt::format("/input_batch/num_computed_tokens_cpu: {} for a request that the scheduler "
+                      "has at {}, expected the same",
+                      told, computed));
+  }
+  return Ok{};
+}
+
 // The rows of this step as V1 would have them in its block tables.
 Status ForeignImporter::write_tables() {
   for (std::size_t g = 0; g < worker_tables_.size(); ++g)

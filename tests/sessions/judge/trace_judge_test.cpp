@@ -78,12 +78,12 @@ TEST(TraceJudge, ABoundaryCopyThatIsLeftOutPoisonsTheBlock) {
   std::vector<json> lines = trace_of(kBoundary);
   ASSERT_FALSE(lines[2]["postprocess_copies"].empty());
   lines[2]["postprocess_copies"] = json::array();
-  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 2 A: expected 8, seen 7"));
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 3 A: expected 8, seen 7"));
 }
 
 TEST(TraceJudge, ACopyToSomebodyElsesBlockIsFound) {
   std::vector<json> lines = trace_of(kBoundary);
-  for (json& copy : lines[2]["postprocess_copies"]) copy["dest_block_id"] = 20;
+  for (json& copy : lines[2]["postprocess_copies"]) copy["dest_block_id"] = 10;
   EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("foreign-write step 2 A")));
 }
 
@@ -93,13 +93,13 @@ TEST(TraceJudge, ACopyByColumnsSaysTheSameAsOneByBlocks) {
       {{"req_id", "A"}, {"src_block_idx", 0}, {"dest_block_idx", 0}, {"accept_token_bias", 1}}};
   EXPECT_THAT(judge(lines).findings, IsEmpty());
   lines[2]["postprocess_copies"][0]["accept_token_bias"] = 0;
-  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 2 A: expected 8, seen 7"));
+  EXPECT_THAT(judge(lines).findings, Contains("label-mismatch step 3 A: expected 8, seen 7"));
 }
 
 TEST(TraceJudge, AStaleWorkerTableIsFound) {
   std::vector<json> lines = trace_of(kBoundary);
   json lists = lines[1]["scheduler_block_ids"]["A"];
-  lists[1][0] = 30;
+  lists[1][0] = 10;
   lines[1]["input_batch"]["block_ids"] = {lists};
   lines[1].erase("attn_metadata");
   EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("block-table-mismatch step 1 A")));
@@ -109,7 +109,7 @@ TEST(TraceJudge, AStateIndexOfAnotherRequestIsFound) {
   std::vector<json> lines = trace_of(kBoundary);
   json& metadata = lines[2]["attn_metadata"]["1"];
   ASSERT_TRUE(metadata.contains("state_indices_tensor_d")) << metadata.dump();
-  metadata["state_indices_tensor_d"]["data"][0][0] = 30;
+  metadata["state_indices_tensor_d"]["data"][0][0] = 10;
   EXPECT_THAT(judge(lines).findings,
               Contains(AllOf(HasSubstr("step 2 A"), HasSubstr("read-of-unwritten-block"))));
 }
@@ -136,6 +136,14 @@ TEST(TraceJudge, AGraphThatDoesNotHoldTheBatchIsBadInput) {
   lines[2]["cudagraph"] = {
       {"cudagraph_runtime_mode", "FULL"}, {"num_tokens", 1}, {"num_reqs", 100}, {"uniform", true}};
   EXPECT_THAT(judge(lines).error, StartsWith("/cudagraph: 100 rows and 1 tokens; the batch has"));
+}
+
+TEST(TraceJudge, AWorkerThatCountsOtherTokensThanTheSchedulerIsBadInput) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["input_batch"]["num_computed_tokens_cpu"] = {5};
+  EXPECT_EQ(judge(lines).error,
+            "/input_batch/num_computed_tokens_cpu: 5 for a request that the scheduler has at 6, "
+            "expected the same");
 }
 
 TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {
