@@ -20,17 +20,21 @@ Status check_inputs(const GdnBuildInputs& inputs) {
   const auto rows = static_cast<std::size_t>(common.num_reqs);
   if (common.num_reqs < 0 || common.num_actual_tokens < 0 ||
       common.query_start_loc.size() != rows + 1 || common.query_start_loc.front() != 0 ||
-      common.seq_lens.size() != rows || common.block_table_tensor.rows != common.num_reqs)
+      common.seq_lens.size() != rows)
     return invalid_input("query_start_loc has " + std::to_string(common.query_start_loc.size()) +
-                         " entries (from 0 expected), seq_lens " +
-                         std::to_string(common.seq_lens.size()) + " and the block table " +
-                         std::to_string(common.block_table_tensor.rows) + " rows for " +
+                         " entries (from 0 expected) and seq_lens " +
+                         std::to_string(common.seq_lens.size()) + " for " +
                          std::to_string(common.num_reqs) + " requests");
   if (inputs.row_classes.spec_batch && inputs.row_classes.spec_sequence_masks.size() != rows)
     return invalid_input("spec_sequence_masks has " +
                          std::to_string(inputs.row_classes.spec_sequence_masks.size()) +
                          " entries for " + std::to_string(common.num_reqs) + " requests");
   return Ok{};
+}
+
+Error bad_table_rows(const BlockTableWindow& window, std::int32_t num_reqs) {
+  return invalid_input("block table has " + std::to_string(window.rows) + " rows for " +
+                       std::to_string(num_reqs) + " requests");
 }
 
 // Rows and tokens of a spec batch. Under speculation a non-spec decode counts as a prefill, which
@@ -138,14 +142,17 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
     if (split.num_decodes == 0)
       return invalid_input("an empty batch takes the graph branch of spec rows without spec rows");
     if (split.num_decodes <= decode_cudagraph_max_bs_) {
+      if (window.rows != split.num_decodes && window.rows != 1)
+        return bad_table_rows(window, split.num_decodes);
       buffers_.write_non_spec(common, window, metadata);
       refreshed_ = Refreshed::non_spec;
       return metadata;
     }
   }
-  std::int32_t* states = grown(non_spec_state_indices_, common.num_reqs);
-  copy_window_rows(window, {.count = common.num_reqs}, states);
-  metadata.non_spec_state_indices_tensor = vector_view<std::int32_t>(states, common.num_reqs);
+  // The first column of the whole table: outside a graph nothing ties its rows to num_reqs.
+  std::int32_t* states = grown(non_spec_state_indices_, window.rows);
+  copy_window_rows(window, {.count = window.rows}, states);
+  metadata.non_spec_state_indices_tensor = vector_view<std::int32_t>(states, window.rows);
   metadata.non_spec_query_start_loc =
       vector_view(common.query_start_loc.data(), common.num_reqs + 1);
   if (split.num_prefills == 0) return metadata;
@@ -160,6 +167,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
 
 Result<GdnMetadata> GdnMetadataBuilder::build_spec(const GdnBuildInputs& inputs,
                                                    const BlockTableWindow& window) {
+  if (window.rows != inputs.common.num_reqs) return bad_table_rows(window, inputs.common.num_reqs);
   GdnMetadata metadata{.num_actual_tokens = inputs.common.num_actual_tokens};
   if (auto counted = count_spec_batch(inputs, metadata); !counted) return counted.error();
   if (!inputs.num_accepted_tokens.present ||

@@ -23,7 +23,8 @@ class GdnMetadataBuilder {
   // Errors: a size below 1, a negative count.
   static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config);
 
-  // Errors: arrays that do not fit num_reqs; a spec batch without accepted counts; a block column
+  // Errors: arrays that do not fit num_reqs (rows of the block table: in the graph branches and in
+  // a spec batch only, as in the reference); a spec batch without accepted counts; a block column
   // outside the table; a table narrower than 1 + K (and not one column) in the spec graph branch;
   // an empty batch with full graphs on.
   Result<GdnMetadata> build(const GdnBuildInputs& inputs);

@@ -93,7 +93,11 @@ void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
                                       const BlockTableWindow& window, GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_decodes;
   const std::int32_t padded = metadata.num_actual_tokens;
-  copy_window_rows(window, {.count = n}, non_spec_state_indices_tensor_.values.data());
+  std::int32_t* states = non_spec_state_indices_tensor_.values.data();
+  if (window.rows == n)
+    copy_window_rows(window, {.count = n}, states);
+  else
+    std::fill_n(states, n, *window.row(0));  // a single row is broadcast
   non_spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
   metadata.non_spec_state_indices_tensor = non_spec_state_indices_tensor_.head(padded);
   metadata.non_spec_query_start_loc =

@@ -8,10 +8,13 @@
 namespace hybridscope {
 namespace {
 
-// May `source` be copied into n rows: as many rows, or one that is broadcast?
-Status check_copy(const char* name, const TensorView<std::int32_t>& source, std::int32_t n) {
+// May `source` be copied into the first n rows of `target`: as many rows, or one that is broadcast?
+// Metadata of an earlier build views `target` itself: a row is not broadcast onto its own memory.
+Status check_copy(const char* name, const TensorView<std::int32_t>& source, std::int32_t n,
+                  const PersistentBuffer<std::int32_t>& target) {
   if (!source.present) return invalid_input(std::string(name) + " is not given");
-  if (source.rows != n && source.rows != 1)
+  const bool broadcast = source.rows == 1 && source.data != target.values.data();
+  if (source.rows != n && !broadcast)
     return invalid_input(std::string(name) + " has " + std::to_string(source.rows) +
                          " rows, the persistent array takes " + std::to_string(n));
   return Ok{};
@@ -70,18 +73,23 @@ Status MambaDecodeBuffers::check(const BlockTableWindow& window,
   if (spec_decode_) {
     if (!metadata.query_start_loc_d.present)
       return invalid_input("no decode rows in a speculative batch for the full CUDA graph");
-    if (auto s = check_copy("num_accepted_tokens", metadata.num_accepted_tokens, n); !s) return s;
+    if (auto s = check_copy("num_accepted_tokens", metadata.num_accepted_tokens, n,
+                            decode_num_accepted_tokens_);
+        !s)
+      return s;
   }
   if (!all_mode_) return Ok{};
   if (!metadata.block_idx_last_scheduled_token.present ||
       !metadata.block_idx_last_computed_token.present)
     return invalid_input("metadata has no block indices of mode all");
   if (auto s = check_copy("block_idx_last_scheduled_token",
-                          slice_head(metadata.block_idx_last_scheduled_token, n), n);
+                          slice_head(metadata.block_idx_last_scheduled_token, n), n,
+                          block_idx_last_scheduled_token_);
       !s)
     return s;
   return check_copy("block_idx_last_computed_token",
-                    slice_head(metadata.block_idx_last_computed_token, n), n);
+                    slice_head(metadata.block_idx_last_computed_token, n), n,
+                    block_idx_last_computed_token_);
 }
 
 // The reference pads the rows from num_decodes to num_reqs. There are none: without prefills every

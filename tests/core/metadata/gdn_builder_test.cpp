@@ -172,6 +172,37 @@ TEST(GdnBuilder, EmptyBatchIsAnErrorWithFullGraphs) {
   EXPECT_FALSE(build.by_drafts({}).ok());
 }
 
+// build() of gdn_attn.py takes block_table_tensor[:, 0] without comparing its rows with num_reqs.
+TEST(GdnBuilder, NonSpecStatesOutsideAGraphHaveOneEntryARowOfTheTable) {
+  MambaBuilderConfig config = align_config();
+  config.mamba_cache_mode = MambaCacheMode::none;
+  Build build{.builder = GdnMetadataBuilder::create(config).value(),
+              .batch = make_batch({{6, 1}, {0, 5}}, 2)};
+  build.batch.block_table = {7, 8, 9, 10, 11, 12};
+  build.batch.table_rows = 3;
+  const GdnMetadata m = build.by_drafts({-1, -1}).value();
+  EXPECT_THAT(values(m.non_spec_state_indices_tensor), ElementsAre(7, 9, 11));
+  EXPECT_THAT(values(m.non_spec_query_start_loc), ElementsAre(0, 1, 6));
+}
+
+// The copies into persistent arrays broadcast a single row and refuse any other row count; masking
+// the table's rows refuses every difference.
+TEST(GdnBuilder, GraphAndSpecBranchesTieTheRowsOfTheTableToTheBatch) {
+  MambaBuilderConfig config = align_config();
+  config.mamba_cache_mode = MambaCacheMode::none;
+  Build build{.builder = GdnMetadataBuilder::create(config).value(),
+              .batch = make_batch({{6, 1}, {5, 1}, {4, 1}}, 3),
+              .num_accepted_tokens = {1, 1, 1}};
+  build.batch.block_table = {7, 8, 9};
+  build.batch.table_rows = 1;
+  const GdnMetadata m = build.by_drafts({-1, -1, -1}).value();
+  EXPECT_THAT(values(m.non_spec_state_indices_tensor), ElementsAre(7, 7, 7));
+  EXPECT_FALSE(build.by_drafts({0, 1, -1}).ok());
+  build.batch.block_table = {7, 8, 9, 10, 11, 12};
+  build.batch.table_rows = 2;
+  EXPECT_FALSE(build.by_drafts({-1, -1, -1}).ok());
+}
+
 TEST(GdnBuilder, CaptureOfOneTokenRowsIsNonSpec) {
   auto builder = GdnMetadataBuilder::create(align_config()).value();
   const Batch ones = make_batch({{0, 1}, {0, 1}}, 6);

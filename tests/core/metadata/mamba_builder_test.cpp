@@ -137,6 +137,27 @@ TEST(MambaBuilder, AllModeCutsBlockIndicesToTokensAndShowsStaleRows) {
   EXPECT_THAT(values(second.block_idx_last_scheduled_token), ElementsAre(2, 3));
 }
 
+// SEMANTICS A6: update_block_table fails when num_decode_tokens < num_decodes. Also with one token,
+// where a lone row would be broadcast onto its own memory.
+TEST(MambaBuilder, AllModeUpdateNeedsABlockIndexForEachDecodeRow) {
+  MambaBuilderConfig config = align_config();
+  config.mamba_cache_mode = MambaCacheMode::all;
+  config.max_model_len = 24;  // 6 columns
+  const Ints table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  for (const std::int32_t tokens : {1, 2}) {
+    auto builder = MambaMetadataBuilder::create(config).value();
+    const Ints accepted = {1, 1};
+    const Batch batch = make_batch({{6, tokens}, {0, 0}}, 6);
+    const MambaMetadata m = builder
+                                .build({.common = batch.view(),
+                                        .split = {2, 0, tokens, 0},
+                                        .num_accepted_tokens = view_of(accepted)})
+                                .value();
+    EXPECT_EQ(m.block_idx_last_scheduled_token.rows, tokens);
+    EXPECT_EQ(builder.update_block_table(m, matrix_view(table.data(), 2, 6)).ok(), tokens == 2);
+  }
+}
+
 TEST(MambaBuilder, AllModeNeedsATableAsWideAsTheModelIsLong) {
   MambaBuilderConfig config = align_config();
   config.mamba_cache_mode = MambaCacheMode::all;
