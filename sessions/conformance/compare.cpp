@@ -43,6 +43,7 @@ std::optional<VectorDifference> compare(const json& expected, const json& got,
 std::optional<VectorDifference> compare_objects(const json& expected, const json& got,
                                                 const std::string& pointer, Place place) {
   if (is_error(expected) && is_error(got)) return std::nullopt;
+  if (is_error(got)) return differ(pointer, expected.dump(), got.dump());
   for (const auto& [key, value] : expected.items()) {
     const std::string child = child_pointer(pointer, key);
     const auto found = got.find(key);

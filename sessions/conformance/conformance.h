@@ -18,10 +18,10 @@ struct FailedCase {
   std::string id;
   std::int64_t line = 0;
   VectorDifference difference;
-  std::string input;  // JSON text of what led there: the call or step, or the whole input
+  std::string input;  // JSON text of what led there: config, and the call or step or whole input
 };
 
-// A line that is no vector.
+// A line that is no vector, or a file that is no file of vectors (line 0).
 struct InvalidCase {
   std::int64_t line = 0;
   std::string message;  // "FILE:LINE: POINTER: what was found and expected"
@@ -32,21 +32,31 @@ struct FileReport {
   const VectorKind* kind = nullptr;  // null: not recognised
   std::int64_t cases = 0;            // compared, after the filter
   std::int64_t passed = 0;
-  std::vector<FailedCase> failed;    // all of them; the first in full
-  std::vector<InvalidCase> invalid;  // also when the file cannot be read or recognised (line 0)
+  std::vector<FailedCase> failed;  // in the order of the file; texts of the first ones only
+  std::vector<InvalidCase> invalid;
   double seconds = 0;
 };
+
+// Failed cases of one file whose difference and input are kept.
+inline constexpr std::size_t kFailuresInFull = 20;
 
 struct ConformanceOptions {
   std::string filter;  // only cases whose id contains it; empty: all
   ExecuteCopies execute_copies = nullptr;
+  // Called after each case with the number of cases of this file so far; false: stop here.
+  std::function<bool(std::int64_t)> progress;
 };
 
 // Files of a folder that end in .jsonl, by name; a file is itself. Error: neither exists, or the
 // folder has none.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
-// Reads line by line; one bad line or file never hides another.
+// Reads line by line; one bad line never hides another.
 FileReport check_vector_file(const std::string& path, const ConformanceOptions& options);
+
+// Recomputes one case and compares it. A fault of our own is a difference that says so. Throws
+// VectorError.
+std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
+                                             ExecuteCopies execute_copies);
 
 }  // namespace hybridscope

@@ -1,0 +1,33 @@
+// What the three builder files share: settings, calls, and metadata as the vectors write them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/named_arrays.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/vector_batch.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+
+// `config` of FORMAT 7 to 9. Throws for buffers beyond kMaxVectorElements.
+MambaBuilderConfig read_builder_config(const VectorValue& config);
+
+// A list of counts, or empty where it is null or absent.
+struct OptionalCounts {
+  std::optional<std::vector<std::int32_t>> counts;
+
+  TensorView<std::int32_t> view() const;
+};
+OptionalCounts read_optional_counts(const VectorValue& call, std::string_view name);
+
+// The batch of a build or capture. Throws when its tokens would make the answer too long.
+VectorBatch read_builder_batch(const VectorValue& call);
+
+// {"metadata": {...}} with every field of the reference's class.
+nlohmann::json metadata_json(const std::vector<NamedArray>& arrays);
+
+}  // namespace hybridscope

@@ -1,0 +1,180 @@
+#include "sessions/conformance/conformance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "sessions/conformance/line_reader.h"
+#include "sessions/conformance/recognise.h"
+#include "sessions/json_reader.h"
+#include "sessions/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+// Number N of a pointer "/MEMBER/N...".
+std::optional<std::size_t> index_behind(const std::string& pointer, std::string_view member) {
+  if (!pointer.starts_with(member)) return std::nullopt;
+  std::size_t index = 0;
+  std::size_t digits = 0;
+  for (std::size_t i = member.size(); i < pointer.size() && pointer[i] != '/'; ++i, ++digits) {
+    if (pointer[i] < '0' || pointer[i] > '9' || digits > 8) return std::nullopt;
+    index = index * 10 + static_cast<std::size_t>(pointer[i] - '0');
+  }
+  return digits > 0 ? std::optional(index) : std::nullopt;
+}
+
+// What led to the answer at `pointer`: results and steps answer the call or step of their index.
+json what_led_to(const VectorKind& kind, const json& vector, const std::string& pointer) {
+  json shown = {{"config", vector.at("config")}};
+  const json& input = vector.at(std::string(kind.input_field));
+  const auto result = index_behind(pointer, "/results/");
+  const auto step = index_behind(pointer, "/steps/");
+  if (kind.input_field == "calls" && result && *result < input.size())
+    shown["call"] = input[*result];
+  else if (step && input.contains("steps") && *step < input.at("steps").size())
+    shown["step"] = input.at("steps")[*step];
+  else if (kind.input_field == "input")
+    shown["input"] = input;
+  return shown;
+}
+
+class FileChecker {
+ public:
+  FileChecker(const std::string& path, const ConformanceOptions& options)
+      : path_(path), options_(options) {
+    report_.path = path;
+  }
+
+  FileReport run();
+
+ private:
+  void read(LineReader& lines);
+  void recognise(LineReader& lines);
+  void check_line(const NumberedLine& line);
+  void check_case(const NumberedLine& line, const json& vector);
+  void invalid(std::int64_t line, std::string message) {
+    report_.invalid.push_back({.line = line, .message = std::move(message)});
+  }
+
+  const std::string& path_;
+  const ConformanceOptions& options_;
+  FileReport report_;
+};
+
+FileReport FileChecker::run() {
+  const auto start = std::chrono::steady_clock::now();
+  auto lines = LineReader::open(path_);
+  if (lines.ok())
+    read(lines.value());
+  else
+    invalid(0, lines.error().message);
+  report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::move(report_);
+}
+
+void FileChecker::read(LineReader& lines) {
+  if (lines.peek(1).empty() && !lines.too_long())
+    return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
+  recognise(lines);
+  if (report_.kind == nullptr) return;
+  while (const auto line = lines.next()) {
+    check_line(*line);
+    if (options_.progress && !options_.progress(report_.cases)) return;
+  }
+}
+
+void FileChecker::recognise(LineReader& lines) {
+  report_.kind = recognise_by_name(path_);
+  if (report_.kind != nullptr) return;
+  std::vector<json> cases;
+  for (const NumberedLine& line : lines.peek(kCasesToRecognise)) {
+    auto vector = parse_json({.text = line.text, .file = path_});
+    if (vector.ok()) cases.push_back(std::move(vector).value());
+  }
+  const auto kind = recognise_by_fields(cases);
+  if (kind.ok())
+    report_.kind = kind.value();
+  else
+    invalid(0, fmt::format("{}: {}", path_, kind.error().message));
+}
+
+void FileChecker::check_line(const NumberedLine& line) {
+  const auto vector =
+      parse_json({.text = line.text, .file = path_, .line = static_cast<int>(line.number)});
+  if (!vector.ok()) return invalid(line.number, vector.error().message);
+  try {
+    check_case(line, vector.value());
+  } catch (const VectorError& error) {
+    JsonErrors errors(fmt::format("{}:{}", path_, line.number));
+    errors.fail(error.pointer(), error.what());
+    invalid(line.number, errors.error().message);
+  }
+}
+
+void FileChecker::check_case(const NumberedLine& line, const json& vector) {
+  const std::string id = VectorValue(vector, "")["id"].string();
+  if (id.find(options_.filter) == std::string::npos) return;
+  const auto difference = check_vector(*report_.kind, vector, options_.execute_copies);
+  ++report_.cases;
+  if (!difference) {
+    ++report_.passed;
+    return;
+  }
+  FailedCase failed;
+  failed.id = id;
+  failed.line = line.number;
+  if (report_.failed.size() < kFailuresInFull) {
+    failed.difference = *difference;
+    failed.input = what_led_to(*report_.kind, vector, difference->pointer).dump();
+  }
+  report_.failed.push_back(std::move(failed));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> vector_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  if (!fs::is_directory(path, code)) {
+    if (fs::exists(path, code)) return std::vector<std::string>{path};
+    return Error{ErrorKind::not_found, fmt::format("{}: no such file or folder", path)};
+  }
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry(path, code); !code && entry != fs::directory_iterator();
+       entry.increment(code))
+    if (entry->path().extension() == ".jsonl") files.push_back(entry->path().string());
+  if (code) return Error{ErrorKind::io, fmt::format("{}: {}", path, code.message())};
+  if (files.empty())
+    return Error{ErrorKind::not_found, fmt::format("{}: no file that ends in .jsonl", path)};
+  std::ranges::sort(files);
+  return files;
+}
+
+FileReport check_vector_file(const std::string& path, const ConformanceOptions& options) {
+  return FileChecker(path, options).run();
+}
+
+std::optional<VectorDifference> check_vector(const VectorKind& kind, const json& vector,
+                                             ExecuteCopies execute_copies) {
+  const VectorCase asked = open_vector(kind, vector);
+  const VectorValue output = VectorValue(vector, "")["output"];
+  static_cast<void>(output.members());
+  try {
+    return first_difference(output.json(), kind.recompute(asked, execute_copies));
+  } catch (const VectorError&) {
+    throw;
+  } catch (const std::exception& fault) {
+    return VectorDifference{.pointer = "",
+                            .expected = output.json().dump(),
+                            .got = fmt::format("internal error: {}", fault.what())};
+  }
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,45 @@
+// Lines of a file one at a time, with a look ahead; none may be longer than kMaxJsonBytes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace hybridscope {
+
+struct NumberedLine {
+  std::int64_t number = 0;  // from 1
+  std::string text;         // without its end
+};
+
+class LineReader {
+ public:
+  // Error io: the file cannot be opened or is a directory.
+  static Result<LineReader> open(const std::string& path);
+
+  // The next line that is not blank; empty at the end of the file.
+  std::optional<NumberedLine> next();
+
+  // Up to `count` lines that next() will return, without taking them.
+  const std::deque<NumberedLine>& peek(std::size_t count);
+
+  // Was the last line cut, because it is too long? Nothing is read behind it.
+  bool too_long() const { return too_long_; }
+
+ private:
+  explicit LineReader(std::ifstream stream) : stream_(std::move(stream)) {}
+  std::optional<NumberedLine> read();
+
+  std::ifstream stream_;
+  std::string chunk_;  // read, not yet split, from used_ on
+  std::size_t used_ = 0;
+  std::int64_t number_ = 0;
+  bool too_long_ = false;
+  std::deque<NumberedLine> ahead_;
+};
+
+}  // namespace hybridscope

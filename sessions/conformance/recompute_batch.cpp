@@ -1,0 +1,109 @@
+// split_batch, block_table_gather, prefix_block_indices and mamba_aligned_split (FORMAT 2, 3, 14
+// and 15): what rows are and which columns and chunks follow.
+#include "core/engine/scheduler.h"
+#include "core/metadata/batch_split.h"
+#include "core/metadata/block_table_gather.h"
+#include "core/metadata/num_computed_tokens.h"
+#include "core/metadata/prefix_block_indices.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/recompute.h"
+#include "sessions/conformance/vector_batch.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+json split_json(const Result<BatchSplit>& split) {
+  if (!split) return error_json(split.error());
+  return {{"num_decodes", split.value().num_decodes},
+          {"num_prefills", split.value().num_prefills},
+          {"num_decode_tokens", split.value().num_decode_tokens},
+          {"num_prefill_tokens", split.value().num_prefill_tokens}};
+}
+
+}  // namespace
+
+json recompute_split_batch(const VectorCase& vector, ExecuteCopies) {
+  const VectorBatch batch = read_batch(vector.input);
+  return split_json(split_decodes_and_prefills(
+      batch.view(), {.decode_threshold = read_tokens(vector.config["decode_threshold"]),
+                     .require_uniform = vector.config["require_uniform"].boolean()}));
+}
+
+json recompute_split_batch_v2(const VectorCase& vector, ExecuteCopies) {
+  const VectorBatch batch = read_batch(vector.input);
+  const VectorValue& config = vector.config;
+  return split_json(split_decodes_and_prefills_v2(
+      batch.view(),
+      {.decode_threshold = read_tokens(config["decode_threshold"]),
+       .require_uniform = config["require_uniform"].boolean(),
+       .treat_short_extends_as_decodes = config["treat_short_extends_as_decodes"].boolean()}));
+}
+
+json recompute_block_table_gather(const VectorCase& vector, ExecuteCopies) {
+  const VectorValue& config = vector.config;
+  const VectorTable table = vector.input["block_table"].table(vector.input["block_table_shape"]);
+  const std::vector<std::int32_t> seq_lens = read_token_counts(vector.input["seq_lens"]);
+  const std::int32_t num_speculative_blocks = read_size(config["num_speculative_blocks"], 0);
+  const auto elements = static_cast<std::int64_t>(seq_lens.size()) *
+                        (static_cast<std::int64_t>(num_speculative_blocks) + 2);
+  if (elements > kMaxVectorElements)
+    config["num_speculative_blocks"].fail("asks for " + std::to_string(elements) +
+                                          " block ids (expected at most " +
+                                          std::to_string(kMaxVectorElements) + ")");
+  std::vector<std::int32_t> storage(static_cast<std::size_t>(elements));
+  const auto gathered = mamba_get_block_table_tensor(
+      {.config = {.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]),
+                  .block_size = ReciprocalDivider(read_size(config["block_size"], 1)),
+                  .num_speculative_blocks = num_speculative_blocks},
+       .block_table = table.view(),
+       .seq_lens = seq_lens},
+      storage);
+  if (!gathered) return error_json(gathered.error());
+  return {{"shape", {gathered.value().rows, gathered.value().cols}},
+          {"data", rows_json(gathered.value())}};
+}
+
+json recompute_prefix_block_indices(const VectorCase& vector, ExecuteCopies) {
+  VectorBatch batch{.query_start_loc = read_token_counts(vector.input["query_start_loc"]),
+                    .seq_lens = read_token_counts(vector.input["seq_lens"])};
+  if (batch.query_start_loc.size() != batch.seq_lens.size() + 1)
+    vector.input["seq_lens"].fail("expected one element less than query_start_loc, which has " +
+                                  std::to_string(batch.query_start_loc.size()));
+  batch.num_reqs = static_cast<std::int32_t>(batch.seq_lens.size());
+  const std::int32_t block_size = read_size(vector.config["block_size"], 1);
+  json last_computed = json::array();
+  json first_scheduled = json::array();
+  json last_scheduled = json::array();
+  const std::vector<std::int32_t> num_computed = compute_num_computed_tokens(batch.view());
+  for (std::size_t row = 0; row < num_computed.size(); ++row) {
+    const PrefixBlockIndices indices =
+        compute_prefix_block_indices({.num_computed_tokens = num_computed[row],
+                                      .seq_len = batch.seq_lens[row],
+                                      .block_size = block_size});
+    last_computed.push_back(indices.block_idx_last_computed_token);
+    first_scheduled.push_back(indices.block_idx_first_scheduled_token);
+    last_scheduled.push_back(indices.block_idx_last_scheduled_token);
+  }
+  return {{"block_idx_last_computed_token", last_computed},
+          {"block_idx_first_scheduled_token", first_scheduled},
+          {"block_idx_last_scheduled_token", last_scheduled}};
+}
+
+json recompute_mamba_aligned_split(const VectorCase& vector, ExecuteCopies) {
+  const auto tokens = [&](std::string_view name) { return read_size(vector.input[name], 0); };
+  return {{"num_new_tokens",
+           mamba_block_aligned_split(
+               {.num_computed_tokens = tokens("num_computed_tokens"),
+                .num_prompt_tokens = tokens("num_prompt_tokens"),
+                .num_tokens = tokens("num_tokens"),
+                .num_new_tokens = tokens("num_new_tokens"),
+                .num_new_local_computed_tokens = tokens("num_new_local_computed_tokens"),
+                .num_external_computed_tokens = tokens("num_external_computed_tokens"),
+                .num_uncached_common_prefix_tokens = tokens("num_uncached_common_prefix_tokens"),
+                .block_size = read_size(vector.config["block_size"], 1),
+                .use_eagle = vector.config["use_eagle"].boolean()})}};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,46 @@
+// The common batch object of the vectors (FORMAT, "Conventions") and other arrays of token counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/metadata/common_attention_metadata.h"
+#include "core/model/kv_cache_spec.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+
+// Token counts and positions outside [-kMaxTokens, kMaxTokens] are refused, so that no sum of a few
+// of them leaves 32 bits.
+inline constexpr std::int32_t kMaxTokens = std::int32_t{1} << 28;
+
+std::int32_t read_tokens(const VectorValue& value);
+std::vector<std::int32_t> read_token_counts(const VectorValue& array);
+
+// A size that core needs as a divisor or to allocate: from `least` to kMaxTokens.
+std::int32_t read_size(const VectorValue& value, std::int32_t least);
+
+MambaCacheMode read_mamba_cache_mode(const VectorValue& value);
+
+// Owns what CommonAttentionMetadata views. Sizes are as in the vector, fitting or not: that is for
+// core to judge.
+struct VectorBatch {
+  std::vector<std::int32_t> query_start_loc;
+  std::vector<std::int32_t> seq_lens;
+  std::int32_t num_reqs = 0;
+  std::int32_t num_actual_tokens = 0;
+  std::int32_t max_query_len = 0;
+  VectorTable block_table;
+  std::vector<std::uint8_t> is_prefilling;
+
+  CommonAttentionMetadata view() const;
+};
+
+// query_start_loc, num_reqs, num_actual_tokens, max_query_len and, where it is, is_prefilling.
+VectorBatch read_batch(const VectorValue& common);
+
+// The same with seq_lens and block_table.
+VectorBatch read_batch_with_blocks(const VectorValue& common);
+
+}  // namespace hybridscope
