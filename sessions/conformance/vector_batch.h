@@ -26,13 +26,13 @@ MambaCacheMode read_mamba_cache_mode(const VectorValue& value);
 // Owns what CommonAttentionMetadata views. Sizes are as in the vector, fitting or not: that is for
 // core to judge.
 struct VectorBatch {
-  std::vector<std::int32_t> query_start_loc;
-  std::vector<std::int32_t> seq_lens;
+  std::vector<std::int32_t> query_start_loc{};
+  std::vector<std::int32_t> seq_lens{};
   std::int32_t num_reqs = 0;
   std::int32_t num_actual_tokens = 0;
   std::int32_t max_query_len = 0;
-  VectorTable block_table;
-  std::vector<std::uint8_t> is_prefilling;
+  VectorTable block_table{};
+  std::vector<std::uint8_t> is_prefilling{};
 
   CommonAttentionMetadata view() const;
 };

@@ -1,0 +1,75 @@
+// Every file of golden/: each vector passes, and no number of an expected answer may change
+// unnoticed.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "kernels/cpu/state_copy_cpu.h"
+#include "sessions/conformance/conformance.h"
+#include "sessions/conformance/recognise.h"
+#include "tests/sessions/conformance/answer_mutations.h"
+#include "tests/support/golden.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+std::string golden_path(const VectorKind& kind) {
+  return test::shared_dir() + "/golden/" + std::string(kind.name) + ".jsonl";
+}
+
+class GoldenFile : public testing::TestWithParam<std::size_t> {
+ protected:
+  const VectorKind& kind() const { return vector_kinds()[GetParam()]; }
+};
+
+TEST_P(GoldenFile, EveryVectorPasses) {
+  HS_NEED_GOLDEN();
+  const FileReport report =
+      check_vector_file(golden_path(kind()), {.execute_copies = &execute_copies});
+  EXPECT_EQ(report.kind, &kind());
+  EXPECT_GT(report.cases, 0);
+  EXPECT_EQ(report.passed, report.cases);
+  for (const FailedCase& failed : report.failed)
+    ADD_FAILURE() << failed.id << " " << failed.difference.pointer << ": expected "
+                  << failed.difference.expected.substr(0, 1000) << ", got "
+                  << failed.difference.got.substr(0, 1000);
+  for (const InvalidCase& invalid : report.invalid) ADD_FAILURE() << invalid.message;
+}
+
+// Of a file, so many cases are taken, and of each so many places.
+constexpr std::size_t kCasesAFile = 8;
+constexpr std::size_t kPlacesACase = 150;
+constexpr std::uint32_t kSeed = 20250;
+
+TEST_P(GoldenFile, AChangedPlaceOfAnAnswerIsFoundThere) {
+  HS_NEED_GOLDEN();
+  std::vector<json> cases;
+  test::for_each_case(std::string(kind().name) + ".jsonl",
+                      [&](const json& vector) { cases.push_back(vector); });
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  std::shuffle(cases.begin(), cases.end(), random);
+  cases.resize(std::min(cases.size(), kCasesAFile));
+  for (const json& vector : cases) {
+    const json answer = kind().recompute(open_vector(kind(), vector), &execute_copies);
+    for (const test::AnswerMutation& mutation :
+         test::answer_mutations(vector.at("output"), kPlacesACase, random)) {
+      const json changed = test::apply_mutation(vector.at("output"), mutation);
+      const auto difference = first_difference(changed, answer);
+      ASSERT_TRUE(difference) << vector.at("id") << " " << mutation.pointer;
+      ASSERT_EQ(difference->pointer, mutation.reported_at) << vector.at("id");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GoldenFile, testing::Range(std::size_t{0}, vector_kinds().size()),
+                         [](const auto& test) {
+                           return std::string(vector_kinds()[test.param].name);
+                         });
+
+}  // namespace
+}  // namespace hybridscope
