@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 // Block lists may grow by this many null blocks in one call.
-constexpr std::int32_t kMaxTokens = 1 << 20;
+constexpr std::int32_t kMaxTokens = 1 << 17;
 
 std::vector<TokenContent> read_tokens(const VectorValue& ids) {
   std::vector<TokenContent> tokens;

@@ -44,7 +44,10 @@ void cache_block(const VectorValue& entry, const EngineConfig& config, const Cac
       .hash_block_size = config.hash_block_size};
   const std::int32_t column =
       entry[std::size_t{1}].int32_in(0, tokens.num_tokens / parameters.block_size - 1);
-  pool.cache_full_block({.block = entry[std::size_t{2}].int32_in(0, pool.num_blocks() - 1),
+  const VectorValue block = entry[std::size_t{2}];
+  const std::int32_t block_id = block.int32_in(1, pool.num_blocks() - 1);
+  if (pool.key(block_id).block_hash != 0) block.fail("the block is cached already");
+  pool.cache_full_block({.block = block_id,
                          .owner = {.request = {}, .group = group},
                          .column = column,
                          .num_tokens = (column + 1) * parameters.block_size,
@@ -54,6 +57,7 @@ void cache_block(const VectorValue& entry, const EngineConfig& config, const Cac
 }  // namespace
 
 json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies) {
+  check_pool_size(vector.config, vector.input);
   const EngineConfig config = read_cache_config(vector.config);
   auto manager = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
   if (!manager) return {{"init", error_json(manager.error())}, {"results", json::array()}};

@@ -5,6 +5,7 @@
 #include "sessions/conformance/pipeline_worker.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/scheduler_calls.h"
+#include "sessions/conformance/vector_engine_config.h"
 
 namespace hybridscope {
 namespace {
@@ -44,6 +45,7 @@ class PipelineCalls {
 }  // namespace
 
 json recompute_scheduler(const VectorCase& vector, ExecuteCopies) {
+  check_pool_size(vector.config, vector.input);
   auto calls = SchedulerCalls::create(vector.config);
   if (!calls) return error_json(calls.error());
   return {{"results", answer_until_error(vector.input, [&](const VectorValue& call) {
@@ -52,6 +54,7 @@ json recompute_scheduler(const VectorCase& vector, ExecuteCopies) {
 }
 
 json recompute_pipeline(const VectorCase& vector, ExecuteCopies execute_copies) {
+  check_pool_size(vector.config, vector.input);
   auto scheduler = SchedulerCalls::create(vector.config);
   if (!scheduler) return error_json(scheduler.error());
   PipelineCalls calls(std::move(scheduler).value(), vector, execute_copies);

@@ -88,4 +88,11 @@ EngineConfig read_scheduler_config(const VectorValue& config) {
   return result;
 }
 
+void check_pool_size(const VectorValue& config, const VectorValue& calls) {
+  const VectorValue num_blocks = config["num_blocks"];
+  const auto num_calls = static_cast<std::int64_t>(calls.size());
+  if (num_blocks.int32_in(1, kMaxBlocks) * num_calls > kMaxVectorElements)
+    num_blocks.fail(fmt::format("{} calls are too many for so many blocks", num_calls));
+}
+
 }  // namespace hybridscope

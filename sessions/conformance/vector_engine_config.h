@@ -13,4 +13,8 @@ EngineConfig read_cache_config(const VectorValue& config);
 // The same and the scheduler's settings.
 EngineConfig read_scheduler_config(const VectorValue& config);
 
+// Throws when the answers to all calls, of which many list every block, would be larger than any
+// vector file.
+void check_pool_size(const VectorValue& config, const VectorValue& calls);
+
 }  // namespace hybridscope

@@ -139,16 +139,36 @@ TEST(CacheVector, NoNewTokensAreAnErrorAsInTheReference) {
   EXPECT_TRUE(answer["results"][index].contains("error"));
 }
 
-TEST(CacheHitsVector, ABlockOutsideThePoolIsNamed) {
-  HS_NEED_GOLDEN();
+json vector_with_cached_blocks() {
   json vector;
   test::for_each_case("cache_hits.jsonl", [&](const json& candidate) {
     if (vector.is_null() && candidate.at("input").contains("cached") &&
         !candidate["input"]["cached"].empty())
       vector = candidate;
   });
+  return vector;
+}
+
+TEST(InvalidCacheHitsVector, ABlockOutsideThePoolIsNamed) {
+  HS_NEED_GOLDEN();
+  json vector = vector_with_cached_blocks();
   vector["input"]["cached"][0][2] = vector["config"]["num_blocks"];
   expect_invalid("cache_hits", vector, "/input/cached/0/2", "expected an integer");
+}
+
+TEST(InvalidCacheHitsVector, ABlockIsCachedOnce) {
+  HS_NEED_GOLDEN();
+  json vector = vector_with_cached_blocks();
+  json& cached = vector["input"]["cached"];
+  cached = {cached[0], cached[0]};
+  expect_invalid("cache_hits", vector, "/input/cached/1/2", "cached already");
+}
+
+TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("scheduler");
+  vector["config"]["num_blocks"] = 1 << 20;
+  expect_invalid("scheduler", vector, "/config/num_blocks", "too many");
 }
 
 }  // namespace
