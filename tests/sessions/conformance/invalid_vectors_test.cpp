@@ -168,6 +168,7 @@ TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
   HS_NEED_GOLDEN();
   json vector = first_vector("scheduler");
   vector["config"]["num_blocks"] = 1 << 20;
+  vector["calls"] = std::vector<json>(17, {{"op", "schedule"}});
   expect_invalid("scheduler", vector, "/config/num_blocks", "too many");
 }
 
