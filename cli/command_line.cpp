@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/conformance_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
 #include "cli/judge_command.h"
@@ -22,7 +23,7 @@
 namespace hybridscope {
 namespace {
 
-int parse_and_run(int argc, char** argv) {
+int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
       "Step the state caching of hybrid language models, and prove what every block holds.",
       "hybridscope");
@@ -32,7 +33,8 @@ int parse_and_run(int argc, char** argv) {
       "Examples:\n"
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json\n"
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
-      "  hybridscope model qwen3-next-80b-a3b");
+      "  hybridscope model qwen3-next-80b-a3b\n"
+      "  hybridscope conformance golden/");
 
   RunOptions run;
   CLI::App& run_app = *app.add_subcommand("run", "step a scenario or traffic and check every step");
@@ -45,13 +47,20 @@ int parse_and_run(int argc, char** argv) {
   CLI::App& model_app =
       *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
   add_model_options(model_app, model);
+  ConformanceCommandOptions conformance;
+  CLI::App& conformance_app =
+      *app.add_subcommand("conformance", "recompute reference vectors and compare every field")
+           ->alias("verify");
+  add_conformance_options(conformance_app, conformance);
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
 
-  const std::vector<const CLI::App*> commands = {&run_app, &judge_app, &model_app, &doctor_app};
-  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, [&](auto* command) {
-        return command->get_name() == argv[1];
-      })) {
-    fmt::print(stderr, "hybridscope: there is no command \"{}\" (run, judge, model, doctor)\n", argv[1]);
+  const std::vector<const CLI::App*> commands = {&run_app, &judge_app, &conformance_app, &model_app,
+                                                 &doctor_app};
+  if (argc > 1 && argv[1][0] != '-' &&
+      std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
+    fmt::print(stderr,
+               "hybridscope: there is no command \"{}\" (run, judge, conformance, model, doctor)\n",
+               argv[1]);
     return kExitUsage;
   }
   try {
@@ -62,6 +71,7 @@ int parse_and_run(int argc, char** argv) {
   if (run_app.parsed()) return run_command(run);
   if (judge_app.parsed()) return judge_command(judge);
   if (model_app.parsed()) return model_command(model);
+  if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (doctor_app.parsed()) return doctor_command();
   return kExitUsage;
 }
@@ -75,9 +85,9 @@ int with_written_output(int code) {
 
 }  // namespace
 
-int run_command_line(int argc, char** argv) {
+int run_command_line(int argc, char** argv, const Backends& backends) {
   try {
-    return with_written_output(parse_and_run(argc, argv));
+    return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {
     fmt::print(stderr,
                "hybridscope: internal error: {}\nThis is a bug of hybridscope; please report it.\n",

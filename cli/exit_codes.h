@@ -5,7 +5,8 @@ namespace hybridscope {
 
 enum ExitCode : int {
   kExitFine = 0,
-  kExitFindings = 1,  // findings of severity error, unmet expectations; --strict: warnings too
+  kExitFindings = 1,  // findings of severity error, unmet expectations, vectors that differ;
+                      // --strict: warnings too
   kExitUsage = 2,
   kExitInput = 3,  // unreadable or invalid input
   kExitEnvironment = 4,

@@ -30,8 +30,7 @@ std::string format_summary(const RunPlan& plan, const RunReport& report);
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report);
 
 // One testsuite, a testcase for each rule; unexpected findings are failures (warnings with
-// `strict`). A regular file is written beside the target and renamed, anything else (a pipe, a
-// device) is written to. Error io: the file cannot be written.
+// `strict`). Errors of write_junit_file.
 Status write_junit(const std::string& path, const RunPlan& plan, const RunReport& report,
                    bool strict);
 

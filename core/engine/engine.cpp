@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
 namespace {
@@ -20,25 +21,6 @@ std::int64_t count_prompt_tokens(const AddRequest& request) {
   std::int64_t count = 0;
   for (const PromptSegment& segment : request.prompt) count += segment.length;
   return count;
-}
-
-SchedulerConfig scheduler_config(const EngineConfig& config) {
-  bool has_mamba = false;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups)
-    has_mamba = has_mamba || group.is_mamba();
-  return {.max_num_seqs = config.max_num_seqs,
-          .max_model_len = config.max_model_len,
-          .long_prefill_token_threshold = config.long_prefill_token_threshold,
-          .enable_chunked_prefill = config.enable_chunked_prefill,
-          .scheduler_reserve_full_isl = config.scheduler_reserve_full_isl,
-          .policy = config.scheduling_policy,
-          .num_speculative_tokens = config.num_speculative_tokens,
-          .use_eagle = config.speculative_method == SpeculativeMethod::mtp,
-          .block_aligned_split = has_mamba && config.mamba_cache_mode == MambaCacheMode::align,
-          .has_mamba_groups = has_mamba,
-          .block_size = config.block_size,
-          .aligned_split = config.policies.aligned_split,
-          .one_token_prompt = config.policies.one_token_prompt};
 }
 
 // Block tables and what is kept of each block; everything else is small beside them.
@@ -112,16 +94,7 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
 Result<Engine> Engine::create(const EngineConfig& config) {
   if (Status status = check_config(config); !status.ok()) return status.error();
   if (Status status = check_memory(config); !status.ok()) return status.error();
-  auto kv_cache =
-      KVCacheManager::create({.kv_cache_config = config.kv_cache_config,
-                              .max_model_len = config.max_model_len,
-                              .enable_caching = config.enable_prefix_caching,
-                              .use_eagle = config.speculative_method == SpeculativeMethod::mtp,
-                              .scheduler_block_size = config.scheduler_block_size,
-                              .hash_block_size = config.hash_block_size,
-                              .watermark = config.watermark,
-                              .policies = config.policies.cache},
-                             nullptr);
+  auto kv_cache = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
   if (!kv_cache.ok()) return kv_cache.error();
   auto worker = WorkerV1::create(config);
   if (!worker.ok()) return worker.error();

@@ -20,4 +20,14 @@ nlohmann::json rows_json(const TensorView<std::int32_t>& view) {
   return rows;
 }
 
+nlohmann::json answer_until_error(const VectorValue& array,
+                                  const std::function<nlohmann::json(const VectorValue&)>& answer) {
+  nlohmann::json answers = nlohmann::json::array();
+  for (const VectorValue& element : array.elements()) {
+    answers.push_back(answer(element));
+    if (answers.back().contains("error")) break;
+  }
+  return answers;
+}
+
 }  // namespace hybridscope

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
+#include "sessions/conformance/vector_value.h"
 
 namespace hybridscope {
 
@@ -17,5 +19,10 @@ nlohmann::json list_json(const TensorView<std::int32_t>& view);
 
 // A list of rows.
 nlohmann::json rows_json(const TensorView<std::int32_t>& view);
+
+// The answers to the elements of an array, up to the first that is an error: the state after it is
+// not part of the contract.
+nlohmann::json answer_until_error(const VectorValue& array,
+                                  const std::function<nlohmann::json(const VectorValue&)>& answer);
 
 }  // namespace hybridscope

@@ -1,7 +1,6 @@
 #include "sessions/conformance/builder_json.h"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -45,9 +44,24 @@ json value_json(const NamedArray& array) {
   return {{"shape", array.dims}, {"data", nested_json(array)}};
 }
 
+void check_persistent_size(const VectorValue& place, const MambaBuilderConfig& config,
+                           BuilderFamily family) {
+  const std::int64_t window = std::int64_t{config.num_spec} + 1;
+  const std::int64_t rows_asked = config.max_num_seqs * (family == BuilderFamily::gdn ? window : 1);
+  const std::int64_t rows =
+      std::min<std::int64_t>(rows_asked, config.max_cudagraph_capture_size.value_or(kMaxTokens));
+  std::int64_t columns = window;
+  if (family == BuilderFamily::mamba && config.mamba_cache_mode == MambaCacheMode::all)
+    columns = cdiv(config.max_model_len, config.block_size);
+  if (rows_asked <= kMaxTokens && rows * columns <= kMaxPersistentElements) return;
+  place.fail("persistent arrays for " + std::to_string(rows_asked) + " rows of " +
+             std::to_string(columns) + " columns (expected at most " +
+             std::to_string(kMaxPersistentElements) + " elements)");
+}
+
 }  // namespace
 
-MambaBuilderConfig read_builder_config(const VectorValue& config) {
+MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family) {
   MambaBuilderConfig result;
   result.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]);
   result.block_size = read_size(config["block_size"], 1);
@@ -61,13 +75,7 @@ MambaBuilderConfig read_builder_config(const VectorValue& config) {
   result.parallel_drafting = config["parallel_drafting"].boolean();
   result.decode_context_parallel_size = read_size(config["decode_context_parallel_size"], 1);
   if (const auto size = config.find("chunk_size")) result.chunk_size = read_tokens(*size);
-  const std::int64_t columns =
-      std::max(std::int64_t{result.num_spec} + 1,
-               std::int64_t{cdiv(result.max_model_len, result.block_size)});
-  if (columns > kMaxVectorElements || columns * result.max_num_seqs > kMaxVectorElements)
-    config.fail("persistent arrays of " + std::to_string(result.max_num_seqs) + " rows and " +
-                std::to_string(columns) + " columns (expected at most " +
-                std::to_string(kMaxVectorElements) + " elements)");
+  check_persistent_size(config, result, family);
   return result;
 }
 
@@ -85,7 +93,8 @@ OptionalCounts read_optional_counts(const VectorValue& call, std::string_view na
 VectorBatch read_builder_batch(const VectorValue& call) {
   const VectorValue common = call["common"];
   VectorBatch batch = read_batch_with_blocks(common);
-  std::int64_t tokens = std::max(batch.num_actual_tokens, 0);
+  if (batch.num_actual_tokens < 0) common["num_actual_tokens"].int32_in(0, kMaxTokens);
+  std::int64_t tokens = batch.num_actual_tokens;
   for (std::size_t i = 0; i + 1 < batch.query_start_loc.size(); ++i)
     tokens += std::max(batch.query_start_loc[i + 1] - batch.query_start_loc[i], 0);
   if (tokens > kMaxVectorElements)

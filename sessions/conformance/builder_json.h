@@ -13,8 +13,15 @@
 
 namespace hybridscope {
 
-// `config` of FORMAT 7 to 9. Throws for buffers beyond kMaxVectorElements.
-MambaBuilderConfig read_builder_config(const VectorValue& config);
+// Whose persistent arrays are meant: mamba has a row a request and in mode all a column a block,
+// gdn a row a token of a verify window.
+enum class BuilderFamily { mamba, gdn };
+
+// `config` of FORMAT 7 to 9. Throws for persistent arrays beyond kMaxPersistentElements.
+MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
+
+// A production size, 1024 requests of a million tokens in blocks of 16, is just allowed.
+inline constexpr std::int64_t kMaxPersistentElements = std::int64_t{1} << 26;
 
 // A list of counts, or empty where it is null or absent.
 struct OptionalCounts {

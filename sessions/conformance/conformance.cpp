@@ -80,14 +80,15 @@ FileReport FileChecker::run() {
 }
 
 void FileChecker::read(LineReader& lines) {
-  if (lines.peek(1).empty() && !lines.too_long())
+  if (lines.peek(1).empty() && !lines.failed())
     return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
   recognise(lines);
   if (report_.kind == nullptr) return;
   while (const auto line = lines.next()) {
     check_line(*line);
-    if (options_.progress && !options_.progress(report_.cases)) return;
+    if (options_.progress) options_.progress(report_.cases);
   }
+  if (lines.failed()) invalid(0, fmt::format("{}: cannot be read to its end", path_));
 }
 
 void FileChecker::recognise(LineReader& lines) {
@@ -151,8 +152,6 @@ Result<std::vector<std::string>> vector_files(const std::string& path) {
        entry.increment(code))
     if (entry->path().extension() == ".jsonl") files.push_back(entry->path().string());
   if (code) return Error{ErrorKind::io, fmt::format("{}: {}", path, code.message())};
-  if (files.empty())
-    return Error{ErrorKind::not_found, fmt::format("{}: no file that ends in .jsonl", path)};
   std::ranges::sort(files);
   return files;
 }

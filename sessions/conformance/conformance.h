@@ -43,12 +43,12 @@ inline constexpr std::size_t kFailuresInFull = 20;
 struct ConformanceOptions {
   std::string filter{};  // only cases whose id contains it; empty: all
   ExecuteCopies execute_copies = nullptr;
-  // Called after each case with the number of cases of this file so far; false: stop here.
-  std::function<bool(std::int64_t)> progress{};
+  // Called after each line with the number of cases of this file so far.
+  std::function<void(std::int64_t)> progress{};
 };
 
 // Files of a folder that end in .jsonl, by name; a file is itself. Error: neither exists, or the
-// folder has none.
+// folder cannot be read.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
 // Reads line by line; one bad line never hides another.

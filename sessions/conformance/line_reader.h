@@ -27,8 +27,8 @@ class LineReader {
   // Up to `count` lines that next() will return, without taking them.
   const std::deque<NumberedLine>& peek(std::size_t count);
 
-  // Was the last line cut, because it is too long? Nothing is read behind it.
-  bool too_long() const { return too_long_; }
+  // Did reading end because of a fault of the disk, not at the end of the file?
+  bool failed() const { return stream_.bad(); }
 
  private:
   explicit LineReader(std::ifstream stream) : stream_(std::move(stream)) {}
@@ -38,7 +38,7 @@ class LineReader {
   std::string chunk_;  // read, not yet split, from used_ on
   std::size_t used_ = 0;
   std::int64_t number_ = 0;
-  bool too_long_ = false;
+  bool too_long_ = false;  // nothing is read behind a line that is too long
   std::deque<NumberedLine> ahead_;
 };
 

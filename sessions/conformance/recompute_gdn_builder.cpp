@@ -56,7 +56,7 @@ Result<json> run_call(GdnMetadataBuilder& builder, const VectorValue& asked) {
 }  // namespace
 
 json recompute_gdn_builder(const VectorCase& vector, ExecuteCopies) {
-  auto created = GdnMetadataBuilder::create(read_builder_config(vector.config));
+  auto created = GdnMetadataBuilder::create(read_builder_config(vector.config, BuilderFamily::gdn));
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
   GdnMetadataBuilder& builder = created.value();

@@ -83,7 +83,7 @@ json init_json(const MambaMetadataBuilder& builder) {
 
 template <class Builder, class Metadata>
 json recompute(const VectorCase& vector) {
-  auto created = Builder::create(read_builder_config(vector.config));
+  auto created = Builder::create(read_builder_config(vector.config, BuilderFamily::mamba));
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
   Builder& builder = created.value();

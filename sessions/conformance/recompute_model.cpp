@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Above any real dimension, and small enough that products of three stay in 63 bits.
-constexpr std::int64_t kMaxDim = std::int64_t{1} << 20;
+// Above any real dimension, and small enough that twice a product of two stays in 63 bits.
+constexpr std::int64_t kMaxDim = std::int64_t{1} << 30;
 
 std::int64_t dim(const VectorValue& input, std::string_view name) {
   return input[name].int64_in(-kMaxDim, kMaxDim);

@@ -14,6 +14,20 @@ constexpr std::string_view kMamba2BuilderConfig =
     "mamba_cache_mode block_size num_spec max_num_seqs max_model_len max_cudagraph_capture_size "
     "full_cudagraph parallel_drafting decode_context_parallel_size chunk_size";
 
+constexpr std::string_view kCacheConfig =
+    "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
+    "enable_caching use_eagle scheduler_block_size hash_block_size watermark";
+constexpr std::string_view kSchedulerConfig =
+    "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
+    "enable_caching use_eagle scheduler_block_size hash_block_size watermark num_spec_tokens "
+    "max_num_seqs max_num_batched_tokens policy reserve_full_isl long_prefill_token_threshold "
+    "enable_chunked_prefill use_v2_model_runner";
+constexpr std::string_view kPipelineConfig =
+    "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
+    "enable_caching use_eagle scheduler_block_size hash_block_size watermark num_spec_tokens "
+    "max_num_seqs max_num_batched_tokens policy reserve_full_isl long_prefill_token_threshold "
+    "enable_chunked_prefill use_v2_model_runner layout memory mamba_groups block_table_columns";
+
 constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"state_shapes", "shapes of the state tensors of a layer", "layout method tag", "input", "",
      &recompute_state_shapes},
@@ -39,8 +53,38 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      &recompute_mamba2_builder},
     {"gdn_builder", "metadata of GatedDeltaNet layers, call by call", kBuilderConfig, "calls",
      "num_decode_draft_tokens", &recompute_gdn_builder},
+    {"copy_specs", "which bytes of a state a copy reads", "layout func dtype element_size", "input",
+     "shape stride block_ids cur_block_idx num_accepted_tokens", &recompute_copy_specs},
+    {"preprocess_align", "V1's copies before the forward pass, bytes included",
+     "block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups "
+     "enable_prefix_caching mamba_groups memory num_blocks",
+     "input", "steps", &recompute_preprocess_align},
+    {"postprocess_align", "the fused copies after acceptance, V1 and V2, bytes included",
+     "form block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups mamba_groups "
+     "num_blocks memory overlap race",
+     "input", "num_accepted_tokens mamba_state_idx num_reqs block_tables",
+     &recompute_postprocess_align},
+    {"precopy_align", "V2's advance, pre-copy and post-copy, bytes included",
+     "block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups mamba_groups "
+     "num_blocks block_table_stride memory",
+     "input", "steps", &recompute_precopy_align},
+    {"ctx_init", "where states lie, flattened for kernels",
+     "layout block_size num_speculative_blocks num_kv_cache_groups mamba_groups max_num_reqs "
+     "memory "
+     "fault",
+     "input", "block_table_strides", &recompute_ctx_init},
+    {"stage_inputs", "arrays staged for the fused copies", "max_num_reqs", "input", "steps",
+     &recompute_stage_inputs},
+    {"all_mode", "columns remembered in mode all", "block_size num_spec_tokens max_num_reqs",
+     "input", "steps", &recompute_all_mode},
     {"prefix_block_indices", "block columns of mode all", "block_size", "input",
      "query_start_loc seq_lens", &recompute_prefix_block_indices},
+    {"kv_cache_manager", "blocks of requests, call by call, pool included", kCacheConfig, "calls",
+     "", &recompute_kv_cache_manager},
+    {"cache_hits", "the longest cached prefix",
+     "groups mamba_cache_mode num_speculative_blocks num_blocks use_eagle scheduler_block_size "
+     "hash_block_size",
+     "input", "", &recompute_cache_hits},
     {"mamba_aligned_split", "chunks that end on block boundaries", "block_size use_eagle", "input",
      "num_computed_tokens num_prompt_tokens num_tokens num_new_tokens "
      "num_new_local_computed_tokens num_external_computed_tokens num_uncached_common_prefix_tokens",
@@ -48,6 +92,10 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"block_sizes", "scheduler and hash block size",
      "block_size enable_prefix_caching hash_block_size decode_context_parallel_size kv_connector",
      "input", "groups", &recompute_block_sizes},
+    {"scheduler", "whole runs of the scheduler, call by call", kSchedulerConfig, "calls", "",
+     &recompute_scheduler},
+    {"pipeline", "scheduler and V1's worker chained, bytes included", kPipelineConfig, "calls", "",
+     &recompute_pipeline},
 });
 
 }  // namespace

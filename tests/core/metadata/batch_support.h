@@ -1,15 +1,12 @@
-// Batches and metadata as the tests and golden/ write them.
+// Batches as the tests write them.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/mamba_metadata.h"
-#include "core/metadata/named_arrays.h"
-#include "tests/support/golden.h"
 
 namespace hybridscope::test {
 
@@ -40,27 +37,5 @@ Batch make_batch(std::initializer_list<Row> rows, std::int32_t columns);
 // Values of an int32 view.
 std::vector<std::int32_t> values(const TensorView<std::int32_t>& view);
 std::vector<int> flags(const TensorView<std::uint8_t>& view);
-
-// FORMAT "common batch object"; absent fields stay empty.
-Batch batch_from_json(const Json& common);
-
-// FORMAT 7, config.
-MambaBuilderConfig config_from_json(const Json& config);
-
-// A nested list as [rows, columns]; `columns` of an empty list is unknown, so shape decides.
-struct Table {
-  std::vector<std::int32_t> values{};
-  std::int32_t rows = 0;
-  std::int32_t columns = 0;
-  TensorView<std::int32_t> view() const { return matrix_view(values.data(), rows, columns); }
-};
-Table table_from_json(const Json& data, const Json& shape);
-
-// A list of int32, or empty for null.
-std::optional<std::vector<std::int32_t>> list_from_json(const Json& list);
-TensorView<std::int32_t> optional_view(const std::optional<std::vector<std::int32_t>>& list);
-
-// Metadata as FORMAT 7 to 9 write it.
-Json metadata_json(const std::vector<NamedArray>& arrays);
 
 }  // namespace hybridscope::test

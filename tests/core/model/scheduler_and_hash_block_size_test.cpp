@@ -5,48 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "tests/support/golden.h"
-
 namespace hybridscope {
 namespace {
 
-using test::Json;
-
 constexpr GroupType kFull = GroupType::full;
 constexpr GroupType kMamba = GroupType::mamba;
-
-Json block_sizes_output(const Json& test_case) {
-  const Json& config = test_case.at("config");
-  std::vector<GroupBlockSize> groups;
-  for (const Json& group : test_case.at("input").at("groups"))
-    groups.push_back({group.at("type") == "full" ? kFull : kMamba, group.at("block_size")});
-  BlockSizeSettings settings{
-      .block_size = config.at("block_size"),
-      .enable_prefix_caching = config.at("enable_prefix_caching"),
-      .decode_context_parallel_size = config.at("decode_context_parallel_size"),
-      .kv_connector = config.at("kv_connector"),
-      .groups = groups};
-  if (!config.at("hash_block_size").is_null())
-    settings.hash_block_size = config.at("hash_block_size").get<std::int64_t>();
-  const auto sizes = resolve_block_sizes(settings);
-  if (!sizes) return {{"error", sizes.error().message}};
-  return {{"scheduler_block_size", sizes.value().scheduler_block_size},
-          {"hash_block_size", sizes.value().hash_block_size}};
-}
-
-TEST(SchedulerAndHashBlockSize, AgreesWithEveryGoldenCase) {
-  HS_NEED_GOLDEN();
-  int failures = 0;
-  const int cases = test::for_each_case("block_sizes.jsonl", [&](const Json& test_case) {
-    const Json got = block_sizes_output(test_case);
-    const Json& expected = test_case.at("output");
-    if (expected.contains("error") && got.contains("error")) return;
-    const std::string difference = test::first_difference(expected, got);
-    if (!difference.empty() && ++failures <= 5)
-      ADD_FAILURE() << test_case.at("id") << " " << difference << "\n" << test_case.dump();
-  });
-  EXPECT_GT(cases, 0);
-}
 
 SchedulerBlockSizes resolved(const BlockSizeSettings& settings) {
   const auto sizes = resolve_block_sizes(settings);

@@ -1,0 +1,155 @@
+#include "cli/conformance_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sessions/text_page.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMaxIdsListed = 8;
+
+std::string_view kind_name(const FileReport& file) {
+  return file.kind == nullptr ? "unknown" : file.kind->name;
+}
+
+std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
+
+std::string format_table(const ConformanceReport& report) {
+  std::vector<TableColumn> columns = {{"file"},         {"kind"},         {"cases", true},
+                                      {"passed", true}, {"failed", true}, {"invalid", true}};
+  if (report.timings) columns.push_back({"seconds", true});
+  std::vector<std::vector<std::string>> rows;
+  for (const FileReport& file : report.files) {
+    if (!report.filter.empty() && file.cases == 0 && file.invalid.empty()) continue;
+    rows.push_back({std::filesystem::path(file.path).filename().string(),
+                    std::string(kind_name(file)), std::to_string(file.cases),
+                    std::to_string(file.passed), std::to_string(file.failed.size()),
+                    std::to_string(file.invalid.size())});
+    if (report.timings) rows.back().push_back(seconds_text(file.seconds));
+  }
+  TextPage page;
+  page.table(columns, rows);
+  return page.take();
+}
+
+// The first difference in full, and the ids of some other cases.
+std::string format_failures(const FileReport& file) {
+  const FailedCase& first = file.failed.front();
+  std::string text =
+      fmt::format("\n{}:{}: {} differs at {}\n  expected  {}\n  got       {}\n  asked     {}\n",
+                  file.path, first.line, first.id,
+                  first.difference.pointer.empty() ? "its whole output" : first.difference.pointer,
+                  first.difference.expected, first.difference.got, first.input);
+  if (file.failed.size() == 1) return text;
+  text += "  also      ";
+  const std::size_t listed = std::min(file.failed.size(), kMaxIdsListed + 1);
+  for (std::size_t i = 1; i < listed; ++i)
+    text += fmt::format("{}{}", i == 1 ? "" : ", ", file.failed[i].id);
+  if (file.failed.size() > listed) text += fmt::format(" and {} more", file.failed.size() - listed);
+  return text + "\n";
+}
+
+nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const FailedCase& failed : file.failed) {
+    nlohmann::ordered_json failure = {{"id", failed.id}, {"line", failed.line}};
+    if (!failed.input.empty()) {
+      failure["pointer"] = failed.difference.pointer;
+      failure["expected"] = failed.difference.expected;
+      failure["got"] = failed.difference.got;
+      failure["asked"] = nlohmann::ordered_json::parse(failed.input);
+    }
+    failures.push_back(std::move(failure));
+  }
+  nlohmann::ordered_json errors = nlohmann::ordered_json::array();
+  for (const InvalidCase& invalid : file.invalid)
+    errors.push_back({{"line", invalid.line}, {"message", invalid.message}});
+  nlohmann::ordered_json json = {{"file", file.path},
+                                 {"kind", nullptr},
+                                 {"cases", file.cases},
+                                 {"passed", file.passed},
+                                 {"failed", file.failed.size()},
+                                 {"invalid", file.invalid.size()}};
+  if (file.kind != nullptr) json["kind"] = file.kind->name;
+  if (timings) json["seconds"] = file.seconds;
+  json["failures"] = std::move(failures);
+  json["errors"] = std::move(errors);
+  return json;
+}
+
+double total_seconds(const ConformanceReport& report) {
+  double sum = 0;
+  for (const FileReport& file : report.files) sum += file.seconds;
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t ConformanceReport::cases() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += file.cases;
+  return sum;
+}
+
+std::int64_t ConformanceReport::passed() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += file.passed;
+  return sum;
+}
+
+std::int64_t ConformanceReport::invalid() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += static_cast<std::int64_t>(file.invalid.size());
+  return sum;
+}
+
+std::string format_conformance(const ConformanceReport& report) {
+  std::string text = format_table(report);
+  for (const FileReport& file : report.files)
+    if (!file.failed.empty()) text += format_failures(file);
+  const std::int64_t failed = report.cases() - report.passed();
+  text += fmt::format("\n{} files, {} cases", report.files.size(), report.cases());
+  if (report.timings) text += fmt::format(" in {} s", seconds_text(total_seconds(report)));
+  if (failed > 0)
+    text += fmt::format(": {} differ", failed);
+  else if (report.cases() > 0)
+    text += ": every field is as expected";
+  if (report.invalid() > 0) text += fmt::format("; {} invalid", report.invalid());
+  return text + "\n";
+}
+
+nlohmann::ordered_json conformance_to_json(const ConformanceReport& report) {
+  nlohmann::ordered_json summary = {{"files", report.files.size()},
+                                    {"cases", report.cases()},
+                                    {"passed", report.passed()},
+                                    {"failed", report.cases() - report.passed()},
+                                    {"invalid", report.invalid()}};
+  if (report.timings) summary["seconds"] = total_seconds(report);
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (const FileReport& file : report.files) files.push_back(file_to_json(file, report.timings));
+  return {{"config", {{"paths", report.paths}, {"filter", report.filter}, {"engine", "pages"}}},
+          {"summary", summary},
+          {"files", files}};
+}
+
+std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
+  std::vector<JunitCase> tests;
+  for (const FileReport& file : report.files) {
+    JunitCase test{.name = file.path, .type = std::string(kind_name(file))};
+    for (const InvalidCase& invalid : file.invalid) test.failures.push_back(invalid.message);
+    for (const FailedCase& failed : file.failed)
+      test.failures.push_back(fmt::format(
+          "{}:{}: {}{}", file.path, failed.line, failed.id,
+          failed.input.empty() ? std::string()
+                               : fmt::format(" {}: expected {}, got {}", failed.difference.pointer,
+                                             failed.difference.expected, failed.difference.got)));
+    tests.push_back(std::move(test));
+  }
+  return tests;
+}
+
+}  // namespace hybridscope

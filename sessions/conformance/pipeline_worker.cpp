@@ -1,0 +1,153 @@
+#include "sessions/conformance/pipeline_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/state/align_postprocess.h"
+#include "core/state/align_preprocess.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/vector_states.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+const ReplayedRequest& scheduled_as(const ReplayedSchedule& schedule, const std::string& name) {
+  return *std::ranges::find(schedule.scheduled, name, &ReplayedRequest::name);
+}
+
+}  // namespace
+
+PipelineWorker::PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
+                               ExecuteCopies execute_copies)
+    : max_num_reqs_(engine_config.max_num_seqs),
+      num_speculative_tokens_(engine_config.num_speculative_tokens),
+      block_table_columns_(config["block_table_columns"].int32_in(0, kMaxVectorRequests)),
+      tensors_(read_mamba_state_tensors(config)),
+      memory_(config, tensors_),
+      execute_copies_(execute_copies),
+      buffers_(make_postprocess_input_buffers(max_num_reqs_)),
+      batch_(engine_config) {}
+
+json PipelineWorker::step(const VectorValue& call, const ReplayedSchedule& schedule,
+                          ResumedRequests resumed_requests) {
+  batch_.update(schedule);
+  batch_.check(call);
+  Step step = read_step(call, schedule);
+  json answer;
+  if (Status status = preprocess(step, schedule, resumed_requests, answer); !status)
+    return error_json(status.error());
+  std::ranges::copy(step.num_accepted_sampled, step.num_accepted_tokens_cpu.begin());
+  if (num_speculative_tokens_ > 0 && !step.names.empty())
+    if (Status status = postprocess(step, answer); !status) return error_json(status.error());
+  answer["num_accepted_tokens_cpu_after"] = step.num_accepted_tokens_cpu;
+  answer["raw_crc32_after_step"] = memory_.raw_crc32();
+  batch_.set_num_accepted_tokens(step.num_accepted_tokens_cpu);
+  return answer;
+}
+
+PipelineWorker::Step PipelineWorker::read_step(const VectorValue& call,
+                                               const ReplayedSchedule& schedule) {
+  Step step;
+  step.names = call["req_ids"].strings();
+  step.req_ids = requests_.ids(step.names);
+  for (const std::string& name : step.names) {
+    const ReplayedRequest& request = scheduled_as(schedule, name);
+    step.num_scheduled_tokens.push_back(request.num_scheduled_tokens);
+    step.num_computed_tokens.push_back(request.num_computed_tokens);
+    step.num_draft_tokens.push_back(static_cast<std::int32_t>(request.draft_token_ids.size()));
+    step.block_ids.emplace_back();
+    const VectorValue groups = call["block_ids"][name];
+    for (const VectorValue& group : groups.elements()) {
+      if (std::ssize(group.json()) > block_table_columns_)
+        group.fail(fmt::format("more blocks than block_table_columns {}", block_table_columns_));
+      step.block_ids.back().push_back(group.int32s());
+    }
+  }
+  step.num_accepted_tokens_cpu = read_counts(call["num_accepted_tokens_cpu"], max_num_reqs_);
+  step.num_accepted_sampled = read_counts(call["num_accepted_sampled"], std::ssize(step.names));
+  return step;
+}
+
+Status PipelineWorker::preprocess(Step& step, const ReplayedSchedule& schedule,
+                                  ResumedRequests resumed_requests, json& answer) {
+  std::vector<std::string> resumed;
+  for (const ReplayedRequest& request : schedule.scheduled)
+    if (request.admission == Admission::resumed && resumed_requests == ResumedRequests::cached)
+      resumed.push_back(request.name);
+  const auto finished_ids = requests_.ids(schedule.finished);
+  const auto preempted_ids = requests_.ids(schedule.preempted);
+  const auto resumed_ids = requests_.ids(resumed);
+  auto result = preprocess_mamba(tensors_,
+                                 {.gone = {finished_ids, preempted_ids, resumed_ids},
+                                  .req_ids = step.req_ids,
+                                  .num_scheduled_tokens = step.num_scheduled_tokens,
+                                  .num_computed_tokens = step.num_computed_tokens,
+                                  .block_ids = step.block_ids,
+                                  .num_accepted_tokens_cpu = step.num_accepted_tokens_cpu},
+                                 mamba_state_idx_);
+  if (!result) return result.error();
+  mamba_state_idx_ = result.value().mamba_state_idx;
+  step.num_accepted_tokens_cpu = result.value().num_accepted_tokens_cpu;
+  memory_.execute(result.value().copies, execute_copies_);
+  answer["preprocess_copies"] = state_copies_json(tensors_, result.value().copies);
+  answer["preprocess_hazard"] = memory_.conflict(result.value().copies);
+  answer["mamba_state_idx"] = requests_.state_idx_json(mamba_state_idx_);
+  answer["num_accepted_tokens_after_preprocess"] = step.num_accepted_tokens_cpu;
+  answer["raw_crc32_after_preprocess"] = memory_.raw_crc32();
+  return Ok{};
+}
+
+Status PipelineWorker::postprocess(Step& step, json& answer) {
+  const std::vector<std::int64_t> strides(tensors_.mamba_group_ids.size(), block_table_columns_);
+  const auto layout = make_state_layout(tensors_, strides);
+  if (!layout) return layout.error();
+  if (Status staged = stage_postprocess_inputs({.req_ids = step.req_ids,
+                                                .num_scheduled_tokens = step.num_scheduled_tokens,
+                                                .num_computed_tokens = step.num_computed_tokens,
+                                                .num_draft_tokens = step.num_draft_tokens},
+                                               mamba_state_idx_, buffers_);
+      !staged)
+    return staged;
+  std::vector<VectorTable> tables;
+  for (const std::int32_t group : tensors_.mamba_group_ids)
+    tables.push_back(block_table(step, group));
+  std::vector<TensorView<std::int32_t>> views;
+  for (const VectorTable& table : tables) views.push_back(table.view());
+  auto result = run_fused_postprocess(layout.value(),
+                                      {.num_reqs = static_cast<std::int32_t>(step.names.size()),
+                                       .num_accepted_tokens = step.num_accepted_tokens_cpu,
+                                       .mamba_state_idx = buffers_.mamba_state_idx,
+                                       .num_scheduled_tokens = buffers_.num_scheduled_tokens,
+                                       .num_computed_tokens = buffers_.num_computed_tokens,
+                                       .num_draft_tokens = buffers_.num_draft_tokens,
+                                       .block_tables = views},
+                                      step.num_accepted_tokens_cpu);
+  if (!result) return result.error();
+  const std::vector<StateCopy> copies = without_rows(result.value().copies);
+  memory_.execute(copies, execute_copies_);
+  step.num_accepted_tokens_cpu = result.value().num_accepted_tokens;
+  answer["postprocess_copies"] = row_copies_json(result.value().copies);
+  answer["postprocess_hazard"] = memory_.conflict(copies);
+  return Ok{};
+}
+
+// Rows of a group's block ids, null blocks behind them.
+VectorTable PipelineWorker::block_table(const Step& step, std::int32_t group) const {
+  VectorTable table{.rows = static_cast<std::int32_t>(step.names.size()),
+                    .cols = block_table_columns_,
+                    .data = {}};
+  for (const auto& groups : step.block_ids) {
+    if (static_cast<std::size_t>(group) < groups.size())
+      table.data.insert(table.data.end(), groups[static_cast<std::size_t>(group)].begin(),
+                        groups[static_cast<std::size_t>(group)].end());
+    const std::size_t rows = static_cast<std::size_t>(&groups - step.block_ids.data()) + 1;
+    table.data.resize(rows * static_cast<std::size_t>(table.cols), kNullBlock);
+  }
+  return table;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,98 @@
+#include "sessions/conformance/vector_engine_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace hybridscope {
+namespace {
+
+// Products and sums of these fit 32 bits.
+constexpr std::int32_t kMaxBlocks = 1 << 20;
+constexpr std::int32_t kMaxBlockSize = 1 << 22;
+constexpr std::int32_t kMaxSpeculation = 1 << 8;
+constexpr std::int32_t kMaxTokens = 1 << 26;
+constexpr std::size_t kMaxGroups = 64;
+
+MambaCacheMode read_mode(const VectorValue& name) {
+  return std::array{MambaCacheMode::none, MambaCacheMode::all,
+                    MambaCacheMode::align}[name.one_of({"none", "all", "align"})];
+}
+
+KVCacheGroup read_group(const VectorValue& group, MambaCacheMode mode,
+                        std::int32_t num_speculative_blocks) {
+  KVCacheGroup result;
+  const auto is_eagle = group.find("is_eagle_group");
+  result.is_eagle_group = is_eagle && is_eagle->boolean();
+  const std::int32_t block_size = group["block_size"].int32_in(1, kMaxBlockSize);
+  if (group["type"].one_of({"full", "mamba"}) == 0) {
+    result.spec = FullAttentionSpec{.block_size = block_size};
+    return result;
+  }
+  MambaSpec spec;
+  spec.block_size = block_size;
+  spec.mamba_cache_mode = mode;
+  spec.num_speculative_blocks = num_speculative_blocks;
+  result.spec = spec;
+  return result;
+}
+
+KVCacheConfig read_kv_cache_config(const VectorValue& config, MambaCacheMode mode) {
+  const std::int32_t num_speculative_blocks =
+      config["num_speculative_blocks"].int32_in(0, kMaxSpeculation);
+  KVCacheConfig result;
+  result.num_blocks = config["num_blocks"].int32_in(1, kMaxBlocks);
+  const VectorValue groups = config["groups"];
+  for (const VectorValue& group : groups.elements())
+    result.groups.push_back(read_group(group, mode, num_speculative_blocks));
+  if (result.groups.size() > kMaxGroups)
+    groups.fail(fmt::format("expected at most {} groups, found {}", kMaxGroups, groups.size()));
+  return result;
+}
+
+}  // namespace
+
+EngineConfig read_cache_config(const VectorValue& config) {
+  EngineConfig result;
+  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.kv_cache_config = read_kv_cache_config(config, result.mamba_cache_mode);
+  result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxTokens);
+  result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxTokens);
+  result.speculative_method =
+      config["use_eagle"].boolean() ? SpeculativeMethod::mtp : SpeculativeMethod::none;
+  const auto max_model_len = config.find("max_model_len");
+  result.max_model_len = max_model_len ? max_model_len->int32_in(1, kMaxTokens) : kMaxTokens;
+  const auto enable_caching = config.find("enable_caching");
+  result.enable_prefix_caching = !enable_caching || enable_caching->boolean();
+  const auto watermark = config.find("watermark");
+  result.watermark = watermark ? watermark->number() : 0.0;
+  result.policies = pages_policies();
+  return result;
+}
+
+EngineConfig read_scheduler_config(const VectorValue& config) {
+  EngineConfig result = read_cache_config(config);
+  result.block_size = config["block_size"].int32_in(1, kMaxBlockSize);
+  result.max_num_seqs = config["max_num_seqs"].int32_in(1, kMaxBlocks);
+  result.max_num_batched_tokens = config["max_num_batched_tokens"].int32_in(0, kMaxTokens);
+  result.long_prefill_token_threshold =
+      config["long_prefill_token_threshold"].int32_in(0, kMaxTokens);
+  result.enable_chunked_prefill = config["enable_chunked_prefill"].boolean();
+  result.scheduler_reserve_full_isl = config["reserve_full_isl"].boolean();
+  result.scheduling_policy = config["policy"].one_of({"fcfs", "priority"}) == 0
+                                 ? SchedulingPolicy::fcfs
+                                 : SchedulingPolicy::priority;
+  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
+  if (result.num_speculative_tokens > 0 && result.speculative_method == SpeculativeMethod::none)
+    result.speculative_method = SpeculativeMethod::ngram;
+  return result;
+}
+
+void check_pool_size(const VectorValue& config, const VectorValue& calls) {
+  const VectorValue num_blocks = config["num_blocks"];
+  const auto num_calls = static_cast<std::int64_t>(calls.size());
+  if (num_blocks.int32_in(1, kMaxBlocks) * num_calls > kMaxVectorElements)
+    num_blocks.fail(fmt::format("{} calls are too many for so many blocks", num_calls));
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,67 @@
+// State tensors, block tables and copies as the vectors of state copies write them (FORMAT 10-14).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "core/base/tensor_view.h"
+#include "core/state/fused_state_copy.h"
+#include "core/state/state_layout.h"
+#include "core/state/state_tensor.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+
+// Largest token count, column or accepted count, either sign: sums and byte offsets made of such
+// numbers fit their types.
+inline constexpr std::int32_t kMaxVectorCount = 1 << 26;
+// Most requests, rows or slots of one case.
+inline constexpr std::int32_t kMaxVectorRequests = 1 << 16;
+
+// An integer, and an array of integers (of `length` elements when that is not negative), within
+// kMaxVectorCount.
+std::int32_t read_count(const VectorValue& value);
+std::vector<std::int32_t> read_counts(const VectorValue& array, std::int64_t length = -1);
+
+// `config.max_num_reqs`.
+std::int32_t read_max_num_reqs(const VectorValue& config);
+
+// Shape and stride, as many dimensions each; offsets of all elements fit 60 bits.
+StateTensor read_state_tensor(const VectorValue& shape, const VectorValue& stride,
+                              const VectorValue& elem_size);
+// `layout`: conv states are [blocks, state_len, dim] (SD) or [blocks, dim, state_len] (DS).
+ConvStateLayout read_conv_state_layout(const VectorValue& config);
+// `config` with layout, block_size, mamba_groups and memory. Throws when a layer is in no mamba
+// group or has not one tensor a state kind.
+MambaStateTensors read_mamba_state_tensors(const VectorValue& config);
+
+// The flattened metadata in the words of FORMAT.md, without mamba_group_ids.
+nlohmann::json layout_json(const StateLayout& layout);
+
+// One table per mamba group. Views of it stay valid as long as it lives.
+class VectorBlockTables {
+ public:
+  explicit VectorBlockTables(const VectorValue& block_tables);
+  VectorBlockTables(const VectorBlockTables&) = delete;
+  VectorBlockTables& operator=(const VectorBlockTables&) = delete;
+
+  BlockTables views() const { return views_; }
+  // Elements between two rows, a table.
+  std::vector<std::int64_t> row_strides() const;
+
+ private:
+  std::vector<VectorTable> tables_;
+  std::vector<TensorView<std::int32_t>> views_;
+};
+
+// [group id, layer, state, src, dst, bytes] per copy of one region.
+nlohmann::json state_copies_json(const MambaStateTensors& tensors,
+                                 std::span<const StateCopy> copies);
+// [row, flat state, src, dst, row bytes, rows, row stride] per copy.
+nlohmann::json row_copies_json(std::span<const RowStateCopy> copies);
+// The copies without their rows.
+std::vector<StateCopy> without_rows(std::span<const RowStateCopy> copies);
+
+}  // namespace hybridscope

@@ -1,0 +1,249 @@
+#include "sessions/replay/scheduler_replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/scheduler_setup.h"
+
+namespace hybridscope {
+namespace {
+
+bool is_live(const Request& request) { return request.status != RequestStatus::finished; }
+
+std::vector<TokenContent> contents(std::span<const std::int64_t> token_ids) {
+  std::vector<TokenContent> tokens;
+  for (const std::int64_t id : token_ids) tokens.push_back(static_cast<TokenContent>(id));
+  return tokens;
+}
+
+}  // namespace
+
+GroupBlockIds ReplayedRequest::new_block_ids() const {
+  GroupBlockIds result;
+  for (std::size_t group = 0; group < block_ids.size(); ++group)
+    result.emplace_back(block_ids[group].begin() + first_new_column[group], block_ids[group].end());
+  return result;
+}
+
+Result<SchedulerReplay> SchedulerReplay::create(const EngineConfig& config) {
+  if (config.max_num_seqs < 1 || config.block_size < 1)
+    return invalid_input("max_num_seqs " + std::to_string(config.max_num_seqs) +
+                         " and block_size " + std::to_string(config.block_size) +
+                         " must be at least 1");
+  Result<KVCacheManager> manager = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
+  if (!manager) return manager.error();
+  return SchedulerReplay(config, std::move(manager).value());
+}
+
+SchedulerReplay::SchedulerReplay(const EngineConfig& config, KVCacheManager manager)
+    : config_(config),
+      cache_(std::make_unique<Cache>(Cache{std::move(manager), {}})),
+      scheduler_(scheduler_config(config), cache_->manager) {
+  cache_->manager.set_event_log(&cache_->log);
+}
+
+const SchedulerReplay::Known* SchedulerReplay::known(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? nullptr : &known(found->second);
+}
+
+void SchedulerReplay::append(Known& request, std::span<const std::int64_t> token_ids) {
+  extend_block_hashes(request.hashes, contents(token_ids));
+  request.state.block_hashes = request.hashes.block_hashes;
+}
+
+Status SchedulerReplay::add_request(const ReplayRequest& request) {
+  const RequestId id{static_cast<std::int32_t>(requests_.size())};
+  if (!ids_.try_emplace(request.name, id).second)
+    return invalid_input("request \"" + request.name + "\" is alive already");
+  Known& added = requests_.emplace_back();
+  added.name = request.name;
+  added.hashes = start_block_hashes(config_.hash_block_size, request.cache_salt);
+  added.state.id = id;
+  added.state.num_prompt_tokens = static_cast<std::int32_t>(request.prompt_token_ids.size());
+  added.state.num_tokens = added.state.num_prompt_tokens;
+  added.state.max_tokens = request.max_tokens;
+  added.state.priority = request.priority;
+  added.state.arrival_time = request.arrival_time;
+  append(added, request.prompt_token_ids);
+  live_.push_back(id);
+  scheduler_.add_request(added.state);
+  return Ok{};
+}
+
+void SchedulerReplay::abort(const std::string& name) {
+  const auto found = ids_.find(name);
+  if (found == ids_.end()) return;
+  scheduler_.abort(known(found->second).state);
+  forget_finished();
+}
+
+bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
+  return scheduler_.reset_prefix_cache(reset_running_requests);
+}
+
+Result<ReplayedSchedule> SchedulerReplay::schedule() {
+  try {
+    const ScheduleOutput& output = scheduler_.schedule(config_.max_num_batched_tokens);
+    step_ = output.scheduled;
+    step_is_open_ = true;
+    return describe(output);
+  } catch (const ContractViolation& violation) {
+    return invalid_input(violation.what());
+  }
+}
+
+ReplayedSchedule SchedulerReplay::describe(const ScheduleOutput& output) {
+  const auto groups = static_cast<std::size_t>(cache_->manager.num_groups());
+  ReplayedSchedule result;
+  for (std::size_t i = 0; i < output.scheduled.size(); ++i)
+    result.scheduled.push_back(describe(
+        output.scheduled[i], std::span(output.first_new_column).subspan(i * groups, groups)));
+  result.total_num_scheduled_tokens = output.total_num_scheduled_tokens;
+  for (const Request* request : output.preempted)
+    result.preempted.push_back(known(request->id).name);
+  for (const RequestId id : output.finished_req_ids) result.finished.push_back(known(id).name);
+  result.num_common_prefix_blocks.assign(groups, 0);
+  if (!scheduler_.running().empty())
+    result.num_common_prefix_blocks =
+        cache_->manager.get_num_common_prefix_blocks(scheduler_.running().front()->id);
+  result.new_attention_block_ids = take_new_attention_block_ids();
+  return result;
+}
+
+ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
+                                          std::span<const std::int32_t> first_new_column) const {
+  const Known& request = known(entry.request->id);
+  ReplayedRequest result{.name = request.name,
+                         .admission = entry.admission,
+                         .num_scheduled_tokens = entry.num_scheduled_tokens,
+                         .num_computed_tokens = entry.num_computed_tokens,
+                         .num_output_tokens = request.state.num_output_tokens(),
+                         .draft_token_ids = {},
+                         .block_ids = block_ids(request.state.id),
+                         .first_new_column = {first_new_column.begin(), first_new_column.end()}};
+  const auto num_drafts = static_cast<std::size_t>(entry.num_draft_tokens);
+  if (entry.placeholder_drafts)
+    result.draft_token_ids.assign(num_drafts, -1);
+  else
+    result.draft_token_ids.assign(request.drafts.begin(),
+                                  request.drafts.begin() + entry.num_draft_tokens);
+  return result;
+}
+
+std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
+  std::vector<std::int32_t> blocks;
+  for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
+    if (config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
+    for (const CacheEvent& event : cache_->log)
+      if (event.kind == CacheEventKind::allocated && event.group == group)
+        blocks.push_back(event.block);
+  }
+  cache_->log.clear();
+  return blocks;
+}
+
+Status SchedulerReplay::check_sampled(
+    const std::map<std::string, TokenIds>& sampled_token_ids) const {
+  if (!step_is_open_) return invalid_input("no step was scheduled since the last output");
+  for (const ScheduledRequest& entry : step_) {
+    const Known& request = known(entry.request->id);
+    const auto sampled = sampled_token_ids.find(request.name);
+    const std::string place = "request \"" + request.name + "\": ";
+    if (sampled == sampled_token_ids.end()) {
+      if (is_live(request.state))
+        return invalid_input(place + "scheduled, but nothing says what it sampled");
+    } else if (std::ssize(sampled->second) > entry.num_draft_tokens + 1) {
+      return invalid_input(place + std::to_string(sampled->second.size()) +
+                           " sampled tokens with " + std::to_string(entry.num_draft_tokens) +
+                           " drafts, expected at most one more than drafts");
+    }
+  }
+  for (const auto& [name, sampled] : sampled_token_ids)
+    if (std::ranges::none_of(step_, [&](const ScheduledRequest& entry) {
+          return known(entry.request->id).name == name;
+        }))
+      return invalid_input("request \"" + name + "\" was not scheduled in the last step");
+  return Ok{};
+}
+
+Status SchedulerReplay::update_from_output(
+    const std::map<std::string, TokenIds>& sampled_token_ids) {
+  if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
+  cache_->manager.publish();  // the step has run: what it registered exists
+  for (const ScheduledRequest& entry : step_) {
+    Known& request = known(entry.request->id);
+    if (!is_live(request.state)) continue;
+    const TokenIds& sampled = sampled_token_ids.at(request.name);
+    const std::int32_t appended = scheduler_.update_from_output(
+        request.state, entry.num_draft_tokens, static_cast<std::int32_t>(sampled.size()));
+    append(request, std::span(sampled).first(static_cast<std::size_t>(appended)));
+  }
+  step_.clear();
+  step_is_open_ = false;
+  forget_finished();
+  return Ok{};
+}
+
+void SchedulerReplay::update_draft_token_ids(
+    const std::map<std::string, TokenIds>& draft_token_ids) {
+  for (const auto& [name, drafts] : draft_token_ids) {
+    const auto found = ids_.find(name);
+    if (found == ids_.end()) continue;
+    Known& request = known(found->second);
+    request.drafts = drafts;
+    scheduler_.update_draft_tokens(request.state, static_cast<std::int32_t>(drafts.size()));
+  }
+}
+
+// Ended requests keep their name for the next schedule's `finished`, and nothing else.
+void SchedulerReplay::forget_finished() {
+  std::erase_if(live_, [&](RequestId id) {
+    Known& request = known(id);
+    if (is_live(request.state)) return false;
+    request.state.block_hashes = {};
+    request.hashes = {};
+    request.drafts = {};
+    ids_.erase(request.name);
+    return true;
+  });
+}
+
+std::vector<std::string> SchedulerReplay::live() const {
+  std::vector<std::string> names;
+  for (const RequestId id : live_) names.push_back(known(id).name);
+  return names;
+}
+
+std::vector<std::string> SchedulerReplay::running() const {
+  std::vector<std::string> names;
+  for (const Request* request : scheduler_.running()) names.push_back(known(request->id).name);
+  return names;
+}
+
+std::vector<std::string> SchedulerReplay::waiting() const {
+  std::vector<std::string> names;
+  for (const Request* request : scheduler_.waiting()) names.push_back(known(request->id).name);
+  return names;
+}
+
+const Request* SchedulerReplay::find(const std::string& name) const {
+  const Known* request = known(name);
+  return request == nullptr ? nullptr : &request->state;
+}
+
+GroupBlockIds SchedulerReplay::block_ids(const std::string& name) const {
+  const Known* request = known(name);
+  return block_ids(request == nullptr ? RequestId{} : request->state.id);
+}
+
+GroupBlockIds SchedulerReplay::block_ids(RequestId request) const {
+  GroupBlockIds result;
+  for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
+    const auto ids = cache_->manager.block_ids(request, group);
+    result.emplace_back(ids.begin(), ids.end());
+  }
+  return result;
+}
+
+}  // namespace hybridscope

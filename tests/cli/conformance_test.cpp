@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/support/golden.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kRight =
+    "{\"id\": \"fla_1\", \"config\": {\"chunk_size\": 4}, \"input\": {\"cu_seqlens\": [0, 5]}, "
+    "\"output\": {\"chunk_indices\": [[0, 0], [0, 1]], \"chunk_indices_shape\": [2, 2], "
+    "\"chunk_offsets\": [0, 2], \"chunk_offsets_shape\": [2]}}\n";
+constexpr const char* kWrong =
+    "{\"id\": \"fla_2\", \"config\": {\"chunk_size\": 4}, \"input\": {\"cu_seqlens\": [0, 5]}, "
+    "\"output\": {\"chunk_indices\": [[0, 0], [0, 7]], \"chunk_indices_shape\": [2, 2], "
+    "\"chunk_offsets\": [0, 2], \"chunk_offsets_shape\": [2]}}\n";
+
+std::string vectors(const std::string& text, const std::string& name = "fla_chunks.jsonl") {
+  return temporary_file(name, text);
+}
+
+ProgramResult conformance(const std::string& arguments) {
+  return run_program("conformance " + arguments);
+}
+
+TEST(Conformance, VectorsThatPassHaveExitCode0AndARowAFile) {
+  const ProgramResult run = conformance(vectors(kRight) + " --no-timings");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("fla_chunks      1       1       0        0"));
+  EXPECT_THAT(run.out, HasSubstr("1 files, 1 cases: every field is as expected"));
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST(Conformance, ADifferenceHasExitCode1AndIsPrintedInFull) {
+  const std::string path = vectors(std::string(kRight) + kWrong);
+  const ProgramResult run = conformance(path);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr(path + ":2: fla_2 differs at /chunk_indices/1/1"));
+  EXPECT_THAT(run.out, HasSubstr("expected  7"));
+  EXPECT_THAT(run.out, HasSubstr("got       1"));
+  EXPECT_THAT(run.out, HasSubstr(R"("input":{"cu_seqlens":[0,5]})"));
+  EXPECT_THAT(run.out, HasSubstr("2 cases"));
+  EXPECT_THAT(run.out, HasSubstr("1 differ"));
+}
+
+TEST(Conformance, VerifyIsTheSameCommand) {
+  EXPECT_EQ(run_program("verify " + vectors(kWrong)).exit_code, 1);
+}
+
+TEST(Conformance, NothingSelectedHasExitCode2) {
+  const ProgramResult filtered = conformance(vectors(kRight) + " --filter gdn_1");
+  EXPECT_EQ(filtered.exit_code, 2);
+  EXPECT_THAT(filtered.err, HasSubstr("no case has an id that contains \"gdn_1\""));
+  EXPECT_EQ(conformance("").exit_code, 2);
+  EXPECT_EQ(conformance(vectors(kRight) + " --no-such-option").exit_code, 2);
+}
+
+TEST(Conformance, AFolderWithoutVectorsHasExitCode2) {
+  const std::string folder = testing::TempDir() + "hybridscope_empty_" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const ProgramResult run = conformance(folder);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("no file there ends in .jsonl"));
+  std::filesystem::remove(folder);
+}
+
+TEST(Conformance, WhatIsNoVectorHasExitCode3AndHidesNothing) {
+  const std::string path = vectors(std::string("{\"id\": 4}\n") + kWrong);
+  const ProgramResult run = conformance("no_such_file.jsonl " + path);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("no_such_file.jsonl: no such file or folder"));
+  EXPECT_THAT(run.err, HasSubstr(path + ":1: /id: expected a string, found 4"));
+  EXPECT_THAT(run.out, HasSubstr("fla_2 differs"));
+}
+
+TEST(Conformance, AnUnknownKindNamesWhatWasLookedFor) {
+  const ProgramResult run =
+      conformance(vectors("{\"id\": \"a\", \"config\": {\"q\": 1}}\n", "what.jsonl"));
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("unknown kind of vector"));
+  EXPECT_THAT(run.err, HasSubstr("gdn_builder"));
+}
+
+TEST(Conformance, JsonIsOneObjectWithConfigSummaryAndFiles) {
+  const ProgramResult run =
+      conformance(vectors(std::string(kRight) + kWrong + "[]\n") + " --json --no-timings");
+  EXPECT_EQ(run.exit_code, 3);
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json.at("config").at("filter"), "");
+  EXPECT_EQ(
+      json.at("summary"),
+      nlohmann::json::parse(R"({"files": 1, "cases": 2, "passed": 1, "failed": 1, "invalid": 1})"));
+  const auto& file = json.at("files").at(0);
+  EXPECT_EQ(file.at("kind"), "fla_chunks");
+  EXPECT_EQ(file.at("failures").at(0).at("pointer"), "/chunk_indices/1/1");
+  EXPECT_EQ(file.at("failures").at(0).at("asked").at("input").at("cu_seqlens").at(1), 5);
+  EXPECT_EQ(file.at("errors").at(0).at("line"), 3);
+}
+
+TEST(Conformance, JunitHasATestcaseAFile) {
+  const std::string report = temporary_file("conformance.xml", "");
+  EXPECT_EQ(conformance(vectors(kWrong) + " --junit '" + report + "'").exit_code, 1);
+  std::ifstream in(report);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(text, HasSubstr("tests=\"1\" failures=\"1\""));
+  EXPECT_THAT(text, HasSubstr("fla_2 /chunk_indices/1/1: expected 7, got 1"));
+}
+
+TEST(Conformance, OutputThatCannotBeWrittenHasExitCode4) {
+  EXPECT_EQ(conformance(vectors(kRight) + " --junit /tmp").exit_code, 4);
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  EXPECT_EQ(conformance(vectors(kRight) + " >/dev/full").exit_code, 4);
+}
+
+TEST(Conformance, HelpHasExamplesAndExitCodes) {
+  const ProgramResult run = conformance("--help");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("hybridscope conformance golden/"));
+  EXPECT_THAT(run.out, HasSubstr("Exit codes"));
+}
+
+TEST(Conformance, AllReferenceVectorsPass) {
+  HS_NEED_GOLDEN();
+  const ProgramResult run = conformance("'" + shared_dir() + "/golden' --json --no-timings");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto summary = nlohmann::json::parse(run.out).at("summary");
+  EXPECT_EQ(summary.at("files"), 25);
+  EXPECT_EQ(summary.at("passed"), summary.at("cases"));
+  EXPECT_GT(summary.at("cases"), 8000);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,115 @@
+// Whatever stands in a vector, checking it ends with an answer or a VectorError.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "kernels/cpu/state_copy_cpu.h"
+#include "sessions/conformance/conformance.h"
+#include "sessions/object_reader.h"
+#include "tests/support/golden.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::size_t kVectorsAFile = 40;
+constexpr int kChangesAVector = 8;
+constexpr std::uint32_t kSeed = 20251;
+
+// Values that no generator of vectors would write where they come to stand.
+json hostile_value(std::mt19937& random) {
+  const std::vector<json> values = {nullptr,
+                                    0,
+                                    -1,
+                                    1,
+                                    2147483647,
+                                    1 << 28,
+                                    1 << 20,
+                                    -2147483648LL,
+                                    1099511627776LL,
+                                    1e300,
+                                    true,
+                                    "x",
+                                    json::array(),
+                                    json::object(),
+                                    json::array({json::array()})};
+  return values[random() % values.size()];
+}
+
+void collect_pointers(const json& value, const std::string& pointer,
+                      std::vector<std::string>& pointers) {
+  pointers.push_back(pointer);
+  if (value.is_object())
+    for (const auto& [key, member] : value.items())
+      collect_pointers(member, child_pointer(pointer, key), pointers);
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i)
+      collect_pointers(value[i], child_pointer(pointer, i), pointers);
+}
+
+// Replaces, removes or repeats one value of what the vector asks.
+std::string change_one_place(json& vector, std::mt19937& random) {
+  const std::string part = random() % 4 == 0          ? "config"
+                           : vector.contains("input") ? "input"
+                                                      : "calls";
+  std::vector<std::string> pointers;
+  collect_pointers(vector.at(part), "/" + part, pointers);
+  const json::json_pointer pointer(pointers[random() % pointers.size()]);
+  json& place = vector.at(pointer);
+  json& parent = vector.at(pointer.parent_pointer());
+  switch (random() % 4) {
+    case 0:
+      if (parent.is_array())
+        parent.push_back(json(place));
+      else
+        parent.erase(pointer.back());
+      break;
+    case 1:
+      if (parent.is_array()) {
+        parent.erase(parent.size() - 1);
+        break;
+      }
+      [[fallthrough]];
+    default:
+      place = hostile_value(random);
+  }
+  return pointer.to_string();
+}
+
+class HostileVectors : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
+  HS_NEED_GOLDEN();
+  const VectorKind& kind = vector_kinds()[GetParam()];
+  std::vector<json> vectors;
+  test::for_each_case(std::string(kind.name) + ".jsonl",
+                      [&](const json& vector) { vectors.push_back(vector); });
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  std::shuffle(vectors.begin(), vectors.end(), random);
+  vectors.resize(std::min(vectors.size(), kVectorsAFile));
+  for (const json& vector : vectors)
+    for (int change = 0; change < kChangesAVector; ++change) {
+      json changed = vector;
+      SCOPED_TRACE(vector.at("id").get<std::string>() + " " + change_one_place(changed, random));
+      try {
+        const auto difference = check_vector(kind, changed, &execute_copies);
+        EXPECT_THAT(difference ? difference->got : "", Not(HasSubstr("internal error")));
+      } catch (const VectorError& error) {
+        EXPECT_FALSE(std::string(error.what()).empty());
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HostileVectors,
+                         testing::Range(std::size_t{0}, vector_kinds().size()),
+                         [](const auto& test) {
+                           return std::string(vector_kinds()[test.param].name);
+                         });
+
+}  // namespace
+}  // namespace hybridscope

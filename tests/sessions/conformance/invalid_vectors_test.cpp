@@ -1,0 +1,176 @@
+// Vectors of the cache, the scheduler and the whole chain that contradict themselves.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/cpu/state_copy_cpu.h"
+#include "sessions/conformance/recognise.h"
+#include "tests/support/golden.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json first_vector(const std::string& kind) {
+  json first;
+  test::for_each_case(kind + ".jsonl", [&](const json& vector) {
+    if (first.is_null()) first = vector;
+  });
+  return first;
+}
+
+json recompute(const std::string& kind, const json& vector) {
+  const VectorKind& row = *vector_kind(kind);
+  return row.recompute(open_vector(row, vector), &execute_copies);
+}
+
+void expect_invalid(const std::string& kind, const json& vector, const std::string& pointer,
+                    const std::string& message) {
+  try {
+    recompute(kind, vector);
+    ADD_FAILURE() << "accepted, expected an error at " << pointer;
+  } catch (const VectorError& error) {
+    EXPECT_EQ(error.pointer(), pointer);
+    EXPECT_THAT(error.what(), HasSubstr(message));
+  }
+}
+
+// Index of the first call of this name that has rows or requests to speak of.
+std::size_t call_of(const json& vector, const std::string& op) {
+  const json& calls = vector.at("calls");
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    if (calls[i].at("op") == op && (op != "worker_step" || !calls[i].at("req_ids").empty()))
+      return i;
+  throw std::runtime_error("no such call");
+}
+
+class InvalidPipelineVector : public testing::Test {
+ protected:
+  void SetUp() override {
+    HS_NEED_GOLDEN();
+    vector = first_vector("pipeline");
+    index = call_of(vector, "worker_step");
+    request = vector["calls"][index]["req_ids"][0];
+  }
+
+  json& call() { return vector["calls"][index]; }
+  void expect_invalid_at(const std::string& member, const std::string& message) {
+    expect_invalid("pipeline", vector, "/calls/" + std::to_string(index) + member, message);
+  }
+
+  json vector;
+  std::size_t index = 0;
+  std::string request;
+};
+
+TEST_F(InvalidPipelineVector, RowsAreThoseTheScheduleLeadsTo) {
+  call()["req_ids"][0] = "nobody";
+  expect_invalid_at("/req_ids", request);
+}
+
+TEST_F(InvalidPipelineVector, ComputedTokensAreThoseTheSchedulerReported) {
+  call()["num_computed_tokens"][request] = 1;
+  expect_invalid_at("/num_computed_tokens/" + request, "reported 0");
+}
+
+TEST_F(InvalidPipelineVector, BlocksAreThoseTheSchedulerReported) {
+  call()["block_ids"][request][1][0] = 999999;
+  expect_invalid_at("/block_ids/" + request + "/1", "reported");
+}
+
+TEST_F(InvalidPipelineVector, AnAddedRowsAcceptedCountIsOne) {
+  call()["num_accepted_tokens_cpu"][0] = 2;
+  expect_invalid_at("/num_accepted_tokens_cpu/0", "lead to 1");
+}
+
+TEST_F(InvalidPipelineVector, EveryStepRunsOnTheWorker) {
+  vector["calls"].erase(index);
+  expect_invalid_at("/op", "expected a worker_step");
+}
+
+TEST_F(InvalidPipelineVector, TheWorkerStepsOnceAStep) {
+  const json again = call();
+  vector["calls"].insert(vector["calls"].begin() + static_cast<std::ptrdiff_t>(index), again);
+  ++index;
+  expect_invalid_at("/op", "no step was scheduled");
+}
+
+TEST(InvalidSchedulerVector, AnUnknownOpIsNamed) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("scheduler");
+  vector["calls"][0]["op"] = "sleep";
+  expect_invalid("scheduler", vector, "/calls/0/op", "update_from_output");
+}
+
+TEST(InvalidSchedulerVector, OutputOfARequestThatWasNotScheduledIsNamed) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("scheduler");
+  const std::size_t index = call_of(vector, "update_from_output");
+  vector["calls"][index]["sampled_token_ids"]["nobody"] = {1};
+  expect_invalid("scheduler", vector, "/calls/" + std::to_string(index) + "/sampled_token_ids",
+                 "\"nobody\" was not scheduled");
+}
+
+TEST(InvalidCacheVector, ARequestNobodyAddedIsNamed) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("kv_cache_manager");
+  vector["calls"] = {{{"op", "free"}, {"request", {{"id", "nobody"}}}}};
+  expect_invalid("kv_cache_manager", vector, "/calls/0/request/id", "no such request");
+}
+
+TEST(InvalidCacheVector, TokenCountsAreThoseOfTheTokensGiven) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("kv_cache_manager");
+  const std::size_t index = call_of(vector, "get_computed_blocks");
+  vector["calls"][index]["request"]["num_tokens"] = 1000;
+  expect_invalid("kv_cache_manager", vector,
+                 "/calls/" + std::to_string(index) + "/request/num_tokens", "as many as");
+}
+
+TEST(CacheVector, NoNewTokensAreAnErrorAsInTheReference) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("kv_cache_manager");
+  const std::size_t index = call_of(vector, "allocate_slots");
+  vector["calls"][index]["num_new_tokens"] = 0;
+  const json answer = recompute("kv_cache_manager", vector);
+  ASSERT_EQ(answer["results"].size(), index + 1);
+  EXPECT_TRUE(answer["results"][index].contains("error"));
+}
+
+json vector_with_cached_blocks() {
+  json vector;
+  test::for_each_case("cache_hits.jsonl", [&](const json& candidate) {
+    if (vector.is_null() && candidate.at("input").contains("cached") &&
+        !candidate["input"]["cached"].empty())
+      vector = candidate;
+  });
+  return vector;
+}
+
+TEST(InvalidCacheHitsVector, ABlockOutsideThePoolIsNamed) {
+  HS_NEED_GOLDEN();
+  json vector = vector_with_cached_blocks();
+  vector["input"]["cached"][0][2] = vector["config"]["num_blocks"];
+  expect_invalid("cache_hits", vector, "/input/cached/0/2", "expected an integer");
+}
+
+TEST(InvalidCacheHitsVector, ABlockIsCachedOnce) {
+  HS_NEED_GOLDEN();
+  json vector = vector_with_cached_blocks();
+  json& cached = vector["input"]["cached"];
+  cached = {cached[0], cached[0]};
+  expect_invalid("cache_hits", vector, "/input/cached/1/2", "cached already");
+}
+
+TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
+  HS_NEED_GOLDEN();
+  json vector = first_vector("scheduler");
+  vector["config"]["num_blocks"] = 1 << 20;
+  vector["calls"] = std::vector<json>(17, {{"op", "schedule"}});
+  expect_invalid("scheduler", vector, "/config/num_blocks", "too many");
+}
+
+}  // namespace
+}  // namespace hybridscope
