@@ -1,10 +1,12 @@
-// libFuzzer's mutator of JSON documents. Byte mutations mostly break the syntax; half of the time
-// one value of the document is changed instead: to a number that readers get wrong, to another
-// value of the same document, or away.
+// libFuzzer's mutator of JSON documents and of JSON lines. Byte mutations mostly break the syntax;
+// half of the time one value of the document is changed instead: to a number that readers get
+// wrong, to another value of the same document, or away.
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/fuzz/fuzz_target.h"
@@ -62,17 +64,39 @@ void change(Random& random, json& document) {
   }
 }
 
+// The document changed, empty when it is no JSON.
+std::string changed(Random& random, std::string_view text) {
+  json document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) return {};
+  for (std::size_t changes = 1 + pick(random, 3); changes > 0; --changes) change(random, document);
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// One line changed, doubled or left out.
+std::string line_changed(Random& random, std::string_view text) {
+  const std::size_t somewhere = pick(random, text.size());
+  const std::size_t begin = text.rfind('\n', somewhere == 0 ? 0 : somewhere - 1) + 1;
+  const std::size_t first = begin > somewhere ? 0 : begin;
+  const std::size_t last = std::min(text.find('\n', somewhere), text.size());
+  const std::string_view line = text.substr(first, last - first);
+  std::string middle = changed(random, line);
+  if (middle.empty()) return {};
+  const std::size_t choice = pick(random, 16);
+  if (choice == 0) middle = std::string(line) + "\n" + middle;
+  if (choice == 1) middle.clear();
+  return std::string(text.substr(0, first)) + middle + std::string(text.substr(last));
+}
+
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   Random random(seed);
-  if (pick(random, 2) == 0) return LLVMFuzzerMutate(data, size, max_size);
-  json document = json::parse(data, data + size, nullptr, false);
-  if (document.is_discarded()) return LLVMFuzzerMutate(data, size, max_size);
-  for (std::size_t changes = 1 + pick(random, 3); changes > 0; --changes) change(random, document);
-  const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
-  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(data));
-  return text.size();
+  if (size == 0 || pick(random, 2) == 0) return LLVMFuzzerMutate(data, size, max_size);
+  const std::string_view text = hybridscope::test::as_text(data, size);
+  std::string result = changed(random, text);
+  if (result.empty()) result = line_changed(random, text);
+  if (result.empty() || result.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
+  std::copy(result.begin(), result.end(), data);
+  return result.size();
 }
