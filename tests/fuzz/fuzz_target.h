@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
 
 // libFuzzer's entry point, called by replay.cpp as well. Returns 0.
@@ -19,8 +19,7 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
 // Ends the program, which is what a fuzzer takes for a find.
 inline void expect(bool holds, std::string_view promise, std::string_view about = {}) {
   if (holds) return;
-  std::fprintf(stderr, "broken: %.*s: %.*s\n", static_cast<int>(promise.size()), promise.data(),
-               static_cast<int>(about.size()), about.data());
+  std::cerr << "broken: " << promise << ": " << about << std::endl;
   std::abort();
 }
 
