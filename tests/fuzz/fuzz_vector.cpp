@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
 #include "sessions/json_reader.h"
@@ -13,7 +14,7 @@ namespace {
 
 void check(const VectorKind& kind, const nlohmann::json& vector) {
   try {
-    const auto difference = check_vector(kind, vector, nullptr);
+    const auto difference = check_vector(kind, vector, &execute_copies);
     if (difference)
       expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
   } catch (const VectorError& error) {
