@@ -166,6 +166,7 @@ class CiRun(ShellTest):
         "check_layers.py": "print('layers: 1 files, 0 faults')",
         "check_tree.py": "print('tree: 1 files, 0 faults')",
         "build": "true",
+        "fuzz": 'echo "5 passed, 0 failed"',
         "run_scenarios": 'echo "3 passed, 0 failed"',
     }
 
@@ -185,23 +186,76 @@ class CiRun(ShellTest):
     def test_sums_tests_and_scenarios_and_counts_other_stages_once(self) -> None:
         result = self.run_ci()
         self.assertEqual(result.returncode, 0, result.stdout)
-        # Two times seven tests, three scenarios, and format, layers, tree, headers, release build.
-        self.assertTrue(result.stdout.endswith("\n22 passed, 0 failed\n"), result.stdout)
+        # Two times seven tests, five fuzzed readers, three scenarios, and format, layers, tree, headers, release build.
+        self.assertTrue(result.stdout.endswith("\n27 passed, 0 failed\n"), result.stdout)
 
     def test_a_failed_stage_fails_the_run_and_the_others_still_run(self) -> None:
         result = self.run_ci(check_format="exit 77")
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n21 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n26 passed, 1 failed\n"), result.stdout)
 
     def test_failed_tests_are_counted(self) -> None:
         result = self.run_ci(test='echo "$1: 5 passed, 2 failed, 0 skipped (junit.xml)"; exit 8')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n18 passed, 4 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n23 passed, 4 failed\n"), result.stdout)
 
     def test_a_crash_after_a_clean_count_still_fails(self) -> None:
         result = self.run_ci(run_scenarios='echo "3 passed, 0 failed"; exit 139')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n22 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n27 passed, 1 failed\n"), result.stdout)
+
+
+class FuzzRun(ShellTest):
+    """A copy of scripts/fuzz in a tree with two readers whose programs are stand-ins."""
+
+    EXECUTIONS = 'echo "stat::number_of_executed_units: 1234"'
+
+    def run_fuzz(self, *arguments: str, broken: str = "") -> subprocess.CompletedProcess:
+        tree = self.folder / "tree"
+        for folder in ("scripts", "scenarios", "tests/fuzz", "build/fuzz/tests/fuzz"):
+            (tree / folder).mkdir(parents=True)
+        (tree / "scenarios/one.json").write_text('{"name": "one"}', encoding="utf-8")
+        programs = {"scripts/setup": "true", "scripts/build": 'echo "build $*"'}
+        for name in ("scenario", "traffic"):
+            (tree / f"tests/fuzz/fuzz_{name}.cpp").touch()
+            programs[f"build/fuzz/tests/fuzz/fuzz_{name}"] = (
+                'echo "broken: a promise"; exit 77' if name == broken
+                else f'echo "$*" >arguments_{name}; {self.EXECUTIONS}')
+        for name, body in programs.items():
+            (tree / name).write_text(f"#!/bin/bash\n{body}\n", encoding="utf-8")
+            (tree / name).chmod(0o755)
+        script = tree / "scripts/fuzz"
+        script.write_bytes((ROOT / "scripts/fuzz").read_bytes())
+        return subprocess.run(["bash", str(script), *arguments], text=True, timeout=60,
+                              capture_output=True, check=False)
+
+    def test_every_reader_runs_for_the_time_told_from_the_files_of_the_repository(self) -> None:
+        result = self.run_fuzz("7")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("build fuzz fuzz_scenario fuzz_traffic\n", result.stdout)
+        self.assertIn("traffic: 1234 executions, nothing found\n", result.stdout)
+        self.assertTrue(result.stdout.endswith("\n2 passed, 0 failed\n"), result.stdout)
+        tree = self.folder / "tree"
+        self.assertIn("-max_total_time=7 ", (tree / "arguments_scenario").read_text("utf-8"))
+        self.assertTrue((tree / "build/fuzz/seeds/scenario/one.json").exists())
+        self.assertEqual((tree / "build/fuzz/seeds/scenario.dict").read_text("utf-8"),
+                         '"\\"name\\""\n"\\"one\\""\n')
+
+    def test_a_find_fails_the_run_and_is_told(self) -> None:
+        result = self.run_fuzz("7", broken="scenario")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("scenario: FAILED", result.stdout)
+        self.assertIn("broken: a promise", result.stdout)
+        self.assertTrue(result.stdout.endswith("\n1 passed, 1 failed\n"), result.stdout)
+
+    def test_only_the_readers_named_run(self) -> None:
+        result = self.run_fuzz("7", "traffic", broken="scenario")
+        self.assertTrue(result.stdout.endswith("\n1 passed, 0 failed\n"), result.stdout)
+
+    def test_bad_arguments_are_refused(self) -> None:
+        for arguments in (("soon",), ("0",), ("5", "absent")):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.run_script("scripts/fuzz", *arguments).returncode, 2)
 
 
 class JunitSummary(ShellTest):

@@ -239,9 +239,8 @@ void check_labels_of_step(CheckContext& context) {
     if (event.kind == CacheEventKind::registered && event.block > kNullBlock &&
         event.block < context.state().num_blocks())
       blocks.push_back(event.block);
-  std::ranges::sort(blocks);
-  const auto repeated = std::ranges::unique(blocks);
-  blocks.erase(repeated.begin(), repeated.end());
+  std::sort(blocks.begin(), blocks.end());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
   for (const std::int32_t block : blocks) check_label(context, block);
 }
 

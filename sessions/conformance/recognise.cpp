@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sessions/object_reader.h"
+
 namespace hybridscope {
 namespace {
 
@@ -53,7 +55,7 @@ bool some_call_has(const VectorKind& kind, std::span<const json> cases) {
 std::string member_names(const json& vector, const char* key) {
   if (!has_object(vector, key)) return "none";
   std::vector<std::string> names;
-  for (const auto& [name, value] : vector.at(key).items()) names.push_back(name);
+  for (const auto& [name, value] : vector.at(key).items()) names.push_back(quoted_text(name));
   return fmt::format("{{{}}}", fmt::join(names, ", "));
 }
 

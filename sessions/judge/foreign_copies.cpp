@@ -55,6 +55,7 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
     const ScheduledTrace& scheduled = trace_.scheduled_of(row);
     ForeignRequest& request = requests_[row.request];
     request.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
+    if (!metadata_.has_mamba()) continue;
     if (config_.mamba_cache_mode == MambaCacheMode::all)
       request.mamba_state_idx =
           std::max(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
@@ -69,7 +70,7 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
     if (align) request.num_accepted_tokens = decisions.back().num_accepted_tokens_after();
   }
   const bool computes = align && config_.num_speculative_tokens > 0;
-  if (!told && !computes) return;
+  if (!metadata_.has_mamba() || (!told && !computes)) return;
   if (!told) count(Computed::postprocess_copies);
   launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
 }

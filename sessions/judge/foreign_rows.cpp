@@ -54,7 +54,7 @@ void ForeignImporter::order_rows(const ForeignStep& step) {
                         config_.num_speculative_tokens) != RowClass::prefill;
   };
   if (!std::ranges::is_partitioned(told_rows_, is_decode))
-    std::ranges::stable_partition(told_rows_, is_decode);
+    std::stable_partition(told_rows_.begin(), told_rows_.end(), is_decode);
 }
 
 void ForeignImporter::describe_rows(const ForeignStep& step) {

@@ -208,7 +208,7 @@ TraceWriter::Json TraceWriter::changed_block_ids(const StepTrace& trace) {
   for (const CacheEvent& event : trace.cache_events)
     if (event.kind == CacheEventKind::column_set) ids.push_back(event.request);
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   Json changed = Json::object();
   for (const RequestId id : ids) {
     const bool holds = std::ranges::any_of(trace.groups, [&](const GroupTrace& group) {

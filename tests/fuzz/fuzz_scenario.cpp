@@ -1,0 +1,69 @@
+// The scenario reader. What it accepts is written back and read again; a small one is planned and
+// runs a few steps under the checker, and under the safe policies no error is found.
+#include <algorithm>
+
+#include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
+#include "sessions/runner.h"
+#include "sessions/scenario_reader.h"
+#include "sessions/scenario_writer.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+constexpr std::int32_t kMaxTokens = 1 << 13;  // of a prompt or an output
+constexpr std::int64_t kMaxBlocks = 1 << 12;
+constexpr std::size_t kMaxRequests = 16;
+constexpr int kMaxSteps = 40;
+
+// Would planning and some steps take milliseconds?
+bool is_small(const Scenario& scenario) {
+  const bool names_file = scenario.model.find_first_of("/.") != std::string::npos;
+  const auto& blocks = scenario.settings.num_gpu_blocks_override;
+  return !names_file && blocks && *blocks <= kMaxBlocks &&
+         scenario.requests.size() <= kMaxRequests &&
+         std::all_of(scenario.requests.begin(), scenario.requests.end(),
+                     [](const ScenarioRequest& request) {
+                       return request.prompt.tokens <= kMaxTokens &&
+                              request.max_tokens <= kMaxTokens;
+                     });
+}
+
+void run(const RunPlan& plan) {
+  auto runner = Runner::create(plan);
+  expect(runner.ok(), "a plan can be run", runner.ok() ? "" : runner.error().message);
+  const EngineConfig& config = runner.value().engine().config();
+  auto checker = StepChecker::create(make_check_config(config));
+  if (!checker.ok()) return expect(!checker.error().message.empty(), "an error has a message");
+  for (int step = 0; step < kMaxSteps && !runner.value().done(); ++step) {
+    const auto trace = runner.value().step();
+    if (!trace.ok()) return expect(!trace.error().message.empty(), "an error has a message");
+    for (const Finding& finding : checker.value().check(*trace.value(), CheckScope::all)) {
+      const RuleInfo& rule = rule_info(finding.rule);
+      expect(config.policies != Policies{} || rule.severity != Severity::error,
+             "no error under the safe policies", rule.slug);
+    }
+  }
+}
+
+void read(std::string_view text) {
+  const auto scenario = parse_scenario({.text = text, .file = "s.json"});
+  if (!scenario.ok()) return expect_one_line(scenario.error().message, "s.json:");
+  const std::string written = write_scenario(scenario.value());
+  const auto again = parse_scenario({.text = written, .file = "s.json"});
+  expect(again.ok(), "what was written can be read", again.ok() ? "" : again.error().message);
+  expect(again.value() == scenario.value(), "written and read again it is equal", written);
+  if (!is_small(scenario.value())) return;
+  const auto plan = plan_scenario(scenario.value(), "s.json");
+  if (!plan.ok()) return expect_one_line(plan.error().message, "s.json:");
+  run(plan.value());
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}

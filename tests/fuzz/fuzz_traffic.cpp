@@ -1,0 +1,31 @@
+// The traffic reader: requests with what they say, or one line of error.
+#include <sstream>
+#include <string>
+
+#include "sessions/traffic.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+void read(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  const auto traffic = read_traffic(lines, "t.jsonl");
+  if (!traffic.ok()) return expect_one_line(traffic.error().message, "t.jsonl:");
+  std::int64_t prompt_tokens = 0;
+  std::int64_t output_tokens = 0;
+  for (const ArrivingRequest& arriving : traffic.value().requests) {
+    prompt_tokens += num_prompt_tokens(arriving.request);
+    output_tokens += arriving.request.max_tokens;
+  }
+  expect(prompt_tokens == traffic.value().num_prompt_tokens, "prompt tokens add up");
+  expect(output_tokens == traffic.value().num_output_tokens, "output tokens add up");
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}

@@ -1,0 +1,49 @@
+// The vector reader: a case is compared by each kind whose fields it has, or refused with the place
+// that is wrong. Whatever a vector asks, the recomputation has no fault of its own.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kernels/cpu/state_copy_cpu.h"
+#include "sessions/conformance/conformance.h"
+#include "sessions/conformance/recognise.h"
+#include "sessions/json_reader.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+void check(const VectorKind& kind, const nlohmann::json& vector) {
+  try {
+    const auto difference = check_vector(kind, vector, &execute_copies);
+    if (difference)
+      expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
+  } catch (const VectorError& error) {
+    expect_one_line(error.what(), "");
+    expect(error.pointer().empty() || error.pointer().starts_with("/"), "an RFC 6901 pointer",
+           error.pointer());
+  }
+}
+
+// Sizes that are allowed, but whose answer takes seconds to write down. Larger ones are refused.
+bool takes_long(const nlohmann::json& value) {
+  if (value.is_number_integer())
+    return value > kMaxVectorElements / 256 && value <= kMaxVectorElements;
+  return value.is_structured() && std::any_of(value.begin(), value.end(), takes_long);
+}
+
+void read(std::string_view text) {
+  const auto vector = parse_json({.text = text, .file = "v.jsonl"});
+  if (!vector.ok()) return expect_one_line(vector.error().message, "v.jsonl:");
+  const auto recognised = recognise_by_fields(std::span(&vector.value(), 1));
+  if (!recognised.ok()) expect_one_line(recognised.error().message, "");
+  if (takes_long(vector.value())) return;
+  for (const VectorKind& kind : vector_kinds()) check(kind, vector.value());
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}
