@@ -160,7 +160,7 @@ Status SchedulerReplay::check_sampled(
     }
   }
   for (const auto& [name, sampled] : sampled_token_ids)
-    if (std::ranges::none_of(step_, [&](const ScheduledRequest& entry) {
+    if (std::ranges::none_of(step_, [&, &name = name](const ScheduledRequest& entry) {
           return known(entry.request->id).name == name;
         }))
       return invalid_input("request \"" + name + "\" was not scheduled in the last step");
