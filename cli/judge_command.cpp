@@ -81,7 +81,8 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
     return;
   }
   for (const TraceReport& trace : report.traces)
-    if (!trace.findings.kept().empty()) fmt::print("{}", format_trace(trace));
+    if (!trace.findings.kept().empty() || trace.first_difference)
+      fmt::print("{}", format_trace(trace, report.engine));
   fmt::print("{}", format_judge_summary(report));
 }
 
@@ -95,7 +96,8 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
     return kExitUsage;
   }
   const bool warned = options.strict && report.num_found(Severity::warning) > 0;
-  return report.num_found(Severity::error) > 0 || warned ? kExitFindings : kExitFine;
+  const bool found = report.num_found(Severity::error) > 0 || report.num_differing() > 0;
+  return found || warned ? kExitFindings : kExitFine;
 }
 
 }  // namespace
@@ -106,11 +108,12 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  hybridscope judge trace.jsonl\n"
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
       "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
+      "  hybridscope judge trace.jsonl --engine pages\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
-      "warnings too), 2 usage or no trace selected, 3 unreadable or invalid input, 4\n"
-      "environment, 5 a bug of hybridscope.");
+      "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
+      "or invalid input, 4 environment, 5 a bug of hybridscope.");
   command.add_option("trace", options.input, "a trace, - for standard input")
       ->required()
       ->type_name("TRACE.jsonl|-");
@@ -138,6 +141,12 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
           "after each step check what it wrote, or every registered block (default step)")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("SCOPE");
+  command
+      .add_option("--engine", options.engine,
+                  "also compare with what our engine decides under this profile, and tell the "
+                  "first difference")
+      ->check(CLI::IsMember({"safe", "pages"}))
+      ->type_name("PROFILE");
   command.add_flag("--json", options.json, "one object {config, summary, traces}");
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },

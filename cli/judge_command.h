@@ -16,6 +16,7 @@ struct JudgeOptions {
   std::string filter;          // only traces whose name contains it; empty: all
   std::int64_t explain = 0;    // step to tell everything about, 0: none
   CheckScope check = CheckScope::step;
+  std::string engine;  // profile to compare with, "safe" or "pages"; empty: none
   bool json = false;
   bool timings = true;
   bool strict = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace hybridscope {
@@ -23,17 +24,21 @@ nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
   return json;
 }
 
-nlohmann::ordered_json trace_json(const TraceReport& trace) {
+nlohmann::ordered_json trace_json(const TraceReport& trace, bool compared) {
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(kept->json);
-  return {{"name", trace.name},
-          {"engine", trace.engine},
-          {"line", trace.line},
-          {"steps", trace.steps},
-          {"request_steps", trace.request_steps},
-          {"findings_by_rule", trace.findings.by_rule()},
-          {"computed_in_steps", computed_json(trace.computed)},
-          {"findings", findings}};
+  nlohmann::ordered_json json = {{"name", trace.name},
+                                 {"engine", trace.engine},
+                                 {"line", trace.line},
+                                 {"steps", trace.steps},
+                                 {"request_steps", trace.request_steps},
+                                 {"findings_by_rule", trace.findings.by_rule()},
+                                 {"computed_in_steps", computed_json(trace.computed)},
+                                 {"findings", findings}};
+  if (compared)
+    json["first_difference"] =
+        trace.first_difference ? difference_to_json(*trace.first_difference) : nullptr;
+  return json;
 }
 
 }  // namespace
@@ -42,6 +47,11 @@ std::int64_t JudgeReport::num_found(Severity severity) const {
   std::int64_t sum = 0;
   for (const TraceReport& trace : traces) sum += trace.findings.num_found(severity);
   return sum;
+}
+
+std::int64_t JudgeReport::num_differing() const {
+  return std::ranges::count_if(
+      traces, [](const TraceReport& trace) { return trace.first_difference.has_value(); });
 }
 
 std::int64_t JudgeReport::num_steps() const {
@@ -56,12 +66,16 @@ std::int64_t JudgeReport::num_request_steps() const {
   return sum;
 }
 
-std::string format_trace(const TraceReport& trace) {
+std::string format_trace(const TraceReport& trace, std::string_view profile) {
   std::string text = fmt::format(
       "{}: {}, {}\n", trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
       counted(trace.steps, "step"), counted(trace.request_steps, "request-step"));
   for (const KeptFinding* kept : trace.findings.shown()) text += "  " + kept->text + "\n";
-  return text + trace.findings.format_left_out();
+  text += trace.findings.format_left_out();
+  if (trace.first_difference)
+    text += fmt::format("  first difference from profile {}: {}\n", profile,
+                        format_difference(*trace.first_difference));
+  return text;
 }
 
 std::string format_judge_summary(const JudgeReport& report) {
@@ -79,6 +93,9 @@ std::string format_judge_summary(const JudgeReport& report) {
       list += fmt::format("{}{} in {}", list.empty() ? "" : ", ",
                           computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
   if (!list.empty()) text += "not told, computed by us: " + list + "\n";
+  if (!report.engine.empty())
+    text += fmt::format("profile {}: {} of {} differ\n", report.engine, report.num_differing(),
+                        counted(static_cast<std::int64_t>(report.traces.size()), "trace"));
   if (!report.stopped.empty()) text += "judging is not complete: " + report.stopped + "\n";
   const std::int64_t errors = report.num_found(Severity::error);
   const std::int64_t warnings = report.num_found(Severity::warning);
@@ -99,14 +116,17 @@ nlohmann::ordered_json judge_report_to_json(const JudgeReport& report) {
                                     {"warnings", report.num_found(Severity::warning)},
                                     {"computed_in_steps", computed_json(computed_steps(report))},
                                     {"complete", report.stopped.empty()}};
+  const bool compared = !report.engine.empty();
+  if (compared) summary["differing_traces"] = report.num_differing();
   if (report.wall_seconds) {
     summary["bytes"] = report.bytes;
     summary["wall_seconds"] = *report.wall_seconds;
   }
   nlohmann::ordered_json traces = nlohmann::ordered_json::array();
-  for (const TraceReport& trace : report.traces) traces.push_back(trace_json(trace));
-  nlohmann::ordered_json json = {
-      {"config", {{"input", report.input}}}, {"summary", summary}, {"traces", traces}};
+  for (const TraceReport& trace : report.traces) traces.push_back(trace_json(trace, compared));
+  nlohmann::ordered_json config = {{"input", report.input}};
+  if (compared) config["profile"] = report.engine;
+  nlohmann::ordered_json json = {{"config", config}, {"summary", summary}, {"traces", traces}};
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   return json;
 }

@@ -6,9 +6,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sessions/finding_list.h"
+#include "sessions/judge/engine_difference.h"
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
@@ -22,22 +24,25 @@ struct TraceReport {
   std::int64_t request_steps = 0;
   std::array<std::int64_t, kNumComputed> computed{};  // steps in which we computed it
   FindingList findings;
+  std::optional<EngineDifference> first_difference;  // from our engine, with --engine
 };
 
 struct JudgeReport {
   std::string input;
+  std::string engine;  // profile that traces were compared with; empty: none
   std::vector<TraceReport> traces;
   std::string stopped;  // why judging ended early, empty: all was judged
   std::int64_t bytes = 0;
   std::optional<double> wall_seconds;  // absent: --no-timings
 
   std::int64_t num_found(Severity severity) const;
+  std::int64_t num_differing() const;  // traces with a first difference
   std::int64_t num_steps() const;
   std::int64_t num_request_steps() const;
 };
 
-// A heading and the findings of one trace.
-std::string format_trace(const TraceReport& trace);
+// A heading, the findings of one trace and its first difference from our engine under `profile`.
+std::string format_trace(const TraceReport& trace, std::string_view profile);
 
 // The last lines of the default output.
 std::string format_judge_summary(const JudgeReport& report);

@@ -16,6 +16,7 @@ std::string display_name(const std::string& input) { return input == "-" ? "<std
 JudgeSession::JudgeSession(const JudgeOptions& options)
     : options_(options), reader_(options.input), names_(numbered_names()) {
   report_.input = display_name(options.input);
+  report_.engine = options.engine;
 }
 
 Status JudgeSession::take(PaddedLine text, std::int64_t line) {
@@ -39,9 +40,8 @@ Status JudgeSession::begin(std::int64_t line) {
   skips_trace_ = header.name.find(options_.filter) == std::string::npos;
   if (skips_trace_) return Ok{};
   auto judge = TraceJudge::create(header);
-  if (!judge.ok())
-    return Error{judge.error().kind,
-                 fmt::format("{}:{}: {}", report_.input, line, judge.error().message)};
+  if (!judge.ok()) return at_line(judge.error(), line);
+  if (Status begun = begin_comparison(); !begun.ok()) return at_line(begun.error(), line);
   judge_.emplace(std::move(judge).value());
   names_ = make_names(header.config.kv_cache_config,
                       [this](RequestId id) { return reader_.name_of(id); });
@@ -53,11 +53,24 @@ Status JudgeSession::begin(std::int64_t line) {
   return Ok{};
 }
 
+Error JudgeSession::at_line(const Error& error, std::int64_t line) const {
+  return {error.kind, fmt::format("{}:{}: {}", report_.input, line, error.message)};
+}
+
+Status JudgeSession::begin_comparison() {
+  if (options_.engine.empty()) return Ok{};
+  const Policies policies = options_.engine == "pages" ? pages_policies() : safe_policies();
+  auto comparison = EngineComparison::create(reader_.header(), policies,
+                                             [this](RequestId id) { return reader_.name_of(id); });
+  if (!comparison.ok()) return comparison.error();
+  comparison_.emplace(std::move(comparison).value());
+  return Ok{};
+}
+
 Status JudgeSession::judge_step(std::int64_t line) {
   const auto judged = judge_->judge(reader_.step(), options_.check);
-  if (!judged.ok())
-    return Error{judged.error().kind,
-                 fmt::format("{}:{}: {}", report_.input, line, judged.error().message)};
+  if (!judged.ok()) return at_line(judged.error(), line);
+  if (comparison_) comparison_->compare(reader_.step());
   for (const Finding& finding : judged.value().findings)
     report_.traces.back().findings.add(finding, false, names_);
   if (judged.value().trace.step == options_.explain) explain(judged.value());
@@ -81,6 +94,8 @@ void JudgeSession::finish() {
   for (std::size_t i = 0; i < kNumComputed; ++i)
     trace.computed[i] = judge_->num_computed(static_cast<Computed>(i));
   judge_.reset();
+  if (comparison_) trace.first_difference = comparison_->first_difference();
+  comparison_.reset();
 }
 
 }  // namespace hybridscope

@@ -9,6 +9,7 @@
 #include "cli/judge_command.h"
 #include "cli/judge_report.h"
 #include "core/base/result.h"
+#include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/trace_judge.h"
 #include "sessions/judge/trace_reader.h"
 
@@ -30,12 +31,15 @@ class JudgeSession {
  private:
   Status judge(const Result<TraceLine>& kind, std::int64_t line);
   Status begin(std::int64_t line);
+  Status begin_comparison();
+  Error at_line(const Error& error, std::int64_t line) const;
   Status judge_step(std::int64_t line);
   void explain(const JudgedStep& step);
 
   const JudgeOptions& options_;
   TraceReader reader_;
   std::optional<TraceJudge> judge_;
+  std::optional<EngineComparison> comparison_;  // --engine
   Names names_;
   JudgeReport report_;
   bool skips_trace_ = false;  // the filter left it out

@@ -108,12 +108,7 @@ Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_ca
       kv_cache_(std::move(kv_cache)),
       scheduler_(std::make_unique<Scheduler>(scheduler_config(config), *kv_cache_)),
       worker_(std::move(worker)) {
-  frame_.trace.groups.resize(config_.kv_cache_config.groups.size());
-  for (std::size_t g = 0; g < frame_.trace.groups.size(); ++g) {
-    frame_.trace.groups[g].group = static_cast<std::int32_t>(g);
-    frame_.trace.groups[g].is_mamba = config_.kv_cache_config.groups[g].is_mamba();
-    frame_.trace.groups[g].block_size = config_.kv_cache_config.groups[g].block_size();
-  }
+  frame_.trace.groups = make_group_traces(config_.kv_cache_config);
 }
 
 Status check_request_fits(const EngineConfig& config, const AddRequest& request) {

@@ -18,6 +18,12 @@ enum class SpeculativeMethod : std::uint8_t {
 
 enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
 
+// In what order the persistent batch is handed to the builders (RUNNER 1.5).
+enum class BatchOrder : std::uint8_t {
+  by_region,    // decodes first: a builder has a reorder_batch_threshold
+  as_condensed  // reorder_batch_threshold is None: there is no builder, rows stay as condensed
+};
+
 struct EngineConfig {
   // Model and memory (built from a model spec by core/model).
   KVCacheConfig kv_cache_config;
@@ -38,6 +44,9 @@ struct EngineConfig {
   bool scheduler_reserve_full_isl = true;  // admit only what fits as a whole
   double watermark = 0.0;                  // fraction of blocks kept free at admission
   SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
+
+  // Worker.
+  BatchOrder batch_order = BatchOrder::by_region;
 
   // Speculation. Acceptance: draft j counts iff all before it do and a keyed draw is below the
   // rate.

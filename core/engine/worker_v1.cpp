@@ -29,10 +29,11 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   trace.common = {};
   trace.graph = {};
   if (rows_.rows().empty()) return;  // a step without tokens launches nothing
-  reorder_rows(trace);
+  if (config_.batch_order == BatchOrder::by_region) reorder_rows(trace);
   describe_rows(trace, requests);
   metadata_.dispatch(trace, rows_.block_tables()).value();
   pre_copy(trace, requests);
+  if (config_.batch_order == BatchOrder::as_condensed) return;
   find_remembered_columns(trace, requests);
   metadata_.build(trace, rows_.block_tables(), remembered_columns_).value();
 }

@@ -2,6 +2,16 @@
 
 namespace hybridscope {
 
+std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config) {
+  std::vector<GroupTrace> groups(config.groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].group = static_cast<std::int32_t>(g);
+    groups[g].is_mamba = config.groups[g].is_mamba();
+    groups[g].block_size = config.groups[g].block_size();
+  }
+  return groups;
+}
+
 void StepTrace::clear() {
   commands.clear();
   scheduled.clear();

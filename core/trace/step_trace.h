@@ -19,6 +19,7 @@
 #include "core/metadata/graph_padding.h"
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/row_class.h"
+#include "core/model/kv_cache_spec.h"
 #include "core/state/copy_decision.h"
 #include "core/trace/schedule_trace.h"
 
@@ -144,6 +145,9 @@ struct CommandTrace {
   CommandOutcome outcome = CommandOutcome::done;
   std::string_view reason{};  // why it was ignored
 };
+
+// One element a group, with what does not change from step to step.
+std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config);
 
 struct StepTrace {
   std::int64_t step = 0;     // number of the frame, from 1

@@ -39,13 +39,9 @@ ForeignImporter::ForeignImporter(const ForeignHeader& header, BatchMetadata meta
     : config_(header.config), metadata_(std::move(metadata)), tables_(std::move(tables)) {
   const auto& groups = config_.kv_cache_config.groups;
   overlays_.resize(groups.size());
-  trace_.groups.resize(groups.size());
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    worker_tables_.emplace_back(config_.max_num_seqs, block_table_columns(config_, groups[g]));
-    trace_.groups[g].group = static_cast<std::int32_t>(g);
-    trace_.groups[g].is_mamba = groups[g].is_mamba();
-    trace_.groups[g].block_size = groups[g].block_size();
-  }
+  trace_.groups = make_group_traces(config_.kv_cache_config);
+  for (const KVCacheGroup& group : groups)
+    worker_tables_.emplace_back(config_.max_num_seqs, block_table_columns(config_, group));
 }
 
 Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {

@@ -34,6 +34,7 @@ class ConfigReader {
   void read_speculation(EngineConfig& config);
   void read_scheduler(EngineConfig& config);
   void read_watermark(EngineConfig& config);
+  void read_batch_order(EngineConfig& config);
   void read_cudagraphs(EngineConfig& config);
   void read_groups(EngineConfig& config);
   KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
@@ -110,6 +111,16 @@ void ConfigReader::read_scheduler(EngineConfig& config) {
   integer("long_prefill_token_threshold", {0, kMaxTokens}, config.long_prefill_token_threshold);
   boolean("scheduler_reserve_full_isl", config.scheduler_reserve_full_isl);
   read_watermark(config);
+  read_batch_order(config);
+}
+
+void ConfigReader::read_batch_order(EngineConfig& config) {
+  const auto threshold = find_member(object_, "reorder_batch_threshold");
+  if (!threshold) return;
+  if (threshold->element.is_null())
+    config.batch_order = BatchOrder::as_condensed;
+  else
+    fail_type(*threshold, "null (or to leave it out)", errors_);
 }
 
 void ConfigReader::read_watermark(EngineConfig& config) {

@@ -31,7 +31,8 @@ Json header_json(const std::string& id, const VectorValue& config) {
                    {"num_speculative_tokens", config["num_spec_tokens"].json()},
                    {"use_eagle", eagle},
                    {"scheduling_policy", config["policy"].json()},
-                   {"scheduler_reserve_full_isl", config["reserve_full_isl"].json()}};
+                   {"scheduler_reserve_full_isl", config["reserve_full_isl"].json()},
+                   {"reorder_batch_threshold", nullptr}};
   for (const char* same : {"block_size", "hash_block_size", "scheduler_block_size", "max_model_len",
                            "max_num_seqs", "max_num_batched_tokens", "enable_chunked_prefill",
                            "long_prefill_token_threshold", "watermark"})

@@ -78,7 +78,7 @@ std::string TraceWriter::header(const std::string& name) const {
   const EngineConfig& c = config_;
   Json groups = Json::array();
   for (const KVCacheGroup& group : c.kv_cache_config.groups) groups.push_back(group_json(group));
-  const Json config = {
+  Json config = {
       {"mamba_cache_mode", kCacheModeWords[static_cast<std::size_t>(c.mamba_cache_mode)]},
       {"num_gpu_blocks", c.kv_cache_config.num_blocks},
       {"block_size", c.block_size},
@@ -98,7 +98,10 @@ std::string TraceWriter::header(const std::string& name) const {
       {"long_prefill_token_threshold", c.long_prefill_token_threshold},
       {"scheduler_reserve_full_isl", c.scheduler_reserve_full_isl},
       {"watermark", c.watermark},
+      {"cudagraph_mode", kCudagraphModeWords[static_cast<std::size_t>(c.cudagraph_mode)]},
       {"kv_cache_groups", groups}};
+  if (!c.cudagraph_capture_sizes.empty())
+    config["cudagraph_capture_sizes"] = c.cudagraph_capture_sizes;
   return Json({{"hybridscope_trace", 1},
                {"engine", "hybridscope"},
                {"name", name},

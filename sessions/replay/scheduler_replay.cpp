@@ -167,8 +167,8 @@ Status SchedulerReplay::check_sampled(
   return Ok{};
 }
 
-Status SchedulerReplay::update_from_output(
-    const std::map<std::string, TokenIds>& sampled_token_ids) {
+Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
+                                           const std::set<std::string>& stopped) {
   if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
   cache_->manager.publish();  // the step has run: what it registered exists
   for (const ScheduledRequest& entry : step_) {
@@ -178,6 +178,7 @@ Status SchedulerReplay::update_from_output(
     const std::int32_t appended = scheduler_.update_from_output(
         request.state, entry.num_draft_tokens, static_cast<std::int32_t>(sampled.size()));
     append(request, std::span(sampled).first(static_cast<std::size_t>(appended)));
+    if (stopped.contains(request.name)) scheduler_.abort(request.state);
   }
   step_.clear();
   step_is_open_ = false;

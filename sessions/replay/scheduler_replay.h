@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -82,9 +83,12 @@ class SchedulerReplay {
   Result<ReplayedSchedule> schedule();
 
   // What the step scheduled last has sampled, by name: empty for an unfinished prefill chunk, k
-  // accepted drafts and one more token otherwise. Errors: no step to answer, no entry for a
-  // scheduled request that is still alive, an entry for somebody else, more tokens than drafts + 1.
-  Status update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids);
+  // accepted drafts and one more token otherwise. Those of `stopped` end with it (a stop token), so
+  // that blocks of several that end are freed in the order of the step. Errors: no step to answer,
+  // no entry for a scheduled request that is still alive, an entry for somebody else, more tokens
+  // than drafts + 1.
+  Status update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
+                            const std::set<std::string>& stopped = {});
 
   // Draft tokens for the next step, by name. Requests that are not alive or in the middle of their
   // prefill keep none, as in vLLM.

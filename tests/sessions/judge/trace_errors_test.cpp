@@ -80,6 +80,8 @@ const Case kHeaderCases[] = {
      "\"none\""},
     {"MethodIsKnown", 1, "/config/speculative_method", "\"eagle\"",
      "1: /config/speculative_method: expected one of none, mtp, ngram, found \"eagle\""},
+    {"AReorderBatchThresholdIsNullOrLeftOut", 1, "/config/reorder_batch_threshold", "3",
+     "1: /config/reorder_batch_threshold: expected null (or to leave it out), found 3"},
     {"WatermarkIsAFraction", 1, "/config/watermark", "1.5",
      "1: /config/watermark: expected a number from 0 to 1, found 1.5"},
     {"CaptureSizesAscend", 1, "/config/cudagraph_capture_sizes", "[4, 2]",

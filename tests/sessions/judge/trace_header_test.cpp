@@ -50,6 +50,13 @@ TEST(TraceHeader, WhatIsLeftOutHasItsDefault) {
   EXPECT_EQ(config.policies, safe_policies());
 }
 
+TEST(TraceHeader, WithoutAReorderBatchThresholdRowsStayAsCondensed) {
+  Json config = small_config();
+  EXPECT_EQ(header_of(config).config.batch_order, BatchOrder::by_region);
+  config["reorder_batch_threshold"] = nullptr;
+  EXPECT_EQ(header_of(config).config.batch_order, BatchOrder::as_condensed);
+}
+
 TEST(TraceHeader, BlockSizesComeFromTheGroups) {
   const EngineConfig config = header_of(small_config()).config;
   EXPECT_EQ(config.block_size, 8);

@@ -92,6 +92,16 @@ TEST(SchedulerReplay, ARequestThatReachesMaxTokensIsNotAliveAnyMore) {
   EXPECT_EQ(replay.kv_cache().num_free_blocks(), 9);
 }
 
+TEST(SchedulerReplay, ARequestThatStopsIsFreedInTheOrderOfTheStep) {
+  SchedulerReplay replay = replay_of(attention_only());
+  ASSERT_TRUE(replay.add_request({.name = "a", .prompt_token_ids = {1}, .max_tokens = 9}).ok());
+  ASSERT_TRUE(replay.add_request({.name = "b", .prompt_token_ids = {2}, .max_tokens = 1}).ok());
+  ASSERT_TRUE(replay.schedule().ok());
+  ASSERT_TRUE(replay.update_from_output({{"a", {3}}, {"b", {4}}}, {"a"}).ok());
+  EXPECT_THAT(replay.live(), IsEmpty());
+  EXPECT_THAT(replay.schedule().value().finished, ElementsAre("a", "b"));
+}
+
 TEST(SchedulerReplay, AnOutputThatDoesNotFitTheStepIsRefusedAndChangesNothing) {
   SchedulerReplay replay = replay_of(attention_only());
   const Status early = replay.update_from_output({});

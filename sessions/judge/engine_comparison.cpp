@@ -1,0 +1,58 @@
+#include "sessions/judge/engine_comparison.h"
+
+#include <utility>
+
+#include "sessions/judge/compare_schedule.h"
+#include "sessions/judge/compare_worker.h"
+
+namespace hybridscope {
+namespace {
+
+Error in_header(const Error& error) { return {error.kind, "/config: " + error.message}; }
+
+EngineDifference refusal(const ComparedStep& step, const Error& error) {
+  EngineDifference found = step.difference(EngineDecision::our_engine);
+  found.expected = "refuses: " + error.message;
+  found.told = "a step";
+  return found;
+}
+
+}  // namespace
+
+Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
+                                                  const Policies& policies, RequestName name_of) {
+  EngineConfig config = header.config;
+  config.policies = policies;
+  auto scheduler = EngineScheduler::create(config);
+  if (!scheduler.ok()) return in_header(scheduler.error());
+  auto worker = EngineWorker::create(config);
+  if (!worker.ok()) return in_header(worker.error());
+  return EngineComparison(config, std::move(scheduler).value(), std::move(worker).value(),
+                          std::move(name_of));
+}
+
+EngineComparison::EngineComparison(const EngineConfig& config, EngineScheduler scheduler,
+                                   EngineWorker worker, RequestName name_of)
+    : config_(config),
+      scheduler_(std::move(scheduler)),
+      worker_(std::move(worker)),
+      name_of_(std::move(name_of)) {}
+
+void EngineComparison::compare(const ForeignStep& step) {
+  if (first_difference_) return;
+  ++num_steps_;
+  first_difference_ = compare_step(step);
+  if (!first_difference_) scheduler_.take_output(step);
+}
+
+MaybeDifference EngineComparison::compare_step(const ForeignStep& told) {
+  const ComparedStep step{.told = told, .config = config_, .name_of = name_of_};
+  const auto schedule = scheduler_.schedule(told);
+  if (!schedule.ok()) return refusal(step, schedule.error());
+  if (auto found = compare_schedule(step, scheduler_, schedule.value())) return found;
+  const auto trace = worker_.run(told, scheduler_, schedule.value());
+  if (!trace.ok()) return refusal(step, trace.error());
+  return compare_worker(step, worker_, *trace.value());
+}
+
+}  // namespace hybridscope

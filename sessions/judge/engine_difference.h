@@ -1,0 +1,70 @@
+// The first place where another engine decided otherwise than ours, as a value and in words.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace hybridscope {
+
+// What is compared, in the order of a step; named as in a trace where the trace tells it.
+enum class EngineDecision : std::uint8_t {
+  finished_req_ids,
+  preempted_req_ids,
+  scheduled_requests,
+  schedule_order,
+  admission,
+  num_computed_tokens,
+  num_scheduled_tokens,
+  scheduled_spec_decode_tokens,
+  scheduler_block_ids,
+  new_block_ids,
+  row_order,
+  worker_block_ids,
+  num_accepted_tokens,
+  cudagraph,
+  preprocess_copies,
+  num_accepted_tokens_after_preprocess,
+  mamba_state_idx,
+  attn_metadata,
+  sampled_token_ids,
+  postprocess_copies,
+  our_engine,  // it refuses to go on: what was told before this brought it where it cannot be
+};
+
+// Name, phase of the step ("schedule", "prepare", "sample") and the reference's function that has
+// the rule, where it is always the same one.
+struct EngineDecisionRow {
+  EngineDecision decision{};
+  std::string_view name;
+  std::string_view phase;
+  std::string_view rule;
+};
+const EngineDecisionRow& engine_decision_row(EngineDecision decision);
+
+// Members at -1 or empty do not apply.
+struct EngineDifference {
+  std::int64_t step = 0;
+  std::int64_t line = 0;  // of the trace
+  EngineDecision decision = EngineDecision::our_engine;
+  std::string request{};     // its name
+  std::int32_t row = -1;     // of the batch
+  std::int32_t group = -1;   // KV-cache group
+  std::int32_t column = -1;  // of the request's block list
+  std::string field{};       // of the metadata
+  std::int64_t index = -1;   // into the list or the array, row by row
+  std::string expected{};    // what our engine decides
+  std::string told{};
+  std::string rule{};  // function of the reference
+  friend bool operator==(const EngineDifference&, const EngineDifference&) = default;
+};
+
+// "step 7, request r3, group 1, column 2: scheduler_block_ids: ours block 5, told block 6 (rule:
+// KVCacheManager.allocate_slots)".
+std::string format_difference(const EngineDifference& difference);
+
+// {step, line, phase, decision, ...}; members that do not apply are left out.
+nlohmann::ordered_json difference_to_json(const EngineDifference& difference);
+
+}  // namespace hybridscope

@@ -1,0 +1,89 @@
+#include "sessions/judge/engine_scheduler.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace hybridscope {
+
+Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config) {
+  auto replay = SchedulerReplay::create(config);
+  if (!replay.ok()) return replay.error();
+  return EngineScheduler(std::move(replay).value());
+}
+
+EngineScheduler::EngineScheduler(SchedulerReplay replay) : replay_(std::move(replay)) {}
+
+Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
+  if (Status answered = answer_step_before(step); !answered.ok()) return answered.error();
+  for (const RequestId id : step.finished_req_ids) replay_.abort(key_of(id));
+  preempted_by_reset_.clear();
+  if (step.reset_prefix_cache) reset_prefix_cache();
+  if (Status admitted = admit(step); !admitted.ok()) return admitted.error();
+  if (replay_.config().speculative_method == SpeculativeMethod::ngram) offer_told_drafts(step);
+  return replay_.schedule();
+}
+
+void EngineScheduler::take_output(const ForeignStep& step) {
+  has_output_ = true;
+  output_.clear();
+  for (const ForeignCount& scheduled : step.num_scheduled_tokens)
+    output_[key_of(scheduled.request)];
+  if (!step.sampled_token_ids) return;
+  for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids) {
+    const std::span<const std::int32_t> ids = step.at(sampled.token_ids);
+    output_[key_of(sampled.request)].assign(ids.begin(), ids.end());
+  }
+}
+
+Status EngineScheduler::answer_step_before(const ForeignStep& step) {
+  if (!std::exchange(has_output_, false)) return Ok{};
+  std::set<std::string> stopped;
+  for (const RequestId id : step.finished_req_ids) {
+    const auto sampled = output_.find(key_of(id));
+    if (sampled != output_.end() && !sampled->second.empty()) stopped.insert(sampled->first);
+  }
+  if (Status updated = replay_.update_from_output(output_, stopped); !updated.ok()) return updated;
+  if (replay_.config().speculative_method != SpeculativeMethod::mtp) return Ok{};
+  const auto num_drafts = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
+  std::map<std::string, TokenIds> drafts;
+  for (const auto& [key, sampled] : output_)
+    if (!sampled.empty()) drafts[key].resize(num_drafts);
+  replay_.update_draft_token_ids(drafts);
+  return Ok{};
+}
+
+void EngineScheduler::reset_prefix_cache() {
+  if (replay_.reset_prefix_cache(false)) return;
+  for (const std::string& key : replay_.running()) preempted_by_reset_.push_back(id_of(key));
+  replay_.reset_prefix_cache(true);
+}
+
+Status EngineScheduler::admit(const ForeignStep& step) {
+  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
+    if (holds(told.request)) continue;  // V2: resumed
+    const std::span<const std::int32_t> prompt = step.at(told.prompt_token_ids);
+    Status added =
+        replay_.add_request({.name = key_of(told.request),
+                             .prompt_token_ids = {prompt.begin(), prompt.end()},
+                             .max_tokens = told.max_tokens < 0 ? INT32_MAX : told.max_tokens,
+                             .priority = told.priority,
+                             .arrival_time = num_arrived_++,
+                             .cache_salt = told.cache_salt});
+    if (!added.ok()) return added;
+  }
+  return Ok{};
+}
+
+void EngineScheduler::offer_told_drafts(const ForeignStep& step) {
+  std::map<std::string, TokenIds> drafts;
+  const auto most = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
+  for (const std::string& key : replay_.live()) drafts[key].resize(most);
+  for (const ForeignCount& scheduled : step.num_scheduled_tokens)
+    drafts[key_of(scheduled.request)].clear();
+  for (const ForeignCount& told : step.scheduled_spec_decode_tokens)
+    drafts[key_of(told.request)].resize(std::min(static_cast<std::size_t>(told.count), most));
+  replay_.update_draft_token_ids(drafts);
+}
+
+}  // namespace hybridscope

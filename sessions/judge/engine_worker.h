@@ -1,0 +1,49 @@
+// Our V1 worker under the steps that a trace tells: rows, copies, graph and metadata that it would
+// make of what was scheduled, with the told numbers of sampled tokens.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/engine/engine_request.h"
+#include "core/engine/worker_v1.h"
+#include "core/trace/step_trace.h"
+#include "sessions/judge/engine_scheduler.h"
+#include "sessions/judge/foreign_trace.h"
+
+namespace hybridscope {
+
+class EngineWorker {
+ public:
+  // Errors: those of WorkerV1::create.
+  static Result<EngineWorker> create(const EngineConfig& config);
+
+  // Prepares and samples one step; the answer is valid until the next call. Requires: the schedule
+  // and the told step agree. Error: the metadata builders refuse the batch.
+  Result<const StepTrace*> run(const ForeignStep& step, const EngineScheduler& scheduler,
+                               const ReplayedSchedule& schedule);
+
+  // Block lists of a request that is not finished, after run(). [groups][columns]
+  const std::vector<std::vector<std::int32_t>>& block_ids(RequestId id) const {
+    return requests_[id].worker.block_ids;
+  }
+  // Accepted count of a row of the last step as it began, before pre-copies.
+  std::int32_t num_accepted_tokens_before(std::size_t row) const;
+
+ private:
+  EngineWorker(const EngineConfig& config, WorkerV1 worker);
+  void introduce(RequestId id, std::int32_t num_prompt_tokens);
+  void describe(const EngineScheduler& scheduler, const ReplayedSchedule& schedule);
+  void append_new_blocks(const ReplayedRequest& request);
+  void script_acceptance(const ForeignStep& step);
+
+  EngineConfig config_;
+  WorkerV1 worker_;
+  RequestList requests_;
+  NewBlocks new_blocks_;
+  StepTrace trace_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,73 @@
+// `hybridscope judge --engine PROFILE`.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// One step of one request of two tokens, which got block `block`; ours would be block 1.
+std::string trace_file(const std::string& block) {
+  const std::string blocks = "[[" + block + "]]";
+  const std::string header =
+      R"({"hybridscope_trace": 1, "config": {"mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
+      R"("max_model_len": 16, "max_num_seqs": 2, "max_num_batched_tokens": 8, )"
+      R"("kv_cache_groups": [{"type": "full_attention", "block_size": 4}]}})";
+  const std::string step =
+      R"({"step": 1, "scheduler_output": {"scheduled_new_reqs": [{"req_id": "a", )"
+      R"("prompt_token_ids": [5, 6], "block_ids": )" +
+      blocks +
+      R"(, "num_computed_tokens": 0}], "num_scheduled_tokens": {"a": 2}}, )"
+      R"("scheduler_block_ids": {"a": )" +
+      blocks +
+      R"(}, "input_batch": {"req_ids": ["a"]}, )"
+      R"("model_runner_output": {"req_ids": ["a"], "sampled_token_ids": [[7]]}})";
+  return temporary_file("block_" + block + ".jsonl", header + "\n" + step + "\n");
+}
+
+TEST(JudgeEngine, ATraceThatDecidesAsWeDoAgrees) {
+  const ProgramResult judged = run_program("judge --engine safe " + trace_file("1"));
+  EXPECT_EQ(judged.exit_code, 0) << judged.out << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("profile safe: 0 of 1 trace differ"));
+  EXPECT_THAT(judged.out, Not(HasSubstr("first difference")));
+}
+
+TEST(JudgeEngine, ADifferenceIsToldAndGivesExitCode1) {
+  const ProgramResult judged = run_program("judge --engine pages " + trace_file("3"));
+  EXPECT_EQ(judged.exit_code, 1) << judged.err;
+  EXPECT_THAT(judged.out,
+              HasSubstr("first difference from profile pages: step 1, request a, group 0, column "
+                        "0: scheduler_block_ids: ours block 1, told block 3 (rule: "
+                        "KVCacheManager.allocate_slots)"));
+}
+
+TEST(JudgeEngine, WithoutAProfileNothingIsCompared) {
+  const ProgramResult judged = run_program("judge --json " + trace_file("3"));
+  EXPECT_EQ(judged.exit_code, 0) << judged.err;
+  EXPECT_FALSE(nlohmann::json::parse(judged.out)["traces"][0].contains("first_difference"));
+}
+
+TEST(JudgeEngine, JsonHasTheFirstDifferenceOfEachTrace) {
+  const ProgramResult judged = run_program("judge --json --engine pages " + trace_file("3"));
+  const auto json = nlohmann::json::parse(judged.out);
+  EXPECT_EQ(json["config"]["profile"], "pages");
+  EXPECT_EQ(json["summary"]["differing_traces"], 1);
+  const auto expected = nlohmann::json::parse(R"({"step": 1, "line": 2, "phase": "schedule",
+    "decision": "scheduler_block_ids", "request": "a", "group": 0, "column": 0, "ours": "block 1",
+    "told": "block 3", "rule": "KVCacheManager.allocate_slots"})");
+  EXPECT_EQ(json["traces"][0]["first_difference"], expected);
+  const ProgramResult agreed = run_program("judge --json --engine pages " + trace_file("1"));
+  EXPECT_TRUE(nlohmann::json::parse(agreed.out)["traces"][0]["first_difference"].is_null());
+}
+
+TEST(JudgeEngine, AnUnknownProfileIsAUsageError) {
+  EXPECT_EQ(run_program("judge --engine fast " + trace_file("1")).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

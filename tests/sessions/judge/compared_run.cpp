@@ -1,0 +1,51 @@
+#include "tests/sessions/judge/compared_run.h"
+
+#include <optional>
+
+#include "core/engine/engine.h"
+#include "sessions/judge/engine_comparison.h"
+#include "sessions/judge/trace_reader.h"
+#include "sessions/judge/trace_writer.h"
+
+namespace hybridscope::test {
+
+std::vector<nlohmann::json> told_run(const EngineConfig& config,
+                                     const std::vector<AddRequest>& requests) {
+  Engine engine = Engine::create(config).value();
+  TraceWriter writer(config,
+                     {.name = [&](RequestId id) { return engine.name_of(id); },
+                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); }});
+  for (const AddRequest& request : requests) engine.add_request(request).value();
+  std::vector<nlohmann::json> lines = {nlohmann::json::parse(writer.header("told run"))};
+  while (engine.num_unfinished() > 0)
+    lines.push_back(nlohmann::json::parse(writer.step(engine.step())));
+  return lines;
+}
+
+std::string first_difference(const std::vector<std::string>& lines, const Policies& policies) {
+  TraceReader reader("t.jsonl");
+  std::optional<EngineComparison> comparison;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto read =
+        reader.read_line(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
+    if (!read.ok()) return read.error().message;
+    if (read.value() == TraceLine::header) {
+      auto created = EngineComparison::create(
+          reader.header(), policies, [&reader](RequestId id) { return reader.name_of(id); });
+      if (!created.ok()) return created.error().message;
+      comparison.emplace(std::move(created).value());
+    } else {
+      comparison->compare(reader.step());
+    }
+  }
+  const auto& found = comparison->first_difference();
+  return found ? format_difference(*found) : std::string();
+}
+
+std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies) {
+  std::vector<std::string> text;
+  for (const nlohmann::json& line : lines) text.push_back(line.dump());
+  return first_difference(text, policies);
+}
+
+}  // namespace hybridscope::test

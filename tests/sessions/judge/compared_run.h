@@ -1,0 +1,21 @@
+// Runs of our own engine as traces, and traces through the comparison with our engine.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/engine/command.h"
+#include "core/engine/engine_config.h"
+
+namespace hybridscope::test {
+
+// [header, step 1, ...] of all requests, added before the first step, until none is left.
+std::vector<nlohmann::json> told_run(const EngineConfig& config,
+                                     const std::vector<AddRequest>& requests);
+
+// format_difference() of the first difference, empty for none; or the message of an error.
+std::string first_difference(const std::vector<std::string>& lines, const Policies& policies);
+std::string first_difference(const std::vector<nlohmann::json>& lines, const Policies& policies);
+
+}  // namespace hybridscope::test
