@@ -94,8 +94,9 @@ std::string format_judge_summary(const JudgeReport& report) {
                           computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
   if (!list.empty()) text += "not told, computed by us: " + list + "\n";
   if (!report.engine.empty())
-    text += fmt::format("profile {}: {} of {} differ\n", report.engine, report.num_differing(),
-                        counted(static_cast<std::int64_t>(report.traces.size()), "trace"));
+    text +=
+        fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),
+                    counted(static_cast<std::int64_t>(report.traces.size()), "trace"));
   if (!report.stopped.empty()) text += "judging is not complete: " + report.stopped + "\n";
   const std::int64_t errors = report.num_found(Severity::error);
   const std::int64_t warnings = report.num_found(Severity::warning);

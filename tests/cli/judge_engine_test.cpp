@@ -33,7 +33,7 @@ std::string trace_file(const std::string& block) {
 TEST(JudgeEngine, ATraceThatDecidesAsWeDoAgrees) {
   const ProgramResult judged = run_program("judge --engine safe " + trace_file("1"));
   EXPECT_EQ(judged.exit_code, 0) << judged.out << judged.err;
-  EXPECT_THAT(judged.out, HasSubstr("profile safe: 0 of 1 trace differ"));
+  EXPECT_THAT(judged.out, HasSubstr("profile safe: differences in 0 of 1 trace"));
   EXPECT_THAT(judged.out, Not(HasSubstr("first difference")));
 }
 
