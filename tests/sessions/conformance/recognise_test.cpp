@@ -61,7 +61,7 @@ TEST(Recognise, UnknownFieldsNameWhatWasLookedFor) {
   const std::string message = by_fields(R"({"config": {"depth": 3}, "input": {"cu_seqlens": []}})");
   EXPECT_THAT(message, HasSubstr("unknown kind of vector"));
   EXPECT_THAT(message, HasSubstr("split_batch_v2"));
-  EXPECT_THAT(message, HasSubstr("{depth} with \"input\" {cu_seqlens}"));
+  EXPECT_THAT(message, HasSubstr("{\"depth\"} with \"input\" {\"cu_seqlens\"}"));
 }
 
 TEST(Recognise, WhatIsNoVectorAtAllIsUnknown) {
