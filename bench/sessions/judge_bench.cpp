@@ -88,8 +88,8 @@ void read_trace(benchmark::State& state, Told told) {
   });
   state.SetBytesProcessed(state.iterations() * trace.bytes);
 }
-BENCHMARK_CAPTURE(read_trace, everything, Told::everything)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(read_trace, no_metadata, Told::no_metadata)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read_trace, everything, Told::everything);
+BENCHMARK_CAPTURE(read_trace, no_metadata, Told::no_metadata);
 
 void judge_trace(benchmark::State& state, Told told) {
   const TraceText trace = make_trace(told);
@@ -106,8 +106,8 @@ void judge_trace(benchmark::State& state, Told told) {
   });
   state.SetBytesProcessed(state.iterations() * trace.bytes);
 }
-BENCHMARK_CAPTURE(judge_trace, everything, Told::everything)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(judge_trace, no_metadata, Told::no_metadata)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(judge_trace, everything, Told::everything);
+BENCHMARK_CAPTURE(judge_trace, no_metadata, Told::no_metadata);
 
 }  // namespace
 }  // namespace hybridscope::bench
