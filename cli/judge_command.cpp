@@ -45,6 +45,8 @@ Status take_vector(const JudgeOptions& options, const std::string& text, std::in
   if (text.empty()) return Ok{};
   const auto lines = pipeline_trace(text, session.report().input, line);
   if (!lines.ok()) return lines.error();
+  const std::string name = nlohmann::json::parse(lines.value().front())["name"];
+  if (name.find(options.filter) == std::string::npos) return Ok{};
   for (const std::string& converted : lines.value()) {
     if (options.convert) {
       fmt::print("{}\n", converted);
@@ -88,11 +90,14 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
 
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
   if (!report.stopped.empty()) return kExitInput;
+  if (report.traces.empty() && options.filter.empty()) {
+    fmt::print(stderr, "hybridscope judge: {}: no trace in it, expected a header line\n",
+               report.input);
+    return kExitInput;
+  }
   if (report.traces.empty()) {
-    fmt::print(stderr, "hybridscope judge: {}: no trace {}\n", report.input,
-               options.filter.empty()
-                   ? "in it"
-                   : fmt::format("has a name that contains \"{}\"", options.filter));
+    fmt::print(stderr, "hybridscope judge: {}: no trace has a name that contains \"{}\"\n",
+               report.input, options.filter);
     return kExitUsage;
   }
   const bool warned = options.strict && report.num_found(Severity::warning) > 0;
@@ -131,7 +136,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->type_name("NAME");
   command.add_option("--explain", options.explain, "tell everything about this step")
       ->type_name("STEP")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
   command
       .add_option_function<std::string>(
           "--check",
@@ -159,6 +164,10 @@ int judge_command(const JudgeOptions& options) {
     fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
     return kExitUsage;
   }
+  if (options.explain > 0 && options.json) {
+    fmt::print(stderr, "hybridscope judge: --explain prints text, --json does not go with it\n");
+    return kExitUsage;
+  }
   auto source = LineSource::open(options.input);
   if (!source.ok()) {
     fmt::print(stderr, "hybridscope judge: {}\n", source.error().message);
@@ -176,9 +185,8 @@ int judge_command(const JudgeOptions& options) {
   if (options.convert) return judged.ok() ? kExitFine : kExitInput;
   if (options.timings)
     report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (options.explain > 0 && session.explained()) return exit_code(options, report);
   print_report(options, report);
-  if (options.explain > 0 && judged.ok()) {
+  if (options.explain > 0 && judged.ok() && !session.explained()) {
     fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
     return kExitUsage;
   }

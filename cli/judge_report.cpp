@@ -102,6 +102,8 @@ std::string format_judge_summary(const JudgeReport& report) {
   const std::int64_t warnings = report.num_found(Severity::warning);
   if (errors > 0)
     text += counted(errors, "finding");
+  else if (report.num_steps() == 0)
+    text += "nothing was judged";
   else
     text += report.stopped.empty() ? "no findings: every block held what it should after every step"
                                    : "no findings so far";

@@ -100,6 +100,10 @@ void check_row(CheckContext& context, std::int32_t row, std::int32_t start) {
     report(context, Rule::foreign_row_datum,
            {row_trace.is_prefilling, common.is_prefilling[r], "is_prefilling", row});
   const std::int32_t limit = 1 + context.config().num_speculative_tokens;
+  if (row_trace.num_accepted_tokens_before < 1 || row_trace.num_accepted_tokens_before > limit)
+    report(context, Rule::foreign_row_datum,
+           {limit, row_trace.num_accepted_tokens_before,
+            "accepted count outside 1..1+K as the step begins", row});
   if (row_trace.num_accepted_tokens < 1 || row_trace.num_accepted_tokens > limit)
     report(context, Rule::foreign_row_datum,
            {limit, row_trace.num_accepted_tokens, "accepted count outside 1..1+K", row});

@@ -69,13 +69,15 @@ void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_
       if (!there || ends.at(chunk) != token || ends.at(chunk + 1) != end)
         return wrong(Rule::metadata_inconsistent, end, there ? ends.at(chunk + 1) : -1,
                      "cu_chunk_seqlen_p", row);
-      if (metadata.seq_idx_p.at(chunk) != row)
-        return wrong(Rule::foreign_row_datum, row, metadata.seq_idx_p.at(chunk), "seq_idx_p", row);
+      const std::int32_t owner =
+          chunk < metadata.seq_idx_p.rows ? metadata.seq_idx_p.at(chunk) : -1;
+      if (owner != row) return wrong(Rule::foreign_row_datum, row, owner, "seq_idx_p", row);
       token = end;
     }
-    if (length(rows, row) > 0 && metadata.last_chunk_indices_p.at(row) != chunk - 1)
-      return wrong(Rule::metadata_inconsistent, chunk - 1, metadata.last_chunk_indices_p.at(row),
-                   "last_chunk_indices_p", row);
+    const std::int32_t last =
+        row < metadata.last_chunk_indices_p.rows ? metadata.last_chunk_indices_p.at(row) : -1;
+    if (length(rows, row) > 0 && last != chunk - 1)
+      return wrong(Rule::metadata_inconsistent, chunk - 1, last, "last_chunk_indices_p", row);
   }
   expect_equal(context, {chunk + 1, ends.rows, "entries of cu_chunk_seqlen_p", -1, rows.group});
 }

@@ -35,6 +35,21 @@ bool check_row_starts(CheckContext& context, const PackedRows& packed, std::int3
   return true;
 }
 
+// Offsets from 0 on that never go back, within the batch's tokens.
+bool expect_ascending(CheckContext& context, const PackedRows& packed, std::string_view detail) {
+  std::int32_t before = 0;
+  for (std::int32_t i = 0; i < packed.starts.rows; ++i) {
+    const std::int32_t start = packed.starts.at(i);
+    if (start < before || start > context.trace().common.num_actual_tokens ||
+        (i == 0 && start != 0)) {
+      report(context, Rule::metadata_inconsistent, {before, start, detail, -1, packed.group});
+      return false;
+    }
+    before = start;
+  }
+  return packed.starts.rows > 0;
+}
+
 // The count that a kernel sees for a row against the one the request has (I7, KNOWN_BUGS 9, 28).
 void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row,
                      std::int32_t count) {
@@ -116,10 +131,11 @@ bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata&
   }
   expect_equal(context, {query_start(context, metadata.num_decodes), metadata.num_decode_tokens,
                          "decode tokens", -1, group});
-  const PackedRows packed{group, metadata.query_start_loc_p};
+  PackedRows packed{group, metadata.query_start_loc_p};
   if (!check_row_starts(context, packed, metadata.num_decodes, metadata.num_prefills,
                         "query_start_loc_p"))
     return false;
+  packed.starts.rows = metadata.num_prefills + 1;
   check_conv_programs(context, packed, metadata.conv1d);
   return true;
 }
@@ -197,6 +213,8 @@ void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& met
                 tokens, "GDN token counts", -1, group});
   expect_equal(context,
                {padded ? common.num_reqs : num_real_rows(context), rows, "GDN rows", -1, group});
+  expect_equal(context, {common.num_actual_tokens, metadata.num_actual_tokens, "num_actual_tokens",
+                         -1, group});
   const TensorView<std::uint8_t>& masks = metadata.spec_sequence_masks;
   const bool mixed = metadata.num_prefills > 0 && masks.present;
   if (mixed) {
@@ -215,6 +233,7 @@ void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& met
   check_gdn_counts(context, group, metadata);
   if (metadata.num_prefills == 0 || !metadata.non_spec_query_start_loc.present) return;
   const PackedRows packed{group, metadata.non_spec_query_start_loc};
+  if (!expect_ascending(context, packed, "non_spec_query_start_loc")) return;
   check_conv_programs(context, packed, metadata.conv1d);
   check_fla_chunks(context, packed, metadata);
 }

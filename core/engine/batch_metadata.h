@@ -34,9 +34,14 @@ class BatchMetadata {
   // Fills groups of a trace after dispatch (and pre-copies, which change accepted counts):
   // block tables, attention writes and each mamba group's metadata. `remembered_columns`: mode all
   // with drafts, [rows] last scheduled column of the row's previous step, -1: none; else empty.
-  // Errors: what a builder refuses; the trace then lacks metadata.
+  // Error: the first that a builder refuses; the groups it happens to lack metadata, all else is
+  // there.
   Status build(StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
+
+  // Metadata of the kind that the group's builder makes, every array absent. Requires: a mamba
+  // group.
+  BuilderMetadata empty_metadata(std::int32_t group) const;
 
   void set_policies(const Policies& policies) { config_.policies = policies; }
   const CudagraphResolution& cudagraphs() const { return cudagraphs_; }

@@ -28,6 +28,7 @@ void BatchMetadata::fill_rows(const StepTrace& trace) {
 
 Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables,
                             std::span<const std::int32_t> remembered_columns) {
+  Status status = Ok{};
   fill_rows(trace);
   temporal_source_column_.clear();
   if (!remembered_columns.empty()) fill_source_columns(trace, remembered_columns);
@@ -38,10 +39,10 @@ Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables
       fill_attention_writes(trace, table, group);
       continue;
     }
-    if (Status built = build_mamba_group(trace, static_cast<std::size_t>(group.group)); !built.ok())
-      return built;
+    Status built = build_mamba_group(trace, static_cast<std::size_t>(group.group));
+    if (!built.ok() && status.ok()) status = std::move(built);
   }
-  return Ok{};
+  return status;
 }
 
 Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, std::size_t group) {
@@ -91,8 +92,8 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
   const auto& groups = config_.kv_cache_config.groups;
   for (std::size_t g = 0; g < group_index; ++g) {
     const GroupTrace& earlier = trace.groups[g];
-    if (!earlier.is_mamba || earlier.reused_metadata || !supports_update_block_table(builder) ||
-        groups[g].spec != groups[group_index].spec)
+    if (!earlier.is_mamba || !earlier.metadata || earlier.reused_metadata ||
+        !supports_update_block_table(builder) || groups[g].spec != groups[group_index].spec)
       continue;
     const auto metadata = update_block_table(builder, *earlier.metadata, group.block_table);
     if (!metadata.ok()) return metadata.error();
@@ -131,6 +132,15 @@ void BatchMetadata::fill_source_columns(const StepTrace& trace,
     temporal_source_column_[r] = remembered >= 0 ? remembered : last_computed;
     conv_source_column_[r] = safe ? temporal_source_column_[r] : last_computed;
   }
+}
+
+BuilderMetadata BatchMetadata::empty_metadata(std::int32_t group) const {
+  const std::int32_t builder = builder_of_group_[static_cast<std::size_t>(group)];
+  HS_EXPECT(builder >= 0);
+  const MetadataBuilder& kind = builders_[static_cast<std::size_t>(builder)];
+  if (std::holds_alternative<GdnMetadataBuilder>(kind)) return GdnMetadata{};
+  if (std::holds_alternative<Mamba2MetadataBuilder>(kind)) return Mamba2Metadata{};
+  return MambaMetadata{};
 }
 
 void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group) {

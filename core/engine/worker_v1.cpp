@@ -146,6 +146,7 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .previous_row = batch_row.previous_row,
                  .row_class = class_of(scheduled),
                  .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
+                 .num_accepted_tokens_before = batch_row.num_accepted_tokens,
                  .num_accepted_tokens = batch_row.num_accepted_tokens,
                  .accepted_from = batch_row.accepted_from};
     if (batch_row.previous_row >= 0)

@@ -58,10 +58,11 @@ struct RowTrace {
   std::int32_t previous_row = -1;  // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;
   RowClass row_class = RowClass::prefill;
-  bool is_prefilling = false;            // what the builders are told (RUNNER 3.2)
-  std::int32_t num_accepted_tokens = 1;  // a given to the builders, after pre-copies
-  RequestId accepted_from{};             // the request this count was taken from
-  std::int32_t num_draft_count = -1;     // num_decode_draft_tokens of the row
+  bool is_prefilling = false;                   // what the builders are told (RUNNER 3.2)
+  std::int32_t num_accepted_tokens_before = 1;  // a as the step begins, before pre-copies
+  std::int32_t num_accepted_tokens = 1;         // a given to the builders, after pre-copies
+  RequestId accepted_from{};                    // the request this count was taken from
+  std::int32_t num_draft_count = -1;            // num_decode_draft_tokens of the row
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
   std::array<Fingerprint, kMaxConvKernel> history{};

@@ -103,13 +103,13 @@ def _config(kv_cache_config, vllm_config):
 
 
 def _metadata(metadata):
-    """The fields of one metadata object; an empty array keeps its shape."""
+    """The fields of one metadata object, None included; an empty array keeps its shape."""
     told = {}
     for field, value in vars(metadata).items():
         shape = list(getattr(value, "shape", ()))
         if 0 in shape and len(shape) == 2:
             told[field] = {"shape": shape, "data": []}
-        elif (value := plain(value)) is not None:
+        elif value is None or (value := plain(value)) is not None:
             told[field] = value
     return told
 

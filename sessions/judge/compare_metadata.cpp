@@ -18,6 +18,8 @@ class FieldComparison {
   }
 
   MaybeDifference compare() const {
+    if (told_.none && !ours_.present) return std::nullopt;
+    if (told_.none) return different(our_shape(), "None");
     if (!ours_.present) return different("None", told_.scalar ? "a number" : told_shape());
     if (is_number() != told_.scalar) return different(our_shape(), told_shape());
     if (!has_open_end() && our_shape() != told_shape()) return different(our_shape(), told_shape());

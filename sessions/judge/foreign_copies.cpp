@@ -16,8 +16,15 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
 
 // SEMANTICS C5. Decisions that the engine told replace ours.
 void ForeignImporter::pre_copy(const ForeignStep& step) {
-  if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
+  if (!metadata_.has_mamba()) return;
   const bool told = step.preprocess_copies.has_value();
+  if (config_.mamba_cache_mode != MambaCacheMode::align) {
+    // Our rule makes none in the other modes; an engine that does is executed as it says.
+    if (told && !step.preprocess_copies->empty())
+      launch_copies(std::vector<StateCopyDecision>(trace_.rows.size()), &*step.preprocess_copies,
+                    trace_.pre_copies);
+    return;
+  }
   if (!told) count(Computed::preprocess_copies);
   CopyLaunch& launch = trace_.pre_copies;
   std::vector<StateCopyDecision> decisions;
@@ -90,7 +97,41 @@ void ForeignImporter::launch_copies(std::span<const StateCopyDecision> decisions
   }
   if (told == nullptr) return;
   for (const ForeignCopy& copy : *told)
-    if (requests_[copy.request].row >= 0) place_copy(copy, launch);
+    if (requests_[copy.request].row >= 0)
+      place_copy(copy, launch);
+    else
+      place_rowless_copy(copy, launch);
+}
+
+// A copy of a request that is not in the batch: executed, and a finding by itself.
+void ForeignImporter::place_rowless_copy(const ForeignCopy& told, CopyLaunch& launch) const {
+  CopyDecisionTrace decided{.request = told.request, .row = -1, .decision = {}};
+  decided.decision.outcome = StateCopyOutcome::copy;
+  decided.decision.accept_token_bias = std::max(told.accept_token_bias, 0);
+  decided.decision.src_col = told.src_block_idx;
+  decided.decision.dst_col = told.dest_block_idx;
+  const auto index = static_cast<std::int32_t>(launch.decisions.size());
+  launch.decisions.push_back(decided);
+  for (const GroupTrace& group : trace_.groups) {
+    if (!group.is_mamba || (told.group >= 0 && told.group != group.group)) continue;
+    const auto& lists = requests_.at(told.request).block_ids;
+    const auto block_at = [&](std::int32_t column) {
+      const auto g = static_cast<std::size_t>(group.group);
+      return g < lists.size() && column >= 0 && static_cast<std::size_t>(column) < lists[g].size()
+                 ? lists[g][static_cast<std::size_t>(column)]
+                 : kPadSlotId;
+    };
+    const bool columns = told.group < 0;
+    launch.copies.push_back(
+        {.decision = index,
+         .group = group.group,
+         .conv_src_block = columns ? block_at(told.src_block_idx) : told.conv_src_block_id,
+         .temporal_src_block =
+             columns ? block_at(told.src_block_idx + decided.decision.accept_token_bias)
+                     : told.temporal_src_block_id,
+         .dst_block = columns ? block_at(told.dest_block_idx) : told.dest_block_id,
+         .accept_token_bias = decided.decision.accept_token_bias});
+  }
 }
 
 // What the copy does not tell is as our rule has it: the shift, and the source of a kind of state

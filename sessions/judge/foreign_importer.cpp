@@ -28,9 +28,9 @@ Result<ForeignImporter> ForeignImporter::create(const ForeignHeader& header) {
         "max_model_len {}), expected at most {}",
         entries, header.config.max_num_seqs, header.config.max_model_len, kMaxTableEntries));
   auto metadata = BatchMetadata::create(header.config);
-  if (!metadata.ok()) return metadata.error();
+  if (!metadata.ok()) return invalid_input("/config: " + metadata.error().message);
   auto tables = ForeignBlockTables::create(header);
-  if (!tables.ok()) return tables.error();
+  if (!tables.ok()) return invalid_input("/config: " + tables.error().message);
   return ForeignImporter(header, std::move(metadata).value(), std::move(tables).value());
 }
 
@@ -53,7 +53,9 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   schedule(step);
   tables_.follow(step, requests_, trace_);
   forget(step);
-  if (step.num_cached_block.empty()) count(Computed::num_cached_block);
+  if (config_.enable_prefix_caching &&
+      step.num_cached_block.size() < step.num_scheduled_tokens.size())
+    count(Computed::num_cached_block);
   tables_.register_blocks(step, requests_, trace_);
   take_worker_lists(step);
   describe_rows(step);
@@ -134,7 +136,7 @@ void ForeignImporter::describe_hits() {
 }
 
 Status ForeignImporter::prepare(const ForeignStep& step) {
-  if (Status checked = check_counts(); !checked.ok()) return checked;
+  if (Status checked = check_counts(step); !checked.ok()) return checked;
   if (Status written = write_tables(); !written.ok()) return written;
   if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
   pre_copy(step);

@@ -66,7 +66,7 @@ class ForeignImporter {
   void describe_rows(const ForeignStep& step);
   void append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
                      std::span<const std::int32_t> sampled);
-  Status check_counts() const;
+  Status check_counts(const ForeignStep& step) const;
   Status write_tables();
   Status dispatch(const ForeignStep& step);
   Status build_metadata(const ForeignStep& step);
@@ -79,6 +79,7 @@ class ForeignImporter {
                      const std::vector<ForeignCopy>* told, CopyLaunch& launch);
   void place_blocks(const ForeignCopy& told, StateCopyDecision& decision);
   void place_copy(const ForeignCopy& told, CopyLaunch& launch);
+  void place_rowless_copy(const ForeignCopy& told, CopyLaunch& launch) const;
   std::int32_t decision_of(const ForeignCopy& told, CopyLaunch& launch);
 
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }

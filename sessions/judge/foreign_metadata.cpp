@@ -21,6 +21,7 @@ class Overlay {
   template <class T>
   void operator()(std::string_view name, T& member, ArrayDtype) {
     const ForeignArray* array = find(name);
+    if (array == nullptr) note_left_out(member);
     if (array == nullptr || error_) return;
     if constexpr (std::is_arithmetic_v<T>)
       set_number(name, *array, member);
@@ -34,7 +35,8 @@ class Overlay {
          {std::pair{"batch_ptr", &conv1d.batch_ptr},
           std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
       const ForeignArray* array = find(name);
-      if (array == nullptr || error_ || !conv1d.present) continue;
+      if (array == nullptr && conv1d.present) told_all_ = false;
+      if (array == nullptr || error_ || !conv1d.present || array->none) continue;
       if (array->rows < conv1d.tot)
         fail(name, fmt::format("has {} entries, expected at least {}", array->rows, conv1d.tot));
       else
@@ -42,9 +44,18 @@ class Overlay {
     }
   }
 
+  bool told_all() const { return told_all_; }
   Status status() const { return error_ ? Status(*error_) : Status(Ok{}); }
 
  private:
+  template <class T>
+  void note_left_out(const T& member) {
+    if constexpr (std::is_arithmetic_v<T>)
+      told_all_ = false;
+    else
+      told_all_ = told_all_ && !member.present;
+  }
+
   const ForeignArray* find(std::string_view name) const {
     const auto found = std::ranges::find(told_.arrays, name, &ForeignArray::name);
     return found == told_.arrays.end() ? nullptr : &*found;
@@ -57,7 +68,8 @@ class Overlay {
   template <class T>
   void set_number(std::string_view name, const ForeignArray& array, T& member) {
     if (!array.scalar || array.values.count != 1)
-      return fail(name, "is an array, expected a number");
+      return fail(name,
+                  array.none ? "is null, expected a number" : "is an array, expected a number");
     const std::int32_t value = step_.at(array.values)[0];
     if (name == "chunk_size" && value < 1)
       return fail(name, fmt::format("is {}, expected at least 1", value));
@@ -67,6 +79,10 @@ class Overlay {
   template <class T>
   void set_view(std::string_view name, const ForeignArray& array, TensorView<T>& member) {
     if (array.scalar) return fail(name, "is a number, expected an array");
+    if (array.none) {
+      member = {};
+      return;
+    }
     const std::int32_t cols = name == "chunk_indices" ? 2
                               : member.present        ? member.cols
                                                       : array.cols;
@@ -96,6 +112,7 @@ class Overlay {
   const ForeignMetadata& told_;
   std::vector<std::vector<std::uint8_t>>& flags_;
   std::optional<Error> error_;
+  bool told_all_ = true;
 };
 
 }  // namespace
@@ -111,6 +128,7 @@ Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMe
     for_each_mamba2_field(*mamba2, overlay, overlay);
   else if (auto* gdn = std::get_if<GdnMetadata>(&metadata))
     for_each_gdn_field(*gdn, overlay, overlay);
+  told_all_ = overlay.told_all();
   return overlay.status();
 }
 

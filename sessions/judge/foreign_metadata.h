@@ -1,5 +1,5 @@
 // Metadata that another engine's builder made, laid over what ours would be: told fields replace
-// ours, fields that were not told stay.
+// ours, None included; fields that were not told stay.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,12 @@ class ForeignMetadataOverlay {
   // number of columns than the field has, a chunk size below 1.
   Status lay_over(const ForeignStep& step, const ForeignMetadata& told, BuilderMetadata& metadata);
 
+  // Were all fields told that ours has?
+  bool told_all() const { return told_all_; }
+
  private:
   std::vector<std::vector<std::uint8_t>> flags_;
+  bool told_all_ = true;
 };
 
 }  // namespace hybridscope

@@ -68,6 +68,10 @@ class ForeignRequests {
     HS_EXPECT(holds(id));
     return *requests_[static_cast<std::size_t>(id.value)];
   }
+  const ForeignRequest& at(RequestId id) const {
+    HS_EXPECT(holds(id));
+    return *requests_[static_cast<std::size_t>(id.value)];
+  }
   std::int32_t num_live() const { return num_live_; }
 
  private:

@@ -33,14 +33,14 @@ void ForeignImporter::take_worker_lists(const ForeignStep& step) {
     if (told.resumed) requests_[told.request].block_ids.clear();
     take(requests_[told.request], told.new_block_ids);
   }
-  bool told_any = step.rows.empty();
+  bool told_all = true;
   for (const ForeignRow& row : step.rows) {
+    told_all = told_all && row.block_ids.present();
     if (!row.block_ids.present()) continue;
-    told_any = true;
     requests_[row.request].block_ids.clear();
     take(requests_[row.request], row.block_ids);
   }
-  if (!told_any) count(Computed::worker_block_ids);
+  if (!told_all) count(Computed::worker_block_ids);
 }
 
 // Builders need decode rows in front (RUNNER 1.5). A trace without metadata may come from a harness
@@ -78,6 +78,7 @@ void ForeignImporter::describe_rows(const ForeignStep& step) {
                  .num_accepted_tokens = told.num_accepted_tokens >= 0 ? told.num_accepted_tokens
                                                                       : request.num_accepted_tokens,
                  .accepted_from = told.request};
+    row.num_accepted_tokens_before = row.num_accepted_tokens;
     if (request.row >= 0)
       row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
     else
@@ -135,15 +136,17 @@ std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& ste
 }
 
 // The worker's counts are the scheduler's.
-Status ForeignImporter::check_counts() const {
-  for (std::size_t r = 0; r < told_rows_.size(); ++r) {
-    const std::int32_t told = told_rows_[r]->num_computed_tokens;
-    const std::int32_t computed = trace_.scheduled_of(trace_.rows[r]).num_computed_tokens;
+Status ForeignImporter::check_counts(const ForeignStep& step) const {
+  for (const ForeignRow* row : told_rows_) {
+    const std::int32_t told = row->num_computed_tokens;
+    const std::int32_t computed =
+        trace_.scheduled[static_cast<std::size_t>(requests_.at(row->request).scheduled)]
+            .num_computed_tokens;
     if (told >= 0 && told != computed)
-      return invalid_input(
-          fmt::format("/input_batch/num_computed_tokens_cpu: {} for a request that the scheduler "
-                      "has at {}, expected the same",
-                      told, computed));
+      return invalid_input(fmt::format(
+          "/input_batch/num_computed_tokens_cpu/{}: {} for a request that the scheduler has at {}, "
+          "expected the same",
+          row - step.rows.data(), told, computed));
   }
   return Ok{};
 }
@@ -193,21 +196,24 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
   if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0)
     for (const RowTrace& row : trace_.rows)
       remembered_columns_.push_back(requests_[row.request].mamba_state_idx.value_or(-1));
-  if (Status built = metadata_.build(trace_, worker_tables_, remembered_columns_); !built.ok())
-    return built;
+  const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
   bool told_all = true;
   for (GroupTrace& group : trace_.groups) {
     if (!group.is_mamba) continue;
     const auto told = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
     if (told == step.attn_metadata.end()) {
       told_all = false;
-      continue;
+      if (group.metadata) continue;
+      return invalid_input(
+          fmt::format("/attn_metadata: not told for group {}, and ours cannot be built: {}",
+                      group.group, built.error().message));
     }
+    // Rows that our builder refuses may suit the engine's.
+    if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
     group.persistent_buffers_refreshed = true;  // a trace does not tell
-    if (Status laid =
-            overlays_[static_cast<std::size_t>(group.group)].lay_over(step, *told, *group.metadata);
-        !laid.ok())
-      return laid;
+    ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
+    if (Status laid = overlay.lay_over(step, *told, *group.metadata); !laid.ok()) return laid;
+    told_all = told_all && overlay.told_all();
   }
   if (!told_all) count(Computed::attn_metadata);
   return Ok{};

@@ -103,12 +103,13 @@ struct ForeignArray {
   std::int32_t rows = 0;
   std::int32_t cols = 1;
   bool scalar = false;  // a plain number or boolean: one value
+  bool none = false;    // told to be None
 };
 
 // The builder's output for one KV-cache group.
 struct ForeignMetadata {
   std::int32_t group = -1;
-  std::vector<ForeignArray> arrays;  // None fields are left out
+  std::vector<ForeignArray> arrays;
 };
 
 // One step. Members with `told_`-less optionals say what the line had.

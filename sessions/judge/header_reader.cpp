@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMaxTokens = 1 << 24;
 constexpr std::int64_t kMaxBlockSize = 1 << 24;
-constexpr std::int64_t kMaxBlocks = 1 << 28;
+constexpr std::int64_t kMaxBlocks = 1 << 22;
 constexpr std::int64_t kMaxSeqs = 1 << 16;
 constexpr std::int64_t kMaxGroups = 32;
 constexpr std::int64_t kMaxSpec = 64;

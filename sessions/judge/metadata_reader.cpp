@@ -31,7 +31,11 @@ void push_value(const LineValue& value, StepContext& context) {
 Shape read_list(const LineValue& value, StepContext& context) {
   Shape shape{.rows = 0, .cols = 1};
   const std::size_t first = context.step.ids.size();
-  const simdjson::dom::array array = value.element;
+  simdjson::dom::array array;
+  if (value.element.get(array) != simdjson::SUCCESS) {
+    fail_type(value, "an array", context.errors);
+    return shape;
+  }
   if (array.begin() == array.end()) return shape;
   if (!(*array.begin()).is_array()) {
     for_each_element(value, context.errors, [&](const LineValue& e) { push_value(e, context); });
@@ -89,9 +93,13 @@ class GroupReader {
 
  private:
   void read_field(const LineValue& value, const std::string& name) {
-    if (value.element.is_null()) return;
     ForeignArray array;
     array.name = name;
+    array.none = value.element.is_null();
+    if (array.none) {
+      metadata_.arrays.push_back(std::move(array));
+      return;
+    }
     const std::size_t first = context_.step.ids.size();
     const Shape shape = read_shape_and_values(value, array);
     array.rows = static_cast<std::int32_t>(shape.rows);

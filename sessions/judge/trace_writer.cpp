@@ -54,8 +54,8 @@ Json metadata_json(const StepTrace& trace) {
     if (!group.metadata) continue;
     Json& fields = groups[std::to_string(group.group)] = Json::object();
     for (const NamedArray& array : named_arrays(*group.metadata))
-      if (array.present && !array.name.starts_with("nums_dict"))
-        fields[std::string(array.name)] = array_json(array);
+      if (!array.name.starts_with("nums_dict"))
+        fields[std::string(array.name)] = array.present ? array_json(array) : Json();
   }
   return groups;
 }
@@ -225,12 +225,9 @@ TraceWriter::Json TraceWriter::changed_block_ids(const StepTrace& trace) {
 TraceWriter::Json TraceWriter::input_batch(const StepTrace& trace) {
   Json batch = {{"req_ids", Json::array()}, {"num_accepted_tokens_cpu", Json::array()}};
   Json& after = batch["num_accepted_tokens_after_preprocess"] = Json::array();
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
+  for (const RowTrace& row : trace.rows) {
     batch["req_ids"].push_back(requests_.name(row.request));
-    const auto& decisions = trace.pre_copies.decisions;
-    batch["num_accepted_tokens_cpu"].push_back(
-        r < decisions.size() ? decisions[r].decision.num_accepted_tokens : row.num_accepted_tokens);
+    batch["num_accepted_tokens_cpu"].push_back(row.num_accepted_tokens_before);
     after.push_back(row.num_accepted_tokens);
   }
   return batch;

@@ -56,9 +56,9 @@ const Case kHeaderCases[] = {
      "1: /config/mamba_cache_mode: expected one of none, all, align, found \"aling\", did you mean "
      "\"align\"?"},
     {"PoolHasTwoBlocks", 1, "/config/num_gpu_blocks", "1",
-     "1: /config/num_gpu_blocks: expected an integer from 2 to 268435456, found 1"},
+     "1: /config/num_gpu_blocks: expected an integer from 2 to 4194304, found 1"},
     {"PoolSizeIsAnInteger", 1, "/config/num_gpu_blocks", "46.0",
-     "1: /config/num_gpu_blocks: expected an integer from 2 to 268435456, found 46.0"},
+     "1: /config/num_gpu_blocks: expected an integer from 2 to 4194304, found 46.0"},
     {"LengthIsRequired", 1, "/config/max_model_len", "",
      "1: /config: key \"max_model_len\" is missing"},
     {"GroupsAreRequired", 1, "/config/kv_cache_groups", "",

@@ -142,8 +142,51 @@ TEST(TraceJudge, AWorkerThatCountsOtherTokensThanTheSchedulerIsBadInput) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["input_batch"]["num_computed_tokens_cpu"] = {5};
   EXPECT_EQ(judge(lines).error,
-            "/input_batch/num_computed_tokens_cpu: 5 for a request that the scheduler has at 6, "
+            "/input_batch/num_computed_tokens_cpu/0: 5 for a request that the scheduler has at 6, "
             "expected the same");
+}
+
+TEST(TraceJudge, AMetadataFieldThatIsNoneIsNotReplacedByOurs) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["attn_metadata"]["1"]["state_indices_tensor_d"] = nullptr;
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("metadata-inconsistent step 2")));
+}
+
+TEST(TraceJudge, AMetadataFieldThatIsLeftOutIsComputedAndCounted) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["attn_metadata"]["1"].erase("state_indices_tensor_d");
+  const Judgement judgement = judge(lines);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_EQ(judgement.computed[static_cast<std::size_t>(Computed::attn_metadata)], 1);
+}
+
+TEST(TraceJudge, AnAcceptedCountOutsideOneToOnePlusKIsFoundAlsoWhenAllElseIsTold) {
+  std::vector<json> lines = trace_of(kBoundary);
+  lines[2]["input_batch"]["num_accepted_tokens_cpu"][0] = 9;
+  EXPECT_THAT(judge(lines).findings, Contains("foreign-row-datum step 2 A: expected 2, seen 9"));
+}
+
+TEST(TraceJudge, ACopyOfARequestThatIsNotInTheBatchIsFound) {
+  std::vector<json> lines = trace_of("starved_request");
+  lines[3]["preprocess_copies"].push_back({{"req_id", "C"},
+                                           {"group", 1},
+                                           {"conv_src_block_id", 2},
+                                           {"temporal_src_block_id", 2},
+                                           {"dest_block_id", 5}});
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("metadata-inconsistent step 3")));
+}
+
+TEST(TraceJudge, OffsetsBeyondTheBatchAreAFindingNotACrash) {
+  std::vector<json> lines = trace_of("align_boundary_by_prefill");
+  lines[1]["attn_metadata"]["1"]["query_start_loc_p"] = {0, 16, 0, 16};
+  EXPECT_EQ(judge(lines).error, "");
+}
+
+TEST(TraceJudge, RowsThatOurBuilderWouldRefuseAreJudgedByTheEnginesMetadata) {
+  std::vector<json> lines = trace_of(kBoundary);
+  // The row is classed as a prefill by the engine, which reads it from has_initial_states_p.
+  lines[2]["attn_metadata"]["1"]["num_decodes"] = 0;
+  EXPECT_EQ(judge(lines).error, "");
 }
 
 TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {

@@ -214,7 +214,7 @@ TEST(TraceReader, MetadataIsReadByTheNamesOfItsFields) {
   const ForeignStep& step = reader.step();
   ASSERT_EQ(step.attn_metadata.size(), 1U);
   EXPECT_EQ(step.attn_metadata[0].group, 1);
-  EXPECT_EQ(step.attn_metadata[0].arrays.size(), 5U);  // null and foreign fields are left out
+  EXPECT_EQ(step.attn_metadata[0].arrays.size(), 6U);  // foreign fields are left out
   EXPECT_TRUE(find_array(step, "num_prefills")->scalar);
   const ForeignArray* states = find_array(step, "spec_state_indices_tensor");
   ASSERT_NE(states, nullptr);
