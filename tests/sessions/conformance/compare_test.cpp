@@ -52,7 +52,13 @@ TEST(Compare, NullInTensorDataMatchesAnything) {
   EXPECT_EQ(difference(R"({"shape": [2, 1], "data": [[null], [3]]})",
                        R"({"shape": [2, 1], "data": [[17], [3]]})"),
             "");
-  EXPECT_EQ(difference(R"({"data": [null, 1]})", R"({"data": [[5, 6], 1]})"), "");
+  EXPECT_EQ(difference(R"({"data": [null, null]})", R"({"data": [true, null]})"), "");
+}
+
+TEST(Compare, NullInTensorDataIsOneElementAndNoRow) {
+  EXPECT_EQ(difference(R"({"data": [null, 1]})", R"({"data": [[5, 6], 1]})"),
+            "/data/0: null != [5,6]");
+  EXPECT_EQ(difference(R"({"data": [null]})", R"({"data": ["5"]})"), "/data/0: null != \"5\"");
 }
 
 TEST(Compare, NullOutsideTensorDataIsAValue) {
