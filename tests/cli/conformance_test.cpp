@@ -44,12 +44,32 @@ TEST(Conformance, ADifferenceHasExitCode1AndIsPrintedInFull) {
   const std::string path = vectors(std::string(kRight) + kWrong);
   const ProgramResult run = conformance(path);
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.out, HasSubstr(path + ":2: fla_2 differs at /chunk_indices/1/1"));
+  EXPECT_THAT(run.out, HasSubstr(path + ":2: \"fla_2\" differs at /chunk_indices/1/1"));
   EXPECT_THAT(run.out, HasSubstr("expected  7"));
   EXPECT_THAT(run.out, HasSubstr("got       1"));
   EXPECT_THAT(run.out, HasSubstr(R"("input":{"cu_seqlens":[0,5]})"));
   EXPECT_THAT(run.out, HasSubstr("2 cases"));
   EXPECT_THAT(run.out, HasSubstr("1 differ"));
+}
+
+TEST(Conformance, TheLastLineSaysWhatPassedBesideWhatIsInvalid) {
+  EXPECT_THAT(conformance(vectors(std::string(kRight) + "7\n") + " --no-timings").out,
+              HasSubstr("1 files, 1 cases: 1 passed; 1 invalid\n"));
+  EXPECT_THAT(conformance(vectors(std::string(kRight) + kWrong + "7\n") + " --no-timings").out,
+              HasSubstr("1 files, 2 cases: 1 passed, 1 differ; 1 invalid\n"));
+}
+
+TEST(Conformance, IdsAreQuoted) {
+  const std::string id = R"(\u001b[31m\nfla)";
+  std::string wrong = kWrong;
+  wrong.replace(wrong.find("fla_2"), 5, id);
+  const std::string report = temporary_file("quoted.xml", "");
+  const ProgramResult run = conformance(vectors(wrong + wrong) + " --junit '" + report + "'");
+  EXPECT_THAT(run.out, HasSubstr(":1: \"" + id + "\" differs"));
+  EXPECT_THAT(run.out, HasSubstr("also      \"" + id + "\"\n"));
+  std::ifstream in(report);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(text, HasSubstr("&quot;" + id + "&quot; /chunk_indices"));
 }
 
 TEST(Conformance, VerifyIsTheSameCommand) {
@@ -79,7 +99,7 @@ TEST(Conformance, WhatIsNoVectorHasExitCode3AndHidesNothing) {
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("no_such_file.jsonl: no such file or folder"));
   EXPECT_THAT(run.err, HasSubstr(path + ":1: /id: expected a string, found 4"));
-  EXPECT_THAT(run.out, HasSubstr("fla_2 differs"));
+  EXPECT_THAT(run.out, HasSubstr("\"fla_2\" differs"));
 }
 
 TEST(Conformance, AnUnknownKindNamesWhatWasLookedFor) {
@@ -112,7 +132,7 @@ TEST(Conformance, JunitHasATestcaseAFile) {
   std::ifstream in(report);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   EXPECT_THAT(text, HasSubstr("tests=\"1\" failures=\"1\""));
-  EXPECT_THAT(text, HasSubstr("fla_2 /chunk_indices/1/1: expected 7, got 1"));
+  EXPECT_THAT(text, HasSubstr("&quot;fla_2&quot; /chunk_indices/1/1: expected 7, got 1"));
 }
 
 TEST(Conformance, OutputThatCannotBeWrittenHasExitCode4) {
