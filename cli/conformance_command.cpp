@@ -72,10 +72,10 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Back
 int exit_code(const ConformanceReport& report) {
   if (report.invalid() > 0) return kExitInput;
   if (report.cases() == 0) {
-    fmt::print(stderr, "hybridscope conformance: nothing to check: {}\n",
-               report.files.empty()
-                   ? "no file there ends in .jsonl"
-                   : fmt::format("no case has an id that contains \"{}\"", report.filter));
+    fmt::print(stderr,
+               "hybridscope conformance: nothing to check: no case has an id that contains "
+               "\"{}\"\n",
+               report.filter);
     return kExitUsage;
   }
   return report.passed() == report.cases() ? kExitFine : kExitFindings;
@@ -114,7 +114,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
     // The names of files may be no UTF-8.
     fmt::print("{}\n", conformance_to_json(report).dump(
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else if (!report.files.empty())
+  else
     fmt::print("{}", format_conformance(report));
   const int code = exit_code(report);
   if (options.junit.empty()) return code;

@@ -138,6 +138,15 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
   report_.failed.push_back(std::move(failed));
 }
 
+// Opening a pipe or a socket would wait for somebody; a link that leads nowhere is named when it is
+// opened.
+bool is_vector_file(const std::filesystem::directory_entry& entry) {
+  std::error_code code;
+  const auto type = entry.status(code).type();
+  return entry.path().extension() == ".jsonl" && (type == std::filesystem::file_type::regular ||
+                                                  type == std::filesystem::file_type::not_found);
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> vector_files(const std::string& path) {
@@ -150,8 +159,10 @@ Result<std::vector<std::string>> vector_files(const std::string& path) {
   std::vector<std::string> files;
   for (fs::directory_iterator entry(path, code); !code && entry != fs::directory_iterator();
        entry.increment(code))
-    if (entry->path().extension() == ".jsonl") files.push_back(entry->path().string());
+    if (is_vector_file(*entry)) files.push_back(entry->path().string());
   if (code) return Error{ErrorKind::io, fmt::format("{}: {}", path, code.message())};
+  if (files.empty())
+    return Error{ErrorKind::not_found, fmt::format("{}: no file there ends in .jsonl", path)};
   std::ranges::sort(files);
   return files;
 }

@@ -47,8 +47,8 @@ struct ConformanceOptions {
   std::function<void(std::int64_t)> progress{};
 };
 
-// Files of a folder that end in .jsonl, by name; a file is itself. Error: neither exists, or the
-// folder cannot be read.
+// Regular files of a folder, or links to them, that end in .jsonl, by name; a file is itself, of
+// any type. Error: neither exists, the folder cannot be read or has no such file.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
 // Reads line by line; one bad line never hides another.

@@ -84,12 +84,13 @@ TEST(Conformance, NothingSelectedHasExitCode2) {
   EXPECT_EQ(conformance(vectors(kRight) + " --no-such-option").exit_code, 2);
 }
 
-TEST(Conformance, AFolderWithoutVectorsHasExitCode2) {
+TEST(Conformance, AFolderWithoutVectorsHasExitCode3AndHidesNothing) {
   const std::string folder = testing::TempDir() + "hybridscope_empty_" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
-  const ProgramResult run = conformance(folder);
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("no file there ends in .jsonl"));
+  const ProgramResult run = conformance(folder + " " + vectors(kRight) + " --no-timings");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl"));
+  EXPECT_THAT(run.out, HasSubstr("1 passed; 1 invalid"));
   std::filesystem::remove(folder);
 }
 

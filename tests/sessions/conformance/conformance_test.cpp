@@ -1,6 +1,7 @@
 #include "sessions/conformance/conformance.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -112,6 +113,23 @@ TEST_F(Conformance, AFolderIsItsJsonlFilesByName) {
   ASSERT_TRUE(files.ok());
   EXPECT_THAT(files.value(), ElementsAre(EndsWith("a.jsonl"), EndsWith("b.jsonl")));
   EXPECT_FALSE(vector_files((folder_ / "none").string()).ok());
+}
+
+TEST_F(Conformance, AFolderWithoutVectorsIsAnError) {
+  write("FORMAT.md", "");
+  EXPECT_EQ(vector_files(folder_.string()).error().message,
+            folder_.string() + ": no file there ends in .jsonl");
+}
+
+TEST_F(Conformance, OnlyFilesOfAFolderAreTakenAndLinksFollowed) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe.jsonl").c_str(), 0600), 0);
+  fs::create_directory(folder_ / "folder.jsonl");
+  fs::create_symlink(folder_ / "pipe.jsonl", folder_ / "link_to_pipe.jsonl");
+  fs::create_symlink(write("vectors.txt", ""), folder_ / "link.jsonl");
+  fs::create_symlink(folder_ / "gone", folder_ / "lost.jsonl");
+  const auto files = vector_files(folder_.string());
+  ASSERT_TRUE(files.ok());
+  EXPECT_THAT(files.value(), ElementsAre(EndsWith("/link.jsonl"), EndsWith("/lost.jsonl")));
 }
 
 TEST_F(Conformance, OnlyTheFirstFailuresKeepTheirTexts) {
