@@ -37,6 +37,8 @@ class Progress {
 };
 
 void print_invalid(const FileReport& file) {
+  if (const std::string hint = name_hint(file); !hint.empty())
+    fmt::print(stderr, "hybridscope conformance: {}\n", hint);
   for (std::size_t i = 0; i < file.invalid.size() && i < kMaxInvalidShown; ++i)
     fmt::print(stderr, "hybridscope conformance: {}\n", file.invalid[i].message);
   if (file.invalid.size() > kMaxInvalidShown)

@@ -76,6 +76,7 @@ nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
                                  {"failed", file.failed.size()},
                                  {"invalid", file.invalid.size()}};
   if (file.kind != nullptr) json["kind"] = file.kind->name;
+  if (const std::string hint = name_hint(file); !hint.empty()) json["hint"] = hint;
   if (timings) json["seconds"] = file.seconds;
   json["failures"] = std::move(failures);
   json["errors"] = std::move(errors);
@@ -118,6 +119,12 @@ std::int64_t ConformanceReport::invalid() const {
   return sum;
 }
 
+std::string name_hint(const FileReport& file) {
+  if (file.fields_of == nullptr || (file.failed.empty() && file.invalid.empty())) return "";
+  return fmt::format("{}: its name says {}, but its fields are those of {}", file.path,
+                     kind_name(file), file.fields_of->name);
+}
+
 std::string format_conformance(const ConformanceReport& report) {
   std::string text = format_table(report);
   for (const FileReport& file : report.files)
@@ -145,6 +152,7 @@ std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
   std::vector<JunitCase> tests;
   for (const FileReport& file : report.files) {
     JunitCase test{.name = file.path, .type = std::string(kind_name(file))};
+    if (std::string hint = name_hint(file); !hint.empty()) test.failures.push_back(std::move(hint));
     for (const InvalidCase& invalid : file.invalid) test.failures.push_back(invalid.message);
     for (const FailedCase& failed : file.failed)
       test.failures.push_back(fmt::format(

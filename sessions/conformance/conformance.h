@@ -30,7 +30,9 @@ struct InvalidCase {
 struct FileReport {
   std::string path;
   const VectorKind* kind = nullptr;  // null: not recognised
-  std::int64_t cases = 0;            // compared, after the filter
+  // The kind whose fields the first lines have, where they are not those of `kind`; else null.
+  const VectorKind* fields_of = nullptr;
+  std::int64_t cases = 0;  // compared, after the filter
   std::int64_t passed = 0;
   std::vector<FailedCase> failed;  // in the order of the file; texts of the first ones only
   std::vector<InvalidCase> invalid;

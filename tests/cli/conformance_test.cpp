@@ -111,6 +111,16 @@ TEST(Conformance, AnUnknownKindNamesWhatWasLookedFor) {
   EXPECT_THAT(run.err, HasSubstr("gdn_builder"));
 }
 
+TEST(Conformance, AMisnamedFileIsHinted) {
+  const std::string path = vectors(kRight, "split_batch.jsonl");
+  const ProgramResult run = conformance(path);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr(path + ": its name says split_batch, but its fields are those of "
+                                        "fla_chunks\n"));
+  EXPECT_THAT(nlohmann::json::parse(conformance(path + " --json").out)["files"][0]["hint"],
+              HasSubstr("those of fla_chunks"));
+}
+
 TEST(Conformance, JsonIsOneObjectWithConfigSummaryAndFiles) {
   const ProgramResult run =
       conformance(vectors(std::string(kRight) + kWrong + "[]\n") + " --json --no-timings");

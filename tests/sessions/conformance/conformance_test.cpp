@@ -15,6 +15,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -103,6 +104,23 @@ TEST_F(Conformance, FilesWithoutVectorsAreInvalid) {
               HasSubstr("cannot be opened"));
   EXPECT_THAT(check_vector_file(folder_.string(), {}).invalid[0].message,
               HasSubstr("is a directory"));
+}
+
+TEST_F(Conformance, WhereNoLineIsJsonTheFirstErrorIsGiven) {
+  const std::string path = write("other.jsonl", "\nid = 3\nid = 4\n");
+  const FileReport report = check_vector_file(path, {});
+  ASSERT_THAT(report.invalid, SizeIs(1));
+  EXPECT_EQ(report.invalid[0].line, 2);
+  EXPECT_THAT(report.invalid[0].message, StartsWith(path + ":2:1: "));
+  EXPECT_THAT(report.invalid[0].message, HasSubstr("names no kind of vector"));
+}
+
+TEST_F(Conformance, FieldsOfAnotherKindThanTheNameSaysAreNoted) {
+  const FileReport report = check_vector_file(write("scheduler.jsonl", line(kRight)), {});
+  EXPECT_EQ(report.kind->name, "scheduler");
+  ASSERT_NE(report.fields_of, nullptr);
+  EXPECT_EQ(report.fields_of->name, "fla_chunks");
+  EXPECT_THAT(report.invalid, SizeIs(1));
 }
 
 TEST_F(Conformance, AFolderIsItsJsonlFilesByName) {
