@@ -10,7 +10,8 @@ namespace hybridscope {
 // Where two answers part.
 struct VectorDifference {
   std::string pointer;   // into `output`, RFC 6901
-  std::string expected;  // JSON text; "absent"
+  std::string expected;  // JSON text; "absent"; of arrays of unequal length, the length and the
+                         // first element that differs
   std::string got;
 };
 
