@@ -93,10 +93,11 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "  hybridscope conformance new_scheduler.jsonl --json --junit report.xml\n"
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
+      "The text shows the first failure of each file in full, --json and --junit the first 20.\n"
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
-      "3 a file or line that is no vector (the others are still checked), 4 environment,\n"
-      "5 a bug of hybridscope.");
+      "3 a file or line that is no vector or a folder without any (the others are still checked),\n"
+      "4 environment, 5 a bug of hybridscope.");
   command.add_option("files", options.paths, "vector files, or folders of *.jsonl")
       ->required()
       ->type_name("FILE|DIR");
