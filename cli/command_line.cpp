@@ -33,6 +33,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "Examples:\n"
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json\n"
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
+      "  hybridscope judge trace.jsonl\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance golden/");
 
@@ -53,6 +54,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
            ->alias("verify");
   add_conformance_options(conformance_app, conformance);
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
+  describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {&run_app, &judge_app, &conformance_app, &model_app,
                                                  &doctor_app};

@@ -37,6 +37,8 @@ class Progress {
 };
 
 void print_invalid(const FileReport& file) {
+  if (const std::string hint = name_hint(file); !hint.empty())
+    fmt::print(stderr, "hybridscope conformance: {}\n", hint);
   for (std::size_t i = 0; i < file.invalid.size() && i < kMaxInvalidShown; ++i)
     fmt::print(stderr, "hybridscope conformance: {}\n", file.invalid[i].message);
   if (file.invalid.size() > kMaxInvalidShown)
@@ -72,10 +74,10 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Back
 int exit_code(const ConformanceReport& report) {
   if (report.invalid() > 0) return kExitInput;
   if (report.cases() == 0) {
-    fmt::print(stderr, "hybridscope conformance: nothing to check: {}\n",
-               report.files.empty()
-                   ? "no file there ends in .jsonl"
-                   : fmt::format("no case has an id that contains \"{}\"", report.filter));
+    fmt::print(stderr,
+               "hybridscope conformance: nothing to check: no case has an id that contains "
+               "\"{}\"\n",
+               report.filter);
     return kExitUsage;
   }
   return report.passed() == report.cases() ? kExitFine : kExitFindings;
@@ -91,10 +93,11 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "  hybridscope conformance new_scheduler.jsonl --json --junit report.xml\n"
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
+      "The text shows the first failure of each file in full, --json and --junit the first 20.\n"
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
-      "3 a file or line that is no vector (the others are still checked), 4 environment,\n"
-      "5 a bug of hybridscope.");
+      "3 a file or line that is no vector or a folder without any (the others are still checked),\n"
+      "4 environment, 5 a bug of hybridscope.");
   command.add_option("files", options.paths, "vector files, or folders of *.jsonl")
       ->required()
       ->type_name("FILE|DIR");
@@ -114,7 +117,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
     // The names of files may be no UTF-8.
     fmt::print("{}\n", conformance_to_json(report).dump(
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else if (!report.files.empty())
+  else
     fmt::print("{}", format_conformance(report));
   const int code = exit_code(report);
   if (options.junit.empty()) return code;

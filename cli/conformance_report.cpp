@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sessions/object_reader.h"
 #include "sessions/text_page.h"
 
 namespace hybridscope {
@@ -41,14 +42,14 @@ std::string format_failures(const FileReport& file) {
   const FailedCase& first = file.failed.front();
   std::string text =
       fmt::format("\n{}:{}: {} differs at {}\n  expected  {}\n  got       {}\n  asked     {}\n",
-                  file.path, first.line, first.id,
+                  file.path, first.line, quoted_text(first.id),
                   first.difference.pointer.empty() ? "its whole output" : first.difference.pointer,
                   first.difference.expected, first.difference.got, first.input);
   if (file.failed.size() == 1) return text;
   text += "  also      ";
   const std::size_t listed = std::min(file.failed.size(), kMaxIdsListed + 1);
   for (std::size_t i = 1; i < listed; ++i)
-    text += fmt::format("{}{}", i == 1 ? "" : ", ", file.failed[i].id);
+    text += fmt::format("{}{}", i == 1 ? "" : ", ", quoted_text(file.failed[i].id));
   if (file.failed.size() > listed) text += fmt::format(" and {} more", file.failed.size() - listed);
   return text + "\n";
 }
@@ -75,6 +76,7 @@ nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
                                  {"failed", file.failed.size()},
                                  {"invalid", file.invalid.size()}};
   if (file.kind != nullptr) json["kind"] = file.kind->name;
+  if (const std::string hint = name_hint(file); !hint.empty()) json["hint"] = hint;
   if (timings) json["seconds"] = file.seconds;
   json["failures"] = std::move(failures);
   json["errors"] = std::move(errors);
@@ -85,6 +87,16 @@ double total_seconds(const ConformanceReport& report) {
   double sum = 0;
   for (const FileReport& file : report.files) sum += file.seconds;
   return sum;
+}
+
+// ": every field is as expected", or what keeps it from that.
+std::string verdict(const ConformanceReport& report) {
+  const std::int64_t failed = report.cases() - report.passed();
+  if (report.invalid() > 0)
+    return fmt::format(": {} passed{}; {} invalid", report.passed(),
+                       failed > 0 ? fmt::format(", {} differ", failed) : "", report.invalid());
+  if (failed > 0) return fmt::format(": {} differ", failed);
+  return report.cases() > 0 ? ": every field is as expected" : "";
 }
 
 }  // namespace
@@ -107,19 +119,19 @@ std::int64_t ConformanceReport::invalid() const {
   return sum;
 }
 
+std::string name_hint(const FileReport& file) {
+  if (file.fields_of == nullptr || (file.failed.empty() && file.invalid.empty())) return "";
+  return fmt::format("{}: its name says {}, but its fields are those of {}", file.path,
+                     kind_name(file), file.fields_of->name);
+}
+
 std::string format_conformance(const ConformanceReport& report) {
   std::string text = format_table(report);
   for (const FileReport& file : report.files)
     if (!file.failed.empty()) text += format_failures(file);
-  const std::int64_t failed = report.cases() - report.passed();
   text += fmt::format("\n{} files, {} cases", report.files.size(), report.cases());
   if (report.timings) text += fmt::format(" in {} s", seconds_text(total_seconds(report)));
-  if (failed > 0)
-    text += fmt::format(": {} differ", failed);
-  else if (report.cases() > 0)
-    text += ": every field is as expected";
-  if (report.invalid() > 0) text += fmt::format("; {} invalid", report.invalid());
-  return text + "\n";
+  return text + verdict(report) + "\n";
 }
 
 nlohmann::ordered_json conformance_to_json(const ConformanceReport& report) {
@@ -140,10 +152,11 @@ std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
   std::vector<JunitCase> tests;
   for (const FileReport& file : report.files) {
     JunitCase test{.name = file.path, .type = std::string(kind_name(file))};
+    if (std::string hint = name_hint(file); !hint.empty()) test.failures.push_back(std::move(hint));
     for (const InvalidCase& invalid : file.invalid) test.failures.push_back(invalid.message);
     for (const FailedCase& failed : file.failed)
       test.failures.push_back(fmt::format(
-          "{}:{}: {}{}", file.path, failed.line, failed.id,
+          "{}:{}: {}{}", file.path, failed.line, quoted_text(failed.id),
           failed.input.empty() ? std::string()
                                : fmt::format(" {}: expected {}, got {}", failed.difference.pointer,
                                              failed.difference.expected, failed.difference.got)));

@@ -22,6 +22,9 @@ struct ConformanceReport {
   std::int64_t invalid() const;  // lines that are no vectors and files that cannot be read
 };
 
+// What is wrong with the name of a file of which something is; "" when nothing is.
+std::string name_hint(const FileReport& file);
+
 // A table with a row a file, the first difference of each file in full, and what it adds up to.
 std::string format_conformance(const ConformanceReport& report);
 

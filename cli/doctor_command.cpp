@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +28,15 @@ std::string memory_text() {
 
 }  // namespace
 
+void describe_doctor(CLI::App& command) {
+  command.footer(
+      "Example:\n"
+      "  hybridscope doctor\n"
+      "\n"
+      "Prints the version, compiler, libraries and machine: put it into a report of a bug.\n"
+      "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
+}
+
 int doctor_command() {
   utsname system{};
   uname(&system);
@@ -37,9 +45,10 @@ int doctor_command() {
   line("system", fmt::format("{} {} {}, {} processors, {}", system.sysname, system.release,
                              system.machine, sysconf(_SC_NPROCESSORS_ONLN), memory_text()));
   line("libraries",
-       fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}", FMT_VERSION / 10000,
-                   FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
-                   NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION));
+       fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, simdjson {}, zlib {}",
+                   FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
+                   NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                   NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION, kSimdjsonVersion, kZlibVersion));
   line("models", fmt::format("{} presets", model_preset_names().size()));
   line("rules", fmt::format("{} kinds of findings", rule_table().size()));
   line("CUDA",

@@ -1,7 +1,12 @@
 // `hybridscope doctor`: what this build and this machine have.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 namespace hybridscope {
+
+// The text below its --help.
+void describe_doctor(CLI::App& command);
 
 int doctor_command();
 

@@ -1,12 +1,13 @@
-// Exit codes of every command (README, "Exit codes").
+// Exit codes of every command (the table in README, "Use").
 #pragma once
 
 namespace hybridscope {
 
 enum ExitCode : int {
   kExitFine = 0,
-  kExitFindings = 1,  // findings of severity error, unmet expectations, vectors that differ;
-                      // --strict: warnings too
+  kExitFindings = 1,  // findings of severity error (--strict: warnings too), unmet expectations of
+                      // a scenario, a trace whose decisions our engine would not make, vectors that
+                      // differ
   kExitUsage = 2,
   kExitInput = 3,  // unreadable or invalid input
   kExitEnvironment = 4,

@@ -105,10 +105,4 @@ Result<std::string> read_text_file(const std::string& path) {
   return text;
 }
 
-Result<nlohmann::json> read_json_file(const std::string& path) {
-  const Result<std::string> text = read_text_file(path);
-  if (!text.ok()) return text.error();
-  return parse_json({.text = text.value(), .file = path});
-}
-
 }  // namespace hybridscope

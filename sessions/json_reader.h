@@ -34,7 +34,4 @@ Status check_no_directory(const std::string& path);
 // The file's bytes, up to one more than kMaxJsonBytes. Error io: the file cannot be read.
 Result<std::string> read_text_file(const std::string& path);
 
-// Error io: the file cannot be read. Else as parse_json.
-Result<nlohmann::json> read_json_file(const std::string& path);
-
 }  // namespace hybridscope

@@ -142,22 +142,6 @@ Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& 
                   }));
 }
 
-Result<BatchSplit> split_by_is_prefilling(const CommonAttentionMetadata& common,
-                                          std::int32_t decode_threshold) {
-  if (auto status = check_sizes(common); !status) return status.error();
-  if (auto status = check_is_prefilling(common); !status) return status.error();
-  if (common.seq_lens.size() != static_cast<std::size_t>(common.num_reqs))
-    return invalid_input("seq_lens has " + std::to_string(common.seq_lens.size()) +
-                         " entries for " + std::to_string(common.num_reqs) + " rows");
-  return split_at(common, first_prefill_row(common, [&](std::int32_t row) {
-                    const std::int32_t len = query_len(common, row);
-                    if (len > decode_threshold) return true;
-                    const bool one_token_extend =
-                        len == 1 && common.seq_lens[static_cast<std::size_t>(row)] > 1;
-                    return is_prefilling(common, row) && !one_token_extend;
-                  }));
-}
-
 Result<BatchSplit> split_by_row_class(const RowClassBatch& batch) {
   CommonAttentionMetadata common;
   common.query_start_loc = batch.query_start_loc;

@@ -42,12 +42,6 @@ struct SplitOptionsV2 {
 Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& common,
                                                  const SplitOptionsV2& options);
 
-// The Mamba1/2 row rule of later engines (RUNNER 3.3): is_prefilling decides, except that a
-// one-token extend with context is a decode; rows above the threshold are prefills. Errors:
-// is_prefilling absent; arrays that do not fit num_reqs.
-Result<BatchSplit> split_by_is_prefilling(const CommonAttentionMetadata& common,
-                                          std::int32_t decode_threshold);
-
 struct RowClassBatch {
   std::span<const RowClass> row_classes{};          // [num_reqs]
   std::span<const std::int32_t> query_start_loc{};  // [num_reqs + 1]

@@ -55,6 +55,9 @@ class FileChecker {
   FileReport run();
 
  private:
+  Result<json> parse(const NumberedLine& line) const {
+    return parse_json({.text = line.text, .file = path_, .line = static_cast<int>(line.number)});
+  }
   void read(LineReader& lines);
   void recognise(LineReader& lines);
   void check_line(const NumberedLine& line);
@@ -92,13 +95,24 @@ void FileChecker::read(LineReader& lines) {
 }
 
 void FileChecker::recognise(LineReader& lines) {
-  report_.kind = recognise_by_name(path_);
-  if (report_.kind != nullptr) return;
   std::vector<json> cases;
+  std::optional<InvalidCase> first_error;
   for (const NumberedLine& line : lines.peek(kCasesToRecognise)) {
-    auto vector = parse_json({.text = line.text, .file = path_});
-    if (vector.ok()) cases.push_back(std::move(vector).value());
+    auto vector = parse(line);
+    if (vector.ok())
+      cases.push_back(std::move(vector).value());
+    else if (!first_error)
+      first_error = {.line = line.number, .message = vector.error().message};
   }
+  report_.kind = recognise_by_name(path_);
+  if (report_.kind != nullptr) {
+    report_.fields_of = other_kind_by_fields(*report_.kind, cases);
+    return;
+  }
+  if (cases.empty() && first_error)
+    return invalid(first_error->line, first_error->message +
+                                          "; none of the first lines is JSON, and the "
+                                          "file's name names no kind of vector");
   const auto kind = recognise_by_fields(cases);
   if (kind.ok())
     report_.kind = kind.value();
@@ -107,8 +121,7 @@ void FileChecker::recognise(LineReader& lines) {
 }
 
 void FileChecker::check_line(const NumberedLine& line) {
-  const auto vector =
-      parse_json({.text = line.text, .file = path_, .line = static_cast<int>(line.number)});
+  const auto vector = parse(line);
   if (!vector.ok()) return invalid(line.number, vector.error().message);
   try {
     check_case(line, vector.value());
@@ -138,6 +151,15 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
   report_.failed.push_back(std::move(failed));
 }
 
+// Opening a pipe or a socket would wait for somebody; a link that leads nowhere is named when it is
+// opened.
+bool is_vector_file(const std::filesystem::directory_entry& entry) {
+  std::error_code code;
+  const auto type = entry.status(code).type();
+  return entry.path().extension() == ".jsonl" && (type == std::filesystem::file_type::regular ||
+                                                  type == std::filesystem::file_type::not_found);
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> vector_files(const std::string& path) {
@@ -150,8 +172,10 @@ Result<std::vector<std::string>> vector_files(const std::string& path) {
   std::vector<std::string> files;
   for (fs::directory_iterator entry(path, code); !code && entry != fs::directory_iterator();
        entry.increment(code))
-    if (entry->path().extension() == ".jsonl") files.push_back(entry->path().string());
+    if (is_vector_file(*entry)) files.push_back(entry->path().string());
   if (code) return Error{ErrorKind::io, fmt::format("{}: {}", path, code.message())};
+  if (files.empty())
+    return Error{ErrorKind::not_found, fmt::format("{}: no file there ends in .jsonl", path)};
   std::ranges::sort(files);
   return files;
 }

@@ -30,7 +30,9 @@ struct InvalidCase {
 struct FileReport {
   std::string path;
   const VectorKind* kind = nullptr;  // null: not recognised
-  std::int64_t cases = 0;            // compared, after the filter
+  // The kind whose fields the first lines have, where they are not those of `kind`; else null.
+  const VectorKind* fields_of = nullptr;
+  std::int64_t cases = 0;  // compared, after the filter
   std::int64_t passed = 0;
   std::vector<FailedCase> failed;  // in the order of the file; texts of the first ones only
   std::vector<InvalidCase> invalid;
@@ -47,8 +49,8 @@ struct ConformanceOptions {
   std::function<void(std::int64_t)> progress{};
 };
 
-// Files of a folder that end in .jsonl, by name; a file is itself. Error: neither exists, or the
-// folder cannot be read.
+// Regular files of a folder, or links to them, that end in .jsonl, by name; a file is itself, of
+// any type. Error: neither exists, the folder cannot be read or has no such file.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
 // Reads line by line; one bad line never hides another.

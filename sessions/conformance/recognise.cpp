@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "sessions/object_reader.h"
@@ -25,6 +27,26 @@ std::vector<std::string> words(std::string_view text) {
   return result;
 }
 
+std::optional<std::string> unknown_member(const VectorKind& kind, const json& config) {
+  std::vector<std::string> known = words(kind.config_fields);
+  std::ranges::copy(words(kind.optional_config_fields), std::back_inserter(known));
+  for (const auto& [name, value] : config.items())
+    if (std::ranges::find(known, name) == known.end()) return name;
+  return std::nullopt;
+}
+
+// Does it stand in the text between separators?
+bool has_words(std::string_view text, std::string_view wanted) {
+  constexpr std::string_view kSeparators = "_-.";
+  const auto separates = [&](std::size_t i) {
+    return i >= text.size() || kSeparators.find(text[i]) != std::string_view::npos;
+  };
+  for (std::size_t at = text.find(wanted); at != std::string_view::npos;
+       at = text.find(wanted, at + 1))
+    if ((at == 0 || separates(at - 1)) && separates(at + wanted.size())) return true;
+  return false;
+}
+
 bool has_object(const json& object, const char* key) {
   return object.is_object() && object.contains(key) && object.at(key).is_object();
 }
@@ -34,11 +56,10 @@ bool has_all(const json& object, const std::vector<std::string>& fields) {
 }
 
 bool fits(const VectorKind& kind, const json& vector) {
-  const std::vector<std::string> config = words(kind.config_fields);
   const std::string input_field(kind.input_field);
   if (!has_object(vector, "config") || !vector.contains(input_field)) return false;
-  if (vector.at("config").size() != config.size() || !has_all(vector.at("config"), config))
-    return false;
+  const json& config = vector.at("config");
+  if (!has_all(config, words(kind.config_fields)) || unknown_member(kind, config)) return false;
   const json& input = vector.at(input_field);
   if (input_field == "calls") return input.is_array();
   return input.is_object() && has_all(input, words(kind.input_fields));
@@ -52,6 +73,24 @@ bool some_call_has(const VectorKind& kind, std::span<const json> cases) {
          });
 }
 
+bool fits_all(const VectorKind& kind, std::span<const json> cases) {
+  return !cases.empty() &&
+         std::ranges::all_of(cases, [&](const json& vector) { return fits(kind, vector); }) &&
+         (kind.input_field == "input" || some_call_has(kind, cases));
+}
+
+// Of the kinds that fit, those with as many fields as any other.
+std::vector<const VectorKind*> fitting_kinds(std::span<const json> cases) {
+  std::vector<const VectorKind*> fitting;
+  for (const VectorKind& kind : vector_kinds())
+    if (fits_all(kind, cases)) fitting.push_back(&kind);
+  const auto fields = [](const VectorKind* kind) { return words(kind->input_fields).size(); };
+  std::size_t most = 0;
+  for (const VectorKind* kind : fitting) most = std::max(most, fields(kind));
+  std::erase_if(fitting, [&](const VectorKind* kind) { return fields(kind) < most; });
+  return fitting;
+}
+
 std::string member_names(const json& vector, const char* key) {
   if (!has_object(vector, key)) return "none";
   std::vector<std::string> names;
@@ -59,62 +98,62 @@ std::string member_names(const json& vector, const char* key) {
   return fmt::format("{{{}}}", fmt::join(names, ", "));
 }
 
-}  // namespace
-
-const VectorKind* vector_kind(std::string_view name) {
-  const auto kinds = vector_kinds();
-  const auto found = std::ranges::find(kinds, name, &VectorKind::name);
-  return found == kinds.end() ? nullptr : &*found;
+std::string asked_text(const json& vector) {
+  if (vector.is_object() && vector.contains("calls")) return "\"calls\"";
+  return fmt::format("\"input\" {}", member_names(vector, "input"));
 }
+
+std::vector<std::string_view> kind_names() {
+  std::vector<std::string_view> names;
+  for (const VectorKind& kind : vector_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+}  // namespace
 
 const VectorKind* recognise_by_name(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
   const VectorKind* longest = nullptr;
   for (const VectorKind& kind : vector_kinds())
-    if (stem.find(kind.name) != std::string::npos &&
+    if (has_words(stem, kind.name) &&
         (longest == nullptr || kind.name.size() > longest->name.size()))
       longest = &kind;
   return longest;
 }
 
 Result<const VectorKind*> recognise_by_fields(std::span<const json> cases) {
-  std::vector<const VectorKind*> fitting;
-  for (const VectorKind& kind : vector_kinds())
-    if (!cases.empty() &&
-        std::ranges::all_of(cases, [&](const json& vector) { return fits(kind, vector); }) &&
-        (kind.input_field == "input" || some_call_has(kind, cases)))
-      fitting.push_back(&kind);
-  // Those with as many fields as any other fitting one.
-  const auto fields = [](const VectorKind* kind) { return words(kind->input_fields).size(); };
-  std::size_t most = 0;
-  for (const VectorKind* kind : fitting) most = std::max(most, fields(kind));
-  std::erase_if(fitting, [&](const VectorKind* kind) { return fields(kind) < most; });
+  const std::vector<const VectorKind*> fitting = fitting_kinds(cases);
   if (fitting.size() == 1) return fitting.front();
   if (fitting.size() > 1)
     return Error{ErrorKind::corrupt, fmt::format("its fields fit {} as well as {}; name the file "
                                                  "after its kind",
                                                  fitting[0]->name, fitting[1]->name)};
-  std::vector<std::string_view> names;
-  for (const VectorKind& kind : vector_kinds()) names.push_back(kind.name);
-  return Error{
-      ErrorKind::corrupt,
-      fmt::format(
-          "unknown kind of vector: its name contains none of {}, and no kind has \"config\" "
-          "{} with \"input\" {}",
-          fmt::join(names, ", "), cases.empty() ? "none" : member_names(cases[0], "config"),
-          cases.empty() ? "none" : member_names(cases[0], "input"))};
+  return Error{ErrorKind::corrupt,
+               fmt::format("unknown kind of vector: its name contains none of {}, and no kind has "
+                           "\"config\" {} with {}",
+                           fmt::join(kind_names(), ", "),
+                           cases.empty() ? "none" : member_names(cases[0], "config"),
+                           cases.empty() ? "no \"input\"" : asked_text(cases[0]))};
+}
+
+const VectorKind* other_kind_by_fields(const VectorKind& named, std::span<const json> cases) {
+  if (fits_all(named, cases)) return nullptr;
+  const std::vector<const VectorKind*> fitting = fitting_kinds(cases);
+  return fitting.size() == 1 ? fitting.front() : nullptr;
 }
 
 VectorCase open_vector(const VectorKind& kind, const json& vector) {
   const VectorValue top(vector, "");
   const VectorValue config = top["config"];
+  static_cast<void>(config.members());
+  if (const auto unknown = unknown_member(kind, config.json()))
+    config.fail(fmt::format("unknown member {}", quoted_text(*unknown)));
   for (const std::string& field : words(kind.config_fields)) static_cast<void>(config[field]);
   const VectorValue input = top[kind.input_field];
   if (kind.input_field == "calls")
     static_cast<void>(input.elements());
   else
     for (const std::string& field : words(kind.input_fields)) static_cast<void>(input[field]);
-  static_cast<void>(config.members());
   return {.config = config, .input = input};
 }
 

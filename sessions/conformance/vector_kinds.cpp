@@ -17,6 +17,9 @@ constexpr std::string_view kMamba2BuilderConfig =
 constexpr std::string_view kCacheConfig =
     "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
     "enable_caching use_eagle scheduler_block_size hash_block_size watermark";
+// Of kCacheConfig, what the search for hits does not need.
+constexpr std::string_view kOptionalCacheHitsConfig =
+    "block_size max_model_len enable_caching watermark";
 constexpr std::string_view kSchedulerConfig =
     "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
     "enable_caching use_eagle scheduler_block_size hash_block_size watermark num_spec_tokens "
@@ -84,7 +87,7 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"cache_hits", "the longest cached prefix",
      "groups mamba_cache_mode num_speculative_blocks num_blocks use_eagle scheduler_block_size "
      "hash_block_size",
-     "input", "", &recompute_cache_hits},
+     "input", "", &recompute_cache_hits, kOptionalCacheHitsConfig},
     {"mamba_aligned_split", "chunks that end on block boundaries", "block_size use_eagle", "input",
      "num_computed_tokens num_prompt_tokens num_tokens num_new_tokens "
      "num_new_local_computed_tokens num_external_computed_tokens num_uncached_common_prefix_tokens",

@@ -32,10 +32,11 @@ using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies exe
 struct VectorKind {
   std::string_view name;           // "gdn_builder": file gdn_builder.jsonl
   std::string_view covers;         // what it checks, half a sentence
-  std::string_view config_fields;  // members of `config` of every case, all of them
+  std::string_view config_fields;  // members that `config` of every case has
   std::string_view input_field;    // "input" or "calls"
   std::string_view input_fields;   // members that `input` of every case has; of some call
   Recompute recompute;
+  std::string_view optional_config_fields{};  // members that `config` may have beside them
 };
 
 // One row a file, in the order of FORMAT.md.

@@ -44,12 +44,32 @@ TEST(Conformance, ADifferenceHasExitCode1AndIsPrintedInFull) {
   const std::string path = vectors(std::string(kRight) + kWrong);
   const ProgramResult run = conformance(path);
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.out, HasSubstr(path + ":2: fla_2 differs at /chunk_indices/1/1"));
+  EXPECT_THAT(run.out, HasSubstr(path + ":2: \"fla_2\" differs at /chunk_indices/1/1"));
   EXPECT_THAT(run.out, HasSubstr("expected  7"));
   EXPECT_THAT(run.out, HasSubstr("got       1"));
   EXPECT_THAT(run.out, HasSubstr(R"("input":{"cu_seqlens":[0,5]})"));
   EXPECT_THAT(run.out, HasSubstr("2 cases"));
   EXPECT_THAT(run.out, HasSubstr("1 differ"));
+}
+
+TEST(Conformance, TheLastLineSaysWhatPassedBesideWhatIsInvalid) {
+  EXPECT_THAT(conformance(vectors(std::string(kRight) + "7\n") + " --no-timings").out,
+              HasSubstr("1 files, 1 cases: 1 passed; 1 invalid\n"));
+  EXPECT_THAT(conformance(vectors(std::string(kRight) + kWrong + "7\n") + " --no-timings").out,
+              HasSubstr("1 files, 2 cases: 1 passed, 1 differ; 1 invalid\n"));
+}
+
+TEST(Conformance, IdsAreQuoted) {
+  const std::string id = R"(\u001b[31m\nfla)";
+  std::string wrong = kWrong;
+  wrong.replace(wrong.find("fla_2"), 5, id);
+  const std::string report = temporary_file("quoted.xml", "");
+  const ProgramResult run = conformance(vectors(wrong + wrong) + " --junit '" + report + "'");
+  EXPECT_THAT(run.out, HasSubstr(":1: \"" + id + "\" differs"));
+  EXPECT_THAT(run.out, HasSubstr("also      \"" + id + "\"\n"));
+  std::ifstream in(report);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(text, HasSubstr("&quot;" + id + "&quot; /chunk_indices"));
 }
 
 TEST(Conformance, VerifyIsTheSameCommand) {
@@ -64,12 +84,13 @@ TEST(Conformance, NothingSelectedHasExitCode2) {
   EXPECT_EQ(conformance(vectors(kRight) + " --no-such-option").exit_code, 2);
 }
 
-TEST(Conformance, AFolderWithoutVectorsHasExitCode2) {
+TEST(Conformance, AFolderWithoutVectorsHasExitCode3AndHidesNothing) {
   const std::string folder = testing::TempDir() + "hybridscope_empty_" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
-  const ProgramResult run = conformance(folder);
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("no file there ends in .jsonl"));
+  const ProgramResult run = conformance(folder + " " + vectors(kRight) + " --no-timings");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl"));
+  EXPECT_THAT(run.out, HasSubstr("1 passed; 1 invalid"));
   std::filesystem::remove(folder);
 }
 
@@ -79,7 +100,7 @@ TEST(Conformance, WhatIsNoVectorHasExitCode3AndHidesNothing) {
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("no_such_file.jsonl: no such file or folder"));
   EXPECT_THAT(run.err, HasSubstr(path + ":1: /id: expected a string, found 4"));
-  EXPECT_THAT(run.out, HasSubstr("fla_2 differs"));
+  EXPECT_THAT(run.out, HasSubstr("\"fla_2\" differs"));
 }
 
 TEST(Conformance, AnUnknownKindNamesWhatWasLookedFor) {
@@ -88,6 +109,16 @@ TEST(Conformance, AnUnknownKindNamesWhatWasLookedFor) {
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.err, HasSubstr("unknown kind of vector"));
   EXPECT_THAT(run.err, HasSubstr("gdn_builder"));
+}
+
+TEST(Conformance, AMisnamedFileIsHinted) {
+  const std::string path = vectors(kRight, "split_batch.jsonl");
+  const ProgramResult run = conformance(path);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr(path + ": its name says split_batch, but its fields are those of "
+                                        "fla_chunks\n"));
+  EXPECT_THAT(nlohmann::json::parse(conformance(path + " --json").out)["files"][0]["hint"],
+              HasSubstr("those of fla_chunks"));
 }
 
 TEST(Conformance, JsonIsOneObjectWithConfigSummaryAndFiles) {
@@ -112,7 +143,7 @@ TEST(Conformance, JunitHasATestcaseAFile) {
   std::ifstream in(report);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   EXPECT_THAT(text, HasSubstr("tests=\"1\" failures=\"1\""));
-  EXPECT_THAT(text, HasSubstr("fla_2 /chunk_indices/1/1: expected 7, got 1"));
+  EXPECT_THAT(text, HasSubstr("&quot;fla_2&quot; /chunk_indices/1/1: expected 7, got 1"));
 }
 
 TEST(Conformance, OutputThatCannotBeWrittenHasExitCode4) {

@@ -11,6 +11,7 @@
 namespace hybridscope::test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -158,6 +159,13 @@ TEST(Run, UsageErrorsHaveExitCode2) {
   EXPECT_EQ(run_program("run --help").exit_code, 0);
 }
 
+TEST(Help, HasAnExampleOfEveryCommand) {
+  const std::string help = run_program("--help").out;
+  for (const std::string command : {"run", "judge", "conformance", "model"})
+    EXPECT_THAT(help, HasSubstr("  hybridscope " + command + " "));
+  EXPECT_THAT(run_program("doctor --help").out, HasSubstr("  hybridscope doctor\n"));
+}
+
 struct BadInput {
   const char* name;
   const char* content;
@@ -249,6 +257,12 @@ TEST(Doctor, SaysWhatIsThereAndWhatIsNot) {
   const ProgramResult doctor = run_program("doctor");
   EXPECT_EQ(doctor.exit_code, 0);
   EXPECT_THAT(doctor.out, HasSubstr("no CUDA backend in this version"));
+}
+
+TEST(Doctor, ListsTheLibrariesWithTheirVersions) {
+  EXPECT_THAT(run_program("doctor").out,
+              ContainsRegex("fmt [0-9.]+, nlohmann-json [0-9.]+, CLI11 [0-9.]+, simdjson [0-9.]+, "
+                            "zlib [0-9.]+\n"));
 }
 
 }  // namespace

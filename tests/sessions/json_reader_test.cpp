@@ -81,10 +81,10 @@ TEST(JsonReader, NumbersBeyondEveryTypeAreErrors) {
 }
 
 TEST(JsonReader, AFileThatIsNotThereIsAnIoError) {
-  const auto json = read_json_file("/nowhere/f.json");
-  EXPECT_EQ(json.error().kind, ErrorKind::io);
-  EXPECT_EQ(json.error().message, "/nowhere/f.json: cannot be opened");
-  EXPECT_EQ(read_json_file("/").error().kind, ErrorKind::io);
+  const auto text = read_text_file("/nowhere/f.json");
+  EXPECT_EQ(text.error().kind, ErrorKind::io);
+  EXPECT_EQ(text.error().message, "/nowhere/f.json: cannot be opened");
+  EXPECT_EQ(read_text_file("/").error().kind, ErrorKind::io);
 }
 
 class ReaderTest : public testing::Test {

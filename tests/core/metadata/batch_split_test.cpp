@@ -71,17 +71,6 @@ TEST(BatchSplit, ShortExtendsArePrefillsWhenTheFlagIsOff) {
             (BatchSplit{3, 0, 5, 0}));
 }
 
-// RUNNER 3.3: a 1-token extend with context is a decode, a 2-token extend and a 1-token first chunk
-// are prefills.
-TEST(BatchSplit, IsPrefillingDecidesExceptForOneTokenExtends) {
-  Batch batch = make_batch({{8, 3}, {5, 1}, {0, 1}, {9, 3}}, 4);
-  batch.is_prefilling = {0, 1, 1, 0};
-  EXPECT_EQ(split_by_is_prefilling(batch.view(), 3).value(), (BatchSplit{2, 2, 4, 4}));
-  Batch extend = make_batch({{8, 3}, {5, 2}}, 4);
-  extend.is_prefilling = {0, 1};
-  EXPECT_EQ(split_by_is_prefilling(extend.view(), 3).value(), (BatchSplit{1, 1, 3, 2}));
-}
-
 TEST(BatchSplit, ArraysMustFitTheRows) {
   const Batch batch = make_batch({{9, 1}, {9, 1}}, 4);
   CommonAttentionMetadata common = batch.view();

@@ -89,19 +89,6 @@ TEST(SplitProperty, RowsThatArePrefillingAreNoShortExtends) {
   });
 }
 
-TEST(SplitProperty, OneTokenExtendsWithContextAreDecodesThoughPrefilling) {
-  check_property(2000, [] {
-    const std::int32_t threshold = draw(1, 4);
-    const Batch batch = draw_batch(threshold);
-    const auto expected = count_rows(batch, [&](std::int32_t row) {
-      const auto r = static_cast<std::size_t>(row);
-      const bool extend = length_of(batch, row) == 1 && batch.seq_lens[r] > 1;
-      return length_of(batch, row) > threshold || (batch.is_prefilling[r] != 0 && !extend);
-    });
-    RC_ASSERT(split_by_is_prefilling(batch.view(), threshold).value() == expected);
-  });
-}
-
 TEST(SplitProperty, RowClassesAloneDecideWhereDecodesEnd) {
   check_property(2000, [] {
     const std::int32_t decodes = draw(0, 4);

@@ -30,9 +30,15 @@ TEST(Compare, MembersMissingAndTooManyAreDifferences) {
   EXPECT_EQ(difference("{}", R"({"a": null})"), "/a: absent != null");
 }
 
-TEST(Compare, ALengthIsADifferenceOfTheArray) {
+TEST(Compare, ALengthIsADifferenceOfTheArrayToldWithTheFirstElementThatDiffers) {
   EXPECT_EQ(difference(R"({"a": [1, 2]})", R"({"a": [1]})"),
-            "/a: 2 elements [1,2] != 1 elements [1]");
+            "/a: 2 elements, [1] is 2 != 1 element, [1] is absent");
+  EXPECT_EQ(difference(R"({"a": []})", R"({"a": [[3], 4]})"),
+            "/a: 0 elements, [0] is absent != 2 elements, [0] is [3]");
+  EXPECT_EQ(difference(R"({"a": [1, [2], 3]})", R"({"a": [1, [5]]})"),
+            "/a: 3 elements, [1] is [2] != 2 elements, [1] is [5]");
+  EXPECT_EQ(difference(R"({"data": [null, [null], 3]})", R"({"data": [7, [8]]})"),
+            "/data: 3 elements, [2] is 3 != 2 elements, [2] is absent");
 }
 
 TEST(Compare, OnlyThatAnErrorHappenedHasToMatch) {
@@ -52,7 +58,13 @@ TEST(Compare, NullInTensorDataMatchesAnything) {
   EXPECT_EQ(difference(R"({"shape": [2, 1], "data": [[null], [3]]})",
                        R"({"shape": [2, 1], "data": [[17], [3]]})"),
             "");
-  EXPECT_EQ(difference(R"({"data": [null, 1]})", R"({"data": [[5, 6], 1]})"), "");
+  EXPECT_EQ(difference(R"({"data": [null, null]})", R"({"data": [true, null]})"), "");
+}
+
+TEST(Compare, NullInTensorDataIsOneElementAndNoRow) {
+  EXPECT_EQ(difference(R"({"data": [null, 1]})", R"({"data": [[5, 6], 1]})"),
+            "/data/0: null != [5,6]");
+  EXPECT_EQ(difference(R"({"data": [null]})", R"({"data": ["5"]})"), "/data/0: null != \"5\"");
 }
 
 TEST(Compare, NullOutsideTensorDataIsAValue) {

@@ -1,6 +1,7 @@
 #include "sessions/conformance/conformance.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,6 +15,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -104,6 +106,23 @@ TEST_F(Conformance, FilesWithoutVectorsAreInvalid) {
               HasSubstr("is a directory"));
 }
 
+TEST_F(Conformance, WhereNoLineIsJsonTheFirstErrorIsGiven) {
+  const std::string path = write("other.jsonl", "\nid = 3\nid = 4\n");
+  const FileReport report = check_vector_file(path, {});
+  ASSERT_THAT(report.invalid, SizeIs(1));
+  EXPECT_EQ(report.invalid[0].line, 2);
+  EXPECT_THAT(report.invalid[0].message, StartsWith(path + ":2:1: "));
+  EXPECT_THAT(report.invalid[0].message, HasSubstr("names no kind of vector"));
+}
+
+TEST_F(Conformance, FieldsOfAnotherKindThanTheNameSaysAreNoted) {
+  const FileReport report = check_vector_file(write("scheduler.jsonl", line(kRight)), {});
+  EXPECT_EQ(report.kind->name, "scheduler");
+  ASSERT_NE(report.fields_of, nullptr);
+  EXPECT_EQ(report.fields_of->name, "fla_chunks");
+  EXPECT_THAT(report.invalid, SizeIs(1));
+}
+
 TEST_F(Conformance, AFolderIsItsJsonlFilesByName) {
   write("b.jsonl", "");
   write("a.jsonl", "");
@@ -112,6 +131,23 @@ TEST_F(Conformance, AFolderIsItsJsonlFilesByName) {
   ASSERT_TRUE(files.ok());
   EXPECT_THAT(files.value(), ElementsAre(EndsWith("a.jsonl"), EndsWith("b.jsonl")));
   EXPECT_FALSE(vector_files((folder_ / "none").string()).ok());
+}
+
+TEST_F(Conformance, AFolderWithoutVectorsIsAnError) {
+  write("FORMAT.md", "");
+  EXPECT_EQ(vector_files(folder_.string()).error().message,
+            folder_.string() + ": no file there ends in .jsonl");
+}
+
+TEST_F(Conformance, OnlyFilesOfAFolderAreTakenAndLinksFollowed) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe.jsonl").c_str(), 0600), 0);
+  fs::create_directory(folder_ / "folder.jsonl");
+  fs::create_symlink(folder_ / "pipe.jsonl", folder_ / "link_to_pipe.jsonl");
+  fs::create_symlink(write("vectors.txt", ""), folder_ / "link.jsonl");
+  fs::create_symlink(folder_ / "gone", folder_ / "lost.jsonl");
+  const auto files = vector_files(folder_.string());
+  ASSERT_TRUE(files.ok());
+  EXPECT_THAT(files.value(), ElementsAre(EndsWith("/link.jsonl"), EndsWith("/lost.jsonl")));
 }
 
 TEST_F(Conformance, OnlyTheFirstFailuresKeepTheirTexts) {

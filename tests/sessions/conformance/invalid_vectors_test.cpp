@@ -22,7 +22,7 @@ json first_vector(const std::string& kind) {
 }
 
 json recompute(const std::string& kind, const json& vector) {
-  const VectorKind& row = *vector_kind(kind);
+  const VectorKind& row = *recognise_by_name(kind);
   return row.recompute(open_vector(row, vector), &execute_copies);
 }
 

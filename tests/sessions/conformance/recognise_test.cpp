@@ -31,6 +31,15 @@ TEST(Recognise, AFileIsCalledAfterItsKind) {
   EXPECT_EQ(by_name("gdn_builder/other.jsonl"), "none");
 }
 
+TEST(Recognise, TheNameOfAKindIsNoPartOfAWord) {
+  EXPECT_EQ(by_name("all_models.jsonl"), "none");
+  EXPECT_EQ(by_name("reschedulers.jsonl"), "none");
+  EXPECT_EQ(by_name("overall_mode.jsonl"), "none");
+  EXPECT_EQ(by_name("all_models_all_mode.jsonl"), "all_mode");
+  EXPECT_EQ(by_name("run-7.scheduler.jsonl"), "scheduler");
+  EXPECT_EQ(by_name("scheduler-large.2.jsonl"), "scheduler");
+}
+
 TEST(Recognise, TheLongestNameCounts) {
   EXPECT_EQ(by_name("split_batch.jsonl"), "split_batch");
   EXPECT_EQ(by_name("more_split_batch_v2.jsonl"), "split_batch_v2");
@@ -64,6 +73,11 @@ TEST(Recognise, UnknownFieldsNameWhatWasLookedFor) {
   EXPECT_THAT(message, HasSubstr("{\"depth\"} with \"input\" {\"cu_seqlens\"}"));
 }
 
+TEST(Recognise, CallsAreNamedWhereTheVectorHasThem) {
+  EXPECT_THAT(by_fields(R"({"config": {"depth": 3}, "calls": []})"),
+              HasSubstr("{\"depth\"} with \"calls\""));
+}
+
 TEST(Recognise, WhatIsNoVectorAtAllIsUnknown) {
   for (const char* text : {"3", "[]", "{}", R"({"config": 1, "input": 2})", R"({"config": {}})"})
     EXPECT_THAT(by_fields(text), HasSubstr("unknown kind of vector")) << text;
@@ -73,12 +87,40 @@ TEST(Recognise, WhatIsNoVectorAtAllIsUnknown) {
 TEST(Recognise, EveryCaseHasTheFieldsOfItsKind) {
   const json vector = json::parse(R"({"config": {}, "input": {"cu_seqlens": [0]}})");
   try {
-    open_vector(*vector_kind("fla_chunks"), vector);
+    open_vector(*recognise_by_name("fla_chunks"), vector);
     FAIL() << "no chunk_size";
   } catch (const VectorError& error) {
     EXPECT_EQ(error.pointer(), "/config");
     EXPECT_STREQ(error.what(), "no member \"chunk_size\"");
   }
+}
+
+TEST(Recognise, AConfigHasNoOtherMembers) {
+  const json vector =
+      json::parse(R"({"config": {"chunk_size": 4, "chunk\n": 4}, "input": {"cu_seqlens": [0]}})");
+  try {
+    open_vector(*recognise_by_name("fla_chunks"), vector);
+    FAIL() << "a member too many";
+  } catch (const VectorError& error) {
+    EXPECT_EQ(error.pointer(), "/config");
+    EXPECT_STREQ(error.what(), "unknown member \"chunk\\n\"");
+  }
+}
+
+TEST(Recognise, CacheHitsMayHaveTheWholeConfigOfTheCache) {
+  EXPECT_EQ(by_fields(R"({"config": {"groups": [], "mamba_cache_mode": "all", "num_blocks": 4,
+    "num_speculative_blocks": 0, "use_eagle": false, "scheduler_block_size": 8,
+    "hash_block_size": 8, "enable_caching": true}, "input": {}})"),
+            "cache_hits");
+}
+
+TEST(Recognise, FieldsOfAnotherKindThanTheNamedOneAreFound) {
+  const std::vector<json> cases = {
+      json::parse(R"({"config": {"chunk_size": 64}, "input": {"cu_seqlens": [0]}})")};
+  const VectorKind& fla_chunks = *recognise_by_name("fla_chunks");
+  EXPECT_EQ(other_kind_by_fields(*recognise_by_name("scheduler"), cases), &fla_chunks);
+  EXPECT_EQ(other_kind_by_fields(fla_chunks, cases), nullptr);
+  EXPECT_EQ(other_kind_by_fields(fla_chunks, {}), nullptr);
 }
 
 }  // namespace
