@@ -104,6 +104,13 @@ void check_lengths(CheckContext& context, std::int32_t group, const MambaMetadat
                            "seq_lens of the metadata", row, group});
 }
 
+// The offsets of the prefill rows and no more, whatever the array's length.
+PackedRows prefill_rows(std::int32_t group, const MambaMetadata& metadata) {
+  PackedRows packed{group, metadata.query_start_loc_p};
+  packed.starts.rows = std::min(packed.starts.rows, metadata.num_prefills + 1);
+  return packed;
+}
+
 // True: the prefill rows are those behind the decode rows, so that their chunks can be checked.
 bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata& metadata) {
   const CommonAttentionMetadata& common = context.trace().common;
@@ -131,11 +138,10 @@ bool check_mamba(CheckContext& context, std::int32_t group, const MambaMetadata&
   }
   expect_equal(context, {query_start(context, metadata.num_decodes), metadata.num_decode_tokens,
                          "decode tokens", -1, group});
-  PackedRows packed{group, metadata.query_start_loc_p};
+  const PackedRows packed = prefill_rows(group, metadata);
   if (!check_row_starts(context, packed, metadata.num_decodes, metadata.num_prefills,
                         "query_start_loc_p"))
     return false;
-  packed.starts.rows = metadata.num_prefills + 1;
   check_conv_programs(context, packed, metadata.conv1d);
   return true;
 }
@@ -253,8 +259,8 @@ void check_group_metadata(CheckContext& context, const GroupTrace& group) {
                                          [](std::uint8_t flag) { return flag != 0; }),
                              mamba2->prep_initial_states, "prep_initial_states", -1, group.group});
     if (check_mamba(context, group.group, mamba2->base))
-      check_ssd_chunks(context, {group.group, mamba2->base.query_start_loc_p},
-                       mamba2->base.num_decodes, *mamba2);
+      check_ssd_chunks(context, prefill_rows(group.group, mamba2->base), mamba2->base.num_decodes,
+                       *mamba2);
   } else if (const auto* gdn = std::get_if<GdnMetadata>(&*group.metadata)) {
     check_gdn(context, group.group, *gdn);
   }

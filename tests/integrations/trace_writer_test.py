@@ -101,7 +101,7 @@ class Lines(unittest.TestCase):
         metadata = self.third["attn_metadata"]["1"]
         self.assertEqual(metadata["spec_state_indices_tensor"], [[3, 4, 6], [8, 9, 10]])
         self.assertEqual(metadata["non_spec_token_indx"], [])
-        self.assertNotIn("has_initial_state", metadata)
+        self.assertIsNone(metadata["has_initial_state"])
 
     def test_every_line_is_flushed(self):
         file = Object(write=lambda text: None, flush=lambda: flushed.append(1))
@@ -188,7 +188,7 @@ class Values(unittest.TestCase):
         writer.forward(context, batch)
         writer.close()
         self.assertEqual(lines_of(file.getvalue())[-1]["attn_metadata"],
-                         {"1": {"states": {"shape": [0, 3], "data": []}}})
+                         {"1": {"states": {"shape": [0, 3], "data": []}, "spec": None}})
 
     def test_the_recorded_function_is_put_back(self):
         module = Object(collect_mamba_copy_meta=small_engine.collect_mamba_copy_meta)
