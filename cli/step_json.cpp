@@ -17,21 +17,32 @@ Json rows_to_json(const StepTrace& trace, const Names& names) {
   Json rows = Json::array();
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    const CommitTrace& commit = trace.committed[static_cast<std::size_t>(row.scheduled)];
     rows.push_back({{"request", names.request(row.request)},
                     {"class", row_class_name(row.row_class)},
                     {"admission", admission_name(scheduled.admission)},
                     {"previous_row", row.previous_row},
-                    {"num_computed_tokens", scheduled.num_computed_tokens},
+                    {"scheduled_num_computed_tokens", scheduled.num_computed_tokens},
+                    {"num_computed_tokens", row.num_computed_tokens},
                     {"num_scheduled_tokens", scheduled.num_scheduled_tokens},
                     {"num_draft_tokens", scheduled.num_draft_tokens},
                     {"num_hit_tokens", scheduled.num_hit_tokens},
                     {"num_accepted_tokens", row.num_accepted_tokens},
-                    {"num_sampled_tokens", row.num_sampled_tokens},
-                    {"num_computed_tokens_after", commit.num_computed_tokens},
-                    {"finished", commit.finished}});
+                    {"num_sampled_tokens", row.num_sampled_tokens}});
   }
   return rows;
+}
+
+Json committed_to_json(const StepTrace& trace, const Names& names) {
+  Json committed = Json::array();
+  for (const CommitTrace& commit : trace.committed)
+    committed.push_back({{"request", names.request(commit.request)},
+                         {"outcome", commit_outcome_name(commit.outcome)},
+                         {"num_computed_tokens", commit.num_computed_tokens},
+                         {"num_tokens", commit.num_tokens},
+                         {"num_output_placeholders", commit.num_output_placeholders},
+                         {"num_appended_tokens", commit.num_appended_tokens},
+                         {"finished", commit.finished}});
+  return committed;
 }
 
 Json copies_to_json(const CopyLaunch& launch, const Names& names) {
@@ -81,6 +92,8 @@ Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Fi
             {"num_reqs_padded", trace.graph.num_reqs_padded}}},
           {"pre_copies", copies_to_json(trace.pre_copies, names)},
           {"post_copies", copies_to_json(trace.post_copies, names)},
+          {"committed_step", trace.committed_step},
+          {"committed", committed_to_json(trace, names)},
           {"findings", found}};
 }
 

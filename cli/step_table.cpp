@@ -36,7 +36,7 @@ std::string describe_rows(const StepTrace& trace, const Names& names) {
     append(cell,
            fmt::format(
                "{} {} {}+{}{}", names.request(row.request), row_class_name(row.row_class),
-               scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
+               row.num_computed_tokens, scheduled.num_scheduled_tokens,
                scheduled.num_draft_tokens > 0 ? fmt::format(" a{}", row.num_sampled_tokens) : ""),
            " | ");
   }

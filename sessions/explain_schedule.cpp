@@ -125,6 +125,10 @@ std::string_view explain_skip(SkipReason reason) {
       return "a waiting request before it was refused";
     case SkipReason::preemption_in_step:
       return "nobody is admitted in a step that preempted somebody";
+    case SkipReason::ends_in_flight:
+      return "the frame in flight brings its last token, whatever is accepted";
+    case SkipReason::frame_in_flight:
+      return "it was preempted while a frame was in flight, which has to return first";
   }
   return {};
 }

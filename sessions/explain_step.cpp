@@ -47,7 +47,7 @@ void add_rows_without_boundary(const StepToExplain& step, TextPage& page) {
           return decision.row == static_cast<std::int32_t>(r);
         });
     if (decided || row.row_class != RowClass::verify) continue;
-    const std::int32_t computed = trace.scheduled_of(row).num_computed_tokens;
+    const std::int32_t computed = row.num_computed_tokens;
     page.item(step.names.request(row.request), step_sections::name_width(step),
               stores
                   ? fmt::format("no block boundary lies in c + 1 .. c + a = {} .. {}, nothing to "

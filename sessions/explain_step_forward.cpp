@@ -112,8 +112,7 @@ void add_attention_group(const StepToExplain& step, const GroupTrace& group, Tex
     const RowTrace& row = step.trace.rows[static_cast<std::size_t>(writes[i].row)];
     page.item(step.names.request(row.request), name_width(step),
               fmt::format("group {}, ", group.group) +
-                  write_words(writes.subspan(i, end - i),
-                              step.trace.scheduled_of(row).num_computed_tokens));
+                  write_words(writes.subspan(i, end - i), row.num_computed_tokens));
     i = end;
   }
 }
@@ -173,7 +172,7 @@ void add_forward(const StepToExplain& step, TextPage& page) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const ForwardRow& row = rows[i];
       const RowTrace& trace_row = step.trace.rows[static_cast<std::size_t>(row.row)];
-      const std::int32_t computed = step.trace.scheduled_of(trace_row).num_computed_tokens;
+      const std::int32_t computed = trace_row.num_computed_tokens;
       const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size};
       const bool repeated =
           group.group != first_group && i < first.size() && same_columns(row, first[i]);

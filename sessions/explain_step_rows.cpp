@@ -118,12 +118,40 @@ void add_sample(const StepToExplain& step, TextPage& page) {
               sample_words(trace.scheduled_of(row), row));
 }
 
+// A frame that was in flight while the next one was scheduled.
+std::string returned_words(const CommitTrace& commit) {
+  const std::string counts =
+      fmt::format("c = {}, known {}, {} in flight", commit.num_computed_tokens, commit.num_tokens,
+                  counted(commit.num_output_placeholders, "token"));
+  const std::string appended = counted(commit.num_appended_tokens, "token") + " appended";
+  switch (commit.outcome) {
+    case CommitOutcome::left_the_engine:
+      return "has left the engine, what it sampled is dropped";
+    case CommitOutcome::stale_run:
+      return "was reset since, what it sampled is dropped";
+    case CommitOutcome::chunk:
+      return "a chunk of the prompt, nothing to append; " + counts;
+    case CommitOutcome::preempted:
+      return appended + ", but its state went with the preemption; " + counts;
+    case CommitOutcome::taken:
+      break;
+  }
+  return appended + "; " + (commit.finished ? "finished, its blocks are freed" : counts);
+}
+
 void add_commit(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   if (trace.committed.empty()) return;
-  page.heading("Commit", "vLLM v1/core/sched/scheduler.py update_from_output");
+  const bool asynchronous = trace.committed_step != trace.step;
+  page.heading(asynchronous ? fmt::format("Commit of frame {}", trace.committed_step) : "Commit",
+               asynchronous ? "vLLM v1/core/sched/async_scheduler.py _update_request_with_output"
+                            : "vLLM v1/core/sched/scheduler.py update_from_output");
   for (std::size_t i = 0; i < trace.committed.size(); ++i) {
     const CommitTrace& commit = trace.committed[i];
+    if (asynchronous) {
+      page.item(step.names.request(commit.request), name_width(step), returned_words(commit));
+      continue;
+    }
     const ScheduledTrace& s = trace.scheduled[i];
     const std::int32_t rejected =
         s.num_computed_tokens + s.num_scheduled_tokens - commit.num_computed_tokens;

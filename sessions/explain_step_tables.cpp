@@ -42,13 +42,15 @@ struct Columns {
 };
 
 // Columns that the step's forward pass writes (attention: keys and values of its tokens).
-Columns live_window(const StepToExplain& step, const ScheduledTrace& s, const GroupTrace& group) {
-  const std::int32_t end = s.num_computed_tokens + s.num_scheduled_tokens;
+Columns live_window(const StepToExplain& step, const RowTrace& row, const GroupTrace& group) {
+  const ScheduledTrace& s = step.trace.scheduled_of(row);
+  const std::int32_t computed = row.num_computed_tokens;
+  const std::int32_t end = computed + s.num_scheduled_tokens;
   const std::int32_t last = std::max(end - 1, 0) / group.block_size;
-  if (!group.is_mamba) return {s.num_computed_tokens / group.block_size, last};
+  if (!group.is_mamba) return {computed / group.block_size, last};
   const std::int32_t spec = step.config.num_speculative_tokens;
   if (step.config.mamba_cache_mode == MambaCacheMode::all)
-    return {s.num_computed_tokens / group.block_size, last + (s.num_draft_tokens > 0 ? spec : 0)};
+    return {computed / group.block_size, last + (s.num_draft_tokens > 0 ? spec : 0)};
   return {last, last + spec};
 }
 
@@ -118,7 +120,7 @@ void add_tables(const StepToExplain& step, TextPage& page) {
           step.scheduler_tables.block_ids(row.request, group.group);
       const std::span<const std::int32_t> worker =
           worker_row(group, static_cast<std::int32_t>(r), scheduler.size());
-      const Columns window = live_window(step, trace.scheduled_of(row), group);
+      const Columns window = live_window(step, row, group);
       const bool equal = std::ranges::equal(scheduler, worker);
       any_difference = any_difference || !equal;
       const auto label = [&](std::string_view whose) {

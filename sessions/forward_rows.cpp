@@ -66,7 +66,8 @@ class Resolver {
   // Column of the request's block table that window column 0 is.
   std::int32_t window_start(std::int32_t row) const {
     if (mode_ == MambaCacheMode::none) return 0;
-    const std::int32_t seq_len = scheduled(row).num_computed_tokens + query_tokens(row);
+    const std::int32_t seq_len =
+        trace_.rows[static_cast<std::size_t>(row)].num_computed_tokens + query_tokens(row);
     return std::max(seq_len - 1, 0) / group_.block_size;
   }
 

@@ -16,6 +16,22 @@ std::string_view row_class_name(RowClass row_class) {
   return {};
 }
 
+std::string_view commit_outcome_name(CommitOutcome outcome) {
+  switch (outcome) {
+    case CommitOutcome::taken:
+      return "taken";
+    case CommitOutcome::chunk:
+      return "chunk";
+    case CommitOutcome::preempted:
+      return "preempted";
+    case CommitOutcome::stale_run:
+      return "stale_run";
+    case CommitOutcome::left_the_engine:
+      return "left_the_engine";
+  }
+  return {};
+}
+
 std::string_view admission_name(Admission admission) {
   switch (admission) {
     case Admission::running:

@@ -11,4 +11,6 @@ namespace hybridscope {
 std::string_view row_class_name(RowClass row_class);   // "decode", "verify", ...
 std::string_view admission_name(Admission admission);  // "running", "new", "resumed"
 
+std::string_view commit_outcome_name(CommitOutcome outcome);  // "taken", "chunk", ...
+
 }  // namespace hybridscope

@@ -91,6 +91,14 @@ Result<CacheHit> KVCacheManager::get_computed_blocks(const RequestCacheView& req
                                              std::max(request.num_tokens - 1, 0));
 }
 
+void KVCacheManager::cache_computed_blocks(const RequestCacheView& request,
+                                           std::int32_t num_tokens) {
+  const std::int32_t slot = slot_of(request.id);
+  if (!enable_caching_ || slot < 0) return;
+  cache_blocks(request, slot, num_tokens);
+  publish();
+}
+
 void KVCacheManager::free(RequestId request) {
   const std::int32_t slot = slot_of(request);
   if (slot < 0) return;

@@ -70,6 +70,12 @@ class KVCacheManager {
   // its blocks). After an error the state is not specified, but consistent.
   Result<Allocation> allocate_slots(const RequestCacheView& request, const AllocateSlotsArgs& args);
 
+  // Registers and publishes the request's blocks that are full after num_tokens computed tokens,
+  // which frames that have returned confirm (RUNNER 6.3,
+  // AsyncScheduler._update_request_with_output). No effect without caching or without blocks.
+  // Requires: block hashes of num_tokens tokens.
+  void cache_computed_blocks(const RequestCacheView& request, std::int32_t num_tokens);
+
   // Takes all blocks back. No effect on a request without blocks.
   void free(RequestId request);
 

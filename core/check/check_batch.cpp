@@ -93,7 +93,7 @@ void check_row(CheckContext& context, std::int32_t row, std::int32_t start) {
   const RowTrace& row_trace = trace.rows[r];
   const ScheduledTrace& scheduled = trace.scheduled_of(row_trace);
   expect_equal(context, {start, common.query_start_loc[r], "query_start_loc", row});
-  expect_equal(context, {scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
+  expect_equal(context, {row_trace.num_computed_tokens + scheduled.num_scheduled_tokens,
                          common.seq_lens[r], "seq_lens", row});
   if (!common.is_prefilling.empty() && r < common.is_prefilling.size() &&
       (common.is_prefilling[r] != 0) != row_trace.is_prefilling)

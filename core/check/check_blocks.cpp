@@ -74,7 +74,8 @@ void check_unlabelling(CheckContext& context, const CacheEvent& event) {
   context.report(finding);
 }
 
-void register_block(CheckContext& context, const CacheEvent& event, std::size_t& mamba_events) {
+void register_block(CheckContext& context, const CacheEvent& event,
+                    std::span<const Fingerprint> histories, std::size_t& mamba_events) {
   check_registration(context, event);
   const CheckConfig& config = context.config();
   BlockLabel label{.registered = true,
@@ -84,7 +85,6 @@ void register_block(CheckContext& context, const CacheEvent& event, std::size_t&
                    .history = {}};
   if (config.kv_cache_config.groups[static_cast<std::size_t>(event.group)].is_mamba()) {
     const auto length = static_cast<std::size_t>(config.conv_kernel - 1);
-    const std::vector<Fingerprint>& histories = context.trace().label_history;
     if ((mamba_events + 1) * length <= histories.size())
       std::copy_n(histories.begin() + static_cast<std::ptrdiff_t>(mamba_events * length), length,
                   label.history.begin());
@@ -198,7 +198,8 @@ void check_label(CheckContext& context, std::int32_t block) {
 
 }  // namespace
 
-void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events) {
+void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events,
+                         std::span<const Fingerprint> label_history) {
   std::size_t mamba_events = 0;
   std::vector<ChangedBlock> changed;
   for (const CacheEvent& event : events) {
@@ -220,7 +221,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
         context.shared().labels[block] = {};
         break;
       case CacheEventKind::registered:
-        register_block(context, event, mamba_events);
+        register_block(context, event, label_history, mamba_events);
         break;
       case CacheEventKind::column_set:
       case CacheEventKind::table_dropped:
@@ -233,9 +234,14 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
 }
 
 void check_labels_of_step(CheckContext& context) {
-  std::vector<std::int32_t> blocks(context.touched_registered_blocks().begin(),
-                                   context.touched_registered_blocks().end());
-  for (const CacheEvent& event : context.trace().cache_events)
+  check_registered_labels(context, context.trace().cache_events,
+                          context.touched_registered_blocks());
+}
+
+void check_registered_labels(CheckContext& context, std::span<const CacheEvent> events,
+                             std::span<const std::int32_t> touched) {
+  std::vector<std::int32_t> blocks(touched.begin(), touched.end());
+  for (const CacheEvent& event : events)
     if (event.kind == CacheEventKind::registered && event.block > kNullBlock &&
         event.block < context.state().num_blocks())
       blocks.push_back(event.block);
@@ -255,6 +261,8 @@ void check_finished_requests(CheckContext& context) {
       const auto group = static_cast<std::int32_t>(g);
       const auto held = context.tables().block_ids(commit.request, group);
       // From the last column on: live blocks are at the end.
+      if (commit.outcome != CommitOutcome::taken && commit.outcome != CommitOutcome::chunk)
+        continue;
       const bool holds_any =
           std::any_of(held.rbegin(), held.rend(), [](auto block) { return block != kNullBlock; });
       if (holds_any != commit.finished) continue;

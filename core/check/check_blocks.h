@@ -11,10 +11,16 @@ namespace hybridscope {
 // Follows cache events into tables, labels and claimed reference counts; blocks that are given out
 // are poisoned. Reports blocks whose claimed count is not the number of columns that hold them, and
 // registrations that do not fit the column they name.
-void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events);
+// `label_history`: of the registered events of mamba groups, as in StepTrace.
+void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events,
+                         std::span<const Fingerprint> label_history);
 
 // After the post-copies: what this step registered, and registered blocks it wrote to.
 void check_labels_of_step(CheckContext& context);
+
+// The blocks that `events` register, and those of `touched` (block ids) that are registered.
+void check_registered_labels(CheckContext& context, std::span<const CacheEvent> events,
+                             std::span<const std::int32_t> touched);
 
 // Every registered block of the pool, those of the step among them.
 void check_all_labels(CheckContext& context);

@@ -59,9 +59,7 @@ void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_
   std::int32_t chunk = 0;
   for (std::int32_t row = 0; row < num_rows(rows); ++row) {
     const std::int32_t computed =
-        context.trace()
-            .scheduled_of(context.trace().rows[static_cast<std::size_t>(first_row + row)])
-            .num_computed_tokens;
+        context.trace().rows[static_cast<std::size_t>(first_row + row)].num_computed_tokens;
     for (std::int32_t token = rows.starts.at(row); token < rows.starts.at(row + 1); ++chunk) {
       const std::int32_t position = computed + token - rows.starts.at(row);
       const std::int32_t end = std::min(rows.starts.at(row + 1), token + size - position % size);

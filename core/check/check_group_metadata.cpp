@@ -73,9 +73,9 @@ void check_block_indices(CheckContext& context, std::int32_t group, const MambaM
   const std::int32_t rows =
       std::min(metadata.num_decodes + metadata.num_prefills, num_real_rows(context));
   for (std::int32_t row = 0; row < rows; ++row) {
-    const ScheduledTrace& scheduled = trace.scheduled_of(trace.rows[static_cast<std::size_t>(row)]);
-    const std::int32_t computed = scheduled.num_computed_tokens;
-    const std::int32_t end = computed + scheduled.num_scheduled_tokens;
+    const RowTrace& row_trace = trace.rows[static_cast<std::size_t>(row)];
+    const std::int32_t computed = row_trace.num_computed_tokens;
+    const std::int32_t end = computed + trace.scheduled_of(row_trace).num_scheduled_tokens;
     expect_equal(context, {std::max(computed - 1, 0) / block_size,
                            metadata.block_idx_last_computed_token.at(row),
                            "block_idx_last_computed_token", row, group});

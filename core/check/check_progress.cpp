@@ -30,14 +30,20 @@ ProgressCheck::Known& ProgressCheck::known(RequestId request) {
 }
 
 void ProgressCheck::check(CheckContext& context) {
-  for (const RequestId request : context.trace().preempted) known(request).num_computed_tokens = -1;
+  asynchronous_ = context.trace().committed_step != context.trace().step;
+  for (const RequestId request : context.trace().preempted) {
+    known(request).num_computed_tokens = -1;
+    known(request).exact_computed_tokens = -1;
+  }
   check_counts(context);
+  check_rows(context);
   check_chunks(context);
   check_commits(context);
   watch(context);
 }
 
-// c before the step is what the last step left, or the hit of an admission.
+// c before the step is what is left of the steps before it, every draft in flight counted, or the
+// hit of an admission.
 void ProgressCheck::check_counts(CheckContext& context) {
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     Known& request = known(scheduled.request);
@@ -50,8 +56,15 @@ void ProgressCheck::check_counts(CheckContext& context) {
     if (running && scheduled.num_hit_tokens != 0)
       context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, 0,
                                    scheduled.num_hit_tokens, "hit of a running request"));
-    const std::int32_t drafts = std::max(
-        scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - scheduled.num_tokens, 0);
+    const std::int32_t placeholders = running ? request.num_output_placeholders : 0;
+    if (placeholders != scheduled.num_output_placeholders)
+      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, placeholders,
+                                   scheduled.num_output_placeholders,
+                                   "tokens that frames in flight will bring"));
+    const std::int32_t drafts =
+        std::max(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens -
+                     scheduled.num_tokens - scheduled.num_output_placeholders,
+                 0);
     if (scheduled.num_draft_tokens != drafts)
       context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, drafts,
                                    scheduled.num_draft_tokens,
@@ -59,6 +72,46 @@ void ProgressCheck::check_counts(CheckContext& context) {
     if (scheduled.num_draft_tokens < scheduled.num_drafts_offered)
       context.report(count_finding(Rule::drafts_cut, scheduled.request,
                                    scheduled.num_drafts_offered, scheduled.num_draft_tokens, ""));
+    request.num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+    request.num_output_placeholders = scheduled.num_output_placeholders;
+    if (asynchronous_ && scheduled.samples())
+      request.num_output_placeholders += 1 + scheduled.num_draft_tokens;
+    request.run = scheduled.run;
+    if (request.num_tokens > 0 && request.num_tokens != scheduled.num_tokens)
+      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request,
+                                   request.num_tokens, scheduled.num_tokens, "known tokens"));
+    request.num_tokens = scheduled.num_tokens;
+  }
+}
+
+// The c that a row runs with is exact, whatever the scheduler counts on (RUNNER 6.5).
+void ProgressCheck::check_rows(CheckContext& context) {
+  const StepTrace& trace = context.trace();
+  frame_.clear();
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    frame_.push_back({scheduled.request, scheduled.run, scheduled.num_draft_tokens, 0});
+  for (const RowTrace& row : trace.rows) {
+    if (row.scheduled < 0 || static_cast<std::size_t>(row.scheduled) >= frame_.size()) continue;
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    frame_[static_cast<std::size_t>(row.scheduled)].num_sampled_tokens = row.num_sampled_tokens;
+    Known& request = known(scheduled.request);
+    const bool running = scheduled.admission == Admission::running;
+    const std::int32_t expected =
+        running ? request.exact_computed_tokens : scheduled.num_computed_tokens;
+    if (expected != row.num_computed_tokens && !(running && expected < 0))
+      context.report(count_finding(Rule::rejected_draft_counted, scheduled.request, expected,
+                                   row.num_computed_tokens, "computed tokens of the row"));
+    const std::int32_t accepted = row.num_sampled_tokens;
+    if (accepted > 1 + scheduled.num_draft_tokens)
+      context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
+                                   1 + scheduled.num_draft_tokens, accepted,
+                                   "more tokens accepted than drafted"));
+    // A chunk that does not reach the last known token samples nothing that counts.
+    if (scheduled.samples() != (accepted > 0))
+      context.report(count_finding(Rule::metadata_inconsistent, scheduled.request,
+                                   scheduled.samples() ? 1 : 0, accepted, "sampled tokens"));
+    request.exact_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (accepted > 0) request.exact_computed_tokens -= scheduled.num_draft_tokens - (accepted - 1);
   }
 }
 
@@ -76,62 +129,70 @@ void ProgressCheck::check_chunks(CheckContext& context) {
   }
 }
 
-// What one request has after a step in which it sampled `accepted` tokens.
-void ProgressCheck::check_commit(CheckContext& context, const ScheduledTrace& scheduled,
-                                 const CommitTrace& commit, std::int32_t accepted) {
-  if (commit.request != scheduled.request)
-    context.report(count_finding(Rule::foreign_row_datum, scheduled.request,
-                                 scheduled.request.value, commit.request.value,
-                                 "commit of another request"));
-  if (accepted > 1 + scheduled.num_draft_tokens)
-    context.report(count_finding(Rule::rejected_draft_counted, scheduled.request,
-                                 1 + scheduled.num_draft_tokens, accepted,
-                                 "more tokens accepted than drafted"));
-  // A chunk that does not reach the last known token samples nothing that counts.
-  const bool samples =
-      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens >= scheduled.num_tokens;
-  if (samples != (accepted > 0))
-    context.report(count_finding(Rule::metadata_inconsistent, scheduled.request, samples ? 1 : 0,
-                                 accepted, "sampled tokens"));
-  if (commit.num_appended_tokens > accepted ||
-      (commit.num_appended_tokens < accepted && !commit.finished))
-    context.report(count_finding(Rule::rejected_draft_counted, commit.request, accepted,
-                                 commit.num_appended_tokens, "appended tokens"));
-  const std::int32_t rejected = accepted > 0 ? scheduled.num_draft_tokens - (accepted - 1) : 0;
-  const std::int32_t expected =
-      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - rejected;
-  if (commit.num_computed_tokens != expected)
-    context.report(count_finding(Rule::rejected_draft_counted, commit.request, expected,
-                                 commit.num_computed_tokens, "computed tokens after the step"));
-  if (commit.num_tokens != scheduled.num_tokens + commit.num_appended_tokens)
-    context.report(count_finding(Rule::metadata_inconsistent, commit.request,
-                                 scheduled.num_tokens + commit.num_appended_tokens,
-                                 commit.num_tokens, "known tokens after the step"));
+// What one request has when a frame returns in which it sampled row.num_sampled_tokens.
+void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
+                                 const CommitTrace& commit) {
+  const auto expect = [&](Rule rule, std::int64_t expected, std::int64_t seen,
+                          std::string_view detail) {
+    if (expected != seen)
+      context.report(count_finding(rule, commit.request, expected, seen, detail));
+  };
+  if (commit.request != row.request)
+    context.report(count_finding(Rule::foreign_row_datum, row.request, row.request.value,
+                                 commit.request.value, "commit of another request"));
+  Known& request = known(commit.request);
+  const std::int32_t sampled = row.num_sampled_tokens;
+  const std::int32_t rejected = sampled > 0 ? row.num_draft_tokens - (sampled - 1) : 0;
+  const bool appends =
+      commit.outcome == CommitOutcome::taken || commit.outcome == CommitOutcome::preempted;
+  if (commit.outcome == CommitOutcome::left_the_engine ||
+      commit.outcome == CommitOutcome::stale_run) {
+    expect(Rule::rejected_draft_counted, 0, commit.num_appended_tokens, "appended tokens");
+    return;
+  }
+  expect(Rule::metadata_inconsistent, sampled > 0, appends, "frame appends tokens");
+  if (commit.num_appended_tokens > sampled ||
+      (commit.num_appended_tokens < sampled && !commit.finished))
+    expect(Rule::rejected_draft_counted, sampled, commit.num_appended_tokens, "appended tokens");
+  expect(Rule::metadata_inconsistent, request.num_tokens + commit.num_appended_tokens,
+         commit.num_tokens, "known tokens after the step");
+  if (asynchronous_)
+    expect(Rule::metadata_inconsistent,
+           request.num_output_placeholders - rejected - commit.num_appended_tokens,
+           commit.num_output_placeholders, "tokens that frames in flight will bring");
+  const bool runs = commit.outcome != CommitOutcome::preempted;
+  expect(Rule::rejected_draft_counted, runs ? request.num_computed_tokens - rejected : 0,
+         commit.num_computed_tokens, "computed tokens after the step");
+  if (commit.outcome != CommitOutcome::preempted && row.run != request.run)
+    expect(Rule::rejected_draft_counted, request.run, row.run, "frame of an earlier run");
 }
 
 void ProgressCheck::check_commits(CheckContext& context) {
   const StepTrace& trace = context.trace();
-  std::vector<std::int32_t> accepted(trace.scheduled.size(), 0);
-  for (const RowTrace& row : trace.rows)
-    if (row.scheduled >= 0 && static_cast<std::size_t>(row.scheduled) < accepted.size())
-      accepted[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
-  if (trace.committed.size() != trace.scheduled.size()) {
-    context.report(count_finding(
-        Rule::metadata_inconsistent, {}, static_cast<std::int64_t>(trace.scheduled.size()),
-        static_cast<std::int64_t>(trace.committed.size()), "committed requests"));
+  std::swap(frame_, in_flight_);
+  const FrameRows& returned = asynchronous_ ? frame_ : in_flight_;
+  if (trace.committed.size() != returned.size()) {
+    context.report(
+        count_finding(Rule::metadata_inconsistent, {}, static_cast<std::int64_t>(returned.size()),
+                      static_cast<std::int64_t>(trace.committed.size()), "committed requests"));
     return;
   }
   for (std::size_t i = 0; i < trace.committed.size(); ++i) {
     const CommitTrace& commit = trace.committed[i];
-    const ScheduledTrace& scheduled = trace.scheduled[i];
-    check_commit(context, scheduled, commit, accepted[i]);
+    check_commit(context, returned[i], commit);
+    if (commit.outcome == CommitOutcome::left_the_engine ||
+        commit.outcome == CommitOutcome::stale_run)
+      continue;
     Known& request = known(commit.request);
+    request.num_output_placeholders = commit.num_output_placeholders;
+    request.num_tokens = commit.finished ? 0 : commit.num_tokens;
+    if (commit.outcome == CommitOutcome::preempted) continue;
     request.num_computed_tokens = commit.num_computed_tokens;
-    if (commit.num_computed_tokens > request.most_computed) {
-      request.most_computed = commit.num_computed_tokens;
+    const std::int32_t confirmed = commit.num_computed_tokens - commit.num_output_placeholders;
+    if (confirmed > request.most_computed) {
+      request.most_computed = confirmed;
       tokens_without_progress_ = 0;
     }
-    request.num_tokens = commit.finished ? 0 : commit.num_tokens;
   }
 }
 

@@ -16,20 +16,35 @@ class ProgressCheck {
 
  private:
   struct Known {
-    std::int32_t num_computed_tokens = -1;  // after its last step; -1: not running
-    std::int32_t most_computed = 0;         // high-water mark over all runs
+    std::int32_t num_computed_tokens = -1;    // as the scheduler counts them; -1: not running
+    std::int32_t exact_computed_tokens = -1;  // of its last row, rejected drafts taken off
+    std::int32_t num_output_placeholders = 0;
+    std::int32_t most_computed = 0;  // high-water mark over all runs
     std::int32_t num_tokens = 0;
+    std::int32_t run = 0;
   };
+  // What a request's part of a frame has to do when it returns.
+  struct FrameRow {
+    RequestId request;
+    std::int32_t run = 0;
+    std::int32_t num_draft_tokens = 0;
+    std::int32_t num_sampled_tokens = 0;
+  };
+  using FrameRows = std::vector<FrameRow>;  // [scheduled]
+
   Known& known(RequestId request);
   void check_counts(CheckContext& context);
-  void check_commits(CheckContext& context);
-  void check_commit(CheckContext& context, const ScheduledTrace& scheduled,
-                    const CommitTrace& commit, std::int32_t accepted);
+  void check_rows(CheckContext& context);
   void check_chunks(CheckContext& context);
+  void check_commits(CheckContext& context);
+  void check_commit(CheckContext& context, const FrameRow& row, const CommitTrace& commit);
   void watch(CheckContext& context);
 
   std::vector<Known> known_;  // by request id
   Known nobody_;              // what is known of an id that is none
+  FrameRows frame_;           // of the step under way
+  FrameRows in_flight_;       // asynchronous: of the frame before it
+  bool asynchronous_ = false;
   std::int64_t tokens_without_progress_ = 0;
   std::int64_t unfinished_tokens_ = 0;  // sum of num_tokens over scheduled, of late
 };

@@ -17,7 +17,7 @@ void RowTruth::fold(const StepTrace& trace, std::int32_t conv_kernel) {
     const auto begin = static_cast<std::size_t>(trace.common.query_start_loc[r]);
     const auto end = static_cast<std::size_t>(trace.common.query_start_loc[r + 1]);
     HS_EXPECT(begin <= end && end <= trace.tokens.size());
-    rows_.push_back({static_cast<std::int64_t>(out), trace.scheduled_of(row).num_computed_tokens,
+    rows_.push_back({static_cast<std::int64_t>(out), row.num_computed_tokens,
                      static_cast<std::int32_t>(end - begin)});
     for (const Fingerprint fingerprint : trace.history_of(row, conv_kernel))
       values_[out++] = fingerprint;

@@ -26,7 +26,7 @@ StepChecker::StepChecker(const CheckConfig& config) : state_(config), copies_(co
 std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope scope) {
   findings_.clear();
   CheckContext context(state_, trace, findings_);
-  follow_cache_events(context, trace.cache_events);
+  follow_cache_events(context, trace.cache_events, trace.label_history);
   if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
     execute(context, scope);
   if (scope == CheckScope::all)
@@ -34,7 +34,8 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   else
     check_labels_of_step(context);
   progress_.check(context);
-  follow_cache_events(context, trace.commit_events);
+  follow_cache_events(context, trace.commit_events, trace.commit_label_history);
+  check_registered_labels(context, trace.commit_events, {});
   check_finished_requests(context);
   if (trace.num_unfinished == 0) check_nothing_held(context);
   return findings_;

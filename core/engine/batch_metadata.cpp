@@ -104,7 +104,8 @@ RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
   if (classing == RowClassing::by_shape)
     return scheduled.num_scheduled_tokens <= 1 + num_speculative_tokens ? decode
                                                                         : RowClass::prefill;
-  return scheduled.num_computed_tokens == scheduled.num_tokens - 1 ? decode : RowClass::prefill;
+  const std::int32_t known = scheduled.num_tokens + scheduled.num_output_placeholders;
+  return scheduled.num_computed_tokens == known - 1 ? decode : RowClass::prefill;
 }
 
 void BatchMetadata::place_rows(const StepTrace& trace) {
@@ -115,7 +116,7 @@ void BatchMetadata::place_rows(const StepTrace& trace) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     max_query_len_ = std::max(max_query_len_, scheduled.num_scheduled_tokens);
     query_start_loc_.push_back(query_start_loc_.back() + scheduled.num_scheduled_tokens);
-    seq_lens_.push_back(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens);
+    seq_lens_.push_back(row.num_computed_tokens + scheduled.num_scheduled_tokens);
   }
 }
 

@@ -126,7 +126,7 @@ void BatchMetadata::fill_source_columns(const StepTrace& trace,
   temporal_source_column_.assign(static_cast<std::size_t>(trace.common.num_reqs), 0);
   conv_source_column_.assign(static_cast<std::size_t>(trace.common.num_reqs), 0);
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const std::int32_t computed = trace.scheduled_of(trace.rows[r]).num_computed_tokens;
+    const std::int32_t computed = trace.rows[r].num_computed_tokens;
     const std::int32_t last_computed = std::max(computed - 1, 0) / mamba_block_size_;
     const std::int32_t remembered = remembered_columns[r];
     temporal_source_column_[r] = remembered >= 0 ? remembered : last_computed;
@@ -147,7 +147,7 @@ void fill_attention_writes(const StepTrace& trace, const BlockTable& table, Grou
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const ScheduledTrace& scheduled = trace.scheduled_of(trace.rows[r]);
     const auto ids = table.row(static_cast<std::int32_t>(r));
-    const std::int32_t begin = scheduled.num_computed_tokens;
+    const std::int32_t begin = trace.rows[r].num_computed_tokens;
     const std::int32_t end = begin + scheduled.num_scheduled_tokens;
     for (std::int32_t position = begin; position < end;) {
       const std::int32_t column = position / group.block_size;

@@ -177,7 +177,9 @@ const StepTrace& Engine::step() {
   schedule(frame_);
   prepare(frame_);
   sample(frame_);
-  commit(frame_);
+  std::swap(output_, in_flight_);
+  take_output(frame_.trace);
+  commit(frame_.trace, config_.async_scheduling ? in_flight_ : output_);
   return frame_.trace;
 }
 
@@ -193,7 +195,7 @@ void Engine::schedule(Frame& frame) {
   const std::int32_t budget = step_budget_ >= 0 ? step_budget_ : config_.max_num_batched_tokens;
   step_budget_ = -1;
   describe_schedule(frame, scheduler_->schedule(budget));
-  describe_labels(trace);
+  describe_labels(trace, trace.cache_events, trace.label_history);
 }
 
 void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
@@ -225,6 +227,7 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
                                .num_draft_tokens = entry.num_draft_tokens,
                                .num_drafts_offered = entry.num_drafts_offered,
                                .num_tokens = entry.num_tokens,
+                               .num_output_placeholders = entry.num_output_placeholders,
                                .num_prompt_tokens = entry.request->num_prompt_tokens,
                                .placeholder_drafts = entry.placeholder_drafts,
                                .num_hit_tokens = hit});
@@ -245,16 +248,17 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
 }
 
 // What the conv window of a block registered for a mamba group has to hold.
-void Engine::describe_labels(StepTrace& trace) {
+void Engine::describe_labels(const StepTrace& trace, std::span<const CacheEvent> events,
+                             std::vector<Fingerprint>& history) {
   const std::int32_t length = config_.conv_kernel - 1;
-  for (const CacheEvent& event : trace.cache_events) {
+  for (const CacheEvent& event : events) {
     if (event.kind != CacheEventKind::registered ||
         !trace.groups[static_cast<std::size_t>(event.group)].is_mamba)
       continue;
     EngineRequest& request = requests_[event.request];
     for (std::int32_t i = 0; i < length; ++i) {
       const std::int32_t position = event.num_tokens - length + 1 + i;
-      trace.label_history.push_back(position > 0 ? request.prefix.at(request.tokens, position) : 0);
+      history.push_back(position > 0 ? request.prefix.at(request.tokens, position) : 0);
     }
   }
 }
@@ -275,38 +279,53 @@ std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
                                 config_.num_speculative_tokens);
 }
 
-void Engine::commit(Frame& frame) {
-  StepTrace& trace = frame.trace;
+void Engine::take_output(const StepTrace& trace) {
+  output_.step = trace.step;
+  output_.rows.clear();
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    output_.rows.push_back({scheduled.request, {scheduled.run, scheduled.num_draft_tokens, 0}});
+  for (const RowTrace& row : trace.rows)
+    output_.rows[static_cast<std::size_t>(row.scheduled)].returned.num_sampled_tokens =
+        row.num_sampled_tokens;
+}
+
+void Engine::commit(StepTrace& trace, const FrameOutput& output) {
   kv_cache_->set_event_log(&trace.commit_events);
   kv_cache_->publish();
-  frame.num_sampled_tokens.assign(trace.scheduled.size(), 0);
-  for (const RowTrace& row : trace.rows)
-    frame.num_sampled_tokens[static_cast<std::size_t>(row.scheduled)] = row.num_sampled_tokens;
-  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
-    const ScheduledTrace& scheduled = trace.scheduled[i];
-    EngineRequest& request = requests_[scheduled.request];
-    Request& state = request.scheduling;
-    CommitTrace commit{.request = scheduled.request};
-    commit.num_appended_tokens = scheduler_->update_from_output(state, scheduled.num_draft_tokens,
-                                                                frame.num_sampled_tokens[i]);
-    commit.num_computed_tokens = state.num_computed_tokens;
-    commit.num_tokens = state.num_tokens;
-    commit.finished = state.status == RequestStatus::finished;
-    if (commit.finished) {
-      --num_unfinished_;
-    } else if (commit.num_appended_tokens > 0) {
-      request.prefix.extend_to(request.tokens, state.num_tokens);
-      state.block_hashes = request.prefix.block_hashes();
-      scheduler_->update_draft_tokens(state, next_draft_count(request));
-      commit.num_drafts_next = state.num_draft_tokens;
-    }
-    trace.committed.push_back(commit);
-  }
+  trace.committed_step = output.step;
+  for (const FrameOutput::Row& row : output.rows) trace.committed.push_back(commit_row(row));
+  describe_labels(trace, trace.commit_events, trace.commit_label_history);
   trace.num_unfinished = num_unfinished_;
   trace.num_pending_commands = num_pending_commands_;
   trace.duration_us =
       config_.step_cost_base_us + config_.step_cost_per_token_us * trace.num_scheduled_tokens;
   now_us_ += trace.duration_us;
+}
+
+CommitTrace Engine::commit_row(const FrameOutput::Row& row) {
+  CommitTrace commit{.request = row.request, .outcome = CommitOutcome::left_the_engine};
+  if (!requests_.holds(row.request)) return commit;
+  EngineRequest& request = requests_[row.request];
+  Request& state = request.scheduling;
+  const bool had_finished = state.status == RequestStatus::finished;
+  if (!had_finished) {
+    request.prefix.extend_to(request.tokens, state.num_tokens + row.returned.num_sampled_tokens);
+    state.block_hashes = request.prefix.block_hashes();
+  }
+  const UpdatedRequest updated = scheduler_->update_from_output(state, row.returned);
+  commit.outcome = updated.outcome;
+  commit.num_appended_tokens = updated.num_appended_tokens;
+  commit.num_computed_tokens = state.num_computed_tokens;
+  commit.num_tokens = state.num_tokens;
+  commit.num_output_placeholders = state.num_output_placeholders;
+  commit.finished = state.status == RequestStatus::finished && !had_finished;
+  if (commit.finished) {
+    --num_unfinished_;
+  } else if (commit.num_appended_tokens > 0 && !config_.async_scheduling) {
+    scheduler_->update_draft_tokens(state, next_draft_count(request));
+  }
+  commit.num_drafts_next = commit.finished ? 0 : state.num_draft_tokens;
+  return commit;
 }
 
 }  // namespace hybridscope

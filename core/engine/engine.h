@@ -1,5 +1,6 @@
 // A serving engine's bookkeeping, stepped by hand: schedule -> prepare -> sample -> commit. The
-// forward in between belongs to whoever executes the trace. Deterministic: same configuration,
+// forward in between belongs to whoever executes the trace. With asynchronous scheduling the frame
+// that commits is the one before the frame that was sampled. Deterministic: same configuration,
 // commands and seed, same traces.
 #pragma once
 
@@ -20,13 +21,21 @@
 
 namespace hybridscope {
 
-// One scheduler output with everything computed from it. One is in flight at a time: scheduling is
-// synchronous.
+// One scheduler output with everything computed from it.
 struct Frame {
   StepTrace trace;
   NewBlocks new_blocks;
-  std::vector<RequestId> finished;               // left since the last schedule
-  std::vector<std::int32_t> num_sampled_tokens;  // [scheduled]
+  std::vector<RequestId> finished;  // left since the last schedule
+};
+
+// What a frame brings back to the scheduler.
+struct FrameOutput {
+  struct Row {
+    RequestId request;
+    ReturnedRow returned;
+  };
+  std::int64_t step = 0;  // 0: there is no frame
+  std::vector<Row> rows;  // [scheduled]
 };
 
 class Engine {
@@ -73,7 +82,9 @@ class Engine {
   void schedule(Frame& frame);
   void prepare(Frame& frame);
   void sample(Frame& frame);
-  void commit(Frame& frame);
+  void take_output(const StepTrace& trace);
+  void commit(StepTrace& trace, const FrameOutput& output);
+  CommitTrace commit_row(const FrameOutput::Row& row);
 
   void apply_pending(StepTrace& trace);
   CommandTrace apply_now(const Command& command);
@@ -82,7 +93,8 @@ class Engine {
   CommandTrace set_drafts_now(RequestId request, std::int32_t num_draft_tokens);
   void drop_unused_accepts(StepTrace& trace);
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
-  void describe_labels(StepTrace& trace);
+  void describe_labels(const StepTrace& trace, std::span<const CacheEvent> events,
+                       std::vector<Fingerprint>& history);
   std::int32_t next_draft_count(const EngineRequest& request) const;
 
   EngineConfig config_;
@@ -91,6 +103,8 @@ class Engine {
   WorkerV1 worker_;
   RequestList requests_;
   Frame frame_;
+  FrameOutput output_;     // of the frame that was sampled last
+  FrameOutput in_flight_;  // asynchronous: of the frame before it
   std::vector<Command> pending_;
   std::vector<RequestId> preempted_by_command_;
   std::vector<RequestId> scripted_accepts_;

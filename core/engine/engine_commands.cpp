@@ -83,6 +83,11 @@ CommandTrace Engine::abort_now(RequestId request) {
 
 CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
   CommandTrace trace{.command = "set_draft_tokens", .request = request, .value = num_draft_tokens};
+  if (config_.async_scheduling) {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = "asynchronous scheduling plans every draft list before the drafts are known";
+    return trace;
+  }
   const bool drafts = requests_.holds(request) &&
                       requests_[request].scheduling.status == RequestStatus::running &&
                       !requests_[request].scheduling.is_prefill_chunk;
@@ -148,7 +153,7 @@ CommandTrace Engine::apply_now(const Command& command) {
     return set_drafts_now(drafts->request, drafts->num_draft_tokens);
   const auto& policies = std::get<SetPolicies>(command).policies;
   config_.policies = policies;
-  scheduler_->set_policies(policies.aligned_split, policies.one_token_prompt);
+  scheduler_->set_policies(policies);
   worker_.set_policies(policies);
   return {.command = "set_policies"};
 }

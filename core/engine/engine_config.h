@@ -18,6 +18,12 @@ enum class SpeculativeMethod : std::uint8_t {
 
 enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
 
+// Which model runner turns scheduler output into rows (vLLM: gpu_model_runner.py or worker/gpu).
+enum class ModelRunner : std::uint8_t {
+  v1,  // a persistent batch of rows
+  v2,  // a slot a request, rows laid out anew in every step
+};
+
 // In what order the persistent batch is handed to the builders (RUNNER 1.5).
 enum class BatchOrder : std::uint8_t {
   by_region,    // decodes first: a builder has a reorder_batch_threshold
@@ -45,7 +51,11 @@ struct EngineConfig {
   double watermark = 0.0;                  // fraction of blocks kept free at admission
   SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
 
+  // One frame in flight: the next step is scheduled before the last one's acceptance is known.
+  bool async_scheduling = false;
+
   // Worker.
+  ModelRunner runner = ModelRunner::v1;
   BatchOrder batch_order = BatchOrder::by_region;
 
   // Speculation. Acceptance: draft j counts iff all before it do and a keyed draw is below the

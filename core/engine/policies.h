@@ -45,6 +45,13 @@ enum class AllModeSpeculation : std::uint8_t {
   full_steps_remembered_no_copies,  // reference
 };
 
+// What becomes of a frame in flight when its request is reset? (KNOWN_BUGS 17, 51; RUNNER 6.4)
+enum class StaleFrame : std::uint8_t {
+  dropped_by_run,          // frames know the run they were scheduled in: nothing of them counts
+  discard_by_token_count,  // reference: rejections still count, then as many frames as there were
+                           // placeholders lose their tokens
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
@@ -55,6 +62,7 @@ struct Policies {
   UniformDecodeTest uniform_decode_test = UniformDecodeTest::by_row_class;
   AllModeSpeculation all_mode_speculation =
       AllModeSpeculation::remembered_column_and_boundary_copies;
+  StaleFrame stale_frame = StaleFrame::dropped_by_run;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
@@ -70,7 +78,8 @@ constexpr Policies pages_policies() {
           OneTokenPrompt::padded_with_placeholders,
           NoDraftStep::column_zero,
           UniformDecodeTest::by_shape,
-          AllModeSpeculation::full_steps_remembered_no_copies};
+          AllModeSpeculation::full_steps_remembered_no_copies,
+          StaleFrame::discard_by_token_count};
 }
 
 }  // namespace hybridscope

@@ -20,8 +20,13 @@ struct Request {
   std::int32_t num_tokens = 0;    // known: prompt and generated, without drafts
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_draft_tokens = 0;  // length of spec_token_ids, the list for the next step
-  std::int32_t run = 0;               // how often it was preempted
-  bool is_prefill_chunk = false;      // the last scheduled chunk did not reach num_tokens
+  // Asynchronous: tokens that frames in flight will bring if every draft is accepted; computed
+  // tokens are counted the same way.
+  std::int32_t num_output_placeholders = 0;
+  std::int32_t async_tokens_to_discard = 0;  // StaleFrame::discard_by_token_count only
+  std::int32_t run = 0;                      // how often it was preempted
+  std::int32_t first_valid_run = 0;          // frames of earlier runs are dropped whole
+  bool is_prefill_chunk = false;             // the last scheduled chunk did not reach num_tokens
   RequestStatus status = RequestStatus::waiting;
   // One a hash block of known tokens; whoever appends tokens extends what this views.
   std::span<const Fingerprint> block_hashes;

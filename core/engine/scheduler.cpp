@@ -14,6 +14,13 @@ bool before(const Request& a, const Request& b) {
   return a.id < b.id;
 }
 
+// Does the frame in flight bring the request's last token even if all its drafts are rejected?
+bool ends_in_flight(const Request& request) {
+  return request.num_output_placeholders > 0 &&
+         request.num_computed_tokens + 2 - request.num_output_placeholders >=
+             request.num_prompt_tokens + request.max_tokens;
+}
+
 template <class Container>
 bool remove_one(Container& container, const Request* request) {
   const auto found = std::find(container.begin(), container.end(), request);
@@ -35,9 +42,10 @@ RequestCacheView cache_view(const Request& request) {
 Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
     : config_(config), kv_cache_(kv_cache) {}
 
-void Scheduler::set_policies(AlignedSplit aligned_split, OneTokenPrompt one_token_prompt) {
-  config_.aligned_split = aligned_split;
-  config_.one_token_prompt = one_token_prompt;
+void Scheduler::set_policies(const Policies& policies) {
+  config_.aligned_split = policies.aligned_split;
+  config_.one_token_prompt = policies.one_token_prompt;
+  config_.stale_frame = policies.stale_frame;
 }
 
 void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
@@ -72,12 +80,23 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
 
   output_.total_num_scheduled_tokens = 0;
   for (const ScheduledRequest& entry : output_.scheduled) {
-    Request& request = *entry.request;
-    request.num_computed_tokens += entry.num_scheduled_tokens;
-    request.is_prefill_chunk = request.num_computed_tokens < request.num_tokens;
+    count_scheduled(entry);
     output_.total_num_scheduled_tokens += entry.num_scheduled_tokens;
   }
   return output_;
+}
+
+// Drafts count as computed until the frame returns. Asynchronously the tokens that the frame will
+// bring get placeholders, and so do the drafts of the next step (RUNNER 6.3,
+// AsyncScheduler._update_after_schedule).
+void Scheduler::count_scheduled(const ScheduledRequest& entry) {
+  Request& request = *entry.request;
+  request.num_computed_tokens += entry.num_scheduled_tokens;
+  request.is_prefill_chunk =
+      request.num_computed_tokens < request.num_tokens + request.num_output_placeholders;
+  if (!config_.async_scheduling || request.is_prefill_chunk) return;
+  request.num_output_placeholders += 1 + entry.num_draft_tokens;
+  request.num_draft_tokens = config_.num_speculative_tokens;
 }
 
 void Scheduler::schedule_running() {
@@ -88,8 +107,14 @@ void Scheduler::schedule_running() {
       ++index;
       continue;
     }
-    std::int32_t num_new_tokens = clip_to_threshold(request.num_tokens + request.num_draft_tokens -
-                                                    request.num_computed_tokens);
+    if (ends_in_flight(request)) {
+      skip(request, SkipReason::ends_in_flight);
+      ++index;
+      continue;
+    }
+    const std::int32_t known = request.num_tokens + request.num_output_placeholders;
+    std::int32_t num_new_tokens =
+        clip_to_threshold(known + request.num_draft_tokens - request.num_computed_tokens);
     num_new_tokens = std::min(num_new_tokens, token_budget_);
     num_new_tokens =
         std::min(num_new_tokens, config_.max_model_len - 1 - request.num_computed_tokens);
@@ -106,11 +131,11 @@ void Scheduler::schedule_running() {
                            .admission = Admission::running,
                            .num_scheduled_tokens = num_new_tokens,
                            .num_computed_tokens = request.num_computed_tokens,
-                           .num_tokens = request.num_tokens};
+                           .num_tokens = request.num_tokens,
+                           .num_output_placeholders = request.num_output_placeholders};
     if (request.num_draft_tokens > 0) {
       entry.num_drafts_offered = request.num_draft_tokens;
-      entry.num_draft_tokens =
-          std::max(num_new_tokens + request.num_computed_tokens - request.num_tokens, 0);
+      entry.num_draft_tokens = std::max(num_new_tokens + request.num_computed_tokens - known, 0);
       request.num_draft_tokens = 0;
     }
     output_.scheduled.push_back(entry);
@@ -195,6 +220,10 @@ void Scheduler::schedule_waiting() {
 
 // Admits the head of the waiting queue; false: it stays, and nobody behind it is tried.
 bool Scheduler::admit(Request& request) {
+  if (request.num_output_placeholders > 0) {
+    skip(request, SkipReason::frame_in_flight);
+    return false;
+  }
   const Result<CacheHit> lookup = kv_cache_.get_computed_blocks(cache_view(request));
   const CacheHit& hit = lookup.value();
   const std::int32_t hit_tokens = hit.num_hit_tokens;
@@ -295,25 +324,54 @@ void Scheduler::skip(const Request& request, SkipReason reason) {
   output_.skipped.push_back({request.id, reason});
 }
 
-std::int32_t Scheduler::update_from_output(Request& request, std::int32_t num_draft_tokens,
-                                           std::int32_t num_sampled_tokens) {
-  if (request.status != RequestStatus::running) return 0;
-  if (num_draft_tokens > 0 && num_sampled_tokens > 0)
-    request.num_computed_tokens -= num_draft_tokens - (num_sampled_tokens - 1);
+// Rejected drafts are no computed tokens, and no tokens to come either.
+void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) const {
+  if (row.num_draft_tokens == 0 || row.num_sampled_tokens == 0) return;
+  const std::int32_t rejected = row.num_draft_tokens - (row.num_sampled_tokens - 1);
+  if (request.num_computed_tokens > 0) request.num_computed_tokens -= rejected;
+  if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
+}
+
+// Stops at max_tokens and max_model_len; the rest of the sample is dropped.
+std::int32_t Scheduler::append_tokens(Request& request, std::int32_t num_sampled_tokens) {
   std::int32_t appended = 0;
   while (appended < num_sampled_tokens) {
     ++request.num_tokens;
     ++appended;
-    if (request.num_tokens >= config_.max_model_len ||
-        request.num_output_tokens() >= request.max_tokens) {
-      request.status = RequestStatus::finished;
-      kv_cache_.free(request.id);
-      remove_one(running_, &request);
-      finished_req_ids_.push_back(request.id);
-      break;
-    }
+    if (has_reached_its_end(request)) break;
   }
+  if (config_.async_scheduling) request.num_output_placeholders -= appended;
   return appended;
+}
+
+bool Scheduler::has_reached_its_end(const Request& request) const {
+  return request.num_tokens >= config_.max_model_len ||
+         request.num_output_tokens() >= request.max_tokens;
+}
+
+UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow& row) {
+  if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
+  if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
+  take_back_rejected(request, row);
+  if (row.num_sampled_tokens == 0) return {CommitOutcome::chunk, 0};
+  if (request.async_tokens_to_discard > 0) {
+    --request.async_tokens_to_discard;
+    return {CommitOutcome::stale_run, 0};
+  }
+  const bool ran = request.status == RequestStatus::running;
+  const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
+  if (config_.async_scheduling && ran)
+    kv_cache_.cache_computed_blocks(cache_view(request),
+                                    request.num_computed_tokens - request.num_output_placeholders);
+  if (has_reached_its_end(request)) finish(request);
+  return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended};
+}
+
+void Scheduler::finish(Request& request) {
+  if (!remove_one(running_, &request)) remove_one(waiting_, &request);
+  request.status = RequestStatus::finished;
+  kv_cache_.free(request.id);
+  finished_req_ids_.push_back(request.id);
 }
 
 void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tokens) {
@@ -321,11 +379,7 @@ void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tok
 }
 
 void Scheduler::abort(Request& request) {
-  if (request.status == RequestStatus::finished) return;
-  if (!remove_one(running_, &request)) remove_one(waiting_, &request);
-  request.status = RequestStatus::finished;
-  kv_cache_.free(request.id);
-  finished_req_ids_.push_back(request.id);
+  if (request.status != RequestStatus::finished) finish(request);
 }
 
 bool Scheduler::preempt(Request& request) {
@@ -334,12 +388,22 @@ bool Scheduler::preempt(Request& request) {
   return true;
 }
 
+// RUNNER 6.4: what a frame in flight will bring does not count any more.
+void Scheduler::forget_frame_in_flight(Request& request) const {
+  if (config_.stale_frame == StaleFrame::dropped_by_run)
+    request.first_valid_run = request.run;
+  else
+    request.async_tokens_to_discard = request.num_output_placeholders;
+  request.num_output_placeholders = 0;
+}
+
 bool Scheduler::reset_prefix_cache(bool reset_running_requests) {
   if (reset_running_requests) {
     while (!running_.empty()) {
       Request* last = running_.back();
       running_.pop_back();
       preempt_running(*last);
+      forget_frame_in_flight(*last);
     }
   }
   return kv_cache_.reset_prefix_cache();

@@ -26,20 +26,23 @@ struct SchedulerConfig {
   bool block_aligned_split = false;  // mode align with prefix caching
   bool has_mamba_groups = true;
   std::int32_t block_size = 16;  // cache_config.block_size
+  bool async_scheduling = false;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
+  StaleFrame stale_frame = StaleFrame::dropped_by_run;
 };
 
 // One request's part in a step. `first_new_column` of its groups stands in ScheduleOutput.
 struct ScheduledRequest {
   Request* request = nullptr;
   Admission admission = Admission::running;
-  std::int32_t num_scheduled_tokens = 0;  // q
-  std::int32_t num_draft_tokens = 0;      // d, among them
-  std::int32_t num_drafts_offered = 0;    // length of the draft list before it was cut
-  std::int32_t num_computed_tokens = 0;   // c, before this step
-  std::int32_t num_tokens = 0;            // known when scheduled
-  bool placeholder_drafts = false;        // a padded one-token prompt: drafts are -1
+  std::int32_t num_scheduled_tokens = 0;     // q
+  std::int32_t num_draft_tokens = 0;         // d, among them
+  std::int32_t num_drafts_offered = 0;       // length of the draft list before it was cut
+  std::int32_t num_computed_tokens = 0;      // c, before this step
+  std::int32_t num_tokens = 0;               // known when scheduled
+  std::int32_t num_output_placeholders = 0;  // of frames in flight when scheduled
+  bool placeholder_drafts = false;           // a padded one-token prompt: drafts are -1
 };
 
 struct ScheduleOutput {
@@ -51,6 +54,18 @@ struct ScheduleOutput {
   std::vector<AdmissionLookup> lookups;        // what the prefix cache answered, and why
   std::int32_t token_budget = 0;               // at the start
   std::int32_t total_num_scheduled_tokens = 0;
+};
+
+// What a frame that returns brings for one request.
+struct ReturnedRow {
+  std::int32_t run = 0;                 // Request::run when it was scheduled
+  std::int32_t num_draft_tokens = 0;    // d
+  std::int32_t num_sampled_tokens = 0;  // a; 0: an unfinished prefill chunk
+};
+
+struct UpdatedRequest {
+  CommitOutcome outcome = CommitOutcome::taken;
+  std::int32_t num_appended_tokens = 0;
 };
 
 class Scheduler {
@@ -65,13 +80,13 @@ class Scheduler {
   const ScheduleOutput& schedule(std::int32_t token_budget);
 
   // Takes back drafts that were not accepted and appends sampled tokens, at most to max_tokens and
-  // max_model_len; returns how many were appended. A request that ends is freed and leaves.
-  // `num_sampled_tokens` 0: an unfinished prefill chunk. SEMANTICS H3.
-  std::int32_t update_from_output(Request& request, std::int32_t num_draft_tokens,
-                                  std::int32_t num_sampled_tokens);
+  // max_model_len. A request that ends is freed and leaves. SEMANTICS H3. Asynchronous: the request
+  // may have been preempted, reset or ended since; blocks are cached up to what is confirmed, for
+  // which block_hashes must cover the sampled tokens too. RUNNER 6.3, 6.4.
+  UpdatedRequest update_from_output(Request& request, const ReturnedRow& row);
 
   // Stores the length of the draft list for the next step, unless the request is in the middle of
-  // its prefill. SEMANTICS H3.
+  // its prefill. SEMANTICS H3. Synchronous only: asynchronously nothing comes back.
   void update_draft_tokens(Request& request, std::int32_t num_draft_tokens);
 
   // Frees the request and takes it out of its queue; reported in the next finished_req_ids.
@@ -87,7 +102,7 @@ class Scheduler {
   const std::vector<Request*>& running() const { return running_; }
   const std::deque<Request*>& waiting() const { return waiting_; }
 
-  void set_policies(AlignedSplit aligned_split, OneTokenPrompt one_token_prompt);
+  void set_policies(const Policies& policies);
 
  private:
   void schedule_running();
@@ -98,6 +113,12 @@ class Scheduler {
   void record_allocation(std::span<const std::int32_t> first_new_column);
   Request* preemption_victim() const;
   void preempt_running(Request& request);
+  void forget_frame_in_flight(Request& request) const;
+  bool has_reached_its_end(const Request& request) const;
+  void count_scheduled(const ScheduledRequest& entry);
+  void take_back_rejected(Request& request, const ReturnedRow& row) const;
+  std::int32_t append_tokens(Request& request, std::int32_t num_sampled_tokens);
+  void finish(Request& request);
   void enqueue_waiting(Request& request, bool at_front);
   void skip(const Request& request, SkipReason reason);
   std::int32_t split(const Request& request, std::int32_t num_new_tokens, std::int32_t hit_tokens,

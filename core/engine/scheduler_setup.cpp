@@ -25,8 +25,10 @@ SchedulerConfig scheduler_config(const EngineConfig& config) {
           .block_aligned_split = has_mamba && config.mamba_cache_mode == MambaCacheMode::align,
           .has_mamba_groups = has_mamba,
           .block_size = config.block_size,
+          .async_scheduling = config.async_scheduling,
           .aligned_split = config.policies.aligned_split,
-          .one_token_prompt = config.policies.one_token_prompt};
+          .one_token_prompt = config.policies.one_token_prompt,
+          .stale_frame = config.policies.stale_frame};
 }
 
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config) {

@@ -18,14 +18,14 @@ Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
 WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
                    std::span<const std::int32_t> columns)
     : config_(config),
-      acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
+      inputs_(config),
       metadata_(std::move(metadata)),
       rows_(config.max_num_seqs, columns) {}
 
 void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
   update_rows(trace, new_blocks, finished, requests);
-  planned_num_accepted_.clear();
+  inputs_.start_step();
   trace.common = {};
   trace.graph = {};
   if (rows_.rows().empty()) return;  // a step without tokens launches nothing
@@ -92,7 +92,10 @@ void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
   const ScheduledTrace& entry = trace.scheduled[scheduled];
   WorkerRequest& worker = requests[entry.request].worker;
   const std::size_t groups = config_.kv_cache_config.groups.size();
-  if (entry.admission != Admission::running) worker = {};
+  if (entry.admission != Admission::running) {
+    worker = {};
+    worker.num_computed_tokens = entry.num_computed_tokens;
+  }
   worker.block_ids.resize(groups);
   const std::int32_t row = rows_.row_of(entry.request);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -143,6 +146,7 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
     }
     RowTrace row{.request = batch_row.request,
                  .scheduled = index,
+                 .num_computed_tokens = request.worker.num_computed_tokens,
                  .previous_row = batch_row.previous_row,
                  .row_class = class_of(scheduled),
                  .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
@@ -157,75 +161,13 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
     if (scheduled.num_draft_tokens > 0 &&
         scheduled.num_computed_tokens >= scheduled.num_prompt_tokens)
       row.num_draft_count = scheduled.num_draft_tokens;
-    fill_history(row, scheduled, request);
-    plan_acceptance(trace, scheduled, request);
-    append_tokens(trace, scheduled, request, trace.rows.size());
+    inputs_.add(trace, row, request);
     trace.rows.push_back(row);
   }
 }
 
-// What the row will sample: known here because acceptance is keyed, told to nobody before sample().
-void WorkerV1::plan_acceptance(StepTrace& trace, const ScheduledTrace& scheduled,
-                               EngineRequest& request) {
-  const std::int32_t drafts = scheduled.num_draft_tokens;
-  const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
-  std::int32_t accepted = 0;  // unfinished prefill chunk: sampled and discarded
-  if (end >= scheduled.num_tokens) {
-    const bool drafts_count = !scheduled.placeholder_drafts &&
-                              scheduled.num_computed_tokens >= scheduled.num_prompt_tokens;
-    accepted = drafts_count
-                   ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts)
-                   : 1;
-    if (request.scripted_num_accepted) {
-      accepted = std::clamp(*request.scripted_num_accepted, 1, 1 + drafts);
-      if (accepted != *request.scripted_num_accepted)
-        trace.commands.push_back({.command = "set_accepted_tokens",
-                                  .request = scheduled.request,
-                                  .value = *request.scripted_num_accepted,
-                                  .outcome = CommandOutcome::ignored,
-                                  .reason = "the count is outside 1..1+drafts of this step"});
-      request.scripted_num_accepted.reset();
-    }
-  }
-  planned_num_accepted_.push_back(accepted);
-}
-
-void WorkerV1::append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
-                             const EngineRequest& request, std::size_t row) {
-  const std::int32_t known = scheduled.num_scheduled_tokens - scheduled.num_draft_tokens;
-  const std::size_t begin = trace.tokens.size();
-  trace.tokens.resize(begin + static_cast<std::size_t>(known));
-  request.tokens.copy_tokens(scheduled.num_computed_tokens, known, trace.tokens.data() + begin);
-  for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
-    if (scheduled.placeholder_drafts) {
-      trace.tokens.push_back(tagged_token(TokenKind::placeholder, 0));
-      continue;
-    }
-    const std::int32_t position = scheduled.num_computed_tokens + known + i;
-    const bool accepted = i + 1 < planned_num_accepted_[row];
-    trace.tokens.push_back(accepted ? request.tokens.token(position)
-                                    : rejected_draft_token(acceptance_, request.key, position));
-  }
-}
-
-void WorkerV1::fill_history(RowTrace& row, const ScheduledTrace& scheduled,
-                            EngineRequest& request) const {
-  const std::int32_t length = config_.conv_kernel - 1;
-  for (std::int32_t i = 0; i < length; ++i) {
-    const std::int32_t position = scheduled.num_computed_tokens - length + 1 + i;
-    const bool wanted = position > 0 || i == length - 1;
-    row.history[static_cast<std::size_t>(i)] =
-        wanted ? request.prefix.at(request.tokens, position) : 0;
-  }
-}
-
 void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    RowTrace& row = trace.rows[r];
-    row.num_sampled_tokens = planned_num_accepted_[r];
-    const std::int32_t accepted = std::max(row.num_sampled_tokens, 1);
-    requests[row.request].worker.num_accepted_tokens = accepted;
-  }
+  inputs_.sample(trace, requests);
   if (config_.num_speculative_tokens > 0) {
     if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
     if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/engine/acceptance.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/batch_rows_v1.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
+#include "core/engine/row_inputs.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -60,10 +60,6 @@ class WorkerV1 {
   void reorder_rows(const StepTrace& trace);
   void describe_rows(StepTrace& trace, RequestList& requests);
   RowClass class_of(const ScheduledTrace& scheduled) const;
-  void plan_acceptance(StepTrace& trace, const ScheduledTrace& scheduled, EngineRequest& request);
-  void append_tokens(StepTrace& trace, const ScheduledTrace& scheduled,
-                     const EngineRequest& request, std::size_t row);
-  void fill_history(RowTrace& row, const ScheduledTrace& scheduled, EngineRequest& request) const;
   void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
 
   // worker_v1_copies.cpp
@@ -72,7 +68,7 @@ class WorkerV1 {
   void post_copy_all(StepTrace& trace, RequestList& requests);
 
   EngineConfig config_;
-  AcceptanceConfig acceptance_;
+  RowInputs inputs_;
   BatchMetadata metadata_;
   BatchRowsV1 rows_;
 
@@ -80,8 +76,7 @@ class WorkerV1 {
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
-  std::vector<std::int32_t> planned_num_accepted_;  // [rows]
-  std::vector<std::int32_t> remembered_columns_;    // [rows] mode all with drafts
+  std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
 };
 
 }  // namespace hybridscope

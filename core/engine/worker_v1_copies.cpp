@@ -15,7 +15,7 @@ void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
     const StateCopyDecision decision =
         decide_preprocess_v1({.has_mamba_state_idx = worker.mamba_state_idx.has_value(),
                               .mamba_state_idx = worker.mamba_state_idx.value_or(-1),
-                              .num_computed_tokens = scheduled.num_computed_tokens,
+                              .num_computed_tokens = row.num_computed_tokens,
                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                               .num_accepted_tokens = row.num_accepted_tokens,
                               .block_size = metadata_.mamba_block_size()});
@@ -39,7 +39,7 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
         decide_postprocess_v1({.num_accepted_tokens = worker.num_accepted_tokens,
                                .mamba_state_idx = *worker.mamba_state_idx,
                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                               .num_computed_tokens = scheduled.num_computed_tokens,
+                               .num_computed_tokens = row.num_computed_tokens,
                                .num_draft_tokens = scheduled.num_draft_tokens,
                                .block_size = metadata_.mamba_block_size()});
     worker.num_accepted_tokens = decision.num_accepted_tokens_after();
@@ -57,14 +57,14 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
     const RowTrace& row = trace.rows[r];
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     WorkerRequest& worker = requests[row.request].worker;
-    const std::int32_t seq_len = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+    const std::int32_t seq_len = row.num_computed_tokens + scheduled.num_scheduled_tokens;
     const std::int32_t last_scheduled_column = (seq_len - 1) / metadata_.mamba_block_size();
     if (safe || scheduled.num_scheduled_tokens == 1 + config_.num_speculative_tokens)
       worker.mamba_state_idx = last_scheduled_column;
     else
       worker.mamba_state_idx.reset();
     if (!safe || row.row_class == RowClass::prefill) continue;
-    const AllModeBoundaryTerms terms{.num_computed_tokens = scheduled.num_computed_tokens,
+    const AllModeBoundaryTerms terms{.num_computed_tokens = row.num_computed_tokens,
                                      .num_accepted_tokens = worker.num_accepted_tokens,
                                      .last_scheduled_col = last_scheduled_column,
                                      .block_size = metadata_.mamba_block_size()};

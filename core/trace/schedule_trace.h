@@ -25,11 +25,22 @@ enum class SkipReason : std::uint8_t {
   max_num_seqs,            // as many requests run as may
   behind_refused_request,  // an earlier waiting request was refused
   preemption_in_step,      // nobody is admitted in a step that preempted somebody
+  ends_in_flight,          // the frame in flight brings its last token, whatever is accepted
+  frame_in_flight,         // preempted while a frame was in flight, which has to return first
 };
 
 struct SkippedRequest {
   RequestId request{};
   SkipReason reason = SkipReason::no_token_budget;
+};
+
+// What the scheduler did with a row of a frame that returned.
+enum class CommitOutcome : std::uint8_t {
+  taken,            // rejected drafts taken back, tokens appended
+  chunk,            // an unfinished prefill chunk: nothing to append
+  preempted,        // preempted since it was scheduled: its tokens count, its state is gone
+  stale_run,        // reset since it was scheduled: its tokens are dropped
+  left_the_engine,  // finished or aborted since it was scheduled
 };
 
 // One prefix-cache lookup of a waiting request.

@@ -36,6 +36,8 @@ void StepTrace::clear() {
   post_copies.clear();
   committed.clear();
   commit_events.clear();
+  commit_label_history.clear();
+  committed_step = 0;
   budget_overridden = false;
   num_scheduled_tokens = 0;
 }

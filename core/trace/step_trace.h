@@ -1,6 +1,11 @@
 // Everything one step decided, as plain values: the one value that runs through the program.
 // The engine fills it phase by phase and reuses it; whoever wants to keep something copies it.
 // Views (TensorView, span) point into the engine and stay valid until its next step.
+//
+// A step is one turn of the engine: frame number `step` is scheduled, prepared, executed and
+// sampled; then frame number `committed_step` returns to the scheduler. Both are the same when
+// scheduling is synchronous; asynchronously the frame before returns, so that a step's frame was
+// scheduled without knowing what the frame before accepted (RUNNER 6.2, 8).
 #pragma once
 
 #include <array>
@@ -36,26 +41,35 @@ enum class RowOrigin : std::uint8_t {
   returned,  // ran before, but not in the step before
 };
 
-// One request's part in the step, decided at schedule.
+// One request's part in the step, decided at schedule. With a frame in flight the scheduler counts
+// on all its drafts being accepted: c is then optimistic, a row's own c is exact (RUNNER 6.5).
 struct ScheduledTrace {
   RequestId request{};
   Admission admission = Admission::running;
   std::int32_t run = 0;                   // how often it had been preempted
-  std::int32_t num_computed_tokens = 0;   // c, before the step
+  std::int32_t num_computed_tokens = 0;   // c as reported to the worker, before the step
   std::int32_t num_scheduled_tokens = 0;  // q
   std::int32_t num_draft_tokens = 0;      // d, among q
   std::int32_t num_drafts_offered = 0;    // length of its draft list before cutting
-  std::int32_t num_tokens = 0;            // known: prompt and generated
+  std::int32_t num_tokens = 0;            // known: prompt and generated tokens that have returned
+  std::int32_t num_output_placeholders = 0;  // tokens of frames in flight, before this frame's own
   std::int32_t num_prompt_tokens = 0;
   bool placeholder_drafts = false;  // a padded one-token prompt: its drafts are -1
   std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
+
+  // Does the row reach the last token there is or will be, so that its sample counts?
+  bool samples() const {
+    return num_computed_tokens + num_scheduled_tokens >= num_tokens + num_output_placeholders;
+  }
 };
 
 // One row of the batch, decided at prepare; the last members are known after sampling.
 struct RowTrace {
   RequestId request{};
-  std::int32_t scheduled = -1;     // index into StepTrace::scheduled
-  std::int32_t previous_row = -1;  // in the step before, -1: none
+  std::int32_t scheduled = -1;           // index into StepTrace::scheduled
+  std::int32_t slot = -1;                // V2: idx_mapping of the row
+  std::int32_t num_computed_tokens = 0;  // exact c, before the step
+  std::int32_t previous_row = -1;        // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;
   RowClass row_class = RowClass::prefill;
   bool is_prefilling = false;                   // what the builders are told (RUNNER 3.2)
@@ -119,6 +133,7 @@ struct GroupTrace {
   bool accepted_counts_given = true;             // the builder was told each row's accepted count
   bool reused_metadata = false;                  // through update_block_table
   bool persistent_buffers_refreshed = false;     // by this step's build
+  std::int64_t persistent_buffers_step = 0;      // step that refreshed them last; 0: the capture
   TensorView<std::int32_t> block_table;          // [num_reqs, columns], the worker's
   // Mode all with drafts: columns that decode rows read from; absent:
   // block_idx_last_computed_token.
@@ -126,13 +141,15 @@ struct GroupTrace {
   TensorView<std::int32_t> conv_source_column;      // [num_decodes]
 };
 
-// What became of a scheduled request, decided at commit.
+// What became of a request that was scheduled in the frame that returned, decided at commit.
 struct CommitTrace {
   RequestId request{};
-  std::int32_t num_computed_tokens = 0;  // after the step
-  std::int32_t num_tokens = 0;           // after the step
-  std::int32_t num_appended_tokens = 0;  // output tokens this step added
-  std::int32_t num_drafts_next = 0;      // length of the draft list for the next step
+  CommitOutcome outcome = CommitOutcome::taken;
+  std::int32_t num_computed_tokens = 0;      // after it, drafts of a frame in flight counted
+  std::int32_t num_tokens = 0;               // after it
+  std::int32_t num_output_placeholders = 0;  // after it: tokens of the frames still in flight
+  std::int32_t num_appended_tokens = 0;      // output tokens it added
+  std::int32_t num_drafts_next = 0;          // length of the draft list for the next step
   bool finished = false;
 };
 
@@ -151,8 +168,9 @@ struct CommandTrace {
 std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config);
 
 struct StepTrace {
-  std::int64_t step = 0;     // number of the frame, from 1
-  std::int64_t time_us = 0;  // when it starts
+  std::int64_t step = 0;            // number of the frame, from 1
+  std::int64_t committed_step = 0;  // of the frame that returned in this step; 0: none did
+  std::int64_t time_us = 0;         // when it starts
   std::int64_t duration_us = 0;
 
   // Decided at schedule.
@@ -185,11 +203,12 @@ struct StepTrace {
   // Known after sample.
   CopyLaunch post_copies;
 
-  // Decided at commit.
-  std::vector<CommitTrace> committed;     // [scheduled]
-  std::vector<CacheEvent> commit_events;  // frees of finished requests
-  std::int32_t num_unfinished = 0;        // requests that are not finished after the step
-  std::int32_t num_pending_commands = 0;  // queued for a later step
+  // Decided at commit, about frame committed_step.
+  std::vector<CommitTrace> committed;             // [scheduled] of that frame
+  std::vector<CacheEvent> commit_events;          // registrations; frees of finished requests
+  std::vector<Fingerprint> commit_label_history;  // as label_history, for commit_events
+  std::int32_t num_unfinished = 0;                // requests that are not finished after the step
+  std::int32_t num_pending_commands = 0;          // queued for a later step
 
   std::span<const Fingerprint> history_of(const RowTrace& row, std::int32_t conv_kernel) const {
     return std::span(row.history).first(static_cast<std::size_t>(conv_kernel - 1));

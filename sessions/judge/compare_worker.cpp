@@ -109,9 +109,7 @@ class WorkerComparison {
       const auto row = std::ranges::find(ours_.rows, sampled.request, &RowTrace::request);
       const ScheduledTrace& scheduled = ours_.scheduled_of(*row);
       const auto told = static_cast<std::int32_t>(sampled.token_ids.count);
-      const bool samples =
-          scheduled.num_computed_tokens + scheduled.num_scheduled_tokens >= scheduled.num_tokens;
-      const std::int32_t most = samples ? 1 + scheduled.num_draft_tokens : 0;
+      const std::int32_t most = scheduled.samples() ? 1 + scheduled.num_draft_tokens : 0;
       if (told <= most) continue;
       EngineDifference found = step_.difference(EngineDecision::sampled_token_ids, sampled.request);
       found.expected = fmt::format("at most {} tokens", most);

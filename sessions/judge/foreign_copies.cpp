@@ -35,7 +35,7 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
     decisions.push_back(
         decide_preprocess_v1({.has_mamba_state_idx = request.mamba_state_idx.has_value(),
                               .mamba_state_idx = request.mamba_state_idx.value_or(-1),
-                              .num_computed_tokens = scheduled.num_computed_tokens,
+                              .num_computed_tokens = row.num_computed_tokens,
                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                               .num_accepted_tokens = row.num_accepted_tokens,
                               .block_size = metadata_.mamba_block_size()}));
@@ -65,13 +65,13 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
     if (!metadata_.has_mamba()) continue;
     if (config_.mamba_cache_mode == MambaCacheMode::all)
       request.mamba_state_idx =
-          std::max(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
+          std::max(row.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
           metadata_.mamba_block_size();
     decisions.push_back(
         decide_postprocess_v1({.num_accepted_tokens = request.num_accepted_tokens,
                                .mamba_state_idx = request.mamba_state_idx.value_or(-1),
                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                               .num_computed_tokens = scheduled.num_computed_tokens,
+                               .num_computed_tokens = row.num_computed_tokens,
                                .num_draft_tokens = scheduled.num_draft_tokens,
                                .block_size = metadata_.mamba_block_size()}));
     if (align) request.num_accepted_tokens = decisions.back().num_accepted_tokens_after();

@@ -49,6 +49,7 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   trace_.common = {};
   trace_.graph = {};
   trace_.step = step.step;
+  trace_.committed_step = step.step;
   admit(step);
   schedule(step);
   tables_.follow(step, requests_, trace_);

@@ -72,6 +72,7 @@ void ForeignImporter::describe_rows(const ForeignStep& step) {
     }
     RowTrace row{.request = told.request,
                  .scheduled = request.scheduled,
+                 .num_computed_tokens = scheduled.num_computed_tokens,
                  .previous_row = request.row,
                  .row_class = row_class_of(scheduled, RowClassing::by_meaning, num_spec),
                  .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
@@ -130,9 +131,7 @@ void ForeignImporter::append_tokens(const ForeignRequest& request, const Schedul
 std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& step, RequestId id) {
   if (step.sampled_token_ids) return step.at(requests_[id].sampled);
   const ScheduledTrace& scheduled = scheduled_of(id);
-  const bool samples =
-      scheduled.num_computed_tokens + scheduled.num_scheduled_tokens >= scheduled.num_tokens;
-  return std::span(kUntoldToken).first(samples ? 1 : 0);
+  return std::span(kUntoldToken).first(scheduled.samples() ? 1 : 0);
 }
 
 // The worker's counts are the scheduler's.

@@ -253,8 +253,10 @@ TraceWriter::Json TraceWriter::sampled(const StepTrace& trace) {
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     Json list = Json::array();
+    const std::int32_t first =
+        row.num_computed_tokens + scheduled.num_scheduled_tokens - scheduled.num_draft_tokens;
     for (std::int32_t i = 0; i < row.num_sampled_tokens; ++i)
-      list.push_back(token_id(row.request, scheduled.num_tokens + i));
+      list.push_back(token_id(row.request, first + i));
     ids.push_back(requests_.name(row.request));
     tokens.push_back(list);
   }

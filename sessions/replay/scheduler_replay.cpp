@@ -175,9 +175,12 @@ Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>
     Known& request = known(entry.request->id);
     if (!is_live(request.state)) continue;
     const TokenIds& sampled = sampled_token_ids.at(request.name);
-    const std::int32_t appended = scheduler_.update_from_output(
-        request.state, entry.num_draft_tokens, static_cast<std::int32_t>(sampled.size()));
-    append(request, std::span(sampled).first(static_cast<std::size_t>(appended)));
+    const UpdatedRequest updated = scheduler_.update_from_output(
+        request.state, {.run = request.state.run,
+                        .num_draft_tokens = entry.num_draft_tokens,
+                        .num_sampled_tokens = static_cast<std::int32_t>(sampled.size())});
+    append(request,
+           std::span(sampled).first(static_cast<std::size_t>(updated.num_appended_tokens)));
     if (stopped.contains(request.name)) scheduler_.abort(request.state);
   }
   step_.clear();

@@ -122,7 +122,7 @@ TEST(ExplainSkip, EveryReasonHasAClause) {
             "the token budget was spent before its turn");
   EXPECT_EQ(explain_skip(SkipReason::preemption_in_step),
             "nobody is admitted in a step that preempted somebody");
-  for (int reason = 0; reason <= static_cast<int>(SkipReason::preemption_in_step); ++reason)
+  for (int reason = 0; reason <= static_cast<int>(SkipReason::frame_in_flight); ++reason)
     EXPECT_FALSE(explain_skip(static_cast<SkipReason>(reason)).empty());
 }
 

@@ -18,7 +18,7 @@ std::string describe_rows(const StepTrace& trace, const Engine& engine) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     text += fmt::format("{}{} {} {}+{} d{} a{}", text.empty() ? "" : " | ",
                         engine.name_of(row.request), row_class_name(row.row_class),
-                        scheduled.num_computed_tokens, scheduled.num_scheduled_tokens,
+                        row.num_computed_tokens, scheduled.num_scheduled_tokens,
                         scheduled.num_draft_tokens, row.num_sampled_tokens);
   }
   return text;

@@ -46,7 +46,7 @@ Fingerprint hand_made_prefix(std::int32_t request, std::int32_t n) {
 }
 
 HandMadeTrace::HandMadeTrace(std::int64_t step) {
-  trace_.step = step;
+  trace_.step = trace_.committed_step = step;
   trace_.groups.resize(2);
   for (std::int32_t group = 0; group < 2; ++group) {
     GroupTrace& out = trace_.groups[static_cast<std::size_t>(group)];
@@ -98,6 +98,7 @@ void HandMadeTrace::add_row(const HandMadeRow& row) {
     trace_.hit_hashes.push_back(hand_made_prefix(row.request, n));
   RowTrace out{.request = {row.request},
                .scheduled = static_cast<std::int32_t>(trace_.scheduled.size()) - 1,
+               .num_computed_tokens = row.computed,
                .accepted_from = {row.request},
                .num_sampled_tokens = samples ? 1 : 0};
   for (std::int32_t i = 0; i < kConvKernel - 1; ++i) {
@@ -109,6 +110,7 @@ void HandMadeTrace::add_row(const HandMadeRow& row) {
   for (std::int32_t i = 0; i < row.query; ++i)
     trace_.tokens.push_back(token(row.request, row.computed + i));
   trace_.committed.push_back({.request = {row.request},
+                              .outcome = samples ? CommitOutcome::taken : CommitOutcome::chunk,
                               .num_computed_tokens = end,
                               .num_tokens = row.known + (samples ? 1 : 0),
                               .num_appended_tokens = samples ? 1 : 0});

@@ -36,12 +36,12 @@ CheckConfig RowBench::config_of(const BenchSettings& settings) {
 
 RowBench::RowBench(const BenchSettings& settings, const std::vector<BenchRow>& rows)
     : shared_(config_of(settings)), query_start_loc_(1, 0), context_(shared_, trace_, findings_) {
-  trace_.step = 2;
+  trace_.step = trace_.committed_step = 2;
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows.size()); ++r) {
     const BenchRow& row = rows[static_cast<std::size_t>(r)];
     trace_.scheduled.push_back(
         {.request = {r}, .num_computed_tokens = row.computed, .num_scheduled_tokens = row.query});
-    RowTrace row_trace{.request = {r}, .scheduled = r};
+    RowTrace row_trace{.request = {r}, .scheduled = r, .num_computed_tokens = row.computed};
     row_trace.num_accepted_tokens = row.num_accepted_tokens;
     for (std::int32_t i = 0; i < settings.conv_kernel - 1; ++i) {
       const std::int32_t n = row.computed - settings.conv_kernel + 2 + i;

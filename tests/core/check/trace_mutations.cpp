@@ -165,6 +165,7 @@ class Mutations {
     for (RowTrace& row : trace_.rows) {
       number("row: request", row.request.value);
       number("row: scheduled", row.scheduled);
+      number("row: num_computed_tokens", row.num_computed_tokens);
       number("row: accepted_from", row.accepted_from.value);
       number("row: num_sampled_tokens", row.num_sampled_tokens);
       flag("row: is_prefilling", row.is_prefilling);
@@ -186,9 +187,10 @@ class Mutations {
   // The column that the row's last token is in.
   void add_live_column(const std::string& name, GroupTrace& group) {
     for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
-      const ScheduledTrace& scheduled = trace_.scheduled_of(trace_.rows[r]);
-      const std::int32_t column =
-          (scheduled.num_computed_tokens + scheduled.num_scheduled_tokens - 1) / group.block_size;
+      const RowTrace& row = trace_.rows[r];
+      const std::int32_t end =
+          row.num_computed_tokens + trace_.scheduled_of(row).num_scheduled_tokens;
+      const std::int32_t column = (end - 1) / group.block_size;
       const std::size_t index =
           r * static_cast<std::size_t>(group.block_table.cols) + static_cast<std::size_t>(column);
       add(name, [workshop = workshop_, &group, index] {

@@ -53,7 +53,7 @@ std::map<std::int32_t, TokensByPosition> computed_tokens(const EngineConfig& con
       const ScheduledTrace& scheduled = trace.scheduled_of(row);
       const CommitTrace& commit = trace.committed[static_cast<std::size_t>(row.scheduled)];
       for (std::int32_t i = 0; i < scheduled.num_scheduled_tokens; ++i, ++next) {
-        const std::int32_t position = scheduled.num_computed_tokens + i;
+        const std::int32_t position = row.num_computed_tokens + i;
         if (position >= std::min(commit.num_computed_tokens, commit.num_tokens - 1)) continue;
         TokensByPosition& tokens = result[row.request.value];
         const auto [found, added] = tokens.try_emplace(position, trace.tokens[next]);

@@ -1,0 +1,82 @@
+#include "core/engine/row_inputs.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+
+RowInputs::RowInputs(const EngineConfig& config)
+    : acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
+      conv_kernel_(config.conv_kernel) {}
+
+void RowInputs::add(StepTrace& trace, RowTrace& row, EngineRequest& request) {
+  fill_history(row, request);
+  planned_num_accepted_.push_back(plan_acceptance(trace, row, request));
+  append_tokens(trace, row, request);
+}
+
+std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
+                                        EngineRequest& request) const {
+  const ScheduledTrace& scheduled = trace.scheduled_of(row);
+  if (!scheduled.samples()) return 0;  // unfinished prefill chunk: sampled and discarded
+  const std::int32_t drafts = scheduled.num_draft_tokens;
+  const std::int32_t end = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+  const bool drafts_count =
+      !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
+  std::int32_t accepted =
+      drafts_count ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
+  if (request.scripted_num_accepted) {
+    accepted = std::clamp(*request.scripted_num_accepted, 1, 1 + drafts);
+    if (accepted != *request.scripted_num_accepted)
+      trace.commands.push_back({.command = "set_accepted_tokens",
+                                .request = scheduled.request,
+                                .value = *request.scripted_num_accepted,
+                                .outcome = CommandOutcome::ignored,
+                                .reason = "the count is outside 1..1+drafts of this step"});
+    request.scripted_num_accepted.reset();
+  }
+  return accepted;
+}
+
+void RowInputs::append_tokens(StepTrace& trace, const RowTrace& row,
+                              const EngineRequest& request) const {
+  const ScheduledTrace& scheduled = trace.scheduled_of(row);
+  const std::int32_t known = scheduled.num_scheduled_tokens - scheduled.num_draft_tokens;
+  const std::size_t begin = trace.tokens.size();
+  trace.tokens.resize(begin + static_cast<std::size_t>(known));
+  request.tokens.copy_tokens(row.num_computed_tokens, known, trace.tokens.data() + begin);
+  for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
+    if (scheduled.placeholder_drafts) {
+      trace.tokens.push_back(tagged_token(TokenKind::placeholder, 0));
+      continue;
+    }
+    const std::int32_t position = row.num_computed_tokens + known + i;
+    const bool accepted = i + 1 < planned_num_accepted_.back();
+    trace.tokens.push_back(accepted ? request.tokens.token(position)
+                                    : rejected_draft_token(acceptance_, request.key, position));
+  }
+}
+
+void RowInputs::fill_history(RowTrace& row, EngineRequest& request) const {
+  const std::int32_t length = conv_kernel_ - 1;
+  for (std::int32_t i = 0; i < length; ++i) {
+    const std::int32_t position = row.num_computed_tokens - length + 1 + i;
+    const bool wanted = position > 0 || i == length - 1;
+    row.history[static_cast<std::size_t>(i)] =
+        wanted ? request.prefix.at(request.tokens, position) : 0;
+  }
+}
+
+void RowInputs::sample(StepTrace& trace, RequestList& requests) const {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    RowTrace& row = trace.rows[r];
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    row.num_sampled_tokens = planned_num_accepted_[r];
+    WorkerRequest& worker = requests[row.request].worker;
+    worker.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
+    worker.num_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (row.num_sampled_tokens > 0)
+      worker.num_computed_tokens -= scheduled.num_draft_tokens - (row.num_sampled_tokens - 1);
+  }
+}
+
+}  // namespace hybridscope
