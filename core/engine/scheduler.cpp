@@ -353,12 +353,13 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
   if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
   take_back_rejected(request, row);
-  if (row.num_sampled_tokens == 0) return {CommitOutcome::chunk, 0};
+  const bool ran = request.status == RequestStatus::running && row.run == request.run;
+  if (row.num_sampled_tokens == 0)
+    return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
   if (request.async_tokens_to_discard > 0) {
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
   }
-  const bool ran = request.status == RequestStatus::running;
   const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
   if (config_.async_scheduling && ran)
     kv_cache_.cache_computed_blocks(cache_view(request),

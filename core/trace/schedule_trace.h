@@ -38,7 +38,7 @@ struct SkippedRequest {
 enum class CommitOutcome : std::uint8_t {
   taken,            // rejected drafts taken back, tokens appended
   chunk,            // an unfinished prefill chunk: nothing to append
-  preempted,        // preempted since it was scheduled: its tokens count, its state is gone
+  preempted,        // preempted since it was scheduled: its tokens count, if any, its state is gone
   stale_run,        // reset since it was scheduled: its tokens are dropped
   left_the_engine,  // finished or aborted since it was scheduled
 };
