@@ -164,7 +164,8 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
   const bool runs = commit.outcome != CommitOutcome::preempted;
   // A preempted request has nothing computed until it is admitted again.
   expect(Rule::rejected_draft_counted,
-         std::max(request.num_computed_tokens, 0) - (runs ? rejected : 0), commit.num_computed_tokens, "computed tokens after the step");
+         std::max(request.num_computed_tokens, 0) - (runs ? rejected : 0),
+         commit.num_computed_tokens, "computed tokens after the step");
   if (commit.outcome == CommitOutcome::taken && row.run != request.run)
     expect(Rule::rejected_draft_counted, request.run, row.run, "frame of an earlier run");
 }

@@ -41,6 +41,7 @@ struct ScenarioShape {
   bool priority = false;
   bool full_graphs = true;
   bool asynchronous = false;  // never with ngram
+  bool kv_consumer = false;   // defers frees when asynchronous
 };
 std::ostream& operator<<(std::ostream& out, const ScenarioShape& shape);
 
