@@ -26,6 +26,14 @@ enum class AcceptedCountOwner : std::uint8_t {
   persistent_row,  // reference V1: a returning request starts at 1
 };
 
+// AcceptedCountOwner::persistent_row, asynchronous, mode align: the counts of the frame before are
+// copied to the host array while the next frame moves its rows, then gathered by each row's
+// previous place. When does the copy land? (KNOWN_BUGS 9, RUNNER 5.3)
+enum class AcceptedCountLanding : std::uint8_t {
+  after_row_moves,   // the gather finds each count where the row was
+  before_row_moves,  // the moves carry the counts along, the gather moves them once more
+};
+
 // May a waiting request with one token left be padded to 1 + K tokens? (KNOWN_BUGS 8)
 enum class OneTokenPrompt : std::uint8_t { as_is, padded_with_placeholders };
 
@@ -64,6 +72,7 @@ struct Policies {
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
   AcceptedCountOwner accepted_count_owner = AcceptedCountOwner::request;
+  AcceptedCountLanding accepted_count_landing = AcceptedCountLanding::after_row_moves;
   OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
   NoDraftStep no_draft_step = NoDraftStep::verify_with_counts;
   UniformDecodeTest uniform_decode_test = UniformDecodeTest::by_row_class;
@@ -83,6 +92,7 @@ constexpr Policies pages_policies() {
           AlignedSplit::until_last_cache_position,
           RowClassing::by_shape,
           AcceptedCountOwner::persistent_row,
+          AcceptedCountLanding::after_row_moves,
           OneTokenPrompt::padded_with_placeholders,
           NoDraftStep::column_zero,
           UniformDecodeTest::by_shape,
