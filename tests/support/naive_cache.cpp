@@ -167,10 +167,8 @@ std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables
   for (int group = 0; group < num_groups(); ++group)
     new_block_ids.push_back(allocate_new(group, tables.at(static_cast<std::size_t>(group)),
                                          required_blocks(group, num_slots, main_tokens)));
-  if (align())
-    for (int group = 0; group < num_groups(); ++group)
-      register_full_blocks(group, tables.at(static_cast<std::size_t>(group)), allocation);
   tables_[allocation.request] = tables;
+  cache_blocks(allocation.request, *allocation.history, main_tokens);
   return new_block_ids;
 }
 
@@ -228,17 +226,18 @@ void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   table.got_blocks = true;
 }
 
-void NaiveCache::register_full_blocks(int group, Table& table, const NaiveAllocation& allocation) {
-  const int known = size_of(*allocation.history) - 1;
-  const int end =
-      allocation.num_computed_tokens + allocation.hit.num_tokens + allocation.num_new_tokens;
-  const int full = std::min(end, known) / config_.block_size;
-  for (; table.num_cached < full; ++table.num_cached) {
-    const int block = at(table.blocks, table.num_cached);
-    if (block == 0) continue;
-    const auto num_tokens = static_cast<std::size_t>((table.num_cached + 1) * config_.block_size);
-    if (pool.register_block(block, {allocation.history->at(num_tokens), group}))
-      planned_[allocation.request].push_back(block);
+void NaiveCache::cache_blocks(int request, const std::vector<int>& history, int num_tokens) {
+  if (!align()) return;
+  const int full = std::min(num_tokens, size_of(history) - 1) / config_.block_size;
+  std::vector<Table>& tables = tables_.at(request);
+  for (int group = 0; group < num_groups(); ++group) {
+    Table& table = tables.at(static_cast<std::size_t>(group));
+    for (; table.num_cached < full; ++table.num_cached) {
+      const int block = at(table.blocks, table.num_cached);
+      if (block == 0) continue;
+      const auto end = static_cast<std::size_t>((table.num_cached + 1) * config_.block_size);
+      if (pool.register_block(block, {history.at(end), group})) planned_[request].push_back(block);
+    }
   }
 }
 

@@ -63,6 +63,9 @@ class NaiveCache {
   NaiveHit find_hit(const std::vector<int>& history) const;
   // Per group the block ids that the worker has to append; nullopt when refused.
   std::optional<std::vector<std::vector<int>>> allocate_slots(const NaiveAllocation& allocation);
+  // Registers the full blocks of the first `num_tokens` tokens, known ones only, of a request that
+  // holds blocks.
+  void cache_blocks(int request, const std::vector<int>& history, int num_tokens);
   void free(int request);
   // Blocks registered in this step by the request lose their hash: they will not be written.
   void withdraw(int request);
@@ -90,7 +93,6 @@ class NaiveCache {
   void remove_skipped(int group, Table& table, int total_computed);
   std::vector<int> allocate_new(int group, Table& table, int required);
   void pad_and_move_speculative(Table& table, int required);
-  void register_full_blocks(int group, Table& table, const NaiveAllocation& allocation);
 
   NaiveConfig config_;
   std::map<int, std::vector<Table>> tables_;  // request -> [group]

@@ -16,21 +16,25 @@ NaiveBlockContent::NaiveBlockContent(const NaiveConfig& config)
       attention(static_cast<std::size_t>(config.block_size), kNaivePoison) {}
 
 NaiveWorker::NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree)
-    : config_(config), tree_(tree) {}
+    : config_(config),
+      tree_(tree),
+      batch_(1 + config.num_speculative_tokens),
+      slots_(config.max_num_seqs) {}
 
 void NaiveWorker::forget(const std::set<int>& blocks) {
   for (const int block : blocks) memory_.erase(block);
 }
 
-const std::vector<std::vector<int>>& NaiveWorker::block_table(int request) const {
-  return requests_.at(request).block_table;
+const std::vector<std::vector<int>>& NaiveWorker::block_table(const NaiveRow& row) const {
+  return held(row).block_table;
 }
 
 void NaiveWorker::run(int step, std::vector<NaiveRow>& rows) {
   step_ = step;
   copies.clear();
-  update_tables(rows);
-  if (config_.mode == NaiveCacheMode::align) pre_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_before = held(row).num_accepted_tokens;
+  if (align()) pre_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_given = held(row).num_accepted_tokens;
 
   for (const NaiveRow& row : rows) attention_forward(row);
   for (const NaiveRow& row : rows) check_attention(row);
@@ -40,90 +44,9 @@ void NaiveWorker::run(int step, std::vector<NaiveRow>& rows) {
       mamba_forward(row, group, writes);
   apply(writes, rows);
 
-  for (const NaiveRow& row : rows)
-    requests_.at(row.request).num_accepted_tokens = row.num_accepted_tokens;
-  if (config_.mode == NaiveCacheMode::align && config_.num_speculative_tokens > 0)
-    post_copies(rows);
-}
-
-// RUNNER 1.3, 1.6: rows only append; an admitted request starts over, without a running column and
-// with count 1 (SEMANTICS C7: a preempted request comes back by admission only).
-void NaiveWorker::update_tables(const std::vector<NaiveRow>& rows) {
-  std::set<int> batch;
-  for (const NaiveRow& row : rows) {
-    Request& request = requests_[row.request];
-    if (row.replaces_table) {
-      request = Request{};
-      request.block_table = row.new_block_ids;
-    } else {
-      for (std::size_t group = 0; group < request.block_table.size(); ++group) {
-        const std::vector<int>& added = row.new_block_ids.at(group);
-        request.block_table[group].insert(request.block_table[group].end(), added.begin(),
-                                          added.end());
-      }
-    }
-    const bool was_absent = !last_batch_.contains(row.request);
-    if (was_absent && !config_.rules.count_survives_skipped_step) request.num_accepted_tokens = 1;
-    batch.insert(row.request);
-  }
-  last_batch_ = batch;
-}
-
-// SEMANTICS C5.
-void NaiveWorker::pre_copies(std::vector<NaiveRow>& rows) {
-  std::vector<NaiveCopy> launch;
-  for (NaiveRow& row : rows) {
-    Request& request = requests_.at(row.request);
-    const int block_size = config_.block_size;
-    const int without_entry = row.c == 0 ? -1 : (row.c - 1) / block_size;
-    const int previous = request.mamba_state_idx.value_or(without_entry);
-    row.state_column = (row.c + row.q + block_size - 1) / block_size - 1;
-    request.mamba_state_idx = row.state_column;
-    if (previous == -1 || previous == row.state_column) continue;
-    launch.push_back({NaiveCopyKind::pre, row.request, previous, row.state_column,
-                      request.num_accepted_tokens - 1});
-    request.num_accepted_tokens = 1;
-  }
-  run_copies(launch, rows);
-}
-
-// SEMANTICS C6, with separate output of the count.
-void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
-  std::vector<NaiveCopy> launch;
-  for (const NaiveRow& row : rows) {
-    Request& request = requests_.at(row.request);
-    const int running = row.c + row.q - row.d;
-    const int computed = running + row.num_accepted_tokens - 1;
-    const int aligned = computed / config_.block_size * config_.block_size;
-    if (aligned < running) continue;
-    const int bias = aligned - running;
-    const int dst_column = aligned / config_.block_size - 1;
-    if (dst_column == row.state_column) request.num_accepted_tokens = 1;
-    if (dst_column == row.state_column && bias == 0) continue;
-    launch.push_back({NaiveCopyKind::post, row.request, row.state_column, dst_column, bias});
-  }
-  run_copies(launch, rows);
-}
-
-// SEMANTICS C3. Everything is read before anything is written.
-void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
-                             const std::vector<NaiveRow>& rows) {
-  std::vector<Write> writes;
-  for (const NaiveCopy& copy : launch) {
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const NaiveRow& candidate) {
-      return candidate.request == copy.request;
-    });
-    for (int group = 1; group <= config_.num_mamba_groups; ++group) {
-      Write write{copy.request, group, copy.dst_column, {}, {}};
-      write.temporal = read(block_at(*row, group, copy.src_column + copy.bias)).temporal;
-      const std::vector<int> window = read(block_at(*row, group, copy.src_column)).conv;
-      for (int i = copy.bias; i < static_cast<int>(window.size()); ++i)
-        write.conv[i - copy.bias] = at(window, i);
-      writes.push_back(write);
-    }
-  }
-  apply(writes, rows);
-  copies.insert(copies.end(), launch.begin(), launch.end());
+  count_sampled(rows);
+  if (align() && config_.num_speculative_tokens > 0) post_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_after = held(row).num_accepted_tokens;
 }
 
 void NaiveWorker::attention_forward(const NaiveRow& row) {
@@ -176,7 +99,7 @@ void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
 // FORWARD "Decode rows" 2 to 4 and 7 (a decode row without drafts is a verify row with q = 1), and
 // "Prefill rows" 1 to 3.
 void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes) {
-  const int bias = row.decode ? requests_.at(row.request).num_accepted_tokens - 1 : 0;
+  const int bias = row.decode ? held(row).num_accepted_tokens - 1 : 0;
   if (row.decode || row.c > 0) check_source(row, group, bias);
   int temporal = row.prefix;
   std::vector<int> window(static_cast<std::size_t>(width()), kNaiveZeros);
@@ -251,8 +174,7 @@ NaiveBlockContent NaiveWorker::read(int block) const {
 
 // A column beyond the row reads as the null block.
 int NaiveWorker::block_at(const NaiveRow& row, int group, int column) const {
-  const std::vector<int>& list =
-      requests_.at(row.request).block_table.at(static_cast<std::size_t>(group));
+  const std::vector<int>& list = held(row).block_table.at(static_cast<std::size_t>(group));
   return column < static_cast<int>(list.size()) ? at(list, column) : 0;
 }
 
