@@ -100,11 +100,11 @@ TEST(NaiveEngineRandom, SameScenarioGivesTheSameSteps) {
 // Number of scenarios with a violation when `drop` has been applied; `rules` collects the first
 // violated rule of each.
 int count_violating(NaiveCacheMode mode, int num_scenarios, void (*drop)(NaiveRules&),
-                    std::set<std::string>& rules) {
+                    std::set<std::string>& rules, NaiveVariant variant) {
   int violating = 0;
   for (int i = 0; i < num_scenarios; ++i) {
     NaiveScenario scenario =
-        random_naive_scenario(mode, kFirstSeed + static_cast<std::uint64_t>(i));
+        random_naive_scenario(mode, kFirstSeed + static_cast<std::uint64_t>(i), variant);
     drop(scenario.config.rules);
     const NaiveRun run = run_naive_scenario(scenario, NaiveRunUntil::first_violation);
     violating += !run.violations.empty();
@@ -119,6 +119,7 @@ struct Dropped {
   void (*drop)(NaiveRules&);
   std::set<std::string> first_rules;  // how it may show first
   int at_least;                       // of 2,000 scenarios
+  NaiveVariant variant = {};
 };
 
 class NaiveEngineDropped : public ::testing::TestWithParam<Dropped> {};
@@ -126,7 +127,7 @@ class NaiveEngineDropped : public ::testing::TestWithParam<Dropped> {};
 TEST_P(NaiveEngineDropped, GivesViolations) {
   const Dropped& dropped = GetParam();
   std::set<std::string> rules;
-  const int violating = count_violating(dropped.mode, 2000, dropped.drop, rules);
+  const int violating = count_violating(dropped.mode, 2000, dropped.drop, rules, dropped.variant);
   std::cout << dropped.name << " dropped: " << violating << " of 2000 scenarios from seed "
             << kFirstSeed << "\n";
   EXPECT_GE(violating, dropped.at_least);

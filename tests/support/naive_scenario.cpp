@@ -185,7 +185,8 @@ NaiveRun run_naive_scenario(const NaiveScenario& scenario, NaiveRunUntil until, 
   NaiveEngine engine(scenario.config);
   NaiveRun run;
   const int last_event = scenario.last_event_step();
-  for (int step = 0; step < step_limit; ++step) {
+  bool goes_on = true;
+  for (int step = 0; step < step_limit && goes_on; ++step) {
     const auto commands = scenario.commands.find(step);
     if (commands != scenario.commands.end())
       for (const NaiveCommand& command : commands->second) apply_naive_command(engine, command);
@@ -194,10 +195,12 @@ NaiveRun run_naive_scenario(const NaiveScenario& scenario, NaiveRunUntil until, 
                                                          : engine.step(budget->second));
     const std::vector<NaiveViolation>& found = run.steps.back().violations;
     run.violations.insert(run.violations.end(), found.begin(), found.end());
-    if (until == NaiveRunUntil::first_violation && !found.empty()) return run;
-    run.finished = step >= last_event && engine.finished();
-    if (run.finished) return run;
+    const bool stops = until == NaiveRunUntil::first_violation && !found.empty();
+    run.finished = !stops && step >= last_event && engine.finished();
+    goes_on = !stops && !run.finished;
   }
+  for (int request = 0; request < engine.num_requests(); ++request)
+    run.tokens.push_back(engine.tokens(request));
   return run;
 }
 

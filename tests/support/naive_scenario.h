@@ -29,8 +29,9 @@ struct NaiveScenario {
 
 struct NaiveRun {
   std::vector<NaiveStep> steps;
-  std::vector<NaiveViolation> violations;  // of all steps
-  bool finished = false;                   // all requests ended within the step limit
+  std::vector<NaiveViolation> violations;          // of all steps
+  bool finished = false;                           // all requests ended within the step limit
+  std::vector<std::vector<std::uint64_t>> tokens;  // [request] prompt and output at the end
 };
 
 // Which engine runs a scenario. Asynchronous scheduling and V2 always draft K tokens.
