@@ -96,9 +96,13 @@ void NaiveEngine::Impl::check_exact_count(const NaiveScheduledRow& scheduled, co
 }
 
 bool NaiveEngine::Impl::is_decode(const NaiveScheduledRow& row) {
-  const bool past_prompt = row.c >= get(row.request).num_prompt_tokens();
-  if (!config.rules.class_by_meaning)
-    return past_prompt && row.q <= 1 + config.num_speculative_tokens;
+  const NaiveRequest& request = get(row.request);
+  const bool past_prompt = row.c >= request.num_prompt_tokens();
+  if (!config.rules.class_by_meaning) {
+    const bool v2 = config.runner == NaiveRunner::v2;
+    return (v2 ? row.c >= request.num_prefill_tokens : past_prompt) &&
+           row.q <= 1 + config.num_speculative_tokens;
+  }
   return past_prompt && row.c == row.num_tokens + row.num_output_placeholders - 1;
 }
 

@@ -22,7 +22,8 @@ enum class NaiveRunner { v1, v2 };
 // The safe rules, one switch each: FORWARD.md conditions 1 to 4. Off is what the reference does.
 struct NaiveRules {
   // (1) On: a row is a decode iff its request is past its prompt and exactly one non-draft token is
-  // left to compute. Off: iff c >= num_prompt_tokens and q <= 1 + K.
+  // left to compute. Off: iff c >= num_prompt_tokens (V2: the tokens known at admission) and
+  // q <= 1 + K.
   bool class_by_meaning = true;
   // (2) On: a chunk that does not reach the last known token ends on the block grid, and one that
   // starts off the grid does not cross a boundary. Off: SEMANTICS H1 as it is.
@@ -31,7 +32,7 @@ struct NaiveRules {
   // groups eagle groups.
   bool mamba_no_eagle_lookahead = true;
   // (4) On: the accepted count belongs to the request. Off: a request that was not in the previous
-  // step's batch starts with count 1.
+  // step's batch starts with count 1 (V1 only: a V2 slot forgets nothing).
   bool count_survives_skipped_step = true;
   // A hit whose mamba block was registered in this very step makes the request wait (KNOWN_BUGS 43;
   // the reference does so too).
@@ -45,6 +46,8 @@ struct NaiveRules {
   // V2: decode rows stand before all others. Off: rows are sorted by q alone, and whatever stands
   // behind a prefill row runs as one (KNOWN_BUGS 12).
   bool decode_rows_first = true;
+  // Columns and copies follow the exact count. Off: the reported one (KNOWN_BUGS 44).
+  bool column_follows_exact_count = true;
   // A frame that returns for a request that was reset since it was scheduled changes nothing
   // (KNOWN_BUGS 17). Off: its rejections are taken from the new run's c, its tokens are dropped.
   bool stale_frame_changes_nothing = true;

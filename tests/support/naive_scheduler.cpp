@@ -163,6 +163,7 @@ bool NaiveScheduler::admit(int id) {
                        .hit = hit});
   request.status = NaiveStatus::running;
   request.num_computed_tokens = hit.num_tokens;
+  request.num_prefill_tokens = request.num_tokens();
   budget_ -= q;
   return true;
 }

@@ -20,6 +20,7 @@ struct NaiveRequest {
   int num_computed_tokens = 0;
   int num_draft_tokens = 0;         // length of the list for the next step
   int num_output_placeholders = 0;  // asynchronous: tokens of the frame in flight
+  int num_prefill_tokens = 0;       // V2 prefill_len: known tokens at admission
   int run = 0;                      // counts resets while running: frames of older runs are stale
 
   int num_tokens() const { return static_cast<int>(tokens.size()); }

@@ -77,14 +77,20 @@ void NaiveWorker::check_attention(const NaiveRow& row) {
   }
 }
 
+// Column 0 of the state indices that the kernels are given (SEMANTICS A3): from the exact length,
+// whatever the copies went by.
+int NaiveWorker::window_column(const NaiveRow& row) const {
+  return align() ? (row.c + row.q - 1) / config_.block_size : 0;
+}
+
 void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
-  const int block = block_at(row, group, row.state_column + bias);
+  const int block = block_at(row, group, window_column(row) + bias);
   const int temporal = read(block).temporal;
   if (temporal != row.prefix)
     report(temporal == kNaivePoison ? "unwritten_read" : "source_state", row.request,
            "mamba block " + std::to_string(block) + " holds " + describe(temporal, row.prefix) +
                ", expected " + describe(row.prefix, row.prefix));
-  const std::vector<int> window = read(block_at(row, group, row.state_column)).conv;
+  const std::vector<int> window = read(block_at(row, group, window_column(row))).conv;
   for (int i = 0; i < width(); ++i) {
     const int expected = tree_.shortened(row.prefix, width() - 1 - i);
     if (at(window, bias + i) == expected) continue;
@@ -104,8 +110,8 @@ void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Writ
   int temporal = row.prefix;
   std::vector<int> window(static_cast<std::size_t>(width()), kNaiveZeros);
   if (row.decode || row.c > 0) {
-    temporal = read(block_at(row, group, row.state_column + bias)).temporal;
-    const std::vector<int> conv = read(block_at(row, group, row.state_column)).conv;
+    temporal = read(block_at(row, group, window_column(row) + bias)).temporal;
+    const std::vector<int> conv = read(block_at(row, group, window_column(row))).conv;
     window.assign(conv.begin() + bias, conv.begin() + bias + width());
   }
   int node = row.prefix;
@@ -114,11 +120,11 @@ void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Writ
     node = tree_.child(node, token);
     window.push_back(node);
     temporal = tree_.child(temporal, token);
-    if (row.decode) writes.push_back({row.request, group, row.state_column + t, temporal, {}});
+    if (row.decode) writes.push_back({row.request, group, window_column(row) + t, temporal, {}});
   }
   // A verify row with q tokens leaves W - 2 old positions before them, another row W - 1 in all.
   const int kept = row.decode ? width() - 1 + row.q : width();
-  Write last{row.request, group, row.state_column, {}, {}};
+  Write last{row.request, group, window_column(row), {}, {}};
   if (!row.decode) last.temporal = temporal;
   for (int i = 0; i < kept; ++i)
     last.conv[i] = at(window, static_cast<int>(window.size()) - kept + i);

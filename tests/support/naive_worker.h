@@ -93,6 +93,7 @@ class NaiveWorker {
   void update_held(NaiveRow& row);
   void order_rows(std::vector<NaiveRow>& rows);
   void pre_copies(std::vector<NaiveRow>& rows);
+  int new_column(const NaiveRow& row) const;
   void advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch);
   void advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch);
   void count_sampled(const std::vector<NaiveRow>& rows);
@@ -101,6 +102,7 @@ class NaiveWorker {
   void attention_forward(const NaiveRow& row);
   void check_attention(const NaiveRow& row);
   void mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes);
+  int window_column(const NaiveRow& row) const;
   void check_source(const NaiveRow& row, int group, int bias);
   void apply(const std::vector<Write>& writes, const std::vector<NaiveRow>& rows);
   NaiveBlockContent read(int block) const;

@@ -74,12 +74,17 @@ void NaiveWorker::pre_copies(std::vector<NaiveRow>& rows) {
   run_copies(launch, rows);
 }
 
+int NaiveWorker::new_column(const NaiveRow& row) const {
+  const int c = config_.rules.column_follows_exact_count ? row.c : row.reported_c;
+  return ceil_div(c + row.q, config_.block_size) - 1;
+}
+
 // SEMANTICS C5.
 void NaiveWorker::advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   Held& state = held(row);
   row.source_column = state.state_column;
   if (!row.source_column && row.c > 0) row.source_column = (row.c - 1) / config_.block_size;
-  row.state_column = ceil_div(row.c + row.q, config_.block_size) - 1;
+  row.state_column = new_column(row);
   state.state_column = row.state_column;
   if (!row.source_column || row.source_column == row.state_column) return;
   launch.push_back({NaiveCopyKind::pre, row.request, *row.source_column, row.state_column,
@@ -92,7 +97,7 @@ void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   Held& state = held(row);
   const int src_col = state.state_column.value_or(-1);
   const int src_off = std::max(state.num_accepted_tokens - 1, 0);
-  const int state_idx = ceil_div(state.num_computed_tokens + row.q, config_.block_size) - 1;
+  const int state_idx = new_column(row);
   state.state_column = state_idx;
   if (src_col >= 0 && src_col != state_idx) state.num_accepted_tokens = 1;
 
