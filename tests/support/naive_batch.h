@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/support/naive_engine.h"
+#include "tests/support/naive_config.h"
 
 namespace hybridscope::test {
 

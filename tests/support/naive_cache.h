@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/naive_engine.h"
+#include "tests/support/naive_config.h"
 
 namespace hybridscope::test {
 

@@ -66,7 +66,7 @@ class NaiveVariants : public ::testing::TestWithParam<Variant> {};
 TEST_P(NaiveVariants, SafeRulesKeepEveryStateRight) {
   Coverage coverage;
   int failures = 0;
-  constexpr int kScenarios = 2000;
+  constexpr int kScenarios = 1000;
   for (int i = 0; i < kScenarios && failures < 5; ++i) {
     const std::uint64_t seed = kFirstSeed + static_cast<std::uint64_t>(i);
     const NaiveScenario scenario = random_naive_scenario(GetParam().mode, seed, GetParam().engine);

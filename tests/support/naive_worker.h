@@ -13,6 +13,7 @@
 #include "tests/support/naive_cache.h"
 #include "tests/support/naive_prefix_tree.h"
 #include "tests/support/naive_scheduler.h"
+#include "tests/support/naive_step.h"
 
 namespace hybridscope::test {
 
