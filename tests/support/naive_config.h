@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 namespace hybridscope::test {
@@ -23,6 +24,9 @@ struct NaiveRules {
   // (3) On: only full attention looks one block further and drops it. Off: SEMANTICS F with all
   // groups eagle groups.
   bool mamba_no_eagle_lookahead = true;
+  // Every attention group's hit is cut to the agreed length. Off: those of the first spec only
+  // (SEMANTICS F, second defect).
+  bool every_attention_group_is_cut = true;
   // (4) On: the accepted count belongs to the request. Off: a request that was not in the previous
   // step's batch starts with count 1 (V1 only: a V2 slot forgets nothing).
   bool count_survives_skipped_step = true;
@@ -47,11 +51,13 @@ struct NaiveRules {
 
 struct NaiveConfig {
   NaiveCacheMode mode = NaiveCacheMode::align;  // none: caching off, 1 + K mamba blocks a request
-  int block_size = 8;                           // B of attention, and of mamba in align
+  int block_size = 8;                           // B of mamba in align; cache_config.block_size
   int num_blocks = 64;                          // block 0 is the null block
-  int num_mamba_groups = 1;                     // G; groups are attention 0, mamba 1..G
+  std::vector<int> attention_block_sizes;       // of the attention groups; empty: one group of B
+  int num_mamba_groups = 1;                     // G; they follow the attention groups
   int num_speculative_tokens = 0;               // K; align needs K + 1 <= B
   bool use_eagle = false;                       // mtp: lookahead K, eagle hit and split rules
+  bool only_attention_is_eagle = false;         // is_eagle_group flags; else every group is one
   int conv_width = 4;                           // W; conv blocks hold W - 1 + K positions
   int max_model_len = 64;
   int max_num_seqs = 4;
@@ -72,6 +78,26 @@ struct NaiveConfig {
   // Length of the draft list after a step that left `position` known tokens (0..K). Synchronous
   // only: asynchronous scheduling always writes K placeholders.
   std::function<int(int request, int position)> num_drafts;
+
+  int num_attention_groups() const {
+    return attention_block_sizes.empty() ? 1 : static_cast<int>(attention_block_sizes.size());
+  }
+  int num_groups() const { return num_attention_groups() + num_mamba_groups; }
+  bool is_eagle(int group) const {
+    return use_eagle && (is_attention(group) || !only_attention_is_eagle);
+  }
+  bool is_attention(int group) const { return group < num_attention_groups(); }
+  int group_block_size(int group) const {
+    if (!is_attention(group)) return mode == NaiveCacheMode::align ? block_size : max_model_len;
+    if (attention_block_sizes.empty()) return block_size;
+    return attention_block_sizes.at(static_cast<std::size_t>(group));
+  }
+  // Mode align: hits of all groups together end on multiples of it.
+  int scheduler_block_size() const {
+    int size = block_size;
+    for (const int other : attention_block_sizes) size = std::lcm(size, other);
+    return size;
+  }
 };
 
 struct NaiveRequestSpec {

@@ -45,14 +45,15 @@ void NaiveEngineParts::forget_lost_blocks() {
 // a mamba group the last one.
 void NaiveEngineParts::check_hit(const NaiveScheduledRow& row, NaiveStep& step) {
   if (row.hit.num_tokens == 0) return;
-  const auto count = static_cast<std::size_t>(row.hit.num_tokens / config.block_size);
-  for (std::size_t group = 0; group < row.hit.block_ids.size(); ++group) {
-    const std::vector<int>& list = row.hit.block_ids[group];
-    if (list.size() == count && list.back() != 0) continue;
-    step.violations.push_back(
-        {step.step, "hit_coverage", row.request,
-         "hit of " + std::to_string(row.hit.num_tokens) + ", group " + std::to_string(group) +
-             " covers " + std::to_string(static_cast<int>(list.size()) * config.block_size)});
+  for (int group = 0; group < config.num_groups(); ++group) {
+    const int block_size = config.group_block_size(group);
+    const std::vector<int>& list = row.hit.block_ids.at(static_cast<std::size_t>(group));
+    if (static_cast<int>(list.size()) * block_size == row.hit.num_tokens && list.back() != 0)
+      continue;
+    step.violations.push_back({step.step, "hit_coverage", row.request,
+                               "hit of " + std::to_string(row.hit.num_tokens) + ", group " +
+                                   std::to_string(group) + " covers " +
+                                   std::to_string(static_cast<int>(list.size()) * block_size)});
   }
 }
 

@@ -13,7 +13,7 @@ int at(const std::vector<int>& list, int index) { return list.at(static_cast<std
 NaiveBlockContent::NaiveBlockContent(const NaiveConfig& config)
     : conv(static_cast<std::size_t>(config.conv_width - 1 + config.num_speculative_tokens),
            kNaivePoison),
-      attention(static_cast<std::size_t>(config.block_size), kNaivePoison) {}
+      attention(static_cast<std::size_t>(config.scheduler_block_size()), kNaivePoison) {}
 
 NaiveWorker::NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree)
     : config_(config),
@@ -36,11 +36,14 @@ void NaiveWorker::run(int step, std::vector<NaiveRow>& rows) {
   if (align()) pre_copies(rows);
   for (NaiveRow& row : rows) row.num_accepted_given = held(row).num_accepted_tokens;
 
-  for (const NaiveRow& row : rows) attention_forward(row);
-  for (const NaiveRow& row : rows) check_attention(row);
+  const int num_attention = config_.num_attention_groups();
+  for (int group = 0; group < num_attention; ++group) {
+    for (const NaiveRow& row : rows) attention_forward(row, group);
+    for (const NaiveRow& row : rows) check_attention(row, group);
+  }
   std::vector<Write> writes;
   for (const NaiveRow& row : rows)
-    for (int group = 1; group <= config_.num_mamba_groups; ++group)
+    for (int group = num_attention; group < config_.num_groups(); ++group)
       mamba_forward(row, group, writes);
   apply(writes, rows);
 
@@ -49,26 +52,28 @@ void NaiveWorker::run(int step, std::vector<NaiveRow>& rows) {
   for (NaiveRow& row : rows) row.num_accepted_after = held(row).num_accepted_tokens;
 }
 
-void NaiveWorker::attention_forward(const NaiveRow& row) {
+void NaiveWorker::attention_forward(const NaiveRow& row, int group) {
+  const int block_size = config_.group_block_size(group);
   int node = row.prefix;
   for (int t = 0; t < row.q; ++t) {
     const int position = row.c + t;
     node = tree_.child(node, row.inputs.at(static_cast<std::size_t>(t)));
-    const int block = block_at(row, 0, position / config_.block_size);
+    const int block = block_at(row, group, position / block_size);
     const auto [found, added] = memory_.try_emplace(block, config_);
-    at(found->second.attention, position % config_.block_size) = node;
-    const std::vector<int>& owned = row.owned_blocks.at(0);
+    at(found->second.attention, position % block_size) = node;
+    const std::vector<int>& owned = row.owned_blocks.at(static_cast<std::size_t>(group));
     if (std::find(owned.begin(), owned.end(), block) == owned.end() || block == 0)
       report("foreign_write", row.request, "attention block " + std::to_string(block));
   }
 }
 
 // Keys and values of every computed token must be those of the request's own tokens.
-void NaiveWorker::check_attention(const NaiveRow& row) {
+void NaiveWorker::check_attention(const NaiveRow& row, int group) {
+  const int block_size = config_.group_block_size(group);
   for (int position = row.c - 1; position >= 0; --position) {
     const int expected = tree_.shortened(row.prefix, row.c - 1 - position);
-    const int block = block_at(row, 0, position / config_.block_size);
-    const int seen = at(read(block).attention, position % config_.block_size);
+    const int block = block_at(row, group, position / block_size);
+    const int seen = at(read(block).attention, position % block_size);
     if (seen == expected) continue;
     report(seen == kNaivePoison ? "unwritten_read" : "attention_read", row.request,
            "attention block " + std::to_string(block) + " position " + std::to_string(position) +
@@ -155,9 +160,10 @@ void NaiveWorker::check_labels(int step, const NaiveBlockPool& pool) {
   for (const auto& [block, key] : pool.key_of) {
     const NaiveBlockContent content = read(block);
     std::string wrong;
-    if (key.group == 0) {
-      for (int i = 0; i < config_.block_size; ++i)
-        if (at(content.attention, i) != tree_.shortened(key.prefix, config_.block_size - 1 - i))
+    if (config_.is_attention(key.group)) {
+      const int block_size = config_.group_block_size(key.group);
+      for (int i = 0; i < block_size; ++i)
+        if (at(content.attention, i) != tree_.shortened(key.prefix, block_size - 1 - i))
           wrong = " has a wrong slot " + std::to_string(i);
     } else if (content.temporal != key.prefix) {
       wrong = " holds " + describe(content.temporal, key.prefix);

@@ -23,7 +23,7 @@ namespace hybridscope::test {
 struct NaiveBlockContent {
   int temporal = kNaivePoison;
   std::vector<int> conv;       // [W - 1 + K]
-  std::vector<int> attention;  // [block_size]
+  std::vector<int> attention;  // [block size of the group, at most the scheduler's]
   explicit NaiveBlockContent(const NaiveConfig& config);
 };
 
@@ -100,8 +100,8 @@ class NaiveWorker {
   void count_sampled(const std::vector<NaiveRow>& rows);
   void post_copies(const std::vector<NaiveRow>& rows);
   void run_copies(const std::vector<NaiveCopy>& launch, const std::vector<NaiveRow>& rows);
-  void attention_forward(const NaiveRow& row);
-  void check_attention(const NaiveRow& row);
+  void attention_forward(const NaiveRow& row, int group);
+  void check_attention(const NaiveRow& row, int group);
   void mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes);
   int window_column(const NaiveRow& row) const;
   void check_source(const NaiveRow& row, int group, int bias);

@@ -145,7 +145,7 @@ void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const NaiveRow& candidate) {
       return candidate.request == copy.request;
     });
-    for (int group = 1; group <= config_.num_mamba_groups; ++group) {
+    for (int group = config_.num_attention_groups(); group < config_.num_groups(); ++group) {
       Write write{copy.request, group, copy.dst_column, {}, {}};
       write.temporal = read(block_at(*row, group, copy.src_column + copy.bias)).temporal;
       const std::vector<int> window = read(block_at(*row, group, copy.src_column)).conv;
