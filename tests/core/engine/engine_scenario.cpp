@@ -116,6 +116,8 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
   config.seed = shape.seed;
   config.acceptance_rate = shape.acceptance_percent / 100.0;
   if (!shape.full_graphs) config.cudagraph_mode = CUDAGraphMode::none;
+  if (shape.runner_v2) config.runner = ModelRunner::v2;
+  config.async_scheduling = shape.async && config.speculative_method != SpeculativeMethod::ngram;
   const std::int64_t needed =
       blocks_one_request_needs(config, std::min(longest, config.max_model_len));
   config.kv_cache_config.num_blocks = 1 + static_cast<int>(needed) + shape.extra_blocks;

@@ -40,6 +40,8 @@ struct ScenarioShape {
   bool chunked_prefill = true;  // off: the budget is larger than every request
   bool priority = false;
   bool full_graphs = true;
+  bool runner_v2 = false;
+  bool async = false;  // not drawn: asynchronous scheduling, without n-gram drafts only
 };
 std::ostream& operator<<(std::ostream& out, const ScenarioShape& shape);
 

@@ -16,7 +16,7 @@ namespace hybridscope::test {
 
 class ScenarioRun {
  public:
-  // Mode all runs without the oracle, which does not know it.
+  // Mode all and asynchronous scheduling run without the oracle, which does not know them.
   explicit ScenarioRun(const EngineScenario& scenario);
 
   // Runs to the end. Empty when both sides agreed in every step, neither found a fault, and every

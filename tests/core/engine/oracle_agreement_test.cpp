@@ -1,6 +1,6 @@
-// Random scenarios: no finding, no contract violation, and in modes none and align agreement with
-// the slow oracle in every step. HYBRIDSCOPE_SCENARIOS sets the number of scenarios of each test,
-// HYBRIDSCOPE_SEED the seed.
+// Random scenarios of both runners: no finding, no contract violation, and in modes none and align
+// agreement with the slow oracle in every step (not asynchronously, which it does not know).
+// HYBRIDSCOPE_SCENARIOS sets the number of scenarios of each test, HYBRIDSCOPE_SEED the seed.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -26,7 +26,10 @@ class Silent : public rc::detail::TestListener {
   void onTestFinished(const rc::detail::TestMetadata&, const rc::detail::TestResult&) override {}
 };
 
-void check_scenarios(MambaCacheMode mode, const std::string& name, int default_count) {
+enum class Scheduling { synchronous, asynchronous };
+
+void check_scenarios(MambaCacheMode mode, const std::string& name, int default_count,
+                     Scheduling scheduling = Scheduling::synchronous) {
   rc::detail::TestParams params;
   params.maxSuccess = static_cast<int>(
       from_environment("HYBRIDSCOPE_SCENARIOS", static_cast<std::uint64_t>(default_count)));
@@ -35,9 +38,10 @@ void check_scenarios(MambaCacheMode mode, const std::string& name, int default_c
   std::int64_t steps = 0, copies = 0, hits = 0, preempted = 0;
   const auto result = rc::detail::checkTestable(
       [&] {
-        const ScenarioShape shape = draw_shape(mode, [](int low, int high) {
+        ScenarioShape shape = draw_shape(mode, [](int low, int high) {
           return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1));
         });
+        shape.async = scheduling == Scheduling::asynchronous;
         ScenarioRun run(make_scenario(shape));
         const std::string difference = run.run();
         steps += run.num_steps();
@@ -68,6 +72,12 @@ TEST(OracleAgreement, ModeNoneDecidesAndHoldsWhatTheOracleDoes) {
 }
 
 TEST(OracleAgreement, ModeAllHasNoFinding) { check_scenarios(MambaCacheMode::all, "all", 2000); }
+
+TEST(OracleAgreement, AFrameInFlightCorruptsNoState) {
+  check_scenarios(MambaCacheMode::align, "align, asynchronous", 1000, Scheduling::asynchronous);
+  check_scenarios(MambaCacheMode::none, "none, asynchronous", 500, Scheduling::asynchronous);
+  check_scenarios(MambaCacheMode::all, "all, asynchronous", 500, Scheduling::asynchronous);
+}
 
 }  // namespace
 }  // namespace hybridscope::test
