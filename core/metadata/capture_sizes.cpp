@@ -105,13 +105,14 @@ Result<CudagraphResolution> resolve_cudagraph_mode_and_sizes(
   if (!mode) return mode.error();
   CudagraphResolution result{.cudagraph_mode = mode.value()};
   result.capture_sizes.assign(input.capture_sizes.begin(), input.capture_sizes.end());
-  if (!has_full_cudagraphs(mode.value())) return result;
-  if (input.num_spec > 0) {
+  const bool full = has_full_cudagraphs(mode.value());
+  const bool rounds = full || (input.rounds_every_mode && mode.value() != CUDAGraphMode::none);
+  if (rounds && input.num_spec > 0) {
     auto rounded = round_capture_sizes(input.capture_sizes, input.num_spec + 1);
     if (!rounded) return rounded.error();
     result.capture_sizes = std::move(rounded).value();
   }
-  if (input.has_mamba_layers && input.num_blocks && input.max_num_seqs > *input.num_blocks)
+  if (full && input.has_mamba_layers && input.num_blocks && input.max_num_seqs > *input.num_blocks)
     return invalid_input("full CUDA graphs of up to " + std::to_string(input.max_num_seqs) +
                          " sequences with " + std::to_string(*input.num_blocks) + " mamba blocks");
   return result;

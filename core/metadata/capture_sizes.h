@@ -36,6 +36,7 @@ struct CudagraphResolutionInput {
   bool attention_is_splitting_op = true;  // the model is compiled in pieces around attention
   std::int32_t num_spec = 0;
   std::span<const std::int32_t> capture_sizes{};  // of make_cudagraph_capture_sizes
+  bool rounds_every_mode = false;  // V2: sizes become multiples of K + 1 without full graphs too
   bool has_mamba_layers = false;
   std::int32_t max_num_seqs = 1;
   std::optional<std::int32_t> num_blocks{};  // absent while profiling
