@@ -124,7 +124,12 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
   config.scheduling_policy = shape.priority ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   config.seed = shape.seed;
   config.acceptance_rate = shape.acceptance_percent / 100.0;
-  if (!shape.full_graphs) config.cudagraph_mode = CUDAGraphMode::none;
+  config.cudagraph_mode = shape.graph_mode;
+  // Within the budget, and the first one holds a verify row.
+  for (int size = shape.capture_every; size > 0 && size <= 4 * shape.capture_every;
+       size += shape.capture_every)
+    config.cudagraph_capture_sizes.push_back(
+        std::clamp(size, spec + 1, config.max_num_batched_tokens));
   if (shape.runner_v2) config.runner = ModelRunner::v2;
   const std::int64_t needed =
       blocks_one_request_needs(config, std::min(longest, config.max_model_len));

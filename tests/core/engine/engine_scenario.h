@@ -40,7 +40,8 @@ struct ScenarioShape {
   bool reserve_full_isl = false;
   bool chunked_prefill = true;  // off: the budget is larger than every request
   bool priority = false;
-  bool full_graphs = true;
+  CUDAGraphMode graph_mode = CUDAGraphMode::full_and_piecewise;
+  int capture_every = 0;      // capture sizes are its first multiples, 0: the default list
   bool asynchronous = false;  // never with ngram
   bool kv_consumer = false;   // defers frees when asynchronous
   bool runner_v2 = false;

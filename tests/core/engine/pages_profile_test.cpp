@@ -1,5 +1,5 @@
-// Profile `pages` corrupts state as the reference does, but an engine under it breaks no contract of
-// its own: whatever is scheduled can be prepared, sampled and taken back.
+// Profile `pages` corrupts state as the reference does, but an engine under it breaks no contract
+// of its own: whatever is scheduled can be prepared, sampled and taken back.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -35,7 +35,9 @@ ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>
   shape.reserve_full_isl = in(0, 1) == 1;
   shape.chunked_prefill = in(0, 7) > 0;
   shape.priority = in(0, 2) == 2;
-  shape.full_graphs = in(0, 3) > 0;
+  shape.graph_mode =
+      in(0, 1) == 0 ? CUDAGraphMode::full_and_piecewise : static_cast<CUDAGraphMode>(in(0, 4));
+  shape.capture_every = in(0, 1) * in(1, 7);
   shape.asynchronous = in(0, 1) == 1;
   shape.kv_consumer = in(0, 5) == 5;
   shape.runner_v2 = in(0, 1) == 1;
@@ -63,7 +65,8 @@ std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
              << ", .watermark_percent = " << s.watermark_percent
              << ", .chunked_prefill = " << s.chunked_prefill
              << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
-             << ", .full_graphs = " << s.full_graphs << ", .asynchronous = " << s.asynchronous
+             << ", .graph_mode = CUDAGraphMode{" << int(s.graph_mode)
+             << "}, .capture_every = " << s.capture_every << ", .asynchronous = " << s.asynchronous
              << ", .kv_consumer = " << s.kv_consumer << ", .runner_v2 = " << s.runner_v2 << "}";
 }
 
