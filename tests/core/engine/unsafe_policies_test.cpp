@@ -2,6 +2,7 @@
 // which the engine does not do what the oracle, which knows the safe rules only, does.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "tests/core/engine/oracle_agreement.h"
@@ -13,6 +14,7 @@ struct UnsafePolicy {
   const char* name;
   MambaCacheMode mode;
   void (*set)(Policies& policies);
+  std::optional<ModelRunner> runner{};  // absent: drawn
 };
 
 class UnsafePolicies : public testing::TestWithParam<UnsafePolicy> {};
@@ -26,9 +28,46 @@ TEST_P(UnsafePolicies, AreNoticedWithinAFewScenarios) {
   for (int i = 1; i <= 3000 && noticed_in == 0; ++i) {
     EngineScenario scenario = make_scenario(draw_shape(GetParam().mode, in));
     GetParam().set(scenario.config.policies);
+    scenario.config.runner = GetParam().runner.value_or(scenario.config.runner);
     if (!ScenarioRun(scenario).run().empty()) noticed_in = i;
   }
   EXPECT_GT(noticed_in, 0);
+}
+
+// What is wrong is for the checker to say: the engine itself goes on.
+void run_unchecked(const EngineScenario& scenario) {
+  Engine engine = Engine::create(scenario.config).value();
+  std::size_t next = 0;
+  for (int step = 0; step <= scenario.last_step() || engine.num_unfinished() > 0; ++step) {
+    ASSERT_LT(step, 3000);
+    for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next) {
+      const Command& command = scenario.commands[next].command;
+      const auto* preempt = std::get_if<PreemptRequest>(&command);
+      const auto* abort = std::get_if<AbortRequest>(&command);
+      const RequestId id = preempt ? preempt->request : abort ? abort->request : RequestId{0};
+      if ((preempt || abort) && id.value >= engine.num_requests()) continue;
+      engine.apply(command).value();
+    }
+    engine.step();
+  }
+}
+
+TEST(PagesPolicies, BreakNoContract) {
+  std::mt19937_64 random(2);
+  const auto in = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
+  };
+  for (int i = 0; i < 1500; ++i) {
+    constexpr MambaCacheMode modes[] = {MambaCacheMode::none, MambaCacheMode::align,
+                                        MambaCacheMode::all};
+    ScenarioShape shape = draw_shape(modes[i % 3], in);
+    shape.async = i % 4 == 0;
+    EngineScenario scenario = make_scenario(shape);
+    scenario.config.policies = pages_policies();
+    if (i % 2 == 1) scenario.config.policies.row_classing = RowClassing::by_meaning;
+    SCOPED_TRACE(testing::Message() << shape);
+    ASSERT_NO_THROW(run_unchecked(scenario));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -56,6 +95,17 @@ INSTANTIATE_TEST_SUITE_P(
                      [](Policies& p) {
                        p.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;
                      }},
+        UnsafePolicy{"RowOrder", MambaCacheMode::none,
+                     [](Policies& p) { p.row_order = RowOrder::query_len; }, ModelRunner::v2},
+        UnsafePolicy{"RowOrderByDrafts", MambaCacheMode::align,
+                     [](Policies& p) { p.row_order = RowOrder::drafts_then_query_len; },
+                     ModelRunner::v2},
+        UnsafePolicy{"SlotCountResetNone", MambaCacheMode::none,
+                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
+                     ModelRunner::v2},
+        UnsafePolicy{"SlotCountResetAll", MambaCacheMode::all,
+                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
+                     ModelRunner::v2},
         UnsafePolicy{
             "MambaEagleLookahead", MambaCacheMode::align,
             [](Policies& p) { p.cache.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit; }},
