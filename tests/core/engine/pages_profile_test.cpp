@@ -25,6 +25,7 @@ TEST_P(PagesProfile, RunsRandomScenariosWithoutABrokenContract) {
     EngineScenario scenario = make_scenario(shape);
     const CachePolicies cache = scenario.config.policies.cache;
     scenario.config.policies = pages_policies();
+    if (i % 3 == 1) scenario.config.policies.row_classing = RowClassing::by_meaning;
     scenario.config.policies.cache = i % 2 == 0 ? cache : pages_cache_policies();
     CheckedEngine run(scenario.config, CheckScope::step);
     std::size_t next = 0;
