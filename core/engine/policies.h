@@ -52,6 +52,13 @@ enum class StaleFrame : std::uint8_t {
                            // placeholders lose their tokens
 };
 
+// Blocks are refused while a deferred free is on its way: wait a step for it, or preempt another
+// request? Preempting on can go round for ever when nobody's blocks are free at once.
+enum class DeferredFreeRefusal : std::uint8_t {
+  wait_for_the_frame,
+  preempt_on,  // reference
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
@@ -63,6 +70,7 @@ struct Policies {
   AllModeSpeculation all_mode_speculation =
       AllModeSpeculation::remembered_column_and_boundary_copies;
   StaleFrame stale_frame = StaleFrame::dropped_by_run;
+  DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
@@ -79,7 +87,8 @@ constexpr Policies pages_policies() {
           NoDraftStep::column_zero,
           UniformDecodeTest::by_shape,
           AllModeSpeculation::full_steps_remembered_no_copies,
-          StaleFrame::discard_by_token_count};
+          StaleFrame::discard_by_token_count,
+          DeferredFreeRefusal::preempt_on};
 }
 
 }  // namespace hybridscope
