@@ -44,6 +44,8 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
       break;
     case CacheEventKind::column_set:
     case CacheEventKind::table_dropped:
+    case CacheEventKind::free_deferred:
+    case CacheEventKind::free_due:
       tables_.apply(event);
       break;
   }

