@@ -84,6 +84,8 @@ bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
 
 Result<ReplayedSchedule> SchedulerReplay::schedule() {
   try {
+    // The step before runs ahead of this one, though nobody knows yet what it samples.
+    if (config_.async_scheduling) cache_->manager.publish();
     const ScheduleOutput& output = scheduler_.schedule(config_.max_num_batched_tokens);
     if (!config_.async_scheduling) steps_.clear();
     std::vector<PendingRow>& step = steps_.emplace_back();
