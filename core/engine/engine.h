@@ -72,6 +72,10 @@ class Engine {
   TokenContent token(RequestId request, std::int32_t position) const {
     return requests_[request].tokens.token(position);
   }
+  // Output tokens after which a request ends. Requires: it has not been released.
+  std::int32_t max_tokens(RequestId request) const {
+    return requests_[request].scheduling.max_tokens;
+  }
   std::int32_t num_requests() const { return static_cast<std::int32_t>(requests_.size()); }
   const EngineConfig& config() const { return config_; }
   const KVCacheManager& kv_cache() const { return *kv_cache_; }
