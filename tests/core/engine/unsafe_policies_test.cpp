@@ -56,10 +56,6 @@ INSTANTIATE_TEST_SUITE_P(
         UnsafePolicy{
             "DeferredFreeRefusal", MambaCacheMode::align,
             [](Policies& p) { p.deferred_free_refusal = DeferredFreeRefusal::preempt_on; }},
-        UnsafePolicy{"RowOrder", MambaCacheMode::align,
-                     [](Policies& p) { p.row_order = RowOrder::query_len; }},
-        UnsafePolicy{"SlotCountReset", MambaCacheMode::none,
-                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; }},
         UnsafePolicy{"NoDraftStep", MambaCacheMode::align,
                      [](Policies& p) { p.no_draft_step = NoDraftStep::column_zero; }},
         UnsafePolicy{"UniformDecodeTest", MambaCacheMode::none,
