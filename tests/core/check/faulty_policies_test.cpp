@@ -169,7 +169,8 @@ TEST(FaultyPolicies, SeedColumnInWrongUnits) {  // 11: V2, B = 16, cache_config.
   EXPECT_TRUE(nothing_found(healthy.findings()));
 }
 
-TEST(FaultyPolicies, ShortTailSortedBeforeVerifyRows) {  // 12: V2, none, K = 3, a = 3, chunks 18 + 2
+TEST(FaultyPolicies,
+     ShortTailSortedBeforeVerifyRows) {  // 12: V2, none, K = 3, a = 3, chunks 18 + 2
   const auto scenario = [](RowOrder order) {
     PlantedRun run(CheckScope::all, runner_v2({.mode = MambaCacheMode::none,
                                                .num_speculative_tokens = 3,
@@ -202,8 +203,8 @@ TEST(FaultyPolicies, ShortTailSortedBeforeVerifyRows) {  // 12: V2, none, K = 3,
   EXPECT_TRUE(nothing_found(healthy.findings()));
 }
 
-// 13: V2, all, B = 8, K = 3. Z ends with a = 4; A comes back with a hit of 8 of its 9 tokens and takes
-// over Z's slot.
+// 13: V2, all, B = 8, K = 3. Z ends with a = 4; A comes back with a hit of 8 of its 9 tokens and
+// takes over Z's slot.
 TEST(FaultyPolicies, StaleAcceptedCountOnSlotReuse) {
   const auto scenario = [](SlotCountReset reset) {
     PlantedRun run(CheckScope::all,

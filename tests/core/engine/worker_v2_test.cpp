@@ -142,8 +142,8 @@ TEST_F(RowOrderExample, SafePutsDecodesFirst) {
 TEST(RowOrder, RowsOfEqualKeyStayInTheSchedulersOrder) {
   const std::vector<ScheduledTrace> scheduled(3, {.num_scheduled_tokens = 2});
   const std::vector<RowClass> row_classes(3, RowClass::verify);
-  for (const RowOrder order : {RowOrder::decodes_then_query_len, RowOrder::query_len,
-                               RowOrder::drafts_then_query_len})
+  for (const RowOrder order :
+       {RowOrder::decodes_then_query_len, RowOrder::query_len, RowOrder::drafts_then_query_len})
     EXPECT_THAT(order_rows_v2({.scheduled = scheduled, .row_classes = row_classes}, order),
                 ElementsAre(0, 1, 2));
 }
@@ -151,11 +151,12 @@ TEST(RowOrder, RowsOfEqualKeyStayInTheSchedulersOrder) {
 // RUNNER 2.4: at most 4 requests, align, B = 4, K = 1.
 class SlotExample : public testing::Test {
  protected:
-  SlotExample() : bench_(config_v2({.block_size = 4,
-                                    .num_speculative_tokens = 1,
-                                    .num_attention_groups = 0,
-                                    .max_model_len = 32,
-                                    .max_num_seqs = 4})) {
+  SlotExample()
+      : bench_(config_v2({.block_size = 4,
+                          .num_speculative_tokens = 1,
+                          .num_attention_groups = 0,
+                          .max_model_len = 32,
+                          .max_num_seqs = 4})) {
     bench_.add(6);
     bench_.add(5);
   }
@@ -167,16 +168,15 @@ class SlotExample : public testing::Test {
     return bench_.frame({{.request = A, .c = 6, .q = 2, .d = 1, .known = 7, .a = 2}});
   }
   const StepTrace& frame_3() {
-    return bench_.frame(
-        {{.request = A, .c = 8, .q = 2, .d = 1, .known = 9, .new_blocks = {3}},
-         {.request = B,
-          .admission = new_request,
-          .c = 4,
-          .q = 2,
-          .d = 1,
-          .known = 5,
-          .new_blocks = {7, 8, 9},
-          .padded = true}});
+    return bench_.frame({{.request = A, .c = 8, .q = 2, .d = 1, .known = 9, .new_blocks = {3}},
+                         {.request = B,
+                          .admission = new_request,
+                          .c = 4,
+                          .q = 2,
+                          .d = 1,
+                          .known = 5,
+                          .new_blocks = {7, 8, 9},
+                          .padded = true}});
   }
   Bench bench_;
 };
@@ -292,10 +292,9 @@ TEST(WorkerV2, ASkippedRequestKeepsItsSlotAndCount) {
                          .max_num_seqs = 4}));
   bench.add(5);
   bench.add(5);
-  bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5,
-                .new_blocks = {1, 2, 3, 4}},
-               {.request = B, .admission = new_request, .q = 5, .known = 5,
-                .new_blocks = {5, 6, 7, 8}}});
+  bench.frame(
+      {{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1, 2, 3, 4}},
+       {.request = B, .admission = new_request, .q = 5, .known = 5, .new_blocks = {5, 6, 7, 8}}});
   bench.frame({{.request = A, .c = 5, .q = 4, .d = 3, .known = 6, .a = 3},
                {.request = B, .c = 5, .q = 4, .d = 3, .known = 6}});
   const StepTrace& trace = bench.frame({{.request = B, .c = 6, .q = 4, .d = 3, .known = 7}});
@@ -311,20 +310,23 @@ TEST(WorkerV2, ASkippedRequestKeepsItsSlotAndCount) {
 
 // Finished, preempted and reset requests leave; the last one is told by its resumption alone.
 TEST(WorkerV2, SlotsOfFinishedPreemptedAndResumedRequestsAreFreed) {
-  Bench bench(config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0,
-                         .max_num_seqs = 3}));
+  Bench bench(
+      config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0, .max_num_seqs = 3}));
   std::vector<Entry> all;
   for (const RequestId id : {A, B, C}) {
     bench.add(5);
-    all.push_back({.request = id, .admission = new_request, .q = 5, .known = 5,
+    all.push_back({.request = id,
+                   .admission = new_request,
+                   .q = 5,
+                   .known = 5,
                    .new_blocks = {1 + id.value}});
   }
   bench.add(5);
   EXPECT_THAT(idx_mapping(bench.frame(all)), ElementsAre(2, 1, 0));
-  const StepTrace& trace = bench.frame(
-      {{.request = C, .admission = resumed, .q = 6, .known = 6, .new_blocks = {4}},
-       {.request = D, .admission = new_request, .q = 5, .known = 5, .new_blocks = {5}}},
-      {A}, {B});
+  const StepTrace& trace =
+      bench.frame({{.request = C, .admission = resumed, .q = 6, .known = 6, .new_blocks = {4}},
+                   {.request = D, .admission = new_request, .q = 5, .known = 5, .new_blocks = {5}}},
+                  {A}, {B});
   EXPECT_EQ(bench.slots().slot_of(A), -1);
   EXPECT_EQ(bench.slots().slot_of(B), -1);
   EXPECT_THAT(requests(trace), ElementsAre(D, C));
@@ -334,11 +336,13 @@ TEST(WorkerV2, SlotsOfFinishedPreemptedAndResumedRequestsAreFreed) {
 
 // A frame of an asynchronous engine: the scheduler counted on both drafts of A, one was accepted.
 TEST(WorkerV2, RowsGoOnFromTheExactCountAndTestPrefillWithTheReportedOne) {
-  Bench bench(config_v2({.block_size = 4, .num_speculative_tokens = 2, .num_attention_groups = 0,
+  Bench bench(config_v2({.block_size = 4,
+                         .num_speculative_tokens = 2,
+                         .num_attention_groups = 0,
                          .max_model_len = 32}));
   bench.add(7);
-  bench.frame({{.request = A, .admission = new_request, .q = 7, .known = 7,
-                .new_blocks = {0, 1, 2, 3}}});
+  bench.frame(
+      {{.request = A, .admission = new_request, .q = 7, .known = 7, .new_blocks = {0, 1, 2, 3}}});
   bench.frame({{.request = A, .c = 7, .q = 3, .d = 2, .known = 7, .new_blocks = {4}}});
   const StepTrace& trace =
       bench.frame({{.request = A, .c = 10, .q = 3, .d = 2, .known = 8, .new_blocks = {5}}});
@@ -351,19 +355,17 @@ TEST(WorkerV2, RowsGoOnFromTheExactCountAndTestPrefillWithTheReportedOne) {
 // Mode none, K = 1: Z left a count of 2 in the slot (KNOWN_BUGS 13).
 TEST(WorkerV2, AnAdmittedRequestsCountStartsAtOneUnlessOnlyAlignResetsIt) {
   for (const SlotCountReset reset : {SlotCountReset::every_mode, SlotCountReset::align_only}) {
-    EngineConfig config = config_v2({.mode = MambaCacheMode::none, .num_speculative_tokens = 1,
-                                     .num_attention_groups = 0});
+    EngineConfig config = config_v2(
+        {.mode = MambaCacheMode::none, .num_speculative_tokens = 1, .num_attention_groups = 0});
     config.policies.slot_count_reset = reset;
     Bench bench(config);
     bench.add(5);
     bench.add(5);
-    bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5,
-                  .new_blocks = {1, 2}}});
+    bench.frame(
+        {{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1, 2}}});
     bench.frame({{.request = A, .c = 5, .q = 2, .d = 1, .known = 6, .a = 2}});
-    const StepTrace& trace =
-        bench.frame({{.request = B, .admission = new_request, .q = 5, .known = 5,
-                      .new_blocks = {3, 4}}},
-                    {A});
+    const StepTrace& trace = bench.frame(
+        {{.request = B, .admission = new_request, .q = 5, .known = 5, .new_blocks = {3, 4}}}, {A});
     const bool safe = reset == SlotCountReset::every_mode;
     EXPECT_EQ(trace.rows.at(0).slot, 7);
     EXPECT_EQ(trace.rows[0].num_accepted_tokens, safe ? 1 : 2);
@@ -375,15 +377,20 @@ TEST(WorkerV2, AnAdmittedRequestsCountStartsAtOneUnlessOnlyAlignResetsIt) {
 TEST(WorkerV2, AnAdmittedRequestsColumnIsCountedInMambaBlocks) {
   for (const InitialStateColumn unit :
        {InitialStateColumn::mamba_block_size, InitialStateColumn::cache_config_block_size}) {
-    EngineConfig config =
-        config_v2({.block_size = 16, .num_speculative_tokens = 1, .num_attention_groups = 0,
-                   .max_model_len = 96});
+    EngineConfig config = config_v2({.block_size = 16,
+                                     .num_speculative_tokens = 1,
+                                     .num_attention_groups = 0,
+                                     .max_model_len = 96});
     config.block_size = 4;
     config.policies.initial_state_column = unit;
     Bench bench(config);
     bench.add(20);
-    const StepTrace& trace = bench.frame({{.request = A, .admission = new_request, .c = 16, .q = 4,
-                                           .known = 20, .new_blocks = {1, 2, 3}}});
+    const StepTrace& trace = bench.frame({{.request = A,
+                                           .admission = new_request,
+                                           .c = 16,
+                                           .q = 4,
+                                           .known = 20,
+                                           .new_blocks = {1, 2, 3}}});
     const StateCopyDecision& decision = trace.pre_copies.decisions.at(0).decision;
     EXPECT_EQ(decision.src_col, unit == InitialStateColumn::mamba_block_size ? 0 : 3);
     EXPECT_EQ(decision.dst_col, 1);
@@ -392,15 +399,18 @@ TEST(WorkerV2, AnAdmittedRequestsColumnIsCountedInMambaBlocks) {
 
 // K = 0, graphs of 1, 2 and 4 rows: three decodes run in the graph of four rows.
 TEST(WorkerV2, PaddingRowsAreNulledOverTheirFullWidthAndOldTailsStay) {
-  EngineConfig config = config_v2({.block_size = 4, .num_attention_groups = 0, .max_model_len = 12,
-                                   .max_num_seqs = 4});
+  EngineConfig config = config_v2(
+      {.block_size = 4, .num_attention_groups = 0, .max_model_len = 12, .max_num_seqs = 4});
   config.cudagraph_capture_sizes = {1, 2, 4};
   Bench bench(config);
   std::vector<Entry> prompts, decodes;
   for (const RequestId id : {A, B, C, D}) {
     bench.add(3);
     const std::int32_t first = 10 * (id.value + 1);
-    prompts.push_back({.request = id, .admission = new_request, .q = 3, .known = 3,
+    prompts.push_back({.request = id,
+                       .admission = new_request,
+                       .q = 3,
+                       .known = 3,
                        .new_blocks = {first, first + 1}});
     decodes.push_back({.request = id, .c = 3, .q = 1, .known = 4});
   }
@@ -435,13 +445,13 @@ TEST(WorkerV2, EveryGroupBuildsItsMetadata) {
 // RUNNER 3.4, a step without drafts: V1 passes nothing, V2 passes the counts (KNOWN_BUGS 7).
 TEST(WorkerV2, AStepWithoutDraftsKeepsTheCountsInEitherProfile) {
   for (const NoDraftStep policy : {NoDraftStep::verify_with_counts, NoDraftStep::column_zero}) {
-    EngineConfig config = config_v2({.mode = MambaCacheMode::none, .num_speculative_tokens = 3,
-                                     .num_attention_groups = 0});
+    EngineConfig config = config_v2(
+        {.mode = MambaCacheMode::none, .num_speculative_tokens = 3, .num_attention_groups = 0});
     config.policies.no_draft_step = policy;
     Bench bench(config);
     bench.add(5);
-    bench.frame({{.request = A, .admission = new_request, .q = 5, .known = 5,
-                  .new_blocks = {1, 2, 3, 4}}});
+    bench.frame(
+        {{.request = A, .admission = new_request, .q = 5, .known = 5, .new_blocks = {1, 2, 3, 4}}});
     bench.frame({{.request = A, .c = 5, .q = 4, .d = 3, .known = 6, .a = 3}});
     const StepTrace& trace = bench.frame({{.request = A, .c = 8, .q = 1, .known = 9}});
     EXPECT_TRUE(trace.groups[0].accepted_counts_given);
@@ -451,11 +461,14 @@ TEST(WorkerV2, AStepWithoutDraftsKeepsTheCountsInEitherProfile) {
 }
 
 TEST(WorkerV2, ModeAllRemembersTheLastScheduledColumnASlot) {
-  Bench bench(config_v2({.mode = MambaCacheMode::all, .block_size = 4, .num_speculative_tokens = 1,
-                         .num_attention_groups = 0, .max_model_len = 32}));
+  Bench bench(config_v2({.mode = MambaCacheMode::all,
+                         .block_size = 4,
+                         .num_speculative_tokens = 1,
+                         .num_attention_groups = 0,
+                         .max_model_len = 32}));
   bench.add(7);
-  bench.frame({{.request = A, .admission = new_request, .q = 7, .known = 7,
-                .new_blocks = {1, 2, 3}}});
+  bench.frame(
+      {{.request = A, .admission = new_request, .q = 7, .known = 7, .new_blocks = {1, 2, 3}}});
   EXPECT_EQ(bench.slot(7).last_scheduled_col, 1);
   bench.frame({{.request = A, .c = 7, .q = 2, .d = 1, .known = 8, .new_blocks = {4}}});
   EXPECT_EQ(bench.slot(7).last_scheduled_col, 2);
