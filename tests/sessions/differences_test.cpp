@@ -242,6 +242,71 @@ TEST(Differences, BlockRegistration) {
       script, "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
 }
 
+EngineConfig runner_v2(const SmallEngine& small) {
+  EngineConfig config = test::engine_config(small);
+  config.runner = ModelRunner::v2;
+  return config;
+}
+
+TEST(Differences, RowOrder) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 30);
+    run.step();
+    run.add("B", 20, 4);
+    accept(run, RequestId{0}, 3);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{22}).ok());
+    run.step();
+    run.step();
+  };
+  expect_difference(
+      runner_v2({.mode = MambaCacheMode::none, .num_speculative_tokens = 3}),
+      [](Policies& policies) { policies.row_order = RowOrder::query_len; }, script,
+      "step 3 A row 1 group 1 (mamba2) column 0: block 2 holds the state of 6 tokens of A, "
+      "expected 8");
+}
+
+TEST(Differences, InitialStateColumn) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 18, 2, 18);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{16}).ok());
+    run.step(4);
+    run.add("B", 20, 4, 18);
+    run.step();
+  };
+  EngineConfig config = runner_v2({.block_size = 16,
+                                   .num_speculative_tokens = 1,
+                                   .method = SpeculativeMethod::ngram,
+                                   .max_model_len = 96});
+  config.block_size = 4;
+  expect_difference(
+      config,
+      [](Policies& policies) {
+        policies.initial_state_column = InitialStateColumn::cache_config_block_size;
+      },
+      script, "column 3: copied from a block that holds no state");
+}
+
+TEST(Differences, SlotCountReset) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 8, 9);
+    run.add("Z", 5, 30);
+    run.step();
+    ASSERT_TRUE(run.engine().apply(PreemptRequest{RequestId{0}}).ok());
+    ASSERT_TRUE(run.engine().apply(SetDraftTokens{RequestId{1}, 3}).ok());
+    accept(run, RequestId{1}, 4);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{4}).ok());
+    run.step();
+    ASSERT_TRUE(run.engine().apply(AbortRequest{RequestId{1}}).ok());
+    run.step();
+  };
+  expect_difference(
+      runner_v2({.mode = MambaCacheMode::all,
+                 .num_speculative_tokens = 3,
+                 .method = SpeculativeMethod::ngram}),
+      [](Policies& policies) { policies.slot_count_reset = SlotCountReset::align_only; }, script,
+      "column 3: block 8 is read but was never written since it was given out");
+}
+
 TEST(Differences, ThePageHasASectionForEveryPolicy) {
   std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/differences.md");
   std::ostringstream page;
