@@ -127,6 +127,8 @@ std::string_view explain_skip(SkipReason reason) {
       return "nobody is admitted in a step that preempted somebody";
     case SkipReason::ends_in_flight:
       return "the frame in flight brings its last token, whatever is accepted";
+    case SkipReason::frees_deferred:
+      return "the blocks of a preempted request come back with the frame in flight";
     case SkipReason::frame_in_flight:
       return "it was preempted while a frame was in flight, which has to return first";
   }

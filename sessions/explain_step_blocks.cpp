@@ -30,6 +30,8 @@ std::string_view change_name(CacheEventKind kind) {
       return "registered";
     case CacheEventKind::withdrawn:
       return "withdrawn";
+    case CacheEventKind::free_deferred:
+      return "free deferred";
     default:
       return {};
   }
@@ -87,6 +89,7 @@ std::string change_words(const StepTrace& trace, const BlockChange& change) {
   if (change.kind == CacheEventKind::touched) text += " (shared with the prefix cache)";
   if (change.kind == CacheEventKind::evicted) text += " (their prefix can no longer be hit)";
   if (change.kind == CacheEventKind::withdrawn) text += " (never written, no longer registered)";
+  if (change.kind == CacheEventKind::free_deferred) text += " (until frames in flight return)";
   if (!kept.empty()) text += fmt::format(" (still held by others: {})", id_list(kept));
   return text;
 }

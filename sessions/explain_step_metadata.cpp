@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -121,11 +122,14 @@ void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& pag
   }
   page.line(title);
   add_arrays(arrays, page);
-  if (step.trace.graph.pads_metadata())
-    page.item("", 0,
-              group.persistent_buffers_refreshed
-                  ? "The buffers that the replayed graph reads were refreshed"
-                  : "The buffers that the replayed graph reads were not refreshed");
+  if (!step.trace.graph.pads_metadata()) return;
+  page.item(
+      "", 0,
+      fmt::format("The replayed graph reads {}: {}", fmt::join(group.replayed_arrays, ", "),
+                  group.persistent_buffers_step == step.trace.step ? "refreshed in this step"
+                  : group.persistent_buffers_step > 0
+                      ? fmt::format("not refreshed since step {}", group.persistent_buffers_step)
+                      : "never refreshed since the capture"));
 }
 
 }  // namespace

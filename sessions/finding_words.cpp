@@ -82,7 +82,9 @@ constexpr std::array kPhrases = {
     Phrase{Rule::padded_row_not_null, "", nullptr,
            "a padding row has {detail} {seen}, expected {expected}"},
 
-    Phrase{Rule::stale_persistent_array, "", nullptr, "{detail}"},
+    Phrase{Rule::stale_persistent_array, "", [](const Finding& f) { return f.seen <= 0; },
+           "{detail}, nor by one before it: only the capture wrote them"},
+    Phrase{Rule::stale_persistent_array, "", nullptr, "{detail} but by that of step {seen}"},
     Phrase{Rule::metadata_inconsistent, "",
            [](const Finding& f) { return f.expected < 0 && f.seen < 0; }, "{detail}"},
     Phrase{Rule::metadata_inconsistent, "", nullptr, "{detail}: {seen}, expected {expected}"},

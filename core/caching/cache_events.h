@@ -19,7 +19,10 @@ enum class CacheEventKind : std::uint8_t {
                // after `num_tokens` tokens; its content is due at the end of this step
   withdrawn,   // a planned registration taken back before its content existed: block
   column_set,  // block_table[request][group][column] = block (null block: emptied)
-  table_dropped  // block_table[request][group] has no columns any more
+  table_dropped,  // block_table[request][group] has no columns any more
+  free_deferred,  // left a table, but frames in flight may still be written to from outside: block
+                  // keeps the reference
+  free_due        // those frames have returned; `freed` follows: block
 };
 
 struct CacheEvent {

@@ -104,9 +104,29 @@ void KVCacheManager::free(RequestId request) {
   if (slot < 0) return;
   for (std::size_t group = 0; group < managers_.size(); ++group)
     free_table(edit(request, slot, group));
-  slot_of_request_[static_cast<std::size_t>(request.value)] = -1;
-  free_slots_.push_back(slot);
-  --num_tables_;
+  release_slot(request);
+}
+
+KVCacheManager::DeferredBlocks KVCacheManager::take_blocks(RequestId request) {
+  DeferredBlocks taken{request, std::vector<std::vector<std::int32_t>>(managers_.size())};
+  const std::int32_t slot = slot_of(request);
+  if (slot < 0) return taken;
+  for (std::size_t group = 0; group < managers_.size(); ++group)
+    defer_table(edit(request, slot, group), taken.block_ids[group]);
+  release_slot(request);
+  return taken;
+}
+
+void KVCacheManager::free_blocks(const DeferredBlocks& blocks) {
+  for (std::size_t group = 0; group < blocks.block_ids.size(); ++group) {
+    const BlockOwner owner{blocks.request, static_cast<std::int32_t>(group)};
+    for (const std::int32_t block : blocks.block_ids[group])
+      pool_.record({.kind = CacheEventKind::free_due,
+                    .group = owner.group,
+                    .request = owner.request,
+                    .block = block});
+    pool_.free_blocks(blocks.block_ids[group], owner);
+  }
 }
 
 bool KVCacheManager::reset_prefix_cache() { return pool_.reset_prefix_cache(); }
@@ -156,6 +176,13 @@ std::int32_t KVCacheManager::acquire_slot(RequestId request) {
   slot_of_request_[index] = slot;
   ++num_tables_;
   return slot;
+}
+
+void KVCacheManager::release_slot(RequestId request) {
+  std::int32_t& slot = slot_of_request_[static_cast<std::size_t>(request.value)];
+  free_slots_.push_back(slot);
+  slot = -1;
+  --num_tables_;
 }
 
 TableEdit KVCacheManager::edit(RequestId request, std::int32_t slot, std::size_t group) {

@@ -79,6 +79,15 @@ class KVCacheManager {
   // Takes all blocks back. No effect on a request without blocks.
   void free(RequestId request);
 
+  // RUNNER 6.4, deferred frees: the request gives its lists up, the blocks keep their references
+  // until they are handed to free_blocks.
+  struct DeferredBlocks {
+    RequestId request;
+    std::vector<std::vector<std::int32_t>> block_ids;  // [num_groups], in freeing order
+  };
+  DeferredBlocks take_blocks(RequestId request);
+  void free_blocks(const DeferredBlocks& blocks);
+
   // Drops all hashes if no block is in use; says whether it did.
   bool reset_prefix_cache();
 
@@ -124,6 +133,7 @@ class KVCacheManager {
 
   std::int32_t slot_of(RequestId request) const;
   std::int32_t acquire_slot(RequestId request);
+  void release_slot(RequestId request);
   TableEdit edit(RequestId request, std::int32_t slot, std::size_t group);
   const RequestTable& table(std::int32_t slot, std::size_t group) const;
 

@@ -86,10 +86,10 @@ std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters
   return num_cached;
 }
 
-void free_table(TableEdit edit) {
+namespace {
+
+void forget_table(TableEdit edit) {
   RequestTable& table = edit.table;
-  std::reverse(table.block_ids.begin(), table.block_ids.end());
-  edit.pool.free_blocks(table.block_ids, edit.owner);
   table.block_ids.clear();
   table.num_cached = -1;
   table.last_state_block_idx = -1;
@@ -97,6 +97,26 @@ void free_table(TableEdit edit) {
   edit.pool.record({.kind = CacheEventKind::table_dropped,
                     .group = edit.owner.group,
                     .request = edit.owner.request});
+}
+
+}  // namespace
+
+void free_table(TableEdit edit) {
+  std::reverse(edit.table.block_ids.begin(), edit.table.block_ids.end());
+  edit.pool.free_blocks(edit.table.block_ids, edit.owner);
+  forget_table(edit);
+}
+
+void defer_table(TableEdit edit, std::vector<std::int32_t>& blocks) {
+  for (auto block = edit.table.block_ids.rbegin(); block != edit.table.block_ids.rend(); ++block) {
+    if (*block == kNullBlock) continue;
+    blocks.push_back(*block);
+    edit.pool.record({.kind = CacheEventKind::free_deferred,
+                      .group = edit.owner.group,
+                      .request = edit.owner.request,
+                      .block = *block});
+  }
+  forget_table(edit);
 }
 
 }  // namespace hybridscope

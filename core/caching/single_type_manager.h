@@ -94,4 +94,8 @@ std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters
 // E1 free: all blocks go back, last first; the list and its bookkeeping are forgotten.
 void free_table(TableEdit edit);
 
+// The same, but the blocks keep their references; appends them to `blocks` in the order in which
+// they would be freed, null blocks left out (RUNNER 6.4).
+void defer_table(TableEdit edit, std::vector<std::int32_t>& blocks);
+
 }  // namespace hybridscope

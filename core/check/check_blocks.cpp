@@ -96,7 +96,8 @@ void register_block(CheckContext& context, const CacheEvent& event,
 void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
   const auto block = static_cast<std::size_t>(changed.block);
   const std::int32_t claimed = context.shared().claimed_refs[block];
-  const std::int32_t holders = context.tables().holders(changed.block);
+  const std::int32_t holders =
+      context.tables().holders(changed.block) + context.tables().deferred(changed.block);
   if (claimed == holders) return;
   Finding finding;
   finding.rule = Rule::reference_count;
@@ -226,6 +227,11 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
       case CacheEventKind::column_set:
       case CacheEventKind::table_dropped:
         note_table_change(context, event, changed);
+        context.tables().apply(event);
+        break;
+      case CacheEventKind::free_deferred:
+      case CacheEventKind::free_due:
+        changed.push_back({event.block, event.request, event.group});
         context.tables().apply(event);
         break;
     }

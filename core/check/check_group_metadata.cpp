@@ -247,9 +247,11 @@ void check_gdn(CheckContext& context, std::int32_t group, const GdnMetadata& met
 }  // namespace
 
 void check_group_metadata(CheckContext& context, const GroupTrace& group) {
-  if (context.trace().graph.pads_metadata() && !group.persistent_buffers_refreshed)
+  const StepTrace& trace = context.trace();
+  if (trace.graph.pads_metadata() && group.persistent_buffers_step != trace.step)
     report(context, Rule::stale_persistent_array,
-           {1, 0, "the replayed graph's buffers were not written by this build", -1, group.group});
+           {trace.step, group.persistent_buffers_step,
+            "the replayed graph's buffers were not written by this build", -1, group.group});
   if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata)) {
     check_mamba(context, group.group, *mamba);
   } else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata)) {

@@ -150,7 +150,8 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
     expect(Rule::rejected_draft_counted, 0, commit.num_appended_tokens, "appended tokens");
     return;
   }
-  expect(Rule::metadata_inconsistent, sampled > 0, appends, "frame appends tokens");
+  if (commit.outcome != CommitOutcome::preempted)
+    expect(Rule::metadata_inconsistent, sampled > 0, appends, "frame appends tokens");
   if (commit.num_appended_tokens > sampled ||
       (commit.num_appended_tokens < sampled && !commit.finished))
     expect(Rule::rejected_draft_counted, sampled, commit.num_appended_tokens, "appended tokens");
@@ -161,9 +162,11 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
            request.num_output_placeholders - rejected - commit.num_appended_tokens,
            commit.num_output_placeholders, "tokens that frames in flight will bring");
   const bool runs = commit.outcome != CommitOutcome::preempted;
-  expect(Rule::rejected_draft_counted, runs ? request.num_computed_tokens - rejected : 0,
+  // A preempted request has nothing computed until it is admitted again.
+  expect(Rule::rejected_draft_counted,
+         std::max(request.num_computed_tokens, 0) - (runs ? rejected : 0),
          commit.num_computed_tokens, "computed tokens after the step");
-  if (commit.outcome != CommitOutcome::preempted && row.run != request.run)
+  if (commit.outcome == CommitOutcome::taken && row.run != request.run)
     expect(Rule::rejected_draft_counted, request.run, row.run, "frame of an earlier run");
 }
 
@@ -212,7 +215,7 @@ void ProgressCheck::watch(CheckContext& context) {
     const bool told = std::ranges::any_of(
         trace.commands, [](const CommandTrace& c) { return c.command != "add_request"; });
     const bool excused = trace.budget_overridden || trace.num_pending_commands > 0 ||
-                         !trace.preempted.empty() || told;
+                         !trace.preempted.empty() || !trace.committed.empty() || told;
     if (!excused)
       context.report(count_finding(Rule::no_progress, {}, trace.num_unfinished, 0,
                                    "unfinished requests, and nothing was scheduled"));

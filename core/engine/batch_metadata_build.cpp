@@ -109,7 +109,8 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
     if (!metadata.ok()) return metadata.error();
     group.metadata = metadata.value();
   }
-  group.persistent_buffers_refreshed = buffers_refreshed_in_last_build(builder);
+  group.replayed_arrays = replayed_arrays(builder);
+  if (buffers_refreshed_in_last_build(builder)) group.persistent_buffers_step = trace.step;
   if (temporal_source_column_.empty()) return Ok{};
   const auto num_rows = static_cast<std::int32_t>(temporal_source_column_.size());
   group.temporal_source_column = vector_view(temporal_source_column_.data(), num_rows);

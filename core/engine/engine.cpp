@@ -281,6 +281,7 @@ std::int32_t Engine::next_draft_count(const EngineRequest& request) const {
 
 void Engine::take_output(const StepTrace& trace) {
   output_.step = trace.step;
+  output_.num_scheduled_tokens = trace.num_scheduled_tokens;
   output_.rows.clear();
   for (const ScheduledTrace& scheduled : trace.scheduled)
     output_.rows.push_back({scheduled.request, {scheduled.run, scheduled.num_draft_tokens, 0}});
@@ -292,6 +293,7 @@ void Engine::take_output(const StepTrace& trace) {
 void Engine::commit(StepTrace& trace, const FrameOutput& output) {
   kv_cache_->set_event_log(&trace.commit_events);
   kv_cache_->publish();
+  scheduler_->frame_returned(output.num_scheduled_tokens);
   trace.committed_step = output.step;
   for (const FrameOutput::Row& row : output.rows) trace.committed.push_back(commit_row(row));
   describe_labels(trace, trace.commit_events, trace.commit_label_history);

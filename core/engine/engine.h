@@ -35,6 +35,7 @@ struct FrameOutput {
     ReturnedRow returned;
   };
   std::int64_t step = 0;  // 0: there is no frame
+  std::int32_t num_scheduled_tokens = 0;
   std::vector<Row> rows;  // [scheduled]
 };
 

@@ -56,6 +56,10 @@ struct EngineConfig {
   // One frame in flight: the next step is scheduled before the last one's acceptance is known.
   bool async_scheduling = false;
 
+  // The KV connector of a consumer writes blocks outside the stream of frames: with frames in
+  // flight, whole requests are freed when those have returned (RUNNER 6.4).
+  bool kv_consumer = false;
+
   // Worker.
   ModelRunner runner = ModelRunner::v1;
   BatchOrder batch_order = BatchOrder::by_region;

@@ -26,6 +26,14 @@ enum class AcceptedCountOwner : std::uint8_t {
   persistent_row,  // reference V1: a returning request starts at 1
 };
 
+// AcceptedCountOwner::persistent_row, asynchronous, mode align: the counts of the frame before are
+// copied to the host array while the next frame moves its rows, then gathered by each row's
+// previous place. When does the copy land? (KNOWN_BUGS 9, RUNNER 5.3)
+enum class AcceptedCountLanding : std::uint8_t {
+  after_row_moves,   // the gather finds each count where the row was
+  before_row_moves,  // the moves carry the counts along, the gather moves them once more
+};
+
 // May a waiting request with one token left be padded to 1 + K tokens? (KNOWN_BUGS 8)
 enum class OneTokenPrompt : std::uint8_t { as_is, padded_with_placeholders };
 
@@ -52,17 +60,26 @@ enum class StaleFrame : std::uint8_t {
                            // placeholders lose their tokens
 };
 
+// Blocks are refused while a deferred free is on its way: wait a step for it, or preempt another
+// request? Preempting on can go round for ever when nobody's blocks are free at once.
+enum class DeferredFreeRefusal : std::uint8_t {
+  wait_for_the_frame,
+  preempt_on,  // reference
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
   AcceptedCountOwner accepted_count_owner = AcceptedCountOwner::request;
+  AcceptedCountLanding accepted_count_landing = AcceptedCountLanding::after_row_moves;
   OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
   NoDraftStep no_draft_step = NoDraftStep::verify_with_counts;
   UniformDecodeTest uniform_decode_test = UniformDecodeTest::by_row_class;
   AllModeSpeculation all_mode_speculation =
       AllModeSpeculation::remembered_column_and_boundary_copies;
   StaleFrame stale_frame = StaleFrame::dropped_by_run;
+  DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
@@ -75,11 +92,13 @@ constexpr Policies pages_policies() {
           AlignedSplit::until_last_cache_position,
           RowClassing::by_shape,
           AcceptedCountOwner::persistent_row,
+          AcceptedCountLanding::after_row_moves,
           OneTokenPrompt::padded_with_placeholders,
           NoDraftStep::column_zero,
           UniformDecodeTest::by_shape,
           AllModeSpeculation::full_steps_remembered_no_copies,
-          StaleFrame::discard_by_token_count};
+          StaleFrame::discard_by_token_count,
+          DeferredFreeRefusal::preempt_on};
 }
 
 }  // namespace hybridscope

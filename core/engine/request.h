@@ -23,6 +23,7 @@ struct Request {
   // Asynchronous: tokens that frames in flight will bring if every draft is accepted; computed
   // tokens are counted the same way.
   std::int32_t num_output_placeholders = 0;
+  std::int64_t last_frame = 0;               // number of the last frame with tokens of it, from 1
   std::int32_t async_tokens_to_discard = 0;  // StaleFrame::discard_by_token_count only
   std::int32_t run = 0;                      // how often it was preempted
   std::int32_t first_valid_run = 0;          // frames of earlier runs are dropped whole

@@ -46,6 +46,7 @@ void Scheduler::set_policies(const Policies& policies) {
   config_.aligned_split = policies.aligned_split;
   config_.one_token_prompt = policies.one_token_prompt;
   config_.stale_frame = policies.stale_frame;
+  config_.deferred_free_refusal = policies.deferred_free_refusal;
 }
 
 void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
@@ -83,6 +84,7 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
     count_scheduled(entry);
     output_.total_num_scheduled_tokens += entry.num_scheduled_tokens;
   }
+  if (output_.total_num_scheduled_tokens > 0) ++num_frames_scheduled_;
   return output_;
 }
 
@@ -91,6 +93,7 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
 // AsyncScheduler._update_after_schedule).
 void Scheduler::count_scheduled(const ScheduledRequest& entry) {
   Request& request = *entry.request;
+  request.last_frame = num_frames_scheduled_ + 1;
   request.num_computed_tokens += entry.num_scheduled_tokens;
   request.is_prefill_chunk =
       request.num_computed_tokens < request.num_tokens + request.num_output_placeholders;
@@ -125,7 +128,13 @@ void Scheduler::schedule_running() {
       ++index;
       continue;
     }
-    if (!allocate_or_preempt(request, num_new_tokens, index)) break;
+    const Allocated allocated = allocate_or_preempt(request, num_new_tokens, index);
+    if (allocated == Allocated::preempted_itself) break;
+    if (allocated == Allocated::waits) {
+      skip(request, SkipReason::frees_deferred);
+      ++index;
+      continue;
+    }
 
     ScheduledRequest entry{.request = &request,
                            .admission = Admission::running,
@@ -146,8 +155,8 @@ void Scheduler::schedule_running() {
 
 // Allocates for a running request, preempting others (or, in the end, itself) while it is refused.
 // `index` is its place in running_, kept right when the victim had already been scheduled.
-bool Scheduler::allocate_or_preempt(Request& request, std::int32_t num_new_tokens,
-                                    std::size_t& index) {
+Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32_t num_new_tokens,
+                                                    std::size_t& index) {
   for (;;) {
     const auto allocation = kv_cache_.allocate_slots(
         cache_view(request),
@@ -155,14 +164,17 @@ bool Scheduler::allocate_or_preempt(Request& request, std::int32_t num_new_token
          .num_lookahead_tokens = config_.use_eagle ? config_.num_speculative_tokens : 0});
     if (allocation.value().granted()) {
       record_allocation(allocation.value().first_new_column);
-      return true;
+      return Allocated::granted;
     }
+    if (!deferred_frees_.empty() &&
+        config_.deferred_free_refusal == DeferredFreeRefusal::wait_for_the_frame)
+      return Allocated::waits;
     Request* victim = preemption_victim();
     take_out_of_step(*victim, index);
     remove_one(running_, victim);
     preempt_running(*victim);
     output_.preempted.push_back(victim);
-    if (victim == &request) return false;
+    if (victim == &request) return Allocated::preempted_itself;
   }
 }
 
@@ -196,7 +208,7 @@ void Scheduler::record_allocation(std::span<const std::int32_t> first_new_column
 
 void Scheduler::preempt_running(Request& request) {
   kv_cache_.withdraw(request.id);
-  kv_cache_.free(request.id);
+  free_request_blocks(request);
   request.status = RequestStatus::preempted;
   request.num_computed_tokens = 0;
   request.num_draft_tokens = 0;
@@ -353,12 +365,13 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
   if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
   take_back_rejected(request, row);
-  if (row.num_sampled_tokens == 0) return {CommitOutcome::chunk, 0};
+  const bool ran = request.status == RequestStatus::running && row.run == request.run;
+  if (row.num_sampled_tokens == 0)
+    return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
   if (request.async_tokens_to_discard > 0) {
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
   }
-  const bool ran = request.status == RequestStatus::running;
   const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
   if (config_.async_scheduling && ran)
     kv_cache_.cache_computed_blocks(cache_view(request),
@@ -367,10 +380,26 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended};
 }
 
+// RUNNER 6.4 (Scheduler._free_request_blocks): at once, as later frames run behind the one in
+// flight; unless somebody writes outside their stream.
+void Scheduler::free_request_blocks(const Request& request) {
+  if (config_.defer_frees && request.last_frame > num_frames_returned_)
+    deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id)});
+  else
+    kv_cache_.free(request.id);
+}
+
+void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
+  if (num_scheduled_tokens > 0) ++num_frames_returned_;
+  for (; !deferred_frees_.empty() && deferred_frees_.front().fence <= num_frames_returned_;
+       deferred_frees_.pop_front())
+    kv_cache_.free_blocks(deferred_frees_.front().blocks);
+}
+
 void Scheduler::finish(Request& request) {
   if (!remove_one(running_, &request)) remove_one(waiting_, &request);
   request.status = RequestStatus::finished;
-  kv_cache_.free(request.id);
+  free_request_blocks(request);
   finished_req_ids_.push_back(request.id);
 }
 

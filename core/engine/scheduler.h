@@ -27,9 +27,11 @@ struct SchedulerConfig {
   bool has_mamba_groups = true;
   std::int32_t block_size = 16;  // cache_config.block_size
   bool async_scheduling = false;
+  bool defer_frees = false;  // asynchronous, with a consuming KV connector
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
   StaleFrame stale_frame = StaleFrame::dropped_by_run;
+  DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
 };
 
 // One request's part in a step. `first_new_column` of its groups stands in ScheduleOutput.
@@ -79,6 +81,10 @@ class Scheduler {
   // Decides one step; the answer is valid until the next call. SEMANTICS H2.
   const ScheduleOutput& schedule(std::int32_t token_budget);
 
+  // Call when a frame returns, before its rows: deferred frees that are due reach the pool
+  // (Scheduler._drain_deferred_frees). `num_scheduled_tokens` of that frame.
+  void frame_returned(std::int32_t num_scheduled_tokens);
+
   // Takes back drafts that were not accepted and appends sampled tokens, at most to max_tokens and
   // max_model_len. A request that ends is freed and leaves. SEMANTICS H3. Asynchronous: the request
   // may have been preempted, reset or ended since; blocks are cached up to what is confirmed, for
@@ -107,7 +113,8 @@ class Scheduler {
  private:
   void schedule_running();
   void schedule_waiting();
-  bool allocate_or_preempt(Request& request, std::int32_t num_new_tokens, std::size_t& index);
+  enum class Allocated : std::uint8_t { granted, waits, preempted_itself };
+  Allocated allocate_or_preempt(Request& request, std::int32_t num_new_tokens, std::size_t& index);
   bool admit(Request& request);
   void take_out_of_step(const Request& request, std::size_t& index);
   void record_allocation(std::span<const std::int32_t> first_new_column);
@@ -119,6 +126,7 @@ class Scheduler {
   void take_back_rejected(Request& request, const ReturnedRow& row) const;
   std::int32_t append_tokens(Request& request, std::int32_t num_sampled_tokens);
   void finish(Request& request);
+  void free_request_blocks(const Request& request);
   void enqueue_waiting(Request& request, bool at_front);
   void skip(const Request& request, SkipReason reason);
   std::int32_t split(const Request& request, std::int32_t num_new_tokens, std::int32_t hit_tokens,
@@ -131,6 +139,14 @@ class Scheduler {
   std::vector<Request*> running_;
   std::deque<Request*> waiting_;  // fcfs: order of arrival; priority: ascending (priority, arrival)
   std::vector<RequestId> finished_req_ids_;
+  // Frames with tokens, and frees that wait until `fence` of them have returned.
+  struct DeferredFree {
+    std::int64_t fence = 0;
+    KVCacheManager::DeferredBlocks blocks;
+  };
+  std::int64_t num_frames_scheduled_ = 0;
+  std::int64_t num_frames_returned_ = 0;
+  std::deque<DeferredFree> deferred_frees_;
   std::int32_t token_budget_ = 0;  // left in the step being scheduled
   ScheduleOutput output_;
 };

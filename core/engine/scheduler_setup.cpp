@@ -26,9 +26,11 @@ SchedulerConfig scheduler_config(const EngineConfig& config) {
           .has_mamba_groups = has_mamba,
           .block_size = config.block_size,
           .async_scheduling = config.async_scheduling,
+          .defer_frees = config.async_scheduling && config.kv_consumer,
           .aligned_split = config.policies.aligned_split,
           .one_token_prompt = config.policies.one_token_prompt,
-          .stale_frame = config.policies.stale_frame};
+          .stale_frame = config.policies.stale_frame,
+          .deferred_free_refusal = config.policies.deferred_free_refusal};
 }
 
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config) {

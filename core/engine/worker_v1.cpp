@@ -133,17 +133,39 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
   rows_.reorder(regions_);
 }
 
+// Each row's accepted count of the frame before (RUNNER 5.3).
+void WorkerV1::take_counts(const RequestList& requests) {
+  const auto num_rows = static_cast<std::int32_t>(rows_.rows().size());
+  if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
+    for (std::int32_t r = 0; r < num_rows; ++r) {
+      BatchRow& row = rows_.row(r);
+      row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
+      row.accepted_from = row.request;
+    }
+    return;
+  }
+  const bool moved_twice =
+      config_.async_scheduling && config_.mamba_cache_mode == MambaCacheMode::align &&
+      config_.policies.accepted_count_landing == AcceptedCountLanding::before_row_moves;
+  if (!moved_twice) return;  // the counts moved with their rows
+  gathered_.clear();
+  for (const BatchRow& row : rows_.rows())
+    gathered_.push_back(row.previous_row < 0 ? row : rows_.left_at(row.previous_row));
+  for (std::int32_t r = 0; r < num_rows; ++r) {
+    const BatchRow& landed = gathered_[static_cast<std::size_t>(r)];
+    rows_.row(r).num_accepted_tokens = landed.num_accepted_tokens;
+    rows_.row(r).accepted_from = landed.accepted_from;
+  }
+}
+
 void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
+  take_counts(requests);
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows_.rows().size()); ++r) {
     BatchRow& batch_row = rows_.row(r);
     EngineRequest& request = requests[batch_row.request];
     const std::int32_t index =
         scheduled_of_request_[static_cast<std::size_t>(batch_row.request.value)];
     const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
-    if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
-      batch_row.num_accepted_tokens = request.worker.num_accepted_tokens;
-      batch_row.accepted_from = batch_row.request;
-    }
     RowTrace row{.request = batch_row.request,
                  .scheduled = index,
                  .num_computed_tokens = request.worker.num_computed_tokens,

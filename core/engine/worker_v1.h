@@ -60,6 +60,7 @@ class WorkerV1 {
   void reorder_rows(const StepTrace& trace);
   void describe_rows(StepTrace& trace, RequestList& requests);
   RowClass class_of(const ScheduledTrace& scheduled) const;
+  void take_counts(const RequestList& requests);
   void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
 
   // worker_v1_copies.cpp
@@ -76,6 +77,7 @@ class WorkerV1 {
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
+  std::vector<BatchRow> gathered_;                // [rows] counts that landed before the rows moved
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
 };
 

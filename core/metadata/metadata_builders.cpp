@@ -99,7 +99,39 @@ bool supports_update_block_table(const MetadataBuilder& builder) {
 }
 
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder) {
-  return std::visit([](const auto& b) { return b.buffers_refreshed_in_last_build(); }, builder);
+  if (const auto* gdn = std::get_if<GdnMetadataBuilder>(&builder)) {
+    using Refreshed = GdnMetadataBuilder::Refreshed;
+    const Refreshed captured = gdn->config().num_spec > 0 ? Refreshed::spec : Refreshed::non_spec;
+    return gdn->refreshed_in_last_build() == captured;
+  }
+  if (const auto* mamba2 = std::get_if<Mamba2MetadataBuilder>(&builder))
+    return mamba2->buffers_refreshed_in_last_build();
+  return std::get<MambaMetadataBuilder>(builder).buffers_refreshed_in_last_build();
+}
+
+std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder) {
+  static constexpr std::array<std::string_view, 5> kGdnSpec = {
+      "spec_state_indices_tensor", "spec_sequence_masks", "spec_token_indx", "spec_query_start_loc",
+      "num_accepted_tokens"};
+  static constexpr std::array<std::string_view, 2> kGdnNonSpec = {"non_spec_state_indices_tensor",
+                                                                  "non_spec_query_start_loc"};
+  static constexpr std::array<std::string_view, 4> kMambaAll = {
+      "state_indices_tensor_d", "block_idx_last_scheduled_token", "block_idx_last_computed_token",
+      "num_accepted_tokens"};
+  static constexpr std::array<std::string_view, 2> kMamba = {"state_indices_tensor_d",
+                                                             "num_accepted_tokens"};
+  if (const auto* gdn = std::get_if<GdnMetadataBuilder>(&builder)) {
+    if (gdn->config().num_spec > 0) return kGdnSpec;
+    return kGdnNonSpec;
+  }
+  const auto* mamba2 = std::get_if<Mamba2MetadataBuilder>(&builder);
+  const MambaBuilderConfig& config = mamba2 != nullptr
+                                         ? mamba2->base().config()
+                                         : std::get<MambaMetadataBuilder>(builder).config();
+  const std::span<const std::string_view> arrays =
+      config.mamba_cache_mode == MambaCacheMode::all ? std::span<const std::string_view>(kMambaAll)
+                                                     : std::span<const std::string_view>(kMamba);
+  return config.num_spec > 0 ? arrays : arrays.first(arrays.size() - 1);
 }
 
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder) {

@@ -52,7 +52,11 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const TensorView<std::int32_t>& block_table);
 
 bool supports_update_block_table(const MetadataBuilder& builder);
+// Did the last build write every array that a replay of the builder's captured graph reads?
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
+// Those arrays: persistent buffers by the reference's names. A GDN graph is captured from spec rows
+// when K > 0, else from plain decode rows (RUNNER 4.6).
+std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
 
 std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata);

@@ -8,7 +8,8 @@ namespace hybridscope {
 
 BlockTableMirror::BlockTableMirror(std::int32_t num_groups, std::int32_t num_blocks)
     : num_groups_(static_cast<std::size_t>(num_groups)),
-      holders_(static_cast<std::size_t>(num_blocks), 0) {}
+      holders_(static_cast<std::size_t>(num_blocks), 0),
+      deferred_(static_cast<std::size_t>(num_blocks), 0) {}
 
 void BlockTableMirror::hold(std::int32_t block, std::int32_t change) {
   if (block == kNullBlock) return;
@@ -54,6 +55,10 @@ void BlockTableMirror::apply(const CacheEvent& event) {
       if (!tables_[first + g].empty()) return;
     free_slots_.push_back(slot_of_request_[id]);
     slot_of_request_[id] = -1;
+  } else if (event.kind == CacheEventKind::free_deferred) {
+    ++deferred_[static_cast<std::size_t>(event.block)];
+  } else if (event.kind == CacheEventKind::free_due) {
+    --deferred_[static_cast<std::size_t>(event.block)];
   }
 }
 

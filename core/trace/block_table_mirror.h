@@ -26,6 +26,10 @@ class BlockTableMirror {
   std::int32_t holders(std::int32_t block) const {
     return holders_[static_cast<std::size_t>(block)];
   }
+  // References to it that no table stands for: its free was deferred and is not due yet.
+  std::int32_t deferred(std::int32_t block) const {
+    return deferred_[static_cast<std::size_t>(block)];
+  }
   std::int32_t num_held_blocks() const { return num_held_blocks_; }
 
  private:
@@ -37,6 +41,7 @@ class BlockTableMirror {
   std::vector<std::int32_t> free_slots_;
   std::vector<std::vector<std::int32_t>> tables_;  // [slots * num_groups]
   std::vector<std::int32_t> holders_;              // [num_blocks]
+  std::vector<std::int32_t> deferred_;             // [num_blocks]
   std::int32_t num_held_blocks_ = 0;
 };
 

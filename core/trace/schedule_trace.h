@@ -26,6 +26,7 @@ enum class SkipReason : std::uint8_t {
   behind_refused_request,  // an earlier waiting request was refused
   preemption_in_step,      // nobody is admitted in a step that preempted somebody
   ends_in_flight,          // the frame in flight brings its last token, whatever is accepted
+  frees_deferred,          // blocks that a preemption gave back are not in the pool yet
   frame_in_flight,         // preempted while a frame was in flight, which has to return first
 };
 
@@ -38,7 +39,7 @@ struct SkippedRequest {
 enum class CommitOutcome : std::uint8_t {
   taken,            // rejected drafts taken back, tokens appended
   chunk,            // an unfinished prefill chunk: nothing to append
-  preempted,        // preempted since it was scheduled: its tokens count, its state is gone
+  preempted,        // preempted since it was scheduled: its tokens count, if any, its state is gone
   stale_run,        // reset since it was scheduled: its tokens are dropped
   left_the_engine,  // finished or aborted since it was scheduled
 };

@@ -27,7 +27,6 @@ void StepTrace::clear() {
     group.attention_writes.clear();
     group.metadata.reset();
     group.reused_metadata = false;
-    group.persistent_buffers_refreshed = false;
     group.block_table = {};
     group.temporal_source_column = {};
     group.conv_source_column = {};

@@ -132,9 +132,11 @@ struct GroupTrace {
   std::optional<BuilderMetadata> metadata;       // mamba groups
   bool accepted_counts_given = true;             // the builder was told each row's accepted count
   bool reused_metadata = false;                  // through update_block_table
-  bool persistent_buffers_refreshed = false;     // by this step's build
-  std::int64_t persistent_buffers_step = 0;      // step that refreshed them last; 0: the capture
-  TensorView<std::int32_t> block_table;          // [num_reqs, columns], the worker's
+  // What a replayed graph reads of the group, and the step whose build wrote it last (0: only the
+  // capture did).
+  std::span<const std::string_view> replayed_arrays{};
+  std::int64_t persistent_buffers_step = 0;
+  TensorView<std::int32_t> block_table;  // [num_reqs, columns], the worker's
   // Mode all with drafts: columns that decode rows read from; absent:
   // block_idx_last_computed_token.
   TensorView<std::int32_t> temporal_source_column;  // [num_decodes]

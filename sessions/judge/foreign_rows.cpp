@@ -209,7 +209,7 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     }
     // Rows that our builder refuses may suit the engine's.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
-    group.persistent_buffers_refreshed = true;  // a trace does not tell
+    group.persistent_buffers_step = trace_.step;  // a trace does not tell
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
     if (Status laid = overlay.lay_over(step, *told, *group.metadata); !laid.ok()) return laid;
     told_all = told_all && overlay.told_all();

@@ -101,19 +101,17 @@ TEST(PlantedRows, PaddingRowOfVerifyBatches) {
 TEST(PlantedRows, ReplayOfBuffersThatNobodyWrote) {
   for (const MambaType type : {MambaType::mamba2, MambaType::gdn_attention}) {
     PlantedRun run = three_rows(type);
-    run.step([](StepTrace& trace, OwnedArrays&) {
-      trace.groups[1].persistent_buffers_refreshed = false;
-    });
+    run.step([](StepTrace& trace, OwnedArrays&) { trace.groups[1].persistent_buffers_step = 0; });
     EXPECT_TRUE(found_only(
         run.findings(),
-        {{.rule = Rule::stale_persistent_array, .step = 2, .group = 1, .expected = 1, .seen = 0}}));
+        {{.rule = Rule::stale_persistent_array, .step = 2, .group = 1, .expected = 2, .seen = 0}}));
   }
 }
 
 TEST(PlantedRows, SecondGroupOfAReplayIsStale) {  // KNOWN_BUGS 40
   PlantedRun run({.num_mamba_groups = 2});
   run.add(request_of(5, 9, 1)).steps(1).step([](StepTrace& trace, OwnedArrays&) {
-    trace.groups[2].persistent_buffers_refreshed = false;
+    trace.groups[2].persistent_buffers_step = 1;
   });
   EXPECT_TRUE(
       found_only(run.findings(), {{.rule = Rule::stale_persistent_array, .step = 2, .group = 2}}));
@@ -123,7 +121,7 @@ TEST(PlantedRows, BuffersMayBeStaleWithoutAReplay) {
   PlantedRun run({});
   run.add(request_of(5, 9, 1)).step([](StepTrace& trace, OwnedArrays&) {
     EXPECT_FALSE(trace.graph.pads_metadata());
-    trace.groups[1].persistent_buffers_refreshed = false;
+    trace.groups[1].persistent_buffers_step = 0;
   });
   EXPECT_TRUE(nothing_found(run.findings()));
 }

@@ -104,6 +104,8 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
        .max_num_batched_tokens =
            std::max(shape.block_size, spec + 1) + shape.extra_batched_tokens});
   config.conv_kernel = shape.conv_kernel;
+  config.async_scheduling = shape.asynchronous && !shape.ngram;
+  config.kv_consumer = shape.kv_consumer;
   for (KVCacheGroup& group : config.kv_cache_config.groups)
     if (group.is_mamba())
       std::get<MambaSpec>(group.spec).states.front().shape = {shape.conv_kernel - 1 + spec, 8};

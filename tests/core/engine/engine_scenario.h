@@ -40,6 +40,8 @@ struct ScenarioShape {
   bool chunked_prefill = true;  // off: the budget is larger than every request
   bool priority = false;
   bool full_graphs = true;
+  bool asynchronous = false;  // never with ngram
+  bool kv_consumer = false;   // defers frees when asynchronous
 };
 std::ostream& operator<<(std::ostream& out, const ScenarioShape& shape);
 

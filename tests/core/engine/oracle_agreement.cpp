@@ -61,7 +61,7 @@ ScenarioRun::ScenarioRun(const EngineScenario& scenario)
       engine_(scenario.config),
       tables_(static_cast<std::int32_t>(scenario.config.kv_cache_config.groups.size()),
               scenario.config.kv_cache_config.num_blocks) {
-  if (scenario.config.mamba_cache_mode != MambaCacheMode::all)
+  if (scenario.config.mamba_cache_mode != MambaCacheMode::all && !scenario.config.async_scheduling)
     oracle_ = std::make_unique<NaiveEngine>(naive_config(scenario));
 }
 

@@ -35,6 +35,8 @@ ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>
   shape.chunked_prefill = in(0, 7) > 0;
   shape.priority = in(0, 2) == 2;
   shape.full_graphs = in(0, 3) > 0;
+  shape.asynchronous = in(0, 1) == 1;
+  shape.kv_consumer = in(0, 5) == 5;
   return shape;
 }
 
@@ -58,7 +60,8 @@ std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
              << ", .watermark_percent = " << s.watermark_percent
              << ", .chunked_prefill = " << s.chunked_prefill
              << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
-             << ", .full_graphs = " << s.full_graphs << "}";
+             << ", .full_graphs = " << s.full_graphs << ", .asynchronous = " << s.asynchronous
+             << ", .kv_consumer = " << s.kv_consumer << "}";
 }
 
 }  // namespace hybridscope::test

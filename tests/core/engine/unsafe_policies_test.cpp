@@ -48,6 +48,11 @@ INSTANTIATE_TEST_SUITE_P(
         UnsafePolicy{
             "OneTokenPrompt", MambaCacheMode::align,
             [](Policies& p) { p.one_token_prompt = OneTokenPrompt::padded_with_placeholders; }},
+        UnsafePolicy{"StaleFrame", MambaCacheMode::align,
+                     [](Policies& p) { p.stale_frame = StaleFrame::discard_by_token_count; }},
+        UnsafePolicy{
+            "DeferredFreeRefusal", MambaCacheMode::align,
+            [](Policies& p) { p.deferred_free_refusal = DeferredFreeRefusal::preempt_on; }},
         UnsafePolicy{"NoDraftStep", MambaCacheMode::align,
                      [](Policies& p) { p.no_draft_step = NoDraftStep::column_zero; }},
         UnsafePolicy{"UniformDecodeTest", MambaCacheMode::none,
