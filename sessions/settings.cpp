@@ -111,6 +111,8 @@ Policies resolve_policies(const EngineSettings& settings) {
   override_with(policies.uniform_decode_test, overrides.uniform_decode_test);
   override_with(policies.all_mode_speculation, overrides.all_mode_speculation);
   override_with(policies.stale_frame, overrides.stale_frame);
+  override_with(policies.accepted_count_landing, overrides.accepted_count_landing);
+  override_with(policies.deferred_free_refusal, overrides.deferred_free_refusal);
   return policies;
 }
 

@@ -35,6 +35,8 @@ struct PolicyOverrides {
   std::optional<UniformDecodeTest> uniform_decode_test = {};
   std::optional<AllModeSpeculation> all_mode_speculation = {};
   std::optional<StaleFrame> stale_frame = {};
+  std::optional<AcceptedCountLanding> accepted_count_landing = {};
+  std::optional<DeferredFreeRefusal> deferred_free_refusal = {};
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
 };
 
@@ -61,6 +63,7 @@ struct EngineSettings {
   std::optional<double> watermark = {};
   std::optional<bool> scheduler_reserve_full_isl = {};
   std::optional<bool> async_scheduling = {};
+  std::optional<bool> kv_consumer = {};
 
   // Worker.
   std::optional<ModelRunner> runner = {};

@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 2> kAllMode = {"remembered_column_and_bou
                                                       "full_steps_remembered_no_copies"};
 
 constexpr std::array<std::string_view, 2> kStale = {"dropped_by_run", "discard_by_token_count"};
+constexpr std::array<std::string_view, 2> kLanding = {"after_row_moves", "before_row_moves"};
+constexpr std::array<std::string_view, 2> kDeferred = {"wait_for_the_frame", "preempt_on"};
 
 constexpr std::string_view kFromProfile = "the profile's";
 
@@ -88,6 +90,8 @@ constexpr std::array kTable = {
                                              "admit a request only if its whole prompt fits"}),
     boolean<&S::async_scheduling>({"", "async_scheduling", "true; false with method ngram",
                                    "is a step scheduled while the one before is in flight"}),
+    boolean<&S::kv_consumer>({"", "kv_consumer", "false",
+                              "does a KV connector write blocks outside the stream of frames"}),
     choice<&S::runner>({"", "runner", kRunners, "v1, the reference's choice for every hybrid model",
                         "model runner: v1 keeps a batch of rows, v2 a slot a request"}),
     choice<&S::attention_backend>({"", "attention_backend", kBackends, "flash_attn_3",
@@ -146,6 +150,12 @@ constexpr std::array kTable = {
     policy<&PolicyOverrides::stale_frame>(
         {"policies", "stale_frame", kStale, kFromProfile,
          "what becomes of a frame in flight when its request is reset"}),
+    policy<&PolicyOverrides::accepted_count_landing>(
+        {"policies", "accepted_count_landing", kLanding, kFromProfile,
+         "when accepted counts of a frame in flight reach the host's rows"}),
+    policy<&PolicyOverrides::deferred_free_refusal>(
+        {"policies", "deferred_free_refusal", kDeferred, kFromProfile,
+         "wait for blocks of a frame in flight, or preempt somebody"}),
 };
 
 }  // namespace

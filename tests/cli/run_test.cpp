@@ -276,7 +276,8 @@ TEST(Run, CorrectionsAreNotesAndStayInTheConfig) {
 TEST(Run, AsynchronousSchedulingIsTheDefaultAndRefusedWithNgram) {
   const auto config = [](const std::string& arguments) {
     return nlohmann::json::parse(
-               run_program("run --json --no-timings " + arguments + " " + kScenario).out)
+               run_program("run scenarios/mixed_gdn_batch.json --json --no-timings " + arguments)
+                   .out)
         .at("config")
         .at("start_up")
         .at("async_scheduling");
@@ -284,8 +285,8 @@ TEST(Run, AsynchronousSchedulingIsTheDefaultAndRefusedWithNgram) {
   EXPECT_EQ(config(""), true);
   EXPECT_EQ(config("--no-async-scheduling"), false);
   EXPECT_EQ(config("--speculative-method ngram"), false);
-  const ProgramResult refused =
-      run_program(std::string("run --async-scheduling --speculative-method ngram ") + kScenario);
+  const ProgramResult refused = run_program(
+      "run scenarios/mixed_gdn_batch.json --async-scheduling --speculative-method ngram");
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err, HasSubstr("async_scheduling is on with method ngram"));
 }

@@ -41,7 +41,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 43U);
+  EXPECT_EQ(paths.size(), 46U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -254,7 +254,9 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/no_draft_step", "verify_with_counts"},
             {"policies/uniform_decode_test", "by_row_class"},
             {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"},
-            {"policies/stale_frame", "dropped_by_run"}});
+            {"policies/stale_frame", "dropped_by_run"},
+            {"policies/accepted_count_landing", "after_row_moves"},
+            {"policies/deferred_free_refusal", "wait_for_the_frame"}});
   EXPECT_EQ(resolve_policies(settings), safe_policies());
 }
 
