@@ -61,7 +61,8 @@ class RunSession {
         writer_(runner_.engine().config(),
                 {.name = [this](RequestId id) { return runner_.engine().name_of(id); },
                  .token = [this](RequestId id,
-                                 std::int32_t p) { return runner_.engine().token(id, p); }}),
+                                 std::int32_t p) { return runner_.engine().token(id, p); },
+                 .max_tokens = [this](RequestId id) { return runner_.engine().max_tokens(id); }}),
         start_(std::chrono::steady_clock::now()) {
     names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
     if (options.trace.empty()) return;

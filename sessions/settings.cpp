@@ -113,6 +113,9 @@ Policies resolve_policies(const EngineSettings& settings) {
   override_with(policies.stale_frame, overrides.stale_frame);
   override_with(policies.accepted_count_landing, overrides.accepted_count_landing);
   override_with(policies.deferred_free_refusal, overrides.deferred_free_refusal);
+  override_with(policies.row_order, overrides.row_order);
+  override_with(policies.initial_state_column, overrides.initial_state_column);
+  override_with(policies.slot_count_reset, overrides.slot_count_reset);
   return policies;
 }
 

@@ -37,6 +37,9 @@ struct PolicyOverrides {
   std::optional<StaleFrame> stale_frame = {};
   std::optional<AcceptedCountLanding> accepted_count_landing = {};
   std::optional<DeferredFreeRefusal> deferred_free_refusal = {};
+  std::optional<RowOrder> row_order = {};
+  std::optional<InitialStateColumn> initial_state_column = {};
+  std::optional<SlotCountReset> slot_count_reset = {};
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
 };
 

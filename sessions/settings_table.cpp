@@ -41,6 +41,11 @@ constexpr std::array<std::string_view, 2> kAllMode = {"remembered_column_and_bou
 
 constexpr std::array<std::string_view, 2> kStale = {"dropped_by_run", "discard_by_token_count"};
 constexpr std::array<std::string_view, 2> kLanding = {"after_row_moves", "before_row_moves"};
+constexpr std::array<std::string_view, 3> kRowOrder = {"decodes_then_query_len", "query_len",
+                                                       "drafts_then_query_len"};
+constexpr std::array<std::string_view, 2> kInitialColumn = {"mamba_block_size",
+                                                            "cache_config_block_size"};
+constexpr std::array<std::string_view, 2> kSlotReset = {"every_mode", "align_only"};
 constexpr std::array<std::string_view, 2> kDeferred = {"wait_for_the_frame", "preempt_on"};
 
 constexpr std::string_view kFromProfile = "the profile's";
@@ -156,6 +161,14 @@ constexpr std::array kTable = {
     policy<&PolicyOverrides::deferred_free_refusal>(
         {"policies", "deferred_free_refusal", kDeferred, kFromProfile,
          "wait for blocks of a frame in flight, or preempt somebody"}),
+    policy<&PolicyOverrides::row_order>({"policies", "row_order", kRowOrder, kFromProfile,
+                                         "runner v2: order of the rows of a step"}),
+    policy<&PolicyOverrides::initial_state_column>(
+        {"policies", "initial_state_column", kInitialColumn, kFromProfile,
+         "runner v2, mode align: in which blocks an admitted request's column is counted"}),
+    policy<&PolicyOverrides::slot_count_reset>(
+        {"policies", "slot_count_reset", kSlotReset, kFromProfile,
+         "runner v2: in which modes an admitted request's accepted count starts at 1"}),
 };
 
 }  // namespace

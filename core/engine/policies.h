@@ -17,7 +17,7 @@ enum class AlignedSplit : std::uint8_t {
 // What makes a row a decode? (KNOWN_BUGS 6, 33, 50, FORWARD condition 1)
 enum class RowClassing : std::uint8_t {
   by_meaning,  // one non-draft token is left to compute and c > 0
-  by_shape,    // reference V1: c >= num_prompt_tokens and q <= 1 + K
+  by_shape,    // reference: not prefilling (V1: c >= num_prompt_tokens) and q <= 1 + K
 };
 
 // Who owns the accepted count between steps? (KNOWN_BUGS 48, FORWARD condition 4)
@@ -67,6 +67,26 @@ enum class DeferredFreeRefusal : std::uint8_t {
   preempt_on,  // reference
 };
 
+// V2: in what order do the scheduled requests become rows? Each order is stable. (KNOWN_BUGS 12,
+// 15)
+enum class RowOrder : std::uint8_t {
+  decodes_then_query_len,  // by class, decodes first, then by q
+  query_len,               // reference of 2026-06: by q alone
+  drafts_then_query_len,   // reference of 2026-08: no drafts last, then q != 1 + K last, then by q
+};
+
+// V2, mode align: what is the column of an admitted request's state counted in? (KNOWN_BUGS 11)
+enum class InitialStateColumn : std::uint8_t {
+  mamba_block_size,
+  cache_config_block_size,  // reference: the smallest block of any group
+};
+
+// V2: in which modes does an admitted request's accepted count start at 1? (KNOWN_BUGS 13)
+enum class SlotCountReset : std::uint8_t {
+  every_mode,
+  align_only,  // reference: else the count of the slot's last request stays
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
@@ -80,6 +100,9 @@ struct Policies {
       AllModeSpeculation::remembered_column_and_boundary_copies;
   StaleFrame stale_frame = StaleFrame::dropped_by_run;
   DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
+  RowOrder row_order = RowOrder::decodes_then_query_len;
+  InitialStateColumn initial_state_column = InitialStateColumn::mamba_block_size;
+  SlotCountReset slot_count_reset = SlotCountReset::every_mode;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
@@ -98,7 +121,10 @@ constexpr Policies pages_policies() {
           UniformDecodeTest::by_shape,
           AllModeSpeculation::full_steps_remembered_no_copies,
           StaleFrame::discard_by_token_count,
-          DeferredFreeRefusal::preempt_on};
+          DeferredFreeRefusal::preempt_on,
+          RowOrder::query_len,
+          InitialStateColumn::cache_config_block_size,
+          SlotCountReset::align_only};
 }
 
 }  // namespace hybridscope

@@ -9,10 +9,7 @@ namespace hybridscope {
 Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
   auto metadata = BatchMetadata::create(config);
   if (!metadata.ok()) return metadata.error();
-  std::vector<std::int32_t> columns;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups)
-    columns.push_back(block_table_columns(config, group));
-  return WorkerV1(config, std::move(metadata).value(), columns);
+  return WorkerV1(config, std::move(metadata).value(), block_table_columns(config));
 }
 
 WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
@@ -175,21 +172,20 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens_before = batch_row.num_accepted_tokens,
                  .num_accepted_tokens = batch_row.num_accepted_tokens,
                  .accepted_from = batch_row.accepted_from};
-    if (batch_row.previous_row >= 0)
-      row.origin = batch_row.previous_row == r ? RowOrigin::kept : RowOrigin::moved;
-    else
-      row.origin =
-          scheduled.admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
-    if (scheduled.num_draft_tokens > 0 &&
-        scheduled.num_computed_tokens >= scheduled.num_prompt_tokens)
-      row.num_draft_count = scheduled.num_draft_tokens;
+    row.origin = row_origin_of(batch_row.previous_row, r, scheduled.admission);
+    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling);
     inputs_.add(trace, row, request);
     trace.rows.push_back(row);
   }
 }
 
 void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
-  inputs_.sample(trace, requests);
+  inputs_.sample(trace);
+  for (const RowTrace& row : trace.rows) {
+    WorkerRequest& worker = requests[row.request].worker;
+    worker.num_accepted_tokens = num_accepted_tokens_after(row);
+    worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
+  }
   if (config_.num_speculative_tokens > 0) {
     if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
     if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);

@@ -2,8 +2,9 @@
 
 Plain Python 3.9, no dependency: every argument is read by vLLM's attribute names, so stand-ins do
 as well; tensors and numpy arrays are taken through .tolist(). The names are those of vLLM main at
-61ab70ec3 (2026-06-29), runner V1, scheduler and worker in one process and without asynchronous
-scheduling. This was never run inside a vLLM: it is tested with stand-ins only.
+61ab70ec3 (2026-06-29), scheduler and worker in one process. With asynchronous scheduling a step is
+finished after the next one has begun; that needs no other calls than these. This was never run
+inside a vLLM: it is tested with stand-ins only.
 
     from vllm.forward_context import get_forward_context
     from vllm.v1.core.sched.scheduler import Scheduler
@@ -27,6 +28,9 @@ scheduling. This was never run inside a vLLM: it is tested with stand-ins only.
     def update_from_output(self, scheduler_output, output):  # wraps Scheduler.update_from_output
         writer.finish(output)           # post-copies run in a kernel: left out, judge computes them
         return real_update_from_output(self, scheduler_output, output)
+
+Runner V2 has no _prepare_inputs: call header(..., runner="v2") and wrap what makes its InputBatch;
+idx_mapping is taken from it, and the device's counts may be given by keyword.
 """
 
 import contextlib
@@ -89,6 +93,8 @@ def _config(kv_cache_config, vllm_config):
         "enable_chunked_prefill": bool(scheduler.enable_chunked_prefill),
         "long_prefill_token_threshold": scheduler.long_prefill_token_threshold,
         "scheduling_policy": _name(scheduler.policy),
+        "async_scheduling": bool(getattr(scheduler, "async_scheduling", False)),
+        "runner": "v1",
     }
     speculative = getattr(vllm_config, "speculative_config", None)
     if speculative is not None:
@@ -115,13 +121,15 @@ def _metadata(metadata):
 
 
 class TraceWriter:
-    """One trace: header(), then for each step step(), inputs(), forward(), finish()."""
+    """One trace: header(), then for each step step(), inputs(), forward(), finish(). Asynchronously
+    step() of the next comes before finish(), which is always of the oldest step that lacks it."""
 
     def __init__(self, file):
         """`file`: a path, or an object with write() and flush(), which stays open."""
         self._owned = open(file, "w", encoding="utf-8") if not hasattr(file, "write") else None
         self._file = self._owned or file
-        self._line = None  # the step under way
+        self._lines = []  # steps without finish(), the oldest first
+        self._async = False
         self._number = 0
         self._groups = []
         self._block_ids = {}  # request -> its lists as last told
@@ -136,8 +144,9 @@ class TraceWriter:
     def header(self, kv_cache_config, vllm_config, *, name="", engine="vllm", **config):
         """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ..."""
         self._groups = kv_cache_config.kv_cache_groups
-        self._block_ids, self._line, self._number, self._reset = {}, None, 0, False
+        self._block_ids, self._lines, self._number, self._reset = {}, [], 0, False
         config = {**_config(kv_cache_config, vllm_config), **config}
+        self._async, self._mode = config["async_scheduling"], config["mamba_cache_mode"]
         self._write({"hybridscope_trace": 1, "engine": engine, "name": name, "config": config})
 
     def reset_prefix_cache(self):
@@ -146,64 +155,81 @@ class TraceWriter:
 
     def step(self, scheduler_output, kv_cache_manager):
         """Begins a step, right after Scheduler.schedule made `scheduler_output`."""
-        if self._line is not None:
-            raise ValueError(f"step {self._number} has no finish()")
+        if len(self._lines) > (1 if self._async else 0):
+            raise ValueError(f"step {self._lines[0]['step']} has no finish()")
         self._number += 1
         told = self._scheduler_output(scheduler_output)
         preempted = getattr(scheduler_output, "preempted_req_ids", None)
         told["preempted_req_ids"] = (self._lost_blocks(told, kv_cache_manager)
                                      if preempted is None else plain(set(preempted)))
-        self._line = {"step": self._number, "scheduler_output": told,
-                      "scheduler_block_ids": self._changed_block_ids(told, kv_cache_manager)}
+        line = {"step": self._number, "scheduler_output": told,
+                "scheduler_block_ids": self._changed_block_ids(told, kv_cache_manager)}
         managers = kv_cache_manager.coordinator.single_type_managers
-        self._line["num_cached_block"] = {
+        line["num_cached_block"] = {
             request: [manager.num_cached_block.get(request, 0) for manager in managers]
             for request in told["num_scheduled_tokens"]}
         if self._reset:
-            self._line["reset_prefix_cache"], self._reset = True, False
+            line["reset_prefix_cache"], self._reset = True, False
+        self._lines.append(line)
 
-    def inputs(self, input_batch):
-        """The rows in their final order, before the pre-copies."""
+    def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
+        """The rows in their final order, before the pre-copies. `num_computed_tokens`,
+        `num_accepted_tokens`: the device's, one a row; reading them waits for the device."""
         rows = list(input_batch.req_ids)
-        self._line["input_batch"] = {
-            "req_ids": rows,
-            "num_computed_tokens_cpu": plain(input_batch.num_computed_tokens_cpu)[:len(rows)],
-            "num_accepted_tokens_cpu": plain(input_batch.num_accepted_tokens_cpu)[:len(rows)]}
+        told = {"req_ids": rows,
+                "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
+                "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
+                "num_accepted_tokens_cpu": self._host_counts(input_batch),
+                "num_computed_tokens": num_computed_tokens,
+                "num_accepted_tokens": num_accepted_tokens}
+        self._lines[-1]["input_batch"] = {
+            key: plain(value)[:len(rows)] for key, value in told.items() if value is not None}
+
+    def _host_counts(self, input_batch):
+        """Asynchronously the host learns them in mode align only, where it waits for them."""
+        if self._async and self._mode != "align":
+            return None
+        return getattr(input_batch, "num_accepted_tokens_cpu", None)
 
     def forward(self, forward_context, input_batch, mamba_state_idx=None, preprocess_copies=None):
         """What the layers are given, after the pre-copies. In mode align `mamba_state_idx` is
         GPUModelRunner's, and `preprocess_copies` what record_copies() collected."""
-        told = self._line["input_batch"]
-        counts = plain(input_batch.num_accepted_tokens_cpu)
-        told["num_accepted_tokens_after_preprocess"] = counts[:len(told["req_ids"])]
+        line = self._lines[-1]
+        told = line["input_batch"]
+        if (counts := self._host_counts(input_batch)) is not None:
+            told["num_accepted_tokens_after_preprocess"] = plain(counts)[:len(told["req_ids"])]
         if mamba_state_idx and all(request in mamba_state_idx for request in told["req_ids"]):
             told["mamba_state_idx"] = [mamba_state_idx[request] for request in told["req_ids"]]
         if preprocess_copies is not None:
-            self._line["preprocess_copies"] = list(preprocess_copies)
+            line["preprocess_copies"] = list(preprocess_copies)
         graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
         if (descriptor := forward_context.batch_descriptor) is not None:
             graph.update(num_tokens=descriptor.num_tokens, num_reqs=descriptor.num_reqs,
                          uniform=bool(descriptor.uniform))
-        self._line["cudagraph"] = graph
+        line["cudagraph"] = graph
         if forward_context.attn_metadata:
-            self._line["attn_metadata"] = {
+            line["attn_metadata"] = {
                 str(number): _metadata(forward_context.attn_metadata[group.layer_names[0]])
                 for number, group in enumerate(self._groups)
                 if _group(group)["type"] == "mamba"}
 
     def finish(self, model_runner_output, postprocess_copies=None):
-        """Writes the step. sampled_token_ids: the valid ones, [] for an unfinished prefill."""
+        """Writes the oldest step that is not finished. sampled_token_ids: the valid ones, [] for an
+        unfinished prefill."""
+        line = self._lines[0]
         if postprocess_copies is not None:
-            self._line["postprocess_copies"] = list(postprocess_copies)
-        self._line["model_runner_output"] = {
+            line["postprocess_copies"] = list(postprocess_copies)
+        line["model_runner_output"] = {
             "req_ids": list(model_runner_output.req_ids),
             "sampled_token_ids": plain(model_runner_output.sampled_token_ids)}
         self._write_step()
 
     def close(self):
-        """Writes a step without output as the last one, if its rows are known."""
-        if self._line is not None and "input_batch" in self._line:
+        """Writes a step without output as the last one, if its rows are known; a step after it is
+        dropped."""
+        if self._lines and "input_batch" in self._lines[0]:
             self._write_step()
+        self._lines = []
         if self._owned:
             self._owned.close()
 
@@ -249,10 +275,10 @@ class TraceWriter:
         return changed
 
     def _write_step(self):
-        if not self._line["scheduler_output"]["num_scheduled_tokens"]:  # nothing ran
-            self._line["input_batch"] = {"req_ids": [], "num_accepted_tokens_cpu": []}
-        self._write(self._line)
-        self._line = None
+        line = self._lines.pop(0)
+        if not line["scheduler_output"]["num_scheduled_tokens"]:  # nothing ran
+            line["input_batch"] = {"req_ids": [], "num_accepted_tokens_cpu": []}
+        self._write(line)
 
     def _write(self, line):
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")

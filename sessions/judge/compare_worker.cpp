@@ -25,6 +25,11 @@ class WorkerComparison {
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
       if (auto found = compare_blocks_of_row(r)) return found;
     for (std::size_t r = 0; r < ours_.rows.size(); ++r)
+      if (auto found = compare_row(EngineDecision::row_num_computed_tokens, r,
+                                   ours_.rows[r].num_computed_tokens,
+                                   step_.told.rows[r].num_computed_tokens))
+        return found;
+    for (std::size_t r = 0; r < ours_.rows.size(); ++r)
       if (auto found = compare_row(EngineDecision::num_accepted_tokens, r,
                                    worker_.num_accepted_tokens_before(r),
                                    step_.told.rows[r].num_accepted_tokens))

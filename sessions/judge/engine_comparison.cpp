@@ -21,6 +21,10 @@ EngineDifference refusal(const ComparedStep& step, const Error& error) {
 
 Result<EngineComparison> EngineComparison::create(const ForeignHeader& header,
                                                   const Policies& policies, RequestName name_of) {
+  if (header.config.runner != ModelRunner::v1)
+    return invalid_input(
+        "/config/runner: our engine can be compared with runner v1 only, found \"v2\" (without "
+        "--engine the trace is judged)");
   EngineConfig config = header.config;
   config.policies = policies;
   auto scheduler = EngineScheduler::create(config);

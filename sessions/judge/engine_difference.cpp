@@ -31,6 +31,8 @@ constexpr std::array kRows = {
     EngineDecisionRow{row_order, "input_batch.req_ids", "prepare", ""},
     EngineDecisionRow{worker_block_ids, "input_batch.block_ids", "prepare",
                       "GPUModelRunner._update_states"},
+    EngineDecisionRow{row_num_computed_tokens, "input_batch.num_computed_tokens", "prepare",
+                      "GPUModelRunner._prepare_inputs"},
     EngineDecisionRow{num_accepted_tokens, "num_accepted_tokens_cpu", "prepare",
                       "InputBatch.add_request, GPUModelRunner._update_states_after_model_execute"},
     EngineDecisionRow{cudagraph, "cudagraph", "prepare", "CudagraphDispatcher.dispatch"},

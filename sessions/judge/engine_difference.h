@@ -22,6 +22,7 @@ enum class EngineDecision : std::uint8_t {
   new_block_ids,
   row_order,
   worker_block_ids,
+  row_num_computed_tokens,
   num_accepted_tokens,
   cudagraph,
   preprocess_copies,

@@ -15,7 +15,7 @@ Result<EngineScheduler> EngineScheduler::create(const EngineConfig& config) {
 EngineScheduler::EngineScheduler(SchedulerReplay replay) : replay_(std::move(replay)) {}
 
 Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
-  if (Status answered = answer_step_before(step); !answered.ok()) return answered.error();
+  if (Status answered = answer_oldest_step(step); !answered.ok()) return answered.error();
   for (const RequestId id : step.finished_req_ids) replay_.abort(key_of(id));
   preempted_by_reset_.clear();
   if (step.reset_prefix_cache) reset_prefix_cache();
@@ -25,29 +25,30 @@ Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
 }
 
 void EngineScheduler::take_output(const ForeignStep& step) {
-  has_output_ = true;
-  output_.clear();
-  for (const ForeignCount& scheduled : step.num_scheduled_tokens)
-    output_[key_of(scheduled.request)];
+  std::map<std::string, TokenIds>& output = outputs_.emplace_back();
+  for (const ForeignCount& scheduled : step.num_scheduled_tokens) output[key_of(scheduled.request)];
   if (!step.sampled_token_ids) return;
   for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids) {
     const std::span<const std::int32_t> ids = step.at(sampled.token_ids);
-    output_[key_of(sampled.request)].assign(ids.begin(), ids.end());
+    output[key_of(sampled.request)].assign(ids.begin(), ids.end());
   }
 }
 
-Status EngineScheduler::answer_step_before(const ForeignStep& step) {
-  if (!std::exchange(has_output_, false)) return Ok{};
+Status EngineScheduler::answer_oldest_step(const ForeignStep& step) {
+  const bool asynchronous = replay_.config().async_scheduling;
+  if (outputs_.size() <= (asynchronous ? 1U : 0U)) return Ok{};
+  std::map<std::string, TokenIds> output = std::move(outputs_.front());
+  outputs_.pop_front();
   std::set<std::string> stopped;
   for (const RequestId id : step.finished_req_ids) {
-    const auto sampled = output_.find(key_of(id));
-    if (sampled != output_.end() && !sampled->second.empty()) stopped.insert(sampled->first);
+    const auto sampled = output.find(key_of(id));
+    if (sampled != output.end() && !sampled->second.empty()) stopped.insert(sampled->first);
   }
-  if (Status updated = replay_.update_from_output(output_, stopped); !updated.ok()) return updated;
-  if (replay_.config().speculative_method != SpeculativeMethod::mtp) return Ok{};
+  if (Status updated = replay_.update_from_output(output, stopped); !updated.ok()) return updated;
+  if (asynchronous || replay_.config().speculative_method != SpeculativeMethod::mtp) return Ok{};
   const auto num_drafts = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
   std::map<std::string, TokenIds> drafts;
-  for (const auto& [key, sampled] : output_)
+  for (const auto& [key, sampled] : output)
     if (!sampled.empty()) drafts[key].resize(num_drafts);
   replay_.update_draft_token_ids(drafts);
   return Ok{};
@@ -60,16 +61,17 @@ void EngineScheduler::reset_prefix_cache() {
 }
 
 Status EngineScheduler::admit(const ForeignStep& step) {
+  const std::int32_t most = replay_.config().max_model_len;
   for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
     if (holds(told.request)) continue;  // V2: resumed
     const std::span<const std::int32_t> prompt = step.at(told.prompt_token_ids);
-    Status added =
-        replay_.add_request({.name = key_of(told.request),
-                             .prompt_token_ids = {prompt.begin(), prompt.end()},
-                             .max_tokens = told.max_tokens < 0 ? INT32_MAX : told.max_tokens,
-                             .priority = told.priority,
-                             .arrival_time = num_arrived_++,
-                             .cache_salt = told.cache_salt});
+    Status added = replay_.add_request(
+        {.name = key_of(told.request),
+         .prompt_token_ids = {prompt.begin(), prompt.end()},
+         .max_tokens = told.max_tokens < 0 ? most : std::min(told.max_tokens, most),
+         .priority = told.priority,
+         .arrival_time = num_arrived_++,
+         .cache_salt = told.cache_salt});
     if (!added.ok()) return added;
   }
   return Ok{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ namespace hybridscope {
 //   them. With ngram their number is the told one, which hides drafts that the other engine dropped
 //   without need, but not those it should have dropped; a request that got no tokens has K, for it
 //   may be its drafts that no block was left for.
+//   Asynchronously the scheduler itself plans K drafts.
+// - Asynchronously a step is taken over when the one after it was scheduled, so that
+//   finished_req_ids of a line tells who ended with the step before the last one.
 // - reset_prefix_cache preempts running requests if hashes could not be dropped otherwise.
 class EngineScheduler {
  public:
@@ -33,7 +37,8 @@ class EngineScheduler {
   // Error: our scheduler cannot go on from here.
   Result<ReplayedSchedule> schedule(const ForeignStep& step);
 
-  // What the step sampled; taken over when the next one is scheduled, which tells who ended.
+  // What the step sampled; taken over when the next one is scheduled (asynchronously the one after
+  // that), which tells who ended.
   // Requires: for each request at most one more than its drafts.
   void take_output(const ForeignStep& step);
 
@@ -50,14 +55,13 @@ class EngineScheduler {
 
  private:
   explicit EngineScheduler(SchedulerReplay replay);
-  Status answer_step_before(const ForeignStep& step);
+  Status answer_oldest_step(const ForeignStep& step);
   void reset_prefix_cache();
   Status admit(const ForeignStep& step);
   void offer_told_drafts(const ForeignStep& step);
 
   SchedulerReplay replay_;
-  bool has_output_ = false;
-  std::map<std::string, TokenIds> output_;  // of the step before, by key
+  std::deque<std::map<std::string, TokenIds>> outputs_;  // of steps not yet answered, by key
   std::vector<RequestId> preempted_by_reset_;
   std::int64_t num_arrived_ = 0;
 };

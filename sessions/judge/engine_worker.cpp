@@ -73,6 +73,7 @@ void EngineWorker::describe(const EngineScheduler& scheduler, const ReplayedSche
          .num_draft_tokens = num_drafts,
          .num_drafts_offered = num_drafts,
          .num_tokens = request.num_tokens,
+         .num_output_placeholders = scheduled.num_output_placeholders,
          .num_prompt_tokens = request.num_prompt_tokens,
          .placeholder_drafts = num_drafts > 0 && scheduled.draft_token_ids.front() == -1});
     append_new_blocks(scheduled);

@@ -27,7 +27,7 @@ ForeignBlockTables::ForeignBlockTables(const EngineConfig& config, HybridCoordin
       ref_cnt_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0),
       labelled_(static_cast<std::size_t>(config.kv_cache_config.num_blocks), 0) {}
 
-void ForeignBlockTables::record(StepTrace& trace, const CacheEvent& event) {
+void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEvent& event) {
   const auto block = static_cast<std::size_t>(event.block);
   switch (event.kind) {
     case CacheEventKind::allocated:
@@ -44,10 +44,12 @@ void ForeignBlockTables::record(StepTrace& trace, const CacheEvent& event) {
       break;
     case CacheEventKind::column_set:
     case CacheEventKind::table_dropped:
+    case CacheEventKind::free_deferred:
+    case CacheEventKind::free_due:
       tables_.apply(event);
       break;
   }
-  trace.cache_events.push_back(event);
+  events.push_back(event);
 }
 
 void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& requests,
@@ -66,18 +68,18 @@ void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& reques
 void ForeignBlockTables::drop_all_labels(StepTrace& trace) {
   for (std::size_t block = 0; block < labelled_.size(); ++block)
     if (labelled_[block] != 0)
-      record(trace, {.kind = CacheEventKind::evicted,
-                     .request = {},
-                     .block = static_cast<std::int32_t>(block)});
+      record(trace.cache_events, {.kind = CacheEventKind::evicted,
+                                  .request = {},
+                                  .block = static_cast<std::int32_t>(block)});
 }
 
 void ForeignBlockTables::free_block(RequestId request, std::int32_t group, std::int32_t block,
                                     StepTrace& trace) {
-  record(trace, {.kind = CacheEventKind::freed,
-                 .group = group,
-                 .request = request,
-                 .block = block,
-                 .ref_cnt = ref_cnt_[static_cast<std::size_t>(block)] - 1});
+  record(trace.cache_events, {.kind = CacheEventKind::freed,
+                              .group = group,
+                              .request = request,
+                              .block = block,
+                              .ref_cnt = ref_cnt_[static_cast<std::size_t>(block)] - 1});
 }
 
 void ForeignBlockTables::drop_tables(RequestId request, StepTrace& trace) {
@@ -86,7 +88,7 @@ void ForeignBlockTables::drop_tables(RequestId request, StepTrace& trace) {
     if (ids.empty()) continue;
     for (const std::int32_t block : ids)
       if (block != kNullBlock) free_block(request, group, block, trace);
-    record(trace,
+    record(trace.cache_events,
            {.kind = CacheEventKind::table_dropped, .group = group, .request = request, .block = 0});
   }
 }
@@ -138,14 +140,14 @@ void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const
                    .ref_cnt = ref_cnt_[block] + 1};
   if (entering.column >= num_hit_columns) {
     if (labelled_[block] != 0)
-      record(trace, {.kind = CacheEventKind::evicted,
-                     .group = group,
-                     .request = request,
-                     .block = entering.block});
+      record(trace.cache_events, {.kind = CacheEventKind::evicted,
+                                  .group = group,
+                                  .request = request,
+                                  .block = entering.block});
     event.kind = CacheEventKind::allocated;
     event.ref_cnt = 1;
   }
-  record(trace, event);
+  record(trace.cache_events, event);
 }
 
 void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests& requests,
@@ -163,18 +165,18 @@ void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests
         give_block(told.request, group, entering, num_hit_columns, trace);
       // Columns are only ever added to a table; one that lost some is written anew.
       if (now.size() < tables_.block_ids(told.request, group).size())
-        record(trace, {.kind = CacheEventKind::table_dropped,
-                       .group = group,
-                       .request = told.request,
-                       .block = 0});
+        record(trace.cache_events, {.kind = CacheEventKind::table_dropped,
+                                    .group = group,
+                                    .request = told.request,
+                                    .block = 0});
       for (std::size_t c = 0; c < now.size(); ++c) {
         const auto before = tables_.block_ids(told.request, group);
         if (c < before.size() && before[c] == now[c]) continue;
-        record(trace, {.kind = CacheEventKind::column_set,
-                       .group = group,
-                       .request = told.request,
-                       .column = static_cast<std::int32_t>(c),
-                       .block = now[c]});
+        record(trace.cache_events, {.kind = CacheEventKind::column_set,
+                                    .group = group,
+                                    .request = told.request,
+                                    .column = static_cast<std::int32_t>(c),
+                                    .block = now[c]});
       }
     }
   }
@@ -185,44 +187,65 @@ void ForeignBlockTables::register_blocks(const ForeignStep& step, ForeignRequest
   if (coordinator_.kind() == CoordinatorKind::no_prefix_cache) return;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     ForeignRequest& known = requests[scheduled.request];
-    known.num_cached_block.resize(static_cast<std::size_t>(coordinator_.num_groups()), 0);
+    std::vector<std::int32_t>& num_cached = num_cached_block(known);
     const std::int32_t num_tokens =
         std::min({scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
-                  known.num_tokens(), config_.max_model_len});
+                  known.num_known_tokens, config_.max_model_len});
     const auto told =
         std::ranges::find(step.num_cached_block, scheduled.request, &ForeignBlockIds::request);
     for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
       const auto g = static_cast<std::size_t>(group);
       const std::int32_t block_size = config_.kv_cache_config.groups[g].block_size();
       if (scheduled.admission != Admission::running)
-        known.num_cached_block[g] = scheduled.num_hit_tokens / block_size;
+        num_cached[g] = scheduled.num_hit_tokens / block_size;
       std::int32_t end = coordinator_.num_tokens_to_cache(group, num_tokens) / block_size;
       if (told != step.num_cached_block.end())
-        end = std::min(step.list(told->block_ids, g)[0], known.num_tokens() / block_size);
-      register_columns(scheduled.request, group, end, known, trace);
+        end = std::min(step.list(told->block_ids, g)[0], known.num_known_tokens / block_size);
+      register_columns(scheduled.request, group, end, known,
+                       {trace.cache_events, trace.label_history});
     }
   }
 }
 
+void ForeignBlockTables::register_computed_blocks(RequestId request, std::int32_t num_tokens,
+                                                  ForeignRequests& requests, StepTrace& trace) {
+  if (coordinator_.kind() == CoordinatorKind::no_prefix_cache) return;
+  ForeignRequest& known = requests[request];
+  num_cached_block(known);
+  const std::int32_t computed = std::clamp(num_tokens, 0, known.num_known_tokens);
+  for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
+    const KVCacheGroup& spec = config_.kv_cache_config.groups[static_cast<std::size_t>(group)];
+    register_columns(request, group,
+                     coordinator_.num_tokens_to_cache(group, computed) / spec.block_size(), known,
+                     {trace.commit_events, trace.commit_label_history});
+  }
+}
+
+std::vector<std::int32_t>& ForeignBlockTables::num_cached_block(ForeignRequest& known) const {
+  known.num_cached_block.resize(static_cast<std::size_t>(coordinator_.num_groups()), 0);
+  return known.num_cached_block;
+}
+
 void ForeignBlockTables::register_columns(RequestId request, std::int32_t group, std::int32_t end,
-                                          ForeignRequest& known, StepTrace& trace) {
+                                          ForeignRequest& known,
+                                          const Registrations& registrations) {
   const KVCacheGroup& spec = config_.kv_cache_config.groups[static_cast<std::size_t>(group)];
   std::int32_t& num_cached = known.num_cached_block[static_cast<std::size_t>(group)];
   for (std::int32_t column = num_cached; column < end; ++column) {
     const std::int32_t block = tables_.block_at(request, group, column);
     if (block == kNullBlock) continue;
     const std::int32_t num_tokens = (column + 1) * spec.block_size();
-    record(trace, {.kind = CacheEventKind::registered,
-                   .group = group,
-                   .request = request,
-                   .column = column,
-                   .block = block,
-                   .num_tokens = num_tokens,
-                   .block_hash = known.prefix(num_tokens)});
+    record(registrations.events, {.kind = CacheEventKind::registered,
+                                  .group = group,
+                                  .request = request,
+                                  .column = column,
+                                  .block = block,
+                                  .num_tokens = num_tokens,
+                                  .block_hash = known.prefix(num_tokens)});
     if (!spec.is_mamba()) continue;
     for (std::int32_t back = config_.conv_kernel - 2; back >= 0; --back) {
       const std::int32_t position = num_tokens - back;
-      trace.label_history.push_back(position > 0 ? known.prefix(position) : 0);
+      registrations.label_history.push_back(position > 0 ? known.prefix(position) : 0);
     }
   }
   num_cached = std::max(num_cached, end);

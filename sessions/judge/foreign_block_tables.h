@@ -30,6 +30,11 @@ class ForeignBlockTables {
   // tokens, as KVCacheManager.cache_blocks plans them, or as far as num_cached_block says.
   void register_blocks(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
+  // Appends registrations to trace.commit_events: what a running request has computed, when a frame
+  // of it returns asynchronously (RUNNER 6.3, KVCacheManager.cache_blocks).
+  void register_computed_blocks(RequestId request, std::int32_t num_tokens,
+                                ForeignRequests& requests, StepTrace& trace);
+
   const BlockTableMirror& tables() const { return tables_; }
 
  private:
@@ -39,7 +44,12 @@ class ForeignBlockTables {
     std::int32_t column = 0;
     std::int32_t block = 0;
   };
-  void record(StepTrace& trace, const CacheEvent& event);
+  // Where registrations go, and the fingerprints that belong to them.
+  struct Registrations {
+    std::vector<CacheEvent>& events;
+    std::vector<Fingerprint>& label_history;
+  };
+  void record(std::vector<CacheEvent>& events, const CacheEvent& event);
   void drop_all_labels(StepTrace& trace);
   void drop_tables(RequestId request, StepTrace& trace);
   void free_block(RequestId request, std::int32_t group, std::int32_t block, StepTrace& trace);
@@ -48,8 +58,9 @@ class ForeignBlockTables {
   void collect_changes(RequestId request, std::int32_t group, std::span<const std::int32_t> now);
   void take_left_blocks(const ForeignStep& step, StepTrace& trace);
   void take_new_lists(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
+  std::vector<std::int32_t>& num_cached_block(ForeignRequest& known) const;
   void register_columns(RequestId request, std::int32_t group, std::int32_t end,
-                        ForeignRequest& known, StepTrace& trace);
+                        ForeignRequest& known, const Registrations& registrations);
 
   EngineConfig config_;
   HybridCoordinator coordinator_;

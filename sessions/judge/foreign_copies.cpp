@@ -14,7 +14,44 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
 
 }  // namespace
 
-// SEMANTICS C5. Decisions that the engine told replace ours.
+// SEMANTICS C5; V2: C8, whose slot has a column from the admission on (RUNNER 2.2).
+StateCopyDecision ForeignImporter::decide_pre_copy(const RowTrace& row,
+                                                   const ForeignRequest& request) const {
+  const std::int32_t block_size = metadata_.mamba_block_size();
+  const std::int32_t num_scheduled_tokens = trace_.scheduled_of(row).num_scheduled_tokens;
+  if (config_.runner == ModelRunner::v2)
+    return decide_align_advance_v2({.state_idx = request.mamba_state_idx.value_or(
+                                        floor_div(row.num_computed_tokens - 1, block_size)),
+                                    .num_accepted_tokens = row.num_accepted_tokens,
+                                    .num_computed_tokens = row.num_computed_tokens,
+                                    .query_len = num_scheduled_tokens,
+                                    .block_size = block_size});
+  return decide_preprocess_v1({.has_mamba_state_idx = request.mamba_state_idx.has_value(),
+                               .mamba_state_idx = request.mamba_state_idx.value_or(-1),
+                               .num_computed_tokens = row.num_computed_tokens,
+                               .num_scheduled_tokens = num_scheduled_tokens,
+                               .num_accepted_tokens = row.num_accepted_tokens,
+                               .block_size = block_size});
+}
+
+// SEMANTICS C6; V2 is given the count after acceptance.
+StateCopyDecision ForeignImporter::decide_post_copy(const RowTrace& row,
+                                                    const ForeignRequest& request) const {
+  const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+  if (config_.runner == ModelRunner::v2)
+    return decide_postprocess_v2({.num_accepted_tokens = request.num_accepted_tokens,
+                                  .state_idx = request.mamba_state_idx.value_or(-1),
+                                  .new_num_computed_tokens = request.exact_computed_tokens,
+                                  .block_size = metadata_.mamba_block_size()});
+  return decide_postprocess_v1({.num_accepted_tokens = request.num_accepted_tokens,
+                                .mamba_state_idx = request.mamba_state_idx.value_or(-1),
+                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
+                                .num_computed_tokens = row.num_computed_tokens,
+                                .num_draft_tokens = scheduled.num_draft_tokens,
+                                .block_size = metadata_.mamba_block_size()});
+}
+
+// Decisions that the engine told replace ours.
 void ForeignImporter::pre_copy(const ForeignStep& step) {
   if (!metadata_.has_mamba()) return;
   const bool told = step.preprocess_copies.has_value();
@@ -30,15 +67,8 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
   std::vector<StateCopyDecision> decisions;
   for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
     const RowTrace& row = trace_.rows[r];
-    const ScheduledTrace& scheduled = trace_.scheduled_of(row);
     ForeignRequest& request = requests_[row.request];
-    decisions.push_back(
-        decide_preprocess_v1({.has_mamba_state_idx = request.mamba_state_idx.has_value(),
-                              .mamba_state_idx = request.mamba_state_idx.value_or(-1),
-                              .num_computed_tokens = row.num_computed_tokens,
-                              .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                              .num_accepted_tokens = row.num_accepted_tokens,
-                              .block_size = metadata_.mamba_block_size()}));
+    decisions.push_back(decide_pre_copy(row, request));
     const std::int32_t told_column = told_rows_[r]->mamba_state_idx;
     request.mamba_state_idx = told_column >= 0 ? told_column : decisions.back().dst_col;
   }
@@ -53,7 +83,7 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
   }
 }
 
-// SEMANTICS C6. Mode all makes no copies unless the engine told some (SEMANTICS C9).
+// Mode all makes no copies unless the engine told some (SEMANTICS C9).
 void ForeignImporter::post_copy(const ForeignStep& step) {
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
   const bool told = step.postprocess_copies.has_value();
@@ -67,19 +97,19 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
       request.mamba_state_idx =
           std::max(row.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
           metadata_.mamba_block_size();
-    decisions.push_back(
-        decide_postprocess_v1({.num_accepted_tokens = request.num_accepted_tokens,
-                               .mamba_state_idx = request.mamba_state_idx.value_or(-1),
-                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                               .num_computed_tokens = row.num_computed_tokens,
-                               .num_draft_tokens = scheduled.num_draft_tokens,
-                               .block_size = metadata_.mamba_block_size()}));
+    decisions.push_back(decide_post_copy(row, request));
     if (align) request.num_accepted_tokens = decisions.back().num_accepted_tokens_after();
   }
   const bool computes = align && config_.num_speculative_tokens > 0;
   if (!metadata_.has_mamba() || (!told && !computes)) return;
   if (!told) count(Computed::postprocess_copies);
   launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
+  if (align) return;
+  // A state that moved within its column is read from the column's start (FORWARD, "Mode all with
+  // drafts").
+  for (const CopyDecisionTrace& decided : trace_.post_copies.decisions)
+    if (decided.row >= 0 && decided.decision.outcome == StateCopyOutcome::within_block_shift)
+      requests_[decided.request].num_accepted_tokens = 1;
 }
 
 // One decision a row. `told`: null, our decisions are carried out; else the engine's copies are,

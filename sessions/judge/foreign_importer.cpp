@@ -36,7 +36,10 @@ Result<ForeignImporter> ForeignImporter::create(const ForeignHeader& header) {
 
 ForeignImporter::ForeignImporter(const ForeignHeader& header, BatchMetadata metadata,
                                  ForeignBlockTables tables)
-    : config_(header.config), metadata_(std::move(metadata)), tables_(std::move(tables)) {
+    : config_(header.config),
+      metadata_(std::move(metadata)),
+      tables_(std::move(tables)),
+      slots_(header.config.max_num_seqs) {
   const auto& groups = config_.kv_cache_config.groups;
   overlays_.resize(groups.size());
   trace_.groups = make_group_traces(config_.kv_cache_config);
@@ -49,8 +52,8 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   trace_.common = {};
   trace_.graph = {};
   trace_.step = step.step;
-  trace_.committed_step = step.step;
   admit(step);
+  leave_runs(step);
   schedule(step);
   tables_.follow(step, requests_, trace_);
   forget(step);
@@ -64,26 +67,29 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
     if (Status prepared = prepare(step); !prepared.ok()) return prepared.error();
     post_copy(step);
   }
-  commit(step);
+  take_output(step);
+  commit(config_.async_scheduling ? in_flight_ : sampled_);
+  std::swap(sampled_, in_flight_);
   return &trace_;
 }
 
 // Finished requests go after their blocks were taken back.
 void ForeignImporter::forget(const ForeignStep& step) {
-  for (const RequestId id : step.finished_req_ids) requests_.release(id);
-  for (const RequestId id : step.preempted_req_ids) {
-    if (!requests_.holds(id)) continue;
-    requests_[id].mamba_state_idx.reset();
-    ++requests_[id].run;
+  for (const RequestId id : step.finished_req_ids) {
+    slots_.free(id);
+    requests_.release(id);
   }
 }
 
 void ForeignImporter::admit(const ForeignStep& step) {
   for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
-    if (requests_.holds(told.request)) continue;  // V2: resumed
+    if (requests_.holds(told.request)) {  // V2: resumed
+      requests_[told.request].readmitted = true;
+      continue;
+    }
     ForeignRequest& request = requests_.add(told.request, told.cache_salt);
     request.append(step.at(told.prompt_token_ids));
-    request.num_prompt_tokens = request.num_tokens();
+    request.num_prompt_tokens = request.num_known_tokens = request.num_tokens();
   }
 }
 
@@ -96,7 +102,7 @@ void ForeignImporter::schedule(const ForeignStep& step) {
   }
   for (const ForeignNewRequest& told : step.scheduled_new_reqs)
     complete(told.request, told.num_computed_tokens,
-             requests_[told.request].run > 0 ? Admission::resumed : Admission::new_request);
+             requests_[told.request].readmitted ? Admission::resumed : Admission::new_request);
   for (const ForeignCachedRequest& told : step.scheduled_cached_reqs)
     complete(told.request, told.num_computed_tokens,
              told.resumed ? Admission::resumed : Admission::running);
@@ -110,21 +116,46 @@ void ForeignImporter::schedule(const ForeignStep& step) {
       requests_[sampled.request].sampled = sampled.token_ids;
   trace_.preempted = step.preempted_req_ids;
   trace_.token_budget = config_.max_num_batched_tokens;
+  count_scheduled();
   describe_hits();
+}
+
+// As Scheduler::count_scheduled: drafts count as computed until the frame returns, and
+// asynchronously what it will bring has placeholders.
+void ForeignImporter::count_scheduled() {
+  for (const ScheduledTrace& scheduled : trace_.scheduled) {
+    ForeignRequest& request = requests_[scheduled.request];
+    request.num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (config_.async_scheduling && scheduled.samples())
+      request.num_output_placeholders += 1 + scheduled.num_draft_tokens;
+  }
 }
 
 ScheduledTrace& ForeignImporter::scheduled_of(RequestId id) {
   return trace_.scheduled[static_cast<std::size_t>(requests_[id].scheduled)];
 }
 
+// One that was reset need not have been told to be preempted.
+void ForeignImporter::begin_run(RequestId id) {
+  ForeignRequest& request = requests_[id];
+  if (request.runs) request.leave_run();
+  request.runs = true;
+  request.readmitted = false;
+  request.num_output_placeholders = 0;
+  request.prefill_len = request.num_known_tokens;
+  slots_.free(id);
+}
+
 void ForeignImporter::complete(RequestId id, std::int32_t num_computed_tokens,
                                Admission admission) {
+  if (admission != Admission::running) begin_run(id);
   const ForeignRequest& request = requests_[id];
   ScheduledTrace& scheduled = scheduled_of(id);
   scheduled.admission = admission;
   scheduled.run = request.run;
   scheduled.num_computed_tokens = num_computed_tokens;
-  scheduled.num_tokens = request.num_tokens();
+  scheduled.num_tokens = request.num_known_tokens;
+  scheduled.num_output_placeholders = request.num_output_placeholders;
   scheduled.num_prompt_tokens = request.num_prompt_tokens;
   scheduled.num_hit_tokens = admission == Admission::running ? 0 : num_computed_tokens;
 }
@@ -142,26 +173,6 @@ Status ForeignImporter::prepare(const ForeignStep& step) {
   if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
   pre_copy(step);
   return build_metadata(step);
-}
-
-// Counts after the step follow from what was sampled; what the engine made of them shows in its
-// next line.
-void ForeignImporter::commit(const ForeignStep& step) {
-  for (const ScheduledTrace& scheduled : trace_.scheduled) {
-    ForeignRequest& request = requests_[scheduled.request];
-    const std::span<const std::int32_t> sampled = sampled_by(step, scheduled.request);
-    const auto accepted = static_cast<std::int32_t>(sampled.size());
-    const std::int32_t rejected = accepted > 0 ? scheduled.num_draft_tokens - (accepted - 1) : 0;
-    request.append(sampled);
-    trace_.committed.push_back({.request = scheduled.request,
-                                .num_computed_tokens = scheduled.num_computed_tokens +
-                                                       scheduled.num_scheduled_tokens - rejected,
-                                .num_tokens = request.num_tokens(),
-                                .num_appended_tokens = accepted});
-    request.scheduled = -1;
-    request.sampled = {};
-  }
-  trace_.num_unfinished = requests_.num_live();
 }
 
 }  // namespace hybridscope

@@ -13,6 +13,7 @@
 #include "sessions/judge/foreign_block_tables.h"
 #include "sessions/judge/foreign_metadata.h"
 #include "sessions/judge/foreign_requests.h"
+#include "sessions/judge/foreign_slots.h"
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
@@ -28,6 +29,18 @@ enum class Computed : std::uint8_t {
 };
 inline constexpr std::size_t kNumComputed = 6;
 std::string_view computed_name(Computed what);
+
+// What one step sampled, until it returns to the scheduler.
+struct ForeignFrame {
+  struct Row {
+    RequestId request;
+    std::int32_t run = 0;
+    std::int32_t num_draft_tokens = 0;
+    std::int32_t num_sampled_tokens = 0;
+  };
+  std::int64_t step = 0;  // 0: there is no frame
+  std::vector<Row> rows;  // [scheduled]
+};
 
 class ForeignImporter {
  public:
@@ -56,16 +69,28 @@ class ForeignImporter {
   void schedule(const ForeignStep& step);
   void describe_hits();
   ScheduledTrace& scheduled_of(RequestId id);
+  void begin_run(RequestId id);
   void complete(RequestId id, std::int32_t num_computed_tokens, Admission admission);
+  void count_scheduled();
   Status prepare(const ForeignStep& step);
-  void commit(const ForeignStep& step);
+
+  // foreign_commits.cpp
+  void leave_runs(const ForeignStep& step);
+  void take_output(const ForeignStep& step);
+  void commit(const ForeignFrame& frame);
+  CommitTrace commit_row(const ForeignFrame::Row& row);
+  CommitOutcome take_row(ForeignRequest& request, const ForeignFrame::Row& row);
 
   // foreign_rows.cpp
   void take_worker_lists(const ForeignStep& step);
   void order_rows(const ForeignStep& step);
   void describe_rows(const ForeignStep& step);
-  void append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
+  RowTrace describe_row(const ForeignRow& told);
+  std::int32_t exact_computed_tokens(const ForeignRow& told, const ScheduledTrace& scheduled) const;
+  void fill_history(const ForeignRequest& request, RowTrace& row) const;
+  void append_tokens(const ForeignRequest& request, const RowTrace& row,
                      std::span<const std::int32_t> sampled);
+  void note_rows_of_batch();
   Status check_counts(const ForeignStep& step) const;
   Status write_tables();
   Status dispatch(const ForeignStep& step);
@@ -73,6 +98,8 @@ class ForeignImporter {
   std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
 
   // foreign_copies.cpp
+  StateCopyDecision decide_pre_copy(const RowTrace& row, const ForeignRequest& request) const;
+  StateCopyDecision decide_post_copy(const RowTrace& row, const ForeignRequest& request) const;
   void pre_copy(const ForeignStep& step);
   void post_copy(const ForeignStep& step);
   void launch_copies(std::span<const StateCopyDecision> decisions,
@@ -88,12 +115,15 @@ class ForeignImporter {
   BatchMetadata metadata_;
   ForeignBlockTables tables_;
   ForeignRequests requests_;
+  ForeignSlots slots_;
   std::vector<BlockTable> worker_tables_;         // [groups] rows of the step under way
   std::vector<ForeignMetadataOverlay> overlays_;  // [groups]
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
   std::vector<const ForeignRow*> told_rows_;  // [rows] of the step under way
   std::vector<RequestId> in_batch_;           // rows of the step before
+  ForeignFrame sampled_;                      // by the step under way
+  ForeignFrame in_flight_;                    // asynchronous: of the step before
   std::array<std::int64_t, kNumComputed> num_computed_{};
 };
 

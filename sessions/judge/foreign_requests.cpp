@@ -1,5 +1,7 @@
 #include "sessions/judge/foreign_requests.h"
 
+#include <algorithm>
+
 namespace hybridscope {
 
 ForeignRequest::ForeignRequest(std::uint64_t cache_salt)
@@ -10,6 +12,26 @@ void ForeignRequest::append(std::span<const std::int32_t> token_ids) {
     tokens_.push_back(foreign_token(id));
     prefixes_.push_back(extend_fingerprint(prefixes_.back(), tokens_.back()));
   }
+}
+
+void ForeignRequest::confirm(std::int32_t num_sampled_tokens) {
+  num_known_tokens = std::min(num_known_tokens + num_sampled_tokens, num_tokens());
+}
+
+void ForeignRequest::forget_frames_in_flight() {
+  const auto known = static_cast<std::size_t>(num_known_tokens);
+  tokens_.resize(known);
+  prefixes_.resize(known + 1);
+  num_output_placeholders = 0;
+  first_valid_run = run + 1;
+}
+
+void ForeignRequest::leave_run() {
+  ++run;
+  runs = false;
+  num_computed_tokens = 0;
+  exact_computed_tokens = -1;
+  mamba_state_idx.reset();
 }
 
 Fingerprint ForeignRequest::prefix(std::int32_t position) const {

@@ -29,8 +29,14 @@ class ForeignRequest {
 
   // Prompt tokens when it is added, output tokens after every step.
   void append(std::span<const std::int32_t> token_ids);
+  // What the frame that returns brought is known to the scheduler from now on.
+  void confirm(std::int32_t num_sampled_tokens);
+  // It was reset: tokens that frames in flight would bring are dropped when they return.
+  void forget_frames_in_flight();
+  // It lost its blocks and starts anew when it is admitted again.
+  void leave_run();
 
-  // Prompt and output.
+  // Prompt and output, those of frames in flight included.
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens_.size()); }
   // Requires: 0 <= position < num_tokens().
   TokenContent token(std::int32_t position) const {
@@ -41,11 +47,20 @@ class ForeignRequest {
   Fingerprint prefix(std::int32_t position) const;
 
   std::int32_t num_prompt_tokens = 0;
-  std::int32_t run = 0;                  // how often it was preempted
-  std::int32_t row = -1;                 // in the step before, -1: none
-  std::int32_t scheduled = -1;           // index into the step's scheduled requests, -1: none
-  IdRange sampled;                       // of the step under way
-  std::int32_t num_accepted_tokens = 1;  // of its last step, bonus token included
+  std::int32_t num_known_tokens = 0;  // of them, those that returned to the scheduler
+  // The scheduler's, after the last step or commit.
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t num_output_placeholders = 0;
+  std::int32_t exact_computed_tokens = -1;  // after its last row; -1: it has had none in this run
+  std::int32_t prefill_len = 0;             // V2: tokens known when it was admitted last
+  std::int32_t run = 0;                     // how often it was preempted
+  std::int32_t first_valid_run = 0;         // frames of earlier runs are stale
+  bool runs = false;                        // admitted, and not preempted since
+  bool readmitted = false;                  // V2: told as new in this step, though known
+  std::int32_t row = -1;                    // in the step before, -1: none
+  std::int32_t scheduled = -1;              // index into the step's scheduled requests, -1: none
+  IdRange sampled;                          // of the step under way
+  std::int32_t num_accepted_tokens = 1;     // of its last step, bonus token included
   std::optional<std::int32_t> mamba_state_idx;       // as WorkerRequest has it
   std::vector<std::vector<std::int32_t>> block_ids;  // [groups][columns] the worker's
   std::vector<std::int32_t> num_cached_block;        // [groups] columns before it carry a hash

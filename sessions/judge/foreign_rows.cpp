@@ -57,60 +57,92 @@ void ForeignImporter::order_rows(const ForeignStep& step) {
     std::stable_partition(told_rows_.begin(), told_rows_.end(), is_decode);
 }
 
-void ForeignImporter::describe_rows(const ForeignStep& step) {
-  const std::int32_t num_spec = config_.num_speculative_tokens;
-  std::vector<RequestId> in_batch;
-  order_rows(step);
-  for (const ForeignRow* row_told : told_rows_) {
-    const ForeignRow& told = *row_told;
-    ForeignRequest& request = requests_[told.request];
-    const ScheduledTrace& scheduled = scheduled_of(told.request);
-    const auto index = static_cast<std::int32_t>(trace_.rows.size());
-    if (scheduled.admission != Admission::running) {
-      request.num_accepted_tokens = 1;
-      request.mamba_state_idx.reset();
-    }
-    RowTrace row{.request = told.request,
-                 .scheduled = request.scheduled,
-                 .num_computed_tokens = scheduled.num_computed_tokens,
-                 .previous_row = request.row,
-                 .row_class = row_class_of(scheduled, RowClassing::by_meaning, num_spec),
-                 .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
-                 .num_accepted_tokens = told.num_accepted_tokens >= 0 ? told.num_accepted_tokens
-                                                                      : request.num_accepted_tokens,
-                 .accepted_from = told.request};
-    row.num_accepted_tokens_before = row.num_accepted_tokens;
-    if (request.row >= 0)
-      row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
-    else
-      row.origin =
-          scheduled.admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
-    if (scheduled.num_draft_tokens > 0 && !row.is_prefilling)
-      row.num_draft_count = scheduled.num_draft_tokens;
-    const std::int32_t length = config_.conv_kernel - 1;
-    for (std::int32_t i = 0; i < length; ++i) {
-      const std::int32_t position = scheduled.num_computed_tokens - length + 1 + i;
-      row.history[static_cast<std::size_t>(i)] =
-          position > 0 || i == length - 1 ? request.prefix(position) : 0;
-    }
-    const std::span<const std::int32_t> sampled = sampled_by(step, told.request);
-    row.num_sampled_tokens = static_cast<std::int32_t>(sampled.size());
-    append_tokens(request, scheduled, sampled);
-    trace_.rows.push_back(row);
-    in_batch.push_back(told.request);
+// The row's own c: the host's where the device takes it from there, else what is left of the
+// request's last row (RUNNER 2.1, 6.5).
+std::int32_t ForeignImporter::exact_computed_tokens(const ForeignRow& told,
+                                                    const ScheduledTrace& scheduled) const {
+  if (told.num_computed_tokens >= 0) return told.num_computed_tokens;
+  const bool on_device = config_.async_scheduling || config_.runner == ModelRunner::v2;
+  const std::int32_t exact = requests_.at(told.request).exact_computed_tokens;
+  return on_device && exact >= 0 ? exact : scheduled.num_computed_tokens;
+}
+
+void ForeignImporter::fill_history(const ForeignRequest& request, RowTrace& row) const {
+  const std::int32_t length = config_.conv_kernel - 1;
+  for (std::int32_t i = 0; i < length; ++i) {
+    const std::int32_t position = row.num_computed_tokens - length + 1 + i;
+    row.history[static_cast<std::size_t>(i)] =
+        position > 0 || i == length - 1 ? request.prefix(position) : 0;
   }
+}
+
+RowTrace ForeignImporter::describe_row(const ForeignRow& told) {
+  ForeignRequest& request = requests_[told.request];
+  const ScheduledTrace& scheduled = scheduled_of(told.request);
+  const bool admitted = scheduled.admission != Admission::running;
+  const auto index = static_cast<std::int32_t>(trace_.rows.size());
+  const bool v2 = config_.runner == ModelRunner::v2;
+  if (admitted) {
+    request.num_accepted_tokens = 1;
+    request.mamba_state_idx.reset();
+  }
+  RowTrace row{
+      .request = told.request,
+      .scheduled = request.scheduled,
+      .slot = told.slot,
+      .num_computed_tokens = exact_computed_tokens(told, scheduled),
+      .previous_row = request.row,
+      .row_class = row_class_of(scheduled, RowClassing::by_meaning, config_.num_speculative_tokens),
+      .is_prefilling =
+          scheduled.num_computed_tokens < (v2 ? request.prefill_len : scheduled.num_prompt_tokens),
+      .num_accepted_tokens =
+          told.num_accepted_tokens >= 0 ? told.num_accepted_tokens : request.num_accepted_tokens,
+      .accepted_from =
+          told.slot < 0 ? told.request : slots_.use(told.request, told.slot, admitted)};
+  row.num_accepted_tokens_before = row.num_accepted_tokens;
+  if (request.row >= 0)
+    row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
+  else
+    row.origin = admitted ? RowOrigin::added : RowOrigin::returned;
+  if (scheduled.num_draft_tokens > 0 && !row.is_prefilling)
+    row.num_draft_count = scheduled.num_draft_tokens;
+  fill_history(request, row);
+  return row;
+}
+
+void ForeignImporter::describe_rows(const ForeignStep& step) {
+  order_rows(step);
+  for (const ForeignRow* told : told_rows_) {
+    RowTrace row = describe_row(*told);
+    ForeignRequest& request = requests_[told->request];
+    const ScheduledTrace& scheduled = scheduled_of(told->request);
+    const std::span<const std::int32_t> sampled = sampled_by(step, told->request);
+    row.num_sampled_tokens = static_cast<std::int32_t>(sampled.size());
+    append_tokens(request, row, sampled);
+    request.exact_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (row.num_sampled_tokens > 0)
+      request.exact_computed_tokens -= scheduled.num_draft_tokens - (row.num_sampled_tokens - 1);
+    trace_.rows.push_back(row);
+  }
+  note_rows_of_batch();
+}
+
+void ForeignImporter::note_rows_of_batch() {
   for (const RequestId id : in_batch_)
     if (requests_.holds(id)) requests_[id].row = -1;
-  for (std::size_t r = 0; r < in_batch.size(); ++r)
-    requests_[in_batch[r]].row = static_cast<std::int32_t>(r);
-  in_batch_ = std::move(in_batch);
+  in_batch_.clear();
+  for (const RowTrace& row : trace_.rows) {
+    requests_[row.request].row = static_cast<std::int32_t>(in_batch_.size());
+    in_batch_.push_back(row.request);
+  }
 }
 
 // Known tokens, then drafts: an accepted draft is the token that was sampled in its place, a
 // rejected one is a token that nothing else is.
-void ForeignImporter::append_tokens(const ForeignRequest& request, const ScheduledTrace& scheduled,
+void ForeignImporter::append_tokens(const ForeignRequest& request, const RowTrace& row,
                                     std::span<const std::int32_t> sampled) {
-  const std::int32_t begin = scheduled.num_computed_tokens;
+  const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+  const std::int32_t begin = row.num_computed_tokens;
   const std::int32_t end = begin + scheduled.num_scheduled_tokens;
   const std::int32_t first_draft = end - scheduled.num_draft_tokens;
   for (std::int32_t position = begin; position < end; ++position) {
@@ -134,10 +166,10 @@ std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& ste
   return std::span(kUntoldToken).first(scheduled.samples() ? 1 : 0);
 }
 
-// The worker's counts are the scheduler's.
+// The worker's counts on the host are the scheduler's.
 Status ForeignImporter::check_counts(const ForeignStep& step) const {
   for (const ForeignRow* row : told_rows_) {
-    const std::int32_t told = row->num_computed_tokens;
+    const std::int32_t told = row->num_computed_tokens_cpu;
     const std::int32_t computed =
         trace_.scheduled[static_cast<std::size_t>(requests_.at(row->request).scheduled)]
             .num_computed_tokens;

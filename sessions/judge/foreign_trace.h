@@ -68,8 +68,10 @@ struct ForeignBlockIds {
 // One row of the worker's batch (InputBatch), in the order of req_ids.
 struct ForeignRow {
   RequestId request{};
-  std::int32_t num_computed_tokens = -1;  // -1: not told
-  std::int32_t num_accepted_tokens = -1;  // as the step begins, before pre-copies; -1: not told
+  std::int32_t slot = -1;                     // V2: idx_mapping; -1: not told
+  std::int32_t num_computed_tokens_cpu = -1;  // the host's, as reported; -1: not told
+  std::int32_t num_computed_tokens = -1;      // the device's, exact; -1: not told
+  std::int32_t num_accepted_tokens = -1;      // as the step begins, before pre-copies; -1: not told
   std::int32_t num_accepted_tokens_after_preprocess = -1;  // -1: not told
   std::int32_t mamba_state_idx = -1;                       // after pre-copies; -1: not told
   BlockLists block_ids{};                                  // worker's; absent: not told
@@ -122,8 +124,8 @@ struct ForeignStep {
   std::vector<ForeignCachedRequest> scheduled_cached_reqs;
   std::vector<ForeignCount> num_scheduled_tokens;          // in the order of the line
   std::vector<ForeignCount> scheduled_spec_decode_tokens;  // number of drafts
-  std::vector<RequestId> placeholder_drafts;               // whose drafts are -1
-  std::vector<RequestId> finished_req_ids;                 // since the last step
+  std::vector<RequestId> placeholder_drafts;  // padded one-token prompts: drafts are -1
+  std::vector<RequestId> finished_req_ids;    // since the last step
   std::vector<RequestId> preempted_req_ids;
   bool reset_prefix_cache = false;  // before this step was scheduled
 

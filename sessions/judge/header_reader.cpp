@@ -110,6 +110,8 @@ void ConfigReader::read_scheduler(EngineConfig& config) {
   boolean("enable_chunked_prefill", config.enable_chunked_prefill);
   integer("long_prefill_token_threshold", {0, kMaxTokens}, config.long_prefill_token_threshold);
   boolean("scheduler_reserve_full_isl", config.scheduler_reserve_full_isl);
+  boolean("async_scheduling", config.async_scheduling);
+  choice("runner", kRunnerWords, config.runner);
   read_watermark(config);
   read_batch_order(config);
 }

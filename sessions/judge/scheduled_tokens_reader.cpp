@@ -70,6 +70,13 @@ void check_draft_count(const LineValue& member, ForeignCount drafts, StepContext
          context.errors);
 }
 
+bool admitted(RequestId request, StepContext& context) {
+  const LiveRequests::InStep& in_step = context.requests.in_step(request);
+  return in_step.membership == Membership::scheduled_new_reqs || in_step.needs_block_ids;
+}
+
+// Only -1: the padding of a prompt of one token. Drafts of a running request are -1 where the
+// scheduler never learns them (asynchronous scheduling, runner V2).
 void read_drafts_of(const LineValue& member, StepContext& context) {
   const std::optional<RequestId> request = scheduled_request(member, member.key, context);
   if (!request) return;
@@ -82,7 +89,8 @@ void read_drafts_of(const LineValue& member, StepContext& context) {
   const auto tokens = context.step.at(ids);
   const bool all_placeholders =
       std::ranges::all_of(tokens, [](std::int32_t id) { return id == -1; });
-  if (!tokens.empty() && all_placeholders) context.step.placeholder_drafts.push_back(*request);
+  if (!tokens.empty() && all_placeholders && admitted(*request, context))
+    context.step.placeholder_drafts.push_back(*request);
 }
 
 }  // namespace

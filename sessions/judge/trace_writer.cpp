@@ -98,6 +98,8 @@ std::string TraceWriter::header(const std::string& name) const {
       {"long_prefill_token_threshold", c.long_prefill_token_threshold},
       {"scheduler_reserve_full_isl", c.scheduler_reserve_full_isl},
       {"watermark", c.watermark},
+      {"async_scheduling", c.async_scheduling},
+      {"runner", kRunnerWords[static_cast<std::size_t>(c.runner)]},
       {"cudagraph_mode", kCudagraphModeWords[static_cast<std::size_t>(c.cudagraph_mode)]},
       {"kv_cache_groups", groups}};
   if (!c.cudagraph_capture_sizes.empty())
@@ -151,6 +153,10 @@ TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {
   return output;
 }
 
+bool TraceWriter::counts_on_device() const {
+  return config_.async_scheduling || config_.runner == ModelRunner::v2;
+}
+
 // Which drafts they were matters to nobody: an accepted one is what was sampled in its place.
 void TraceWriter::add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled,
                                 Json& output) {
@@ -159,35 +165,50 @@ void TraceWriter::add_scheduled(const StepTrace& trace, const ScheduledTrace& sc
   if (scheduled.num_draft_tokens > 0)
     output["scheduled_spec_decode_tokens"][name] =
         std::vector<std::int32_t>(static_cast<std::size_t>(scheduled.num_draft_tokens),
-                                  scheduled.placeholder_drafts ? -1 : 0);
-  const std::size_t groups = trace.groups.size();
-  const auto first = static_cast<std::size_t>(scheduled.request.value) * groups;
-  if (num_known_columns_.size() < first + groups) num_known_columns_.resize(first + groups, 0);
-  Json new_block_ids = Json::array();
-  for (std::size_t g = 0; g < groups; ++g) {
-    const auto ids = tables_.block_ids(scheduled.request, static_cast<std::int32_t>(g));
-    std::int32_t& known = num_known_columns_[first + g];
-    if (scheduled.admission != Admission::running) known = 0;
-    new_block_ids.push_back(std::vector<std::int32_t>(
-        ids.begin() + std::min<std::ptrdiff_t>(known, std::ssize(ids)), ids.end()));
-    known = static_cast<std::int32_t>(ids.size());
-  }
-  if (scheduled.admission == Admission::new_request) {
-    Json prompt = Json::array();
-    for (std::int32_t p = 0; p < scheduled.num_prompt_tokens; ++p)
-      prompt.push_back(token_id(scheduled.request, p));
-    output["scheduled_new_reqs"].push_back(
-        {{"req_id", name},
-         {"prompt_token_ids", prompt},
-         {"block_ids", new_block_ids},
-         {"num_computed_tokens", scheduled.num_computed_tokens}});
+                                  scheduled.placeholder_drafts || counts_on_device() ? -1 : 0);
+  const Json blocks = new_block_ids(trace, scheduled);
+  const bool resumed = scheduled.admission == Admission::resumed;
+  if (scheduled.admission == Admission::new_request ||
+      (resumed && config_.runner == ModelRunner::v2)) {
+    Json request = new_request(scheduled);
+    request["block_ids"] = blocks;
+    output["scheduled_new_reqs"].push_back(request);
     return;
   }
   Json& cached = output["scheduled_cached_reqs"];
   cached["req_ids"].push_back(name);
-  cached["new_block_ids"].push_back(new_block_ids);
+  cached["new_block_ids"].push_back(blocks);
   cached["num_computed_tokens"].push_back(scheduled.num_computed_tokens);
-  if (scheduled.admission == Admission::resumed) cached["resumed_req_ids"].push_back(name);
+  if (resumed) cached["resumed_req_ids"].push_back(name);
+}
+
+TraceWriter::Json TraceWriter::new_block_ids(const StepTrace& trace,
+                                             const ScheduledTrace& scheduled) {
+  const std::size_t groups = trace.groups.size();
+  const auto first = static_cast<std::size_t>(scheduled.request.value) * groups;
+  if (num_known_columns_.size() < first + groups) num_known_columns_.resize(first + groups, 0);
+  Json lists = Json::array();
+  for (std::size_t g = 0; g < groups; ++g) {
+    const auto ids = tables_.block_ids(scheduled.request, static_cast<std::int32_t>(g));
+    std::int32_t& known = num_known_columns_[first + g];
+    if (scheduled.admission != Admission::running) known = 0;
+    lists.push_back(std::vector<std::int32_t>(
+        ids.begin() + std::min<std::ptrdiff_t>(known, std::ssize(ids)), ids.end()));
+    known = static_cast<std::int32_t>(ids.size());
+  }
+  return lists;
+}
+
+// A resumed request (V2) tells all tokens that it has by now.
+TraceWriter::Json TraceWriter::new_request(const ScheduledTrace& scheduled) {
+  Json prompt = Json::array();
+  for (std::int32_t p = 0; p < scheduled.num_tokens; ++p)
+    prompt.push_back(token_id(scheduled.request, p));
+  Json request = {{"req_id", requests_.name(scheduled.request)},
+                  {"prompt_token_ids", prompt},
+                  {"num_computed_tokens", scheduled.num_computed_tokens}};
+  if (requests_.max_tokens) request["max_tokens"] = requests_.max_tokens(scheduled.request);
+  return request;
 }
 
 std::int32_t TraceWriter::token_id(RequestId request, std::int32_t position) {
@@ -223,11 +244,17 @@ TraceWriter::Json TraceWriter::changed_block_ids(const StepTrace& trace) {
 }
 
 TraceWriter::Json TraceWriter::input_batch(const StepTrace& trace) {
-  Json batch = {{"req_ids", Json::array()}, {"num_accepted_tokens_cpu", Json::array()}};
+  const bool on_device = counts_on_device();
+  const char* const counts = on_device ? "num_accepted_tokens" : "num_accepted_tokens_cpu";
+  Json batch = {{"req_ids", Json::array()}, {counts, Json::array()}};
+  if (on_device) batch["num_computed_tokens"] = Json::array();
+  if (config_.runner == ModelRunner::v2) batch["idx_mapping"] = Json::array();
   Json& after = batch["num_accepted_tokens_after_preprocess"] = Json::array();
   for (const RowTrace& row : trace.rows) {
     batch["req_ids"].push_back(requests_.name(row.request));
-    batch["num_accepted_tokens_cpu"].push_back(row.num_accepted_tokens_before);
+    batch[counts].push_back(row.num_accepted_tokens_before);
+    if (on_device) batch["num_computed_tokens"].push_back(row.num_computed_tokens);
+    if (config_.runner == ModelRunner::v2) batch["idx_mapping"].push_back(row.slot);
     after.push_back(row.num_accepted_tokens);
   }
   return batch;

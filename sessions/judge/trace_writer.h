@@ -20,6 +20,8 @@ struct TracedRequests {
   std::function<std::string(RequestId)> name;
   // The token at any position of a request that has not been released.
   std::function<TokenContent(RequestId, std::int32_t)> token;
+  // Output tokens after which a request ends; empty: not told.
+  std::function<std::int32_t(RequestId)> max_tokens = {};
 };
 
 class TraceWriter {
@@ -35,6 +37,10 @@ class TraceWriter {
   using Json = nlohmann::ordered_json;
   Json scheduler_output(const StepTrace& trace);
   void add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled, Json& output);
+  Json new_request(const ScheduledTrace& scheduled);
+  Json new_block_ids(const StepTrace& trace, const ScheduledTrace& scheduled);
+  // The worker keeps counts on the device that the scheduler does not know when it schedules.
+  bool counts_on_device() const;
   Json block_ids(RequestId request) const;
   Json changed_block_ids(const StepTrace& trace);
   Json input_batch(const StepTrace& trace);

@@ -40,9 +40,32 @@ void read_row_counts(const LineValue& batch, StepContext& context) {
       rows[i].*member = read_token_count(e, context);
     });
   };
-  read("num_computed_tokens_cpu", &ForeignRow::num_computed_tokens);
+  read("num_computed_tokens_cpu", &ForeignRow::num_computed_tokens_cpu);
+  read("num_computed_tokens", &ForeignRow::num_computed_tokens);
   read("num_accepted_tokens_cpu", &ForeignRow::num_accepted_tokens);
+  // What the device has stands above the host's copy of it.
+  read("num_accepted_tokens", &ForeignRow::num_accepted_tokens);
   read("num_accepted_tokens_after_preprocess", &ForeignRow::num_accepted_tokens_after_preprocess);
+}
+
+// V2: each row's place among the worker's slots.
+void read_slots(const LineValue& batch, StepContext& context) {
+  const auto slots = find_member(batch, "idx_mapping");
+  if (!slots) return;
+  if (context.config.runner != ModelRunner::v2)
+    return fail(*slots, "runner v1 has no slots (expected \"runner\": \"v2\" in the header)",
+                context.errors);
+  std::vector<ForeignRow>& rows = context.step.rows;
+  for_each_parallel(
+      batch, "idx_mapping", rows.size(), context, [&](std::size_t i, const LineValue& e) {
+        rows[i].slot = int32_of(e, {0, context.limits.max_num_seqs - 1}, context.errors);
+      });
+}
+
+// Runner V1 has the counts on the host, unless scheduling is asynchronous: it then does not wait
+// for them in every mode.
+bool host_has_counts(const EngineConfig& config) {
+  return config.runner == ModelRunner::v1 && !config.async_scheduling;
 }
 
 IntegerRange mamba_columns(const StepContext& context) {
@@ -105,9 +128,11 @@ void read_input_batch(const LineValue& value, StepContext& context) {
   if (!req_ids) return;
   read_rows(*req_ids, context);
   if (context.errors.failed()) return;
-  if (context.limits.num_speculative_tokens > 0 &&
+  if (context.limits.num_speculative_tokens > 0 && host_has_counts(context.config) &&
+      !find_member(value, "num_accepted_tokens") &&
       !require_member(value, "num_accepted_tokens_cpu", context.errors))
     return;
+  read_slots(value, context);
   read_row_counts(value, context);
   std::vector<ForeignRow>& rows = context.step.rows;
   for_each_parallel(value, "mamba_state_idx", rows.size(), context,

@@ -84,9 +84,13 @@ bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
 
 Result<ReplayedSchedule> SchedulerReplay::schedule() {
   try {
+    // The step before runs ahead of this one, though nobody knows yet what it samples.
+    if (config_.async_scheduling) cache_->manager.publish();
     const ScheduleOutput& output = scheduler_.schedule(config_.max_num_batched_tokens);
-    step_ = output.scheduled;
-    step_is_open_ = true;
+    if (!config_.async_scheduling) steps_.clear();
+    std::vector<PendingRow>& step = steps_.emplace_back();
+    for (const ScheduledRequest& entry : output.scheduled)
+      step.push_back({entry, entry.request->run});
     return describe(output);
   } catch (const ContractViolation& violation) {
     return invalid_input(violation.what());
@@ -119,12 +123,15 @@ ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
                          .num_scheduled_tokens = entry.num_scheduled_tokens,
                          .num_computed_tokens = entry.num_computed_tokens,
                          .num_output_tokens = request.state.num_output_tokens(),
+                         .num_output_placeholders = entry.num_output_placeholders,
                          .draft_token_ids = {},
                          .block_ids = block_ids(request.state.id),
                          .first_new_column = {first_new_column.begin(), first_new_column.end()}};
   const auto num_drafts = static_cast<std::size_t>(entry.num_draft_tokens);
   if (entry.placeholder_drafts)
     result.draft_token_ids.assign(num_drafts, -1);
+  else if (config_.async_scheduling)  // which ones they are, the scheduler does not know
+    result.draft_token_ids.assign(num_drafts, 0);
   else
     result.draft_token_ids.assign(request.drafts.begin(),
                                   request.drafts.begin() + entry.num_draft_tokens);
@@ -145,8 +152,9 @@ std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
 
 Status SchedulerReplay::check_sampled(
     const std::map<std::string, TokenIds>& sampled_token_ids) const {
-  if (!step_is_open_) return invalid_input("no step was scheduled since the last output");
-  for (const ScheduledRequest& entry : step_) {
+  if (steps_.empty()) return invalid_input("no step was scheduled since the last output");
+  for (const PendingRow& row : steps_.front()) {
+    const ScheduledRequest& entry = row.entry;
     const Known& request = known(entry.request->id);
     const auto sampled = sampled_token_ids.find(request.name);
     const std::string place = "request \"" + request.name + "\": ";
@@ -160,31 +168,46 @@ Status SchedulerReplay::check_sampled(
     }
   }
   for (const auto& [name, sampled] : sampled_token_ids)
-    if (std::ranges::none_of(step_, [&, &name = name](const ScheduledRequest& entry) {
-          return known(entry.request->id).name == name;
+    if (std::ranges::none_of(steps_.front(), [&, &name = name](const PendingRow& row) {
+          return known(row.entry.request->id).name == name;
         }))
       return invalid_input("request \"" + name + "\" was not scheduled in the last step");
   return Ok{};
+}
+
+// Asynchronously blocks are cached in the update, so that their hashes are needed before it; what
+// a stale frame brought is taken back.
+void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
+  Known& request = known(row.entry.request->id);
+  const bool early = config_.async_scheduling;
+  const bool may_be_stale =
+      row.run != request.state.run || request.state.async_tokens_to_discard > 0;
+  const BlockHashChain before = early && may_be_stale ? request.hashes : BlockHashChain{};
+  if (early) append(request, sampled);
+  const UpdatedRequest updated = scheduler_.update_from_output(
+      request.state, {.run = row.run,
+                      .num_draft_tokens = row.entry.num_draft_tokens,
+                      .num_sampled_tokens = static_cast<std::int32_t>(sampled.size())});
+  const auto appended =
+      std::span(sampled).first(static_cast<std::size_t>(updated.num_appended_tokens));
+  if (!early) append(request, appended);
+  if (early && updated.outcome == CommitOutcome::stale_run) {
+    request.hashes = before;
+    request.state.block_hashes = request.hashes.block_hashes;
+  }
 }
 
 Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                                            const std::set<std::string>& stopped) {
   if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
   cache_->manager.publish();  // the step has run: what it registered exists
-  for (const ScheduledRequest& entry : step_) {
-    Known& request = known(entry.request->id);
+  for (const PendingRow& row : steps_.front()) {
+    Known& request = known(row.entry.request->id);
     if (!is_live(request.state)) continue;
-    const TokenIds& sampled = sampled_token_ids.at(request.name);
-    const UpdatedRequest updated = scheduler_.update_from_output(
-        request.state, {.run = request.state.run,
-                        .num_draft_tokens = entry.num_draft_tokens,
-                        .num_sampled_tokens = static_cast<std::int32_t>(sampled.size())});
-    append(request,
-           std::span(sampled).first(static_cast<std::size_t>(updated.num_appended_tokens)));
+    take_row(row, sampled_token_ids.at(request.name));
     if (stopped.contains(request.name)) scheduler_.abort(request.state);
   }
-  step_.clear();
-  step_is_open_ = false;
+  steps_.pop_front();
   forget_finished();
   return Ok{};
 }

@@ -43,6 +43,7 @@ struct ReplayedRequest {
   std::int32_t num_scheduled_tokens = 0;
   std::int32_t num_computed_tokens = 0;        // before the step; at an admission the cached prefix
   std::int32_t num_output_tokens = 0;          // generated before the step
+  std::int32_t num_output_placeholders = 0;    // of frames in flight when scheduled
   TokenIds draft_token_ids;                    // scheduled ones; -1: placeholders
   GroupBlockIds block_ids;                     // whole lists, after scheduling
   std::vector<std::int32_t> first_new_column;  // [groups] the lists are new from here on
@@ -82,16 +83,16 @@ class SchedulerReplay {
   // blocks and counts do not fit; no further call makes sense then.
   Result<ReplayedSchedule> schedule();
 
-  // What the step scheduled last has sampled, by name: empty for an unfinished prefill chunk, k
-  // accepted drafts and one more token otherwise. Those of `stopped` end with it (a stop token), so
-  // that blocks of several that end are freed in the order of the step. Errors: no step to answer,
-  // no entry for a scheduled request that is still alive, an entry for somebody else, more tokens
-  // than drafts + 1.
+  // What the step scheduled last has sampled (asynchronously: the first that is not answered), by
+  // name: empty for an unfinished prefill chunk, k accepted drafts and one more token otherwise.
+  // Those of `stopped` end with it (a stop token), so that blocks of several that end are freed in
+  // the order of the step. Errors: no step to answer, no entry for a scheduled request that is
+  // still alive, an entry for somebody else, more tokens than drafts + 1.
   Status update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                             const std::set<std::string>& stopped = {});
 
-  // Draft tokens for the next step, by name. Requests that are not alive or in the middle of their
-  // prefill keep none, as in vLLM.
+  // Draft tokens for the next step, by name; synchronous scheduling only. Requests that are not
+  // alive or in the middle of their prefill keep none, as in vLLM.
   void update_draft_token_ids(const std::map<std::string, TokenIds>& draft_token_ids);
 
   // Names of live requests: in order of arrival; in order of their queue.
@@ -120,6 +121,12 @@ class SchedulerReplay {
     TokenIds drafts;
   };
 
+  // A scheduled request, and the run of it that was scheduled.
+  struct PendingRow {
+    ScheduledRequest entry;
+    std::int32_t run = 0;
+  };
+
   SchedulerReplay(const EngineConfig& config, KVCacheManager manager);
 
   Known& known(RequestId id) { return requests_[static_cast<std::size_t>(id.value)]; }
@@ -127,6 +134,7 @@ class SchedulerReplay {
   const Known* known(const std::string& name) const;
   Status check_sampled(const std::map<std::string, TokenIds>& sampled_token_ids) const;
   void append(Known& request, std::span<const std::int64_t> token_ids);
+  void take_row(const PendingRow& row, const TokenIds& sampled);
   void forget_finished();
   ReplayedSchedule describe(const ScheduleOutput& output);
   ReplayedRequest describe(const ScheduledRequest& entry,
@@ -137,11 +145,10 @@ class SchedulerReplay {
   EngineConfig config_;
   std::unique_ptr<Cache> cache_;
   Scheduler scheduler_;
-  std::deque<Known> requests_;            // by id; the scheduler points to them
-  std::map<std::string, RequestId> ids_;  // of live requests
-  std::vector<RequestId> live_;           // in order of arrival
-  std::vector<ScheduledRequest> step_;    // scheduled and not yet answered
-  bool step_is_open_ = false;
+  std::deque<Known> requests_;                 // by id; the scheduler points to them
+  std::map<std::string, RequestId> ids_;       // of live requests
+  std::vector<RequestId> live_;                // in order of arrival
+  std::deque<std::vector<PendingRow>> steps_;  // scheduled and not yet answered, in order
 };
 
 }  // namespace hybridscope

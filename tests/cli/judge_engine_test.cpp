@@ -11,11 +11,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// One step of one request of two tokens, which got block `block`; ours would be block 1.
-std::string trace_file(const std::string& block) {
+// One step of one request of two tokens, which got block `block`; ours would be block 1. `config`:
+// more members of the header's config, each with a comma behind it.
+std::string trace_file(const std::string& block, const std::string& config = "") {
   const std::string blocks = "[[" + block + "]]";
   const std::string header =
-      R"({"hybridscope_trace": 1, "config": {"mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
+      R"({"hybridscope_trace": 1, "config": {)" + config +
+      R"("mamba_cache_mode": "none", "num_gpu_blocks": 8, )"
       R"("max_model_len": 16, "max_num_seqs": 2, "max_num_batched_tokens": 8, )"
       R"("kv_cache_groups": [{"type": "full_attention", "block_size": 4}]}})";
   const std::string step =
@@ -27,7 +29,8 @@ std::string trace_file(const std::string& block) {
       blocks +
       R"(}, "input_batch": {"req_ids": ["a"]}, )"
       R"("model_runner_output": {"req_ids": ["a"], "sampled_token_ids": [[7]]}})";
-  return temporary_file("block_" + block + ".jsonl", header + "\n" + step + "\n");
+  return temporary_file((config.empty() ? "block_" : "config_block_") + block + ".jsonl",
+                        header + "\n" + step + "\n");
 }
 
 TEST(JudgeEngine, ATraceThatDecidesAsWeDoAgrees) {
@@ -63,6 +66,14 @@ TEST(JudgeEngine, JsonHasTheFirstDifferenceOfEachTrace) {
   EXPECT_EQ(json["traces"][0]["first_difference"], expected);
   const ProgramResult agreed = run_program("judge --json --engine pages " + trace_file("1"));
   EXPECT_TRUE(nlohmann::json::parse(agreed.out)["traces"][0]["first_difference"].is_null());
+}
+
+TEST(JudgeEngine, ATraceOfRunnerV2IsJudgedButNotCompared) {
+  const std::string file = trace_file("1", R"("runner": "v2", )");
+  EXPECT_EQ(run_program("judge " + file).exit_code, 0);
+  const ProgramResult refused = run_program("judge --engine safe " + file);
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("our engine can be compared with runner v1 only"));
 }
 
 TEST(JudgeEngine, AnUnknownProfileIsAUsageError) {

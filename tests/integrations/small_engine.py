@@ -30,12 +30,13 @@ def kv_cache_config():
         Object(kv_cache_spec=mamba, layer_names=["layers.0"], is_eagle_group=False)])
 
 
-def vllm_config():
+def vllm_config(async_scheduling=False):
     return Object(
         cache_config=Object(mamba_cache_mode="align", block_size=8, enable_prefix_caching=True),
         model_config=Object(max_model_len=88),
         scheduler_config=Object(max_num_seqs=4, max_num_batched_tokens=16, policy="fcfs",
-                                enable_chunked_prefill=True, long_prefill_token_threshold=0),
+                                enable_chunked_prefill=True, long_prefill_token_threshold=0,
+                                async_scheduling=async_scheduling),
         speculative_config=Object(num_speculative_tokens=2, method="mtp",
                                   use_eagle=lambda: True),
         compilation_config=Object(cudagraph_mode=Object(name="NONE"),
@@ -141,3 +142,33 @@ def run(writer, record_copies, accepted_of_a=2, states_of_a=(3, 4, 6)):
     context.attn_metadata = {"layers.0": verify_metadata([accepted_of_a, 1], states_of_a)}
     writer.forward(context, batch, {"a": 1, "b": 0}, [])
     writer.finish(Object(req_ids=["a", "b"], sampled_token_ids=[[23, 24, 25], [51, 60]]))
+
+
+def run_async(writer, record_copies, device_computed=(0, 6, 7, 10)):
+    """Four steps of one request, each finished when the next has begun. Step 2 rejects both drafts,
+    step 3 accepts both: the scheduler reports 6, 9, 10 tokens, the device has 6, 7, 10.
+    `device_computed`: what the device is said to have in each step."""
+    kv, worker = KVCacheManager(), Object(collect_mamba_copy_meta=collect_mamba_copy_meta)
+    writer.header(kv_cache_config(), vllm_config(async_scheduling=True), name="in flight")
+    # (new block ids, reported tokens, accepted before, column, hashed columns, sampled)
+    steps = [(None, 0, 1, 0, 0, [20]), (([5], [6]), 6, 1, 1, 0, [21]),
+             (None, 9, 1, 1, 0, [22, 23, 24]), (None, 10, 3, 1, 1, [25])]
+    for number, (blocks, computed, accepted, column, hashed, _) in enumerate(steps):
+        if number == 0:
+            kv.hold("a", [1], [2, 3, 4])
+            output = scheduler_output({"a": 6}, new=[
+                new_request("a", [11, 12, 13, 14, 15, 16], ([1], [2, 3, 4]), 10)])
+        else:
+            kv.hold("a", [1, 5], [2, 3, 4, 6], cached=(hashed, hashed))
+            output = scheduler_output({"a": 3}, cached={"a": (blocks, computed, number)},
+                                      drafts={"a": [-1, -1]})
+        writer.step(output, kv)
+        batch = input_batch(["a"], [accepted], [computed])
+        writer.inputs(batch, num_computed_tokens=Array([device_computed[number]]))
+        with record_copies(worker) as copies:
+            if number == 1:
+                worker.collect_mamba_copy_meta(None, 0, 1, 0, Object(req_id="a"))
+            writer.forward(FORWARD_CONTEXT, batch, {"a": column}, copies)
+        if number > 0:
+            writer.finish(Object(req_ids=["a"], sampled_token_ids=[steps[number - 1][-1]]))
+    writer.finish(Object(req_ids=["a"], sampled_token_ids=[steps[-1][-1]]))

@@ -29,6 +29,13 @@ def trace_of(**faults):
     return file.getvalue()
 
 
+def async_trace_of(**faults):
+    file = io.StringIO()
+    with TraceWriter(file) as writer:
+        small_engine.run_async(writer, record_copies, **faults)
+    return file.getvalue()
+
+
 def lines_of(text):
     return [json.loads(line) for line in text.splitlines()]
 
@@ -51,6 +58,67 @@ class Judged(unittest.TestCase):
         result = self.judge(trace_of(states_of_a=(4, 3, 6)))
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         self.assertIn("running-state-wrong", result.stdout)
+
+    def test_a_healthy_asynchronous_run_has_no_findings(self):
+        result = self.judge(async_trace_of())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_device_that_counts_rejected_drafts_is_found(self):
+        result = self.judge(async_trace_of(device_computed=(0, 6, 9, 10)))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("rejected-draft-counted: step 3 a", result.stdout)
+
+
+class AsyncLines(unittest.TestCase):
+    def setUp(self):
+        self.header, *self.steps = lines_of(async_trace_of())
+
+    def test_the_header_says_so(self):
+        self.assertTrue(self.header["config"]["async_scheduling"])
+
+    def test_an_output_stands_in_the_line_of_the_step_that_made_it(self):
+        self.assertEqual([step["step"] for step in self.steps], [1, 2, 3, 4])
+        self.assertEqual([step["model_runner_output"]["sampled_token_ids"] for step in self.steps],
+                         [[[20]], [[21]], [[22, 23, 24]], [[25]]])
+
+    def test_rows_have_the_hosts_and_the_devices_counts(self):
+        batch = self.steps[2]["input_batch"]
+        self.assertEqual(batch["num_computed_tokens_cpu"], [9])
+        self.assertEqual(batch["num_computed_tokens"], [7])
+
+    def test_outside_mode_align_the_host_has_no_accepted_counts(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(True),
+                      mamba_cache_mode="none")
+        kv.hold("a", [1], [2, 3, 4])
+        writer.step(small_engine.scheduler_output({"a": 2}, new=[
+            small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)]), kv)
+        writer.inputs(small_engine.input_batch(["a"], [1], [0]))
+        writer.close()
+        self.assertEqual(lines_of(file.getvalue())[1]["input_batch"],
+                         {"req_ids": ["a"], "num_computed_tokens_cpu": [0]})
+
+    def test_two_steps_may_lack_their_output_not_three(self):
+        kv, writer = small_engine.KVCacheManager(), TraceWriter(io.StringIO())
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(True))
+        for _ in range(2):
+            writer.step(small_engine.scheduler_output({}), kv)
+        with self.assertRaisesRegex(ValueError, "step 1 has no finish"):
+            writer.step(small_engine.scheduler_output({}), kv)
+
+    def test_slots_of_runner_v2_are_taken_from_its_batch(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(), runner="v2")
+        kv.hold("a", [1], [2, 3, 4])
+        writer.step(small_engine.scheduler_output({"a": 2}, new=[
+            small_engine.new_request("a", [11, 12], ([1], [2, 3, 4]), 10)]), kv)
+        writer.inputs(Object(req_ids=["a"], idx_mapping_np=Array([3])))
+        writer.close()
+        header, step = lines_of(file.getvalue())
+        self.assertEqual(header["config"]["runner"], "v2")
+        self.assertEqual(step["input_batch"], {"req_ids": ["a"], "idx_mapping": [3]})
 
 
 class Lines(unittest.TestCase):

@@ -41,7 +41,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 46U);
+  EXPECT_EQ(paths.size(), 49U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -256,7 +256,10 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"},
             {"policies/stale_frame", "dropped_by_run"},
             {"policies/accepted_count_landing", "after_row_moves"},
-            {"policies/deferred_free_refusal", "wait_for_the_frame"}});
+            {"policies/deferred_free_refusal", "wait_for_the_frame"},
+            {"policies/row_order", "decodes_then_query_len"},
+            {"policies/initial_state_column", "mamba_block_size"},
+            {"policies/slot_count_reset", "every_mode"}});
   EXPECT_EQ(resolve_policies(settings), safe_policies());
 }
 

@@ -1,6 +1,7 @@
-// What a request says does not depend on who runs it: synchronously or asynchronously, with
-// whatever frames, rows and blocks, it ends with the same tokens; and where no list of drafts was
-// cut short and nobody was preempted, each of its tokens was accepted in the same verify row.
+// What a request says does not depend on who runs it: on either runner, synchronously or
+// asynchronously, with whatever frames, rows and blocks, it ends with the same tokens; and where no
+// list of drafts was cut short and nobody was preempted, each of its tokens was accepted in the
+// same verify row.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -109,11 +110,13 @@ void compare_runs(MambaCacheMode mode, std::uint64_t seed) {
   for (int i = 0; i < 400; ++i) {
     const ScenarioShape shape = quiet_shape(mode, random);
     std::optional<Told> first;
-    for (const bool asynchronous : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "seed " << seed << " scenario " << i << " asynchronous "
-                                      << asynchronous << " " << shape);
+    for (const int variant : {0, 1, 2, 3}) {
       EngineScenario scenario = make_scenario(shape);
-      scenario.config.async_scheduling = asynchronous;
+      scenario.config.runner = variant < 2 ? ModelRunner::v1 : ModelRunner::v2;
+      scenario.config.async_scheduling = variant % 2 == 1;
+      SCOPED_TRACE(testing::Message()
+                   << "seed " << seed << " scenario " << i << " runner v" << 1 + variant / 2
+                   << " asynchronous " << scenario.config.async_scheduling << " " << shape);
       const Told told = Listener(scenario).run();
       if (!first) {
         first = told;

@@ -50,6 +50,26 @@ TEST_P(DispatchTable, GivesModeAndPadding) {
             c.expected);
 }
 
+// RUNNER 4.5: the same results.
+TEST_P(DispatchTable, GivesModeAndPaddingOnRunnerV2) {
+  const DispatchCase& c = GetParam();
+  const Ints sizes = {3, 6, 9, 18, 24};
+  const std::optional<std::int32_t> uniform =
+      get_uniform_token_count({.max_query_len = c.max_query_len,
+                               .num_tokens = c.num_tokens,
+                               .num_reqs = c.num_reqs,
+                               .num_spec = 2});
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(
+          {.cudagraph_mode = Mode::full_and_piecewise,
+           .capture_sizes = sizes,
+           .max_num_seqs = 4,
+           .num_spec = 2},
+          {.num_tokens = c.num_tokens, .num_reqs = c.num_reqs, .uniform_token_count = uniform})
+          .value(),
+      c.expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Runner44, DispatchTable,
     ::testing::Values(
@@ -145,6 +165,77 @@ TEST(Dispatch, UniformTestSeesOnlyTheShape) {
   EXPECT_FALSE(is_uniform_decode_by_shape({3, 5, 2, 2}));
   EXPECT_FALSE(is_uniform_decode_by_shape({1, 2, 2, 2}));
   EXPECT_TRUE(is_uniform_decode_by_shape({1, 2, 2, 0}));
+}
+
+TEST(DispatchV2, UniformTokenCountIsTheLengthThatAllRowsHave) {
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 3, .num_tokens = 6, .num_reqs = 2}), 3);
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 20, .num_tokens = 20, .num_reqs = 1}), 20);
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 3, .num_tokens = 5, .num_reqs = 2}),
+            std::nullopt);
+  EXPECT_EQ(get_uniform_token_count({}), std::nullopt);
+}
+
+TEST(DispatchV2, SkippedSizePadsRows) {
+  const Ints sizes = {6, 12};
+  EXPECT_EQ(dispatch_cudagraph_v2({.cudagraph_mode = Mode::full_and_piecewise,
+                                   .capture_sizes = sizes,
+                                   .max_num_seqs = 4,
+                                   .num_spec = 2},
+                                  {.num_tokens = 3, .num_reqs = 1, .uniform_token_count = 3})
+                .value(),
+            (CudagraphDispatch{Mode::full, 6, 2, Reason::uniform_decode_graph}));
+}
+
+// One token a row, K = 2: a length that no graph was captured for.
+TEST(DispatchV2, AnotherUniformCountThanKPlusOneOpensNoDecodeGraph) {
+  const Ints sizes = {3, 6};
+  EXPECT_EQ(dispatch_cudagraph_v2({.cudagraph_mode = Mode::full_and_piecewise,
+                                   .capture_sizes = sizes,
+                                   .max_num_seqs = 4,
+                                   .num_spec = 2},
+                                  {.num_tokens = 2, .num_reqs = 2, .uniform_token_count = 1})
+                .value(),
+            (CudagraphDispatch{Mode::piecewise, 3, 2, Reason::not_uniform}));
+}
+
+TEST(DispatchV2, OnlyTheSmallestSizeThatHoldsTheTokensIsLookedAt) {
+  const Ints sizes = {12, 24};
+  const CudagraphDispatchConfig config{.cudagraph_mode = Mode::full_decode_only,
+                                       .capture_sizes = sizes,
+                                       .max_num_seqs = 4,
+                                       .num_spec = 2};
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(config, {.num_tokens = 12, .num_reqs = 4, .uniform_token_count = 3})
+          .value(),
+      (CudagraphDispatch{Mode::full, 12, 4, Reason::uniform_decode_graph}));
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::none, 5, 2, Reason::no_graph_for_batch}));
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(config, {.num_tokens = 15, .num_reqs = 5, .uniform_token_count = 3})
+          .value(),
+      (CudagraphDispatch{Mode::none, 15, 5, Reason::no_graph_for_batch}));
+}
+
+TEST(DispatchV2, PlainFullModeDoesNotTellDecodesApart) {
+  const Ints sizes = {2, 8};
+  const CudagraphDispatchConfig config{
+      .cudagraph_mode = Mode::full, .capture_sizes = sizes, .max_num_seqs = 4};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::full, 8, 4, Reason::mixed_batch_graph}));
+}
+
+TEST(DispatchV2, EagerWhenOffOrAboveTheLargestSize) {
+  const Ints sizes = {4};
+  CudagraphDispatchConfig config{
+      .cudagraph_mode = Mode::piecewise, .capture_sizes = sizes, .max_num_seqs = 4};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 2, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::piecewise, 4, 2, Reason::piecewise_only}));
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::none, 5, 2, Reason::above_largest_size}));
+  config.cudagraph_mode = Mode::none;
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 2, .num_reqs = 2}).value().reason,
+            Reason::graphs_off);
+  EXPECT_FALSE(dispatch_cudagraph_v2(config, {.num_tokens = -1}).ok());
 }
 
 TEST(Dispatch, KeysOfOtherBatchesComeFirst) {

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "core/engine/engine.h"
 #include "sessions/judge/engine_comparison.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/trace_writer.h"
@@ -10,15 +9,19 @@
 namespace hybridscope::test {
 
 std::vector<nlohmann::json> told_run(const EngineConfig& config,
-                                     const std::vector<AddRequest>& requests) {
+                                     const std::vector<AddRequest>& requests,
+                                     const std::function<void(Engine&)>& before_step) {
   Engine engine = Engine::create(config).value();
   TraceWriter writer(config,
                      {.name = [&](RequestId id) { return engine.name_of(id); },
-                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); }});
+                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); },
+                      .max_tokens = [&](RequestId id) { return engine.max_tokens(id); }});
   for (const AddRequest& request : requests) engine.add_request(request).value();
   std::vector<nlohmann::json> lines = {nlohmann::json::parse(writer.header("told run"))};
-  while (engine.num_unfinished() > 0)
+  while (engine.num_unfinished() > 0) {
+    if (before_step) before_step(engine);
     lines.push_back(nlohmann::json::parse(writer.step(engine.step())));
+  }
   return lines;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "sessions/judge/trace_judge.h"
 #include "sessions/judge/trace_reader.h"
@@ -12,18 +13,34 @@
 
 namespace hybridscope::test {
 
-std::vector<nlohmann::json> trace_of(const std::string& name) {
+std::vector<nlohmann::json> trace_of(const std::string& name,
+                                     const std::function<void(EngineConfig&)>& change) {
   const std::string file = fmt::format("{}/scenarios/{}.json", HYBRIDSCOPE_SOURCE_DIR, name);
   const Scenario scenario = read_scenario_file(file).value();
-  Runner runner = Runner::create(plan_scenario(scenario, file).value()).value();
+  RunPlan plan = plan_scenario(scenario, file).value();
+  if (change) change(plan.setup.config);
+  Runner runner = Runner::create(std::move(plan)).value();
   const Engine& engine = runner.engine();
   TraceWriter writer(engine.config(),
                      {.name = [&](RequestId id) { return engine.name_of(id); },
-                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); }});
+                      .token = [&](RequestId id, std::int32_t p) { return engine.token(id, p); },
+                      .max_tokens = [&](RequestId id) { return engine.max_tokens(id); }});
   std::vector<nlohmann::json> lines = {nlohmann::json::parse(writer.header(name))};
   while (!runner.done())
     lines.push_back(nlohmann::json::parse(writer.step(*runner.step().value())));
   return lines;
+}
+
+void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
+  for (nlohmann::json& line : lines) {
+    for (const char* optional : {"preprocess_copies", "cudagraph", "attn_metadata"})
+      line.erase(optional);
+    if (!keeps_copies) line.erase("postprocess_copies");
+    if (!line.contains("input_batch")) continue;
+    for (const char* optional : {"num_accepted_tokens", "num_accepted_tokens_after_preprocess",
+                                 "num_computed_tokens", "idx_mapping"})
+      line["input_batch"].erase(optional);
+  }
 }
 
 Judgement judge(const std::vector<std::string>& lines) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -10,8 +11,13 @@
 
 namespace hybridscope::test {
 
-// [header, step 1, ...] of scenarios/NAME.json, run by our own engine.
-std::vector<nlohmann::json> trace_of(const std::string& scenario);
+// [header, step 1, ...] of scenarios/NAME.json, run by our own engine; `change` its settings first.
+std::vector<nlohmann::json> trace_of(const std::string& scenario,
+                                     const std::function<void(EngineConfig&)>& change = {});
+
+// Takes out all that a line need not tell: copies, graphs, metadata, the worker's counts.
+// `keeps_copies`: mode all, whose boundary copies are each engine's own decision (SEMANTICS C9).
+void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);
 
 struct Judgement {
   std::string error;                   // of the first line that is bad input, "" for none

@@ -55,6 +55,10 @@ const Case kHeaderCases[] = {
     {"ModeIsOneOfThree", 1, "/config/mamba_cache_mode", "\"aling\"",
      "1: /config/mamba_cache_mode: expected one of none, all, align, found \"aling\", did you mean "
      "\"align\"?"},
+    {"AsyncSchedulingIsABoolean", 1, "/config/async_scheduling", "1",
+     "1: /config/async_scheduling: expected true or false, found 1"},
+    {"RunnerIsOneOfTwo", 1, "/config/runner", "\"v3\"",
+     "1: /config/runner: expected one of v1, v2, found \"v3\", did you mean \"v1\"?"},
     {"PoolHasTwoBlocks", 1, "/config/num_gpu_blocks", "1",
      "1: /config/num_gpu_blocks: expected an integer from 2 to 4194304, found 1"},
     {"PoolSizeIsAnInteger", 1, "/config/num_gpu_blocks", "46.0",
@@ -256,6 +260,11 @@ const Case kWorkerCases[] = {
      "3: /input_batch/num_accepted_tokens_cpu: length 1, expected 2 (as req_ids)"},
     {"AcceptedCountsAreNotNegative", 3, "/input_batch/num_accepted_tokens_cpu/0", "-1",
      "3: /input_batch/num_accepted_tokens_cpu/0: expected an integer from 0 to 91, found -1"},
+    {"CountsOfTheDeviceAreParallel", 3, "/input_batch/num_computed_tokens", "[1]",
+     "3: /input_batch/num_computed_tokens: length 1, expected 2 (as req_ids)"},
+    {"OnlyRunnerV2HasSlots", 3, "/input_batch/idx_mapping", "[0, 1]",
+     "3: /input_batch/idx_mapping: runner v1 has no slots (expected \"runner\": \"v2\" in the "
+     "header)"},
     {"StateColumnsAreColumns", 3, "/input_batch/mamba_state_idx/0", "14",
      "3: /input_batch/mamba_state_idx/0: expected an integer from 0 to 13, found 14"},
     {"RowBlocksAreParallel", 3, "/input_batch/block_ids", "[null]",

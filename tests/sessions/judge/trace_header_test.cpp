@@ -45,6 +45,8 @@ TEST(TraceHeader, WhatIsLeftOutHasItsDefault) {
   EXPECT_EQ(config.long_prefill_token_threshold, 0);
   EXPECT_TRUE(config.scheduler_reserve_full_isl);
   EXPECT_EQ(config.watermark, 0.0);
+  EXPECT_FALSE(config.async_scheduling);
+  EXPECT_EQ(config.runner, ModelRunner::v1);
   EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::none);
   EXPECT_THAT(config.cudagraph_capture_sizes, IsEmpty());
   EXPECT_EQ(config.policies, safe_policies());
@@ -55,6 +57,14 @@ TEST(TraceHeader, WithoutAReorderBatchThresholdRowsStayAsCondensed) {
   EXPECT_EQ(header_of(config).config.batch_order, BatchOrder::by_region);
   config["reorder_batch_threshold"] = nullptr;
   EXPECT_EQ(header_of(config).config.batch_order, BatchOrder::as_condensed);
+}
+
+TEST(TraceHeader, SchedulingMayBeAsynchronousAndTheRunnerV2) {
+  Json config = small_config();
+  config["async_scheduling"] = true;
+  config["runner"] = "v2";
+  EXPECT_TRUE(header_of(config).config.async_scheduling);
+  EXPECT_EQ(header_of(config).config.runner, ModelRunner::v2);
 }
 
 TEST(TraceHeader, BlockSizesComeFromTheGroups) {

@@ -37,13 +37,7 @@ TEST_P(JudgedScenario, AHealthyRunToldInFullHasNoFindings) {
 
 TEST_P(JudgedScenario, WhatIsLeftOutIsComputedAndIsRightToo) {
   std::vector<json> lines = trace_of(GetParam());
-  const bool all = lines[0]["config"]["mamba_cache_mode"] == "all";
-  for (json& line : lines)
-    for (const char* optional : {"preprocess_copies", "cudagraph", "attn_metadata"})
-      line.erase(optional);
-  // Mode all: what the engine stores at boundaries is its own decision (SEMANTICS C9).
-  if (!all)
-    for (json& line : lines) line.erase("postprocess_copies");
+  strip(lines, lines[0]["config"]["mamba_cache_mode"] == "all");
   const Judgement judgement = judge(lines);
   EXPECT_EQ(judgement.error, "");
   EXPECT_THAT(judgement.findings, Each(StartsWith("chunk-off-grid")));

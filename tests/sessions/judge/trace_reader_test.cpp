@@ -140,14 +140,47 @@ TEST(TraceReader, RowsStandInTheOrderOfTheBatch) {
   EXPECT_EQ(step.rows[1].request, kB);
   EXPECT_EQ(step.rows[1].num_accepted_tokens, 2);
   EXPECT_EQ(step.rows[1].num_accepted_tokens_after_preprocess, 1);
-  EXPECT_EQ(step.rows[1].num_computed_tokens, 1);
+  EXPECT_EQ(step.rows[1].num_computed_tokens_cpu, 1);
   EXPECT_EQ(step.rows[1].mamba_state_idx, 1);
   EXPECT_FALSE(step.rows[0].block_ids.present());
   EXPECT_THAT(step.list(step.rows[1].block_ids, 0), ElementsAre(9));
 }
 
+TEST(TraceReader, CountsOfTheDeviceStandBesideThoseOfTheHost) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[2]["input_batch"]["num_computed_tokens"] = {2, 0};
+  lines[2]["input_batch"]["num_accepted_tokens"] = {1, 3};
+  TraceReader reader("t.jsonl");
+  ASSERT_EQ(test::read_error(reader, lines), "");
+  EXPECT_EQ(reader.step().rows[1].num_computed_tokens_cpu, 1);
+  EXPECT_EQ(reader.step().rows[1].num_computed_tokens, 0);
+  EXPECT_EQ(reader.step().rows[1].num_accepted_tokens, 3);
+}
+
+TEST(TraceReader, RowsOfRunnerV2HaveSlots) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[0]["config"]["runner"] = "v2";
+  lines[2]["input_batch"].erase("num_accepted_tokens_cpu");
+  lines[2]["input_batch"]["idx_mapping"] = {3, 0};
+  TraceReader reader("t.jsonl");
+  ASSERT_EQ(test::read_error(reader, lines), "");
+  EXPECT_EQ(reader.step().rows[0].slot, 3);
+  EXPECT_EQ(reader.step().rows[1].slot, 0);
+  EXPECT_EQ(reader.step().rows[1].num_accepted_tokens, -1);
+}
+
+TEST(TraceReader, DraftsOfMinusOnePadAnAdmittedRequestAndAreUnknownInARunningOne) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[2]["scheduler_output"]["scheduled_spec_decode_tokens"] = {{"a", {-1, -1}}, {"b", {-1, -1}}};
+  TraceReader reader("t.jsonl");
+  ASSERT_EQ(test::read_error(reader, lines), "");
+  EXPECT_THAT(reader.step().placeholder_drafts, ElementsAre(kB));
+}
+
 TEST(TraceReader, CountsThatARowLacksAreMinusOne) {
   const TraceReader reader = after(2);
+  EXPECT_EQ(reader.step().rows[0].slot, -1);
+  EXPECT_EQ(reader.step().rows[0].num_computed_tokens_cpu, -1);
   EXPECT_EQ(reader.step().rows[0].num_computed_tokens, -1);
   EXPECT_EQ(reader.step().rows[0].num_accepted_tokens_after_preprocess, -1);
   EXPECT_EQ(reader.step().rows[0].mamba_state_idx, -1);

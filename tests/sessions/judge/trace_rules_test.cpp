@@ -43,6 +43,24 @@ TEST(TraceRules, RowsFitTheBatch) {
             "(max_num_seqs)");
 }
 
+TEST(TraceRules, SlotsAreFewerThanMaxNumSeqs) {
+  std::vector<Json> lines = test::healthy_trace();
+  lines[0]["config"]["runner"] = "v2";
+  lines[2]["input_batch"]["idx_mapping"] = {0, 4};
+  EXPECT_EQ(test::read_error(lines),
+            "t.jsonl:3: /input_batch/idx_mapping/1: expected an integer from 0 to 3, found 4");
+}
+
+TEST(TraceRules, AcceptedCountsMayBeLeftOutWhereTheHostDoesNotHaveThem) {
+  for (const auto& [key, value] : {std::pair<std::string, Json>{"async_scheduling", true},
+                                   std::pair<std::string, Json>{"runner", "v2"}}) {
+    std::vector<Json> lines = test::healthy_trace();
+    lines[0]["config"][key] = value;
+    for (std::size_t i : {1U, 2U}) lines[i]["input_batch"].erase("num_accepted_tokens_cpu");
+    EXPECT_EQ(test::read_error(lines), "") << key;
+  }
+}
+
 TEST(TraceRules, AResumedRequestIsOneOfTheCached) {
   std::vector<Json> lines = test::healthy_trace();
   Json& cached = lines[2]["scheduler_output"]["scheduled_cached_reqs"];
