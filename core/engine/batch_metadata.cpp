@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/cudagraph_setup.h"
 
 namespace hybridscope {
 namespace {
@@ -29,35 +30,6 @@ MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& s
   return builder;
 }
 
-Result<CudagraphResolution> resolve_graphs(const EngineConfig& config) {
-  CaptureSizesInput sizes_input{.max_num_seqs = config.max_num_seqs,
-                                .num_spec = config.num_speculative_tokens,
-                                .max_num_batched_tokens = config.max_num_batched_tokens,
-                                .max_cudagraph_capture_size = {},
-                                .cudagraph_capture_sizes = {}};
-  if (!config.cudagraph_capture_sizes.empty())
-    sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
-  auto sizes = make_cudagraph_capture_sizes(sizes_input);
-  if (!sizes.ok()) return sizes.error();
-  AttentionCGSupport support = AttentionCGSupport::always;
-  bool has_mamba = false;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    if (!group.is_mamba()) continue;
-    has_mamba = true;
-    support = std::min(support,
-                       metadata_builder_row(std::get<MambaSpec>(group.spec).mamba_type).cg_support);
-  }
-  return resolve_cudagraph_mode_and_sizes(
-      {.cudagraph_mode = config.cudagraph_mode,
-       .min_cg_support = support,
-       .num_spec = config.num_speculative_tokens,
-       .capture_sizes = sizes.value(),
-       .rounds_every_mode = config.runner == ModelRunner::v2,
-       .has_mamba_layers = has_mamba,
-       .max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks),
-       .num_blocks = config.kv_cache_config.num_blocks});
-}
-
 }  // namespace
 
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group) {
@@ -74,7 +46,7 @@ std::vector<std::int32_t> block_table_columns(const EngineConfig& config) {
 }
 
 Result<BatchMetadata> BatchMetadata::create(const EngineConfig& config) {
-  auto cudagraphs = resolve_graphs(config);
+  auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return cudagraphs.error();
   BatchMetadata batch(config, std::move(cudagraphs).value());
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {

@@ -134,6 +134,7 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
   const std::int64_t needed =
       blocks_one_request_needs(config, std::min(longest, config.max_model_len));
   config.kv_cache_config.num_blocks = 1 + static_cast<int>(needed) + shape.extra_blocks;
+  config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   return config;
 }
 
