@@ -1,7 +1,7 @@
 #include "tests/core/engine/oracle_agreement.h"
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <sstream>
 #include <tuple>
 
@@ -112,8 +112,8 @@ void ScenarioRun::give(const Command& command) {
       return std::ranges::find(told_to_preempt_, id) != told_to_preempt_.end();
     };
     if (reset->reset_running_requests)
-      for (const int id : oracle_running_ | std::views::reverse)
-        if (!gone(id)) told_to_preempt_.push_back(id);
+      std::copy_if(oracle_running_.rbegin(), oracle_running_.rend(),
+                   std::back_inserter(told_to_preempt_), [&](int id) { return !gone(id); });
     oracle_->reset_prefix_cache(reset->reset_running_requests);
   }
 }
