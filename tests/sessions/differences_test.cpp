@@ -307,6 +307,57 @@ TEST(Differences, SlotCountReset) {
       "column 3: block 8 is read but was never written since it was given out");
 }
 
+EngineConfig asynchronous(const SmallEngine& small, double acceptance_rate) {
+  EngineConfig config = test::engine_config(small);
+  config.async_scheduling = true;
+  config.acceptance_rate = acceptance_rate;
+  return config;
+}
+
+TEST(Differences, AcceptedCountLanding) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("D1", 5, 4);
+    run.add("D2", 5, 30);
+    run.add("P", 9, 1);
+    run.step(30);
+  };
+  expect_difference(
+      asynchronous({.num_speculative_tokens = 2, .max_num_seqs = 2}, 1.0),
+      [](Policies& policies) {
+        policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+        policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
+      },
+      script, "foreign-row-datum: step 4 D2 row 0: the accepted count was taken from P");
+}
+
+TEST(Differences, StaleFrame) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 20);
+    run.step(2);
+    ASSERT_TRUE(run.engine().apply(ResetPrefixCache{true}).ok());
+    run.step(5);
+  };
+  expect_difference(
+      asynchronous({.num_speculative_tokens = 2}, 0.0),
+      [](Policies& policies) { policies.stale_frame = StaleFrame::discard_by_token_count; }, script,
+      "rejected-draft-counted: step 4 A: computed tokens before the step are 4, expected 6");
+}
+
+TEST(Differences, DeferredFreeRefusal) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 12);
+    run.add("B", 5, 12);
+    for (int step = 0; step < 100 && run.engine().num_unfinished() > 0; ++step) run.step();
+  };
+  EngineConfig config =
+      asynchronous({.block_size = 4, .num_speculative_tokens = 1, .num_blocks = 9}, 0.0);
+  config.kv_consumer = true;
+  expect_difference(
+      config,
+      [](Policies& policies) { policies.deferred_free_refusal = DeferredFreeRefusal::preempt_on; },
+      script, "no-progress: step 80: 322 tokens computed since any request got further");
+}
+
 TEST(Differences, ThePageHasASectionForEveryPolicy) {
   std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/differences.md");
   std::ostringstream page;
