@@ -105,8 +105,8 @@ class ReasonSearch {
         TwinReason::drafts_in_flight,
         fmt::format(
             "{} scheduled {} with c = {}, counting on all drafts of the frame in flight, {} "
-            "of which {} rejected (exact c {}), and so made room for {} tokens; {} knew c = "
-            "{} and made room for {}",
+            "of which {} rejected (exact c {}), so that its tokens may end at {}; {} knew c = {}, "
+            "so that they may end at {}",
             told_counts ? names_.told : names_.twin, request, more.reported_num_computed_tokens,
             counted_on, counted_on == 1 ? "was" : "were", more.num_computed_tokens,
             more.reported_num_computed_tokens + more.num_scheduled_tokens,
@@ -137,6 +137,7 @@ class ReasonSearch {
     std::vector<std::int32_t> blocks;
     for (const FreedBlock& freed : run.freed)
       if (freed.at_commit && freed.step == step) blocks.push_back(freed.block);
+    std::ranges::sort(blocks);
     return fmt::format("{}", fmt::join(blocks, ", "));
   }
 

@@ -24,7 +24,8 @@ TEST(ExplainStartUp, NothingIsNotedWhenNothingWasCorrected) {
 TEST(ExplainStartUp, EachCorrectionIsOneNoteWithItsNumbers) {
   EXPECT_THAT(
       start_up_notes(setup_of(
-          "minimax-text-01", {.num_speculative_tokens = 2, .cudagraph_mode = CUDAGraphMode::full})),
+          "minimax-text-01",
+          {.num_speculative_tokens = 2, .cudagraph_mode = CUDAGraphMode::full, .policies = {}})),
       ElementsAre("cudagraph_mode FULL became FULL_AND_PIECEWISE: full graphs for any batch need "
                   "ALWAYS, the weakest metadata builder supports UNIFORM_SINGLE_TOKEN_DECODE",
                   "cudagraph_mode FULL_AND_PIECEWISE became PIECEWISE: with drafts a decode has 1 "
@@ -37,13 +38,15 @@ TEST(ExplainStartUp, SizesAreNotedBeforeAndAfter) {
       start_up_notes(setup_of("tiny-gdn", {.block_size = 16,
                                            .max_num_batched_tokens = 16,
                                            .num_speculative_tokens = 2,
-                                           .cudagraph_capture_sizes = {{2, 4, 8, 32}}})),
+                                           .cudagraph_capture_sizes = {{2, 4, 8, 32}},
+                                           .policies = {}})),
       ElementsAre("cudagraph_capture_sizes above max_num_batched_tokens 16 are dropped: 2, 4, 8, "
                   "32 became 2, 4, 8",
                   "cudagraph_capture_sizes became multiples of 1 + K = 3: 2, 4, 8 became 3, 6"));
-  EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", {.max_cudagraph_capture_size = 10})),
-              ElementsAre("max_cudagraph_capture_size 10 became 8, the largest size of the list up "
-                          "to it and to max_num_batched_tokens 8192"));
+  EXPECT_THAT(
+      start_up_notes(setup_of("tiny-gdn", {.max_cudagraph_capture_size = 10, .policies = {}})),
+      ElementsAre("max_cudagraph_capture_size 10 became 8, the largest size of the list up "
+                  "to it and to max_num_batched_tokens 8192"));
 }
 
 TEST(ExplainStartUp, LongListsAreCounted) {
@@ -55,21 +58,23 @@ TEST(ExplainStartUp, LongListsAreCounted) {
 TEST(ExplainStartUp, NgramTurnsAsynchronousSchedulingOff) {
   EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", {.speculative_method = SpeculativeMethod::ngram,
                                                    .num_speculative_tokens = 1,
-                                                   .cudagraph_mode = CUDAGraphMode::none})),
+                                                   .cudagraph_mode = CUDAGraphMode::none,
+                                                   .policies = {}})),
               ElementsAre("asynchronous scheduling is off: method ngram drafts on the host from "
                           "tokens that have returned"));
 }
 
 TEST(ExplainStartUp, OptimizationLevel0CompilesNoPieces) {
   EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", {.optimization_level = OptimizationLevel::O0,
-                                                   .cudagraph_mode = CUDAGraphMode::piecewise})),
+                                                   .cudagraph_mode = CUDAGraphMode::piecewise,
+                                                   .policies = {}})),
               ElementsAre("cudagraph_mode PIECEWISE became NONE: at optimization level 0 the model "
                           "is not compiled in pieces"));
 }
 
 TEST(ExplainStartUp, TheSectionTellsRunnerAsyncModeAndSizes) {
-  const std::string text =
-      explain_start_up(setup_of("qwen3-next-80b-a3b", {.num_speculative_tokens = 2}));
+  const std::string text = explain_start_up(
+      setup_of("qwen3-next-80b-a3b", {.num_speculative_tokens = 2, .policies = {}}));
   EXPECT_THAT(text, HasSubstr("V1, the reference's default for every hybrid model"));
   EXPECT_THAT(text, HasSubstr("on, the default for drafts made on the device"));
   EXPECT_THAT(text, HasSubstr("FULL_AND_PIECEWISE; the weakest metadata builder supports "
@@ -79,8 +84,8 @@ TEST(ExplainStartUp, TheSectionTellsRunnerAsyncModeAndSizes) {
 }
 
 TEST(ExplainStartUp, TheJsonHasEachCorrectionWithItsNumbers) {
-  const auto json = start_up_to_json(
-      setup_of("minimax-text-01", {.async_scheduling = false, .num_speculative_tokens = 2}));
+  const auto json = start_up_to_json(setup_of(
+      "minimax-text-01", {.async_scheduling = false, .num_speculative_tokens = 2, .policies = {}}));
   EXPECT_EQ(json.at("runner"), "v1");
   EXPECT_EQ(json.at("async_scheduling"), false);
   EXPECT_EQ(json.at("cudagraph_mode_asked"), "FULL_AND_PIECEWISE");

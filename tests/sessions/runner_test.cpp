@@ -12,13 +12,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-RunPlan plan_of(const std::string& requests, const std::string& rest = "") {
+RunPlan plan_of(const std::string& requests, const std::string& rest = "",
+                const std::string& async_scheduling = "false") {
   const std::string text =
       R"({"version": 1, "name": "n", "teaches": "t", "model": "tiny-mamba2",
           "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
-                       "max_model_len": 64, "step_cost": {"base_us": 1000, "per_token_us": 0}},
-          "requests": [)" +
-      requests + "]" + rest + "}";
+                       "max_model_len": 64, "step_cost": {"base_us": 1000, "per_token_us": 0},
+                       "async_scheduling": )" +
+      async_scheduling + R"(}, "requests": [)" + requests + "]" + rest + "}";
   return plan_scenario(parse_scenario({text, "test.json"}).value(), "test.json").value();
 }
 
@@ -46,6 +47,14 @@ TEST(Runner, IdleStepsAreLeftOut) {
   EXPECT_THAT(steps_of(plan_of(R"({"id": "A", "prompt": 4, "max_tokens": 1},
                                   {"id": "B", "prompt": 4, "max_tokens": 1, "at_step": 900})")),
               ElementsAre("1: A", "900: B"));
+}
+
+// A frame in flight returns in a step of its own.
+TEST(Runner, AsynchronouslyTheLastFrameReturnsBeforeStepsAreLeftOut) {
+  EXPECT_THAT(steps_of(plan_of(R"({"id": "A", "prompt": 4, "max_tokens": 1},
+                                  {"id": "B", "prompt": 4, "max_tokens": 1, "at_step": 900})",
+                               "", "true")),
+              ElementsAre("1: A", "2: ", "900: B", "901: "));
 }
 
 TEST(Runner, TimeJumpsToTheNextArrivalWhenNothingRuns) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sessions/scenario_reader.h"
 #include "sessions/settings_table.h"
 
@@ -84,10 +86,13 @@ TEST(ScenarioWriter, EverySettingReadsBackEqual) {
         : setting.name == "max_num_batched_tokens" || setting.name == "max_model_len" ||
                 setting.name == "long_prefill_token_threshold"
             ? "4096"
-            : "17";
+            : std::to_string(std::min<std::int64_t>(setting.max, 17));
     ASSERT_TRUE(set_setting_text(scenario.settings, setting, text).ok()) << setting.name;
   }
   scenario.settings.block_size = 32;
+  scenario.settings.runner = ModelRunner::v1;  // the method is ngram
+  scenario.twin.emplace();
+  scenario.twin->async_scheduling = true;
   const auto back = parse_scenario({.text = write_scenario(scenario), .file = "s.json"});
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(back.value(), scenario);

@@ -75,10 +75,10 @@ TEST(Twins, TheFirstDifferenceIsExplainedByDraftsInFlightAndByTheRequestThatHadE
   EXPECT_EQ(
       twins.comparison.sentence,
       "In frame 3 A gets [14][15] in async and [11][] in sync: async scheduled A with c = 10, "
-      "counting on all drafts of the frame in flight, 2 of which were rejected (exact c 8), "
-      "and so made room for 13 tokens; sync knew c = 8 and made room for 11; besides, B had "
-      "ended when sync scheduled this frame and its blocks 11, 10, 9, 13, 8, 7 were free, but "
-      "async still held them, because the frame that ends it was in flight.");
+      "counting on all drafts of the frame in flight, 2 of which were rejected (exact c 8), so "
+      "that its tokens may end at 13; sync knew c = 8, so that they may end at 11; besides, B "
+      "had ended when sync scheduled this frame and its blocks 7, 8, 9, 10, 11, 13 were free, "
+      "but async still held them, because the frame that ends it was in flight.");
   EXPECT_TRUE(twins.agree());
   EXPECT_EQ(twins.comparison.num_outputs, 12);
   EXPECT_GT(twins.comparison.num_counts_compared, 3);
