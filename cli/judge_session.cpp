@@ -4,10 +4,20 @@
 
 #include <utility>
 
+#include "core/engine/cudagraph_setup.h"
+#include "sessions/explain_start_up.h"
 #include "sessions/explain_step.h"
 
 namespace hybridscope {
 namespace {
+
+// What start-up makes of the graphs that the header tells.
+void print_corrections(const EngineConfig& config) {
+  const auto cudagraphs = resolve_cudagraphs(config);
+  if (!cudagraphs.ok()) return;
+  for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
+    fmt::print(stderr, "note: {}\n", correction_words(correction));
+}
 
 std::string display_name(const std::string& input) { return input == "-" ? "<stdin>" : input; }
 
@@ -43,6 +53,7 @@ Status JudgeSession::begin(std::int64_t line) {
   if (!judge.ok()) return at_line(judge.error(), line);
   if (Status begun = begin_comparison(); !begun.ok()) return at_line(begun.error(), line);
   judge_.emplace(std::move(judge).value());
+  print_corrections(header.config);
   names_ = make_names(header.config.kv_cache_config,
                       [this](RequestId id) { return reader_.name_of(id); });
   names_.mamba_cache_mode = header.config.mamba_cache_mode;

@@ -8,6 +8,7 @@
 #include "core/model/model_presets.h"
 #include "sessions/engine_setup.h"
 #include "sessions/explain_model.h"
+#include "sessions/explain_start_up.h"
 
 namespace hybridscope {
 
@@ -40,10 +41,15 @@ int model_command(const ModelOptions& options) {
     fmt::print(stderr, "hybridscope model: {}\n", setup.error().message);
     return kExitInput;
   }
-  if (options.json)
-    fmt::print("{}\n", explain_model_json(setup.value().layout).dump(2));
-  else
-    fmt::print("{}", explain_model(setup.value().layout));
+  for (const std::string& note : start_up_notes(setup.value()))
+    fmt::print(stderr, "note: {}\n", note);
+  if (options.json) {
+    nlohmann::ordered_json json = explain_model_json(setup.value().layout);
+    json["start_up"] = start_up_to_json(setup.value());
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}{}", explain_model(setup.value().layout), explain_start_up(setup.value()));
+  }
   return kExitFine;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/run_report.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
+#include "cli/twin_command.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/check_setup.h"
 #include "sessions/expectation_check.h"
@@ -250,6 +251,7 @@ int run_command(const RunOptions& options) {
                options.scenario.empty() ? "nothing" : "both");
     return kExitUsage;
   }
+  if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(plan.error());
   auto runner = Runner::create(std::move(plan).value());

@@ -12,6 +12,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  hybridscope run scenarios/align_boundary_by_decode.json\n"
     "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
+    "  hybridscope run scenarios/async_worked_example.json --twin\n"
     "  hybridscope run --traffic trace.jsonl --model qwen3-next-80b-a3b --mode align \\\n"
     "      --kv-memory 60GiB --num-speculative-tokens 2 --json\n"
     "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
@@ -29,12 +30,8 @@ const CLI::Validator kPositive(
     "", "positive");
 
 Result<RunPlan> plan_of_scenario(const RunOptions& options) {
-  auto scenario = read_scenario_file(options.scenario);
+  const auto scenario = read_scenario(options);
   if (!scenario.ok()) return scenario.error();
-  if (!options.model.empty()) scenario.value().model = options.model;
-  auto settings = options.settings.apply(scenario.value().settings);
-  if (!settings.ok()) return settings.error();
-  scenario.value().settings = std::move(settings).value();
   return plan_scenario(scenario.value(), options.scenario);
 }
 
@@ -85,6 +82,12 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
+  command
+      .add_flag("--twin", options.twin,
+                "run the scenario twice, as told and with the settings of its key twin (without "
+                "one: asynchronous scheduling the other way round), side by side")
+      ->excludes(jsonl)
+      ->excludes(explain);
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");
@@ -95,6 +98,16 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   options.settings.add_to(command);
+}
+
+Result<Scenario> read_scenario(const RunOptions& options) {
+  auto scenario = read_scenario_file(options.scenario);
+  if (!scenario.ok()) return scenario.error();
+  if (!options.model.empty()) scenario.value().model = options.model;
+  auto settings = options.settings.apply(scenario.value().settings);
+  if (!settings.ok()) return settings.error();
+  scenario.value().settings = std::move(settings).value();
+  return scenario;
 }
 
 Result<RunPlan> make_run_plan(const RunOptions& options) {

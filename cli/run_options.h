@@ -28,6 +28,7 @@ struct RunOptions {
   bool strict = false;
   bool quiet = false;
   bool table_of_traffic = false;
+  bool twin = false;  // run the scenario twice and compare
   std::string junit;  // file to write, empty: none
   std::string trace;  // file to write for `judge`, empty: none
 };
@@ -35,6 +36,9 @@ struct RunOptions {
 inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";
 
 void add_run_options(CLI::App& command, RunOptions& options);
+
+// The scenario with the settings and model of the command line.
+Result<Scenario> read_scenario(const RunOptions& options);
 
 // Error: unreadable or invalid input, impossible settings.
 Result<RunPlan> make_run_plan(const RunOptions& options);

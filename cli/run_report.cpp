@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sessions/explain_start_up.h"
 #include "sessions/settings_json.h"
 
 namespace hybridscope {
@@ -27,7 +28,9 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
           {"seed", config.seed},
           {"profile", config.policies == safe_policies()    ? "safe"
                       : config.policies == pages_policies() ? "pages"
-                                                            : "mixed"}};
+                                                            : "mixed"},
+          {"start_up", start_up_to_json(plan.setup)},
+          {"notes", plan.notes}};
 }
 
 }  // namespace

@@ -20,14 +20,17 @@ Json rows_to_json(const StepTrace& trace, const Names& names) {
     rows.push_back({{"request", names.request(row.request)},
                     {"class", row_class_name(row.row_class)},
                     {"admission", admission_name(scheduled.admission)},
+                    {"origin", row_origin_name(row.origin)},
                     {"previous_row", row.previous_row},
                     {"scheduled_num_computed_tokens", scheduled.num_computed_tokens},
                     {"num_computed_tokens", row.num_computed_tokens},
                     {"num_scheduled_tokens", scheduled.num_scheduled_tokens},
                     {"num_draft_tokens", scheduled.num_draft_tokens},
+                    {"num_output_placeholders", scheduled.num_output_placeholders},
                     {"num_hit_tokens", scheduled.num_hit_tokens},
                     {"num_accepted_tokens", row.num_accepted_tokens},
                     {"num_sampled_tokens", row.num_sampled_tokens}});
+    if (row.slot >= 0) rows.back()["slot"] = row.slot;
   }
   return rows;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sessions/explain_dispatch.h"
 #include "sessions/trace_names.h"
@@ -23,21 +24,39 @@ constexpr const char* kLegend =
     "accept_token_bias.\n"
     "graph: runtime mode, tokens, rows; +N: padding.\n";
 
+constexpr const char* kAsyncLegend =
+    "8(10)+3: 8 tokens are computed, the scheduler counted 10, with all drafts of the frame in "
+    "flight;\n"
+    "  phN: N output tokens in flight before this frame.  < N: frame N returns: tokens it appends, "
+    "then\n"
+    "  c as the scheduler counts it, known tokens, and tokens still in flight.\n";
+
 void append(std::string& cell, const std::string& part, const char* separator) {
   if (!cell.empty()) cell += separator;
   cell += part;
 }
 
+// "8(10)+3 ph3 a2": exact c, reported c where it differs, q, tokens in flight, a.
+std::string describe_row(const RowTrace& row, const ScheduledTrace& scheduled) {
+  std::string text = std::to_string(row.num_computed_tokens);
+  if (scheduled.num_computed_tokens != row.num_computed_tokens)
+    text += fmt::format("({})", scheduled.num_computed_tokens);
+  text += fmt::format("+{}", scheduled.num_scheduled_tokens);
+  if (scheduled.num_output_placeholders > 0)
+    text += fmt::format(" ph{}", scheduled.num_output_placeholders);
+  if (scheduled.num_draft_tokens > 0) text += fmt::format(" a{}", row.num_sampled_tokens);
+  return text;
+}
+
+bool is_asynchronous(const StepTrace& trace) { return trace.committed_step != trace.step; }
+
 std::string describe_rows(const StepTrace& trace, const Names& names) {
   std::string cell;
   for (std::size_t r = 0; r < std::min(trace.rows.size(), kMaxRequests); ++r) {
     const RowTrace& row = trace.rows[r];
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
     append(cell,
-           fmt::format(
-               "{} {} {}+{}{}", names.request(row.request), row_class_name(row.row_class),
-               row.num_computed_tokens, scheduled.num_scheduled_tokens,
-               scheduled.num_draft_tokens > 0 ? fmt::format(" a{}", row.num_sampled_tokens) : ""),
+           fmt::format("{} {} {}", names.request(row.request), row_class_name(row.row_class),
+                       describe_row(row, trace.scheduled_of(row))),
            " | ");
   }
   if (trace.rows.size() > kMaxRequests)
@@ -50,10 +69,44 @@ std::string describe_rows(const StepTrace& trace, const Names& names) {
              fmt::format("{}{}", command.command,
                          command.outcome == CommandOutcome::ignored ? " (ignored)" : ""),
              " | ");
-  for (const CommitTrace& commit : trace.committed)
-    if (commit.finished && trace.rows.size() <= kMaxRequests)
-      append(cell, fmt::format("{} done", names.request(commit.request)), " | ");
+  if (!is_asynchronous(trace))
+    for (const CommitTrace& commit : trace.committed)
+      if (commit.finished && trace.rows.size() <= kMaxRequests)
+        append(cell, fmt::format("{} done", names.request(commit.request)), " | ");
   return cell.empty() ? "nothing scheduled" : cell;
+}
+
+std::string describe_commit(const CommitTrace& commit) {
+  const std::string counts = fmt::format("c{} known{} ph{}", commit.num_computed_tokens,
+                                         commit.num_tokens, commit.num_output_placeholders);
+  switch (commit.outcome) {
+    case CommitOutcome::left_the_engine:
+      return "has left: dropped";
+    case CommitOutcome::stale_run:
+      return "was reset: dropped";
+    case CommitOutcome::chunk:
+      return "chunk " + counts;
+    case CommitOutcome::preempted:
+      return fmt::format("+{} preempted, {}", commit.num_appended_tokens, counts);
+    case CommitOutcome::taken:
+      break;
+  }
+  return fmt::format("+{} {}", commit.num_appended_tokens,
+                     commit.finished ? std::string("done") : counts);
+}
+
+// The lane of the frame that returns; nothing where it is the step's own.
+std::string describe_returned(const StepTrace& trace, const Names& names) {
+  std::string cell;
+  if (!is_asynchronous(trace)) return cell;
+  for (std::size_t i = 0; i < std::min(trace.committed.size(), kMaxRequests); ++i)
+    append(cell,
+           fmt::format("{} {}", names.request(trace.committed[i].request),
+                       describe_commit(trace.committed[i])),
+           " | ");
+  if (trace.committed.size() > kMaxRequests)
+    append(cell, fmt::format("{} more", trace.committed.size() - kMaxRequests), " | ");
+  return cell;
 }
 
 std::string describe_blocks(const StepTrace& trace) {
@@ -128,6 +181,8 @@ StepRow describe_step(const StepTrace& trace, const Names& names,
   StepRow row;
   row.step = std::to_string(trace.step);
   row.requests = describe_rows(trace, names);
+  row.returned = describe_returned(trace, names);
+  if (!row.returned.empty()) row.returned_step = std::to_string(trace.committed_step);
   for (const ScheduledTrace& scheduled : trace.scheduled)
     if (scheduled.num_hit_tokens > 0)
       append(row.hits,
@@ -147,26 +202,50 @@ std::string wrap_words(const std::string& text, std::size_t width) {
   return wrapped;
 }
 
-std::string format_step_table(const std::vector<StepRow>& rows) {
-  constexpr std::array<const char*, 7> headings = {"step",   "requests", "hits",    "blocks",
-                                                   "copies", "graph",    "findings"};
-  std::vector<std::array<std::string, 7>> lines;
-  for (const StepRow& row : rows) {
-    const std::vector<std::string> requests = wrap(row.requests, " | ", kMaxRequestColumns);
-    const std::vector<std::string> copies = wrap(row.copies, "; ", kMaxCopyColumns);
-    lines.push_back(
-        {row.step, requests[0], row.hits, row.blocks, copies[0], row.graph, row.findings});
-    for (std::size_t i = 1; i < std::max(requests.size(), copies.size()); ++i) {
-      std::array<std::string, 7> more;
-      if (i < requests.size()) more[1] = "  " + requests[i];
-      if (i < copies.size()) more[4] = copies[i];
-      lines.push_back(more);
-    }
+namespace {
+
+constexpr std::array<const char*, 7> kHeadings = {"step",   "requests", "hits",    "blocks",
+                                                  "copies", "graph",    "findings"};
+using Line = std::array<std::string, 7>;
+
+// The frame that is scheduled, its later lines indented, then the frame that returns.
+std::vector<std::string> request_lines(const StepRow& row) {
+  std::vector<std::string> lines = wrap(row.requests, " | ", kMaxRequestColumns);
+  for (std::size_t i = 1; i < lines.size(); ++i) lines[i] = "  " + lines[i];
+  if (row.returned.empty()) return lines;
+  std::string indent = fmt::format("< {}: ", row.returned_step);
+  for (const std::string& line :
+       wrap(row.returned, " | ", kMaxRequestColumns + 2 - indent.size())) {
+    lines.push_back(indent + line);
+    indent.assign(indent.size(), ' ');
   }
+  return lines;
+}
+
+std::vector<Line> lines_of(const StepRow& row) {
+  const std::vector<std::string> requests = request_lines(row);
+  const std::vector<std::string> copies = wrap(row.copies, "; ", kMaxCopyColumns);
+  std::vector<Line> lines = {
+      {row.step, requests[0], row.hits, row.blocks, copies[0], row.graph, row.findings}};
+  for (std::size_t i = 1; i < std::max(requests.size(), copies.size()); ++i) {
+    Line more;
+    if (i < requests.size()) more[1] = requests[i];
+    if (i < copies.size()) more[4] = copies[i];
+    lines.push_back(more);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string format_step_table(const std::vector<StepRow>& rows) {
+  std::vector<Line> lines;
+  for (const StepRow& row : rows)
+    for (Line& line : lines_of(row)) lines.push_back(std::move(line));
   std::array<std::size_t, 7> width{};
   for (std::size_t c = 0; c < width.size(); ++c) {
-    width[c] = std::string_view(headings[c]).size();
-    for (const auto& line : lines) width[c] = std::max(width[c], line[c].size());
+    width[c] = std::string_view(kHeadings[c]).size();
+    for (const Line& line : lines) width[c] = std::max(width[c], line[c].size());
   }
   std::string text;
   const auto add_line = [&](const auto& cells) {
@@ -176,9 +255,11 @@ std::string format_step_table(const std::vector<StepRow>& rows) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   };
-  add_line(headings);
-  for (const auto& line : lines) add_line(line);
-  return text + "\n" + kLegend;
+  add_line(kHeadings);
+  for (const Line& line : lines) add_line(line);
+  const bool asynchronous =
+      std::ranges::any_of(rows, [](const StepRow& row) { return !row.returned.empty(); });
+  return text + "\n" + kLegend + (asynchronous ? kAsyncLegend : "");
 }
 
 }  // namespace hybridscope

@@ -14,7 +14,9 @@ namespace hybridscope {
 // Cells of one step, without alignment.
 struct StepRow {
   std::string step;
-  std::string requests;  // "A prefill 0+6 | B verify 9+3 a2"
+  std::string returned_step;  // frame that returned; empty: the same, or none
+  std::string requests;       // "A prefill 0+6 | B verify 8(10)+3 ph3 a2"
+  std::string returned;  // of the frame in flight that returned: "A +1 c11 known9 ph3 | B +3 done"
   std::string hits;      // "B 8"
   std::string blocks;    // "+4 -1 =11"
   std::string copies;    // "pre A 0>1; post B 0>0 +1"

@@ -20,11 +20,61 @@ if(HYBRIDSCOPE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "HYBRIDSCOPE_FUZZ needs clang++ (libFuzzer), not ${CMAKE_CXX_COMPILER}")
   endif()
-  # What a bad pointer does, AddressSanitizer sees; checking each of them first would cost a third
-  # of the build.
-  target_compile_options(hybridscope_flags INTERFACE
-    -fsanitize=fuzzer-no-link -fno-sanitize=null,alignment,object-size,vptr,return,function)
+  target_compile_options(hybridscope_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# What all but core and kernels is compiled with. What a bad pointer does, AddressSanitizer sees;
+# checking each of them first as well would cost a quarter of the build.
+add_library(hybridscope_fewer_checks INTERFACE)
+if(HYBRIDSCOPE_SANITIZE)
+  target_compile_options(hybridscope_fewer_checks INTERFACE
+    -fno-sanitize=null,alignment,object-size,vptr,return)
+endif()
+add_library(hybridscope_flags_above_core INTERFACE)
+target_link_libraries(hybridscope_flags_above_core INTERFACE
+  hybridscope_flags hybridscope_fewer_checks)  # in this order: the last word on a check counts
+
+# Test programs call optimised code; optimising them as well would double what compiling them under
+# the sanitizers costs.
+add_library(hybridscope_flags_tests INTERFACE)
+target_link_libraries(hybridscope_flags_tests INTERFACE hybridscope_flags_above_core)
+if(HYBRIDSCOPE_SANITIZE)
+  target_compile_options(hybridscope_flags_tests INTERFACE -O0)
+endif()
+
+# With HYBRIDSCOPE_PCH, what compiling a target starts with. Sources include what they use all the
+# same: most builds have no precompiled headers.
+set(hybridscope_precompiled_standard
+  <algorithm> <array> <cstdint> <functional> <map> <optional> <set> <span> <string> <string_view>
+  <utility> <variant> <vector>)
+set(hybridscope_precompiled_libraries
+  ${hybridscope_precompiled_standard} <fmt/format.h> <nlohmann/json.hpp>)
+set(hybridscope_precompiled_tests
+  ${hybridscope_precompiled_standard} <deque> <filesystem> <fstream> <random> <sstream>
+  <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
+
+# hybridscope_precompile(TARGET NAME LINKS lib ...): TARGET starts with hybridscope_precompiled_NAME.
+# It is compiled once, with the flags that LINKS gives and that all targets with one NAME share.
+function(hybridscope_precompile target name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  if(NOT HYBRIDSCOPE_PCH)
+    return()
+  endif()
+  set(precompiled hybridscope_precompiled_${name})
+  if(NOT TARGET ${precompiled})
+    set(source ${PROJECT_BINARY_DIR}/empty.cpp)  # a target needs a source
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(${precompiled} OBJECT ${source})
+    target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${precompiled} PRIVATE ${ARG_LINKS})
+    target_precompile_headers(${precompiled} PRIVATE ${${precompiled}})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      # One that comes from ccache is older than the headers it was made from may be.
+      target_compile_options(${precompiled} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+endfunction()
 
 # hybridscope_library(NAME HEADERS a.h ... SOURCES a.cpp ... LINKS lib ...)
 # A library named hybridscope_NAME whose headers are included from the project root ("core/base/ids.h").
@@ -34,7 +84,11 @@ function(hybridscope_library name)
   if(ARG_SOURCES)
     add_library(${target} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE hybridscope_flags)
+    if(name MATCHES "^(core|kernels)_")
+      target_link_libraries(${target} PRIVATE hybridscope_flags)
+    else()
+      target_link_libraries(${target} PRIVATE hybridscope_flags_above_core)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -43,6 +97,10 @@ function(hybridscope_library name)
                  FILES ${ARG_HEADERS})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_link_libraries(${target} ${scope} ${ARG_LINKS})
+  if(fmt::fmt IN_LIST ARG_LINKS)
+    hybridscope_precompile(${target} libraries
+      LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json)
+  endif()
 endfunction()
 
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
@@ -51,11 +109,13 @@ function(hybridscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   set(target test_${name})
   add_executable(${target} ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE hybridscope_flags ${ARG_LINKS} GTest::gmock_main)
+  target_link_libraries(${target} PRIVATE hybridscope_flags_tests ${ARG_LINKS} GTest::gmock_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE
     HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HYBRIDSCOPE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  hybridscope_precompile(${target} tests
+    LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
   gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 600)
 endfunction()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Unfinished marks, paths of one machine, dead links, and C++ files that nothing builds.
+"""Unfinished marks, paths of one machine, dead links, tests that documents name and nobody wrote,
+and C++ files that nothing builds.
 
 check_tree.py [ROOT] prints one line a fault and exits with 1; long C++ files are only named.
 """
@@ -19,6 +20,8 @@ _LINE_RULES = (
      "unfinished mark"),
     (re.compile(r"(?:^|[^A-Za-z0-9_.])/(?:work|root)/"), "path of one machine"),
 )
+_TEST_NAME = re.compile(r"`([A-Z]\w*)\.([A-Z]\w*)`")
+_TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 
 
@@ -28,6 +31,18 @@ def _dead_links(root: Path, path: str, line: str) -> Iterator[str]:
             continue
         if not ((root / path).parent / target).exists():
             yield f"link to {target}, which does not exist"
+
+
+def _tests(root: Path) -> set[tuple[str, str]]:
+    """(suite, name) of every GoogleTest in the tree."""
+    return {test for path in files(root, CPP_SUFFIXES) if path.startswith("tests/")
+            for test in _TEST.findall((root / path).read_text(encoding="utf-8"))}
+
+
+def _absent_tests(tests: set[tuple[str, str]], line: str) -> Iterator[str]:
+    for suite, name in _TEST_NAME.findall(line):
+        if (suite, name) not in tests:
+            yield f"test {suite}.{name}, which does not exist"
 
 
 def _unbuilt(root: Path, path: str) -> str | None:
@@ -56,11 +71,13 @@ def _read(path: Path) -> list[str] | None:
 
 def faults(root: Path) -> list[str]:
     found: list[str] = []
+    tests = _tests(root)
     for path in files(root):
         for number, line in enumerate(_read(root / path) or (), start=1):
             found += [f"{path}:{number}: {name}" for rule, name in _LINE_RULES if rule.search(line)]
             if path.endswith(".md"):
                 found += [f"{path}:{number}: {text}" for text in _dead_links(root, path, line)]
+                found += [f"{path}:{number}: {text}" for text in _absent_tests(tests, line)]
     for path in files(root, CPP_SUFFIXES):
         if fault := _unbuilt(root, path):
             found.append(f"{path}: {fault}")

@@ -52,6 +52,13 @@ class CheckTree(unittest.TestCase):
         self.assertEqual(self.faults_of("README.md", text),
                          ["README.md:2: link to docs/absent.md, which does not exist"])
 
+    def test_names_of_tests_that_nobody_wrote_are_found(self) -> None:
+        self.plant("tests/a_test.cpp", "TEST(Rows, AreThere) {}\nTEST_P(Rows,\n       TakeAHole) {}\n")
+        self.plant("tests/CMakeLists.txt", "a_test.cpp\n")
+        text = "`Rows.AreThere`, `Rows.TakeAHole`, `InputBatch.remove_request`\n`Rows.AreGone`\n"
+        self.assertEqual(self.faults_of("docs/runner.md", text),
+                         ["docs/runner.md:2: test Rows.AreGone, which does not exist"])
+
     def test_links_start_at_their_file(self) -> None:
         self.plant("docs/glossary.md", "text\n")
         self.assertEqual(self.faults_of("docs/adding.md", "[a](glossary.md)\n"), [])

@@ -212,13 +212,13 @@ class FuzzRun(ShellTest):
 
     def run_fuzz(self, *arguments: str, broken: str = "") -> subprocess.CompletedProcess:
         tree = self.folder / "tree"
-        for folder in ("scripts", "scenarios", "tests/fuzz", "build/fuzz/tests/fuzz"):
+        for folder in ("scripts", "scenarios", "tests/fuzz", "build/asan/tests/fuzz"):
             (tree / folder).mkdir(parents=True)
         (tree / "scenarios/one.json").write_text('{"name": "one"}', encoding="utf-8")
         programs = {"scripts/setup": "true", "scripts/build": 'echo "build $*"'}
         for name in ("scenario", "traffic"):
             (tree / f"tests/fuzz/fuzz_{name}.cpp").touch()
-            programs[f"build/fuzz/tests/fuzz/fuzz_{name}"] = (
+            programs[f"build/asan/tests/fuzz/fuzz_{name}"] = (
                 'echo "broken: a promise"; exit 77' if name == broken
                 else f'echo "$*" >arguments_{name}; {self.EXECUTIONS}')
         for name, body in programs.items():
@@ -232,7 +232,7 @@ class FuzzRun(ShellTest):
     def test_every_reader_runs_for_the_time_told_from_the_files_of_the_repository(self) -> None:
         result = self.run_fuzz("7")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("build fuzz fuzz_scenario fuzz_traffic\n", result.stdout)
+        self.assertIn("build asan fuzz_scenario fuzz_traffic\n", result.stdout)
         self.assertIn("traffic: 1234 executions, nothing found\n", result.stdout)
         self.assertTrue(result.stdout.endswith("\n2 passed, 0 failed\n"), result.stdout)
         tree = self.folder / "tree"

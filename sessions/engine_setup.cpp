@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "core/engine/cudagraph_setup.h"
 #include "core/engine/engine.h"
 #include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
@@ -59,6 +61,24 @@ void set_if(T& target, const auto& value) {
   if (value) target = static_cast<T>(*value);
 }
 
+// Sizes in any order, as the reference takes them.
+std::vector<std::int32_t> ascending(std::vector<std::int32_t> sizes) {
+  std::ranges::sort(sizes);
+  const auto repeated = std::ranges::unique(sizes);
+  sizes.erase(repeated.begin(), repeated.end());
+  return sizes;
+}
+
+void set_graphs(EngineConfig& config, const EngineSettings& settings) {
+  const OptimizationLevel level = resolved_optimization_level(settings);
+  config.cudagraph_mode = settings.cudagraph_mode.value_or(default_cudagraph_mode(level));
+  config.compiled_piecewise = level != OptimizationLevel::O0;
+  config.max_cudagraph_capture_size = settings.max_cudagraph_capture_size;
+  set_if(config.attention_backend, settings.attention_backend);
+  if (settings.cudagraph_capture_sizes)
+    config.cudagraph_capture_sizes = ascending(*settings.cudagraph_capture_sizes);
+}
+
 EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
   EngineConfig config;
   config.kv_cache_config = layout.kv_cache_config;
@@ -73,22 +93,25 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   config.max_model_len = static_cast<std::int32_t>(layout.max_model_len);
   config.enable_prefix_caching = layout.enable_prefix_caching;
 
-  set_if(config.max_num_seqs, settings.max_num_seqs);
+  // No more requests than blocks can run; full graphs hold a state for each (RUNNER 4.2).
+  config.max_num_seqs = settings.max_num_seqs.value_or(
+      std::min(config.max_num_seqs, config.kv_cache_config.num_blocks));
   set_if(config.max_num_batched_tokens, settings.max_num_batched_tokens);
   set_if(config.long_prefill_token_threshold, settings.long_prefill_token_threshold);
   set_if(config.enable_chunked_prefill, settings.enable_chunked_prefill);
   set_if(config.scheduler_reserve_full_isl, settings.scheduler_reserve_full_isl);
   set_if(config.watermark, settings.watermark);
   set_if(config.scheduling_policy, settings.scheduling_policy);
+  config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
+  set_if(config.kv_consumer, settings.kv_consumer);
+  config.runner = resolved_runner(settings);
 
   config.speculative_method = resolved_speculative_method(settings);
   config.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   set_if(config.acceptance_rate, settings.acceptance_rate);
   set_if(config.seed, settings.seed);
 
-  set_if(config.cudagraph_mode, settings.cudagraph_mode);
-  if (settings.cudagraph_capture_sizes)
-    config.cudagraph_capture_sizes = *settings.cudagraph_capture_sizes;
+  set_graphs(config, settings);
   set_if(config.step_cost_base_us, settings.step_cost_base_us);
   set_if(config.step_cost_per_token_us, settings.step_cost_per_token_us);
   config.policies = resolve_policies(settings);
@@ -102,8 +125,14 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
     return invalid_input(conflict->message);
   Result<ModelLayout> layout = make_layout(model, settings);
   if (!layout.ok()) return layout.error();
-  EngineSetup setup{.layout = std::move(layout).value(), .config = {}};
+  EngineSetup setup{.layout = std::move(layout).value(),
+                    .config = {},
+                    .cudagraphs = {},
+                    .async_reason = resolved_async_scheduling(settings).reason};
   setup.config = make_config(setup.layout, settings);
+  auto cudagraphs = resolve_cudagraphs(setup.config);
+  if (!cudagraphs.ok()) return cudagraphs.error();
+  setup.cudagraphs = std::move(cudagraphs).value();
   return setup;
 }
 

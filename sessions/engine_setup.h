@@ -5,6 +5,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
+#include "core/metadata/capture_sizes.h"
 #include "core/model/model_layout.h"
 #include "sessions/scenario.h"
 #include "sessions/settings.h"
@@ -14,11 +15,14 @@ namespace hybridscope {
 struct EngineSetup {
   ModelLayout layout;  // why the sizes are what they are
   EngineConfig config;
+  CudagraphResolution cudagraphs;  // what the graphs asked for become
+  AsyncReason async_reason = AsyncReason::supported;
 };
 
 // `model` is a preset name or the path of a config.json. Memory is 60 GiB, cut to kMaxDefaultBlocks
 // blocks, when the settings name neither memory nor blocks. Error: an unknown model, what
-// find_setting_conflict finds, what the model's sizes do not allow.
+// find_setting_conflict finds, what the model's sizes do not allow, what resolve_cudagraphs
+// refuses.
 inline constexpr std::int32_t kMaxDefaultBlocks = 1 << 20;
 Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings);
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);

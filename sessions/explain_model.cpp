@@ -84,7 +84,6 @@ void add_mode(const ModelLayout& layout, Report& report) {
   report.row("drafts", fmt::format("K = {} speculative tokens, tensor parallel size {}",
                                    layout.settings.num_speculative_tokens,
                                    layout.settings.tensor_parallel_size));
-  report.row("runner", "V1, the default for every hybrid model (V2 is opt-in)");
 }
 
 std::string conv_words(const ModelLayout& layout, const StateTensorSpec& state) {

@@ -90,7 +90,6 @@ Json explain_model_json(const ModelLayout& layout) {
       {"num_speculative_tokens", settings.num_speculative_tokens},
       {"tensor_parallel_size", settings.tensor_parallel_size},
       {"conv_state_layout", settings.conv_state_layout == ConvStateLayout::DS ? "DS" : "SD"},
-      {"runner", "v1"},
       {"states", states_json(layout)},
       {"page", page_json(layout)},
       {"layer_groups", groups_json(layout)},

@@ -28,6 +28,18 @@ void add_title(const StepToExplain& step, TextPage& page) {
                         step.config.num_speculative_tokens, blocks));
 }
 
+// Which frame the sections are about.
+void add_frames(const StepTrace& trace, TextPage& page) {
+  if (trace.committed_step == trace.step) return;
+  page.line(trace.committed_step == 0
+                ? fmt::format("Asynchronous scheduling: frame {} is scheduled, run and sampled; no "
+                              "frame is in flight, so none returns",
+                              trace.step)
+                : fmt::format("Asynchronous scheduling: frame {} is scheduled, run and sampled "
+                              "while frame {} is in flight; frame {} returns at the end (Commit)",
+                              trace.step, trace.committed_step, trace.committed_step));
+}
+
 void add_launch(const StepToExplain& step, std::string_view title, const CopyLaunch& launch,
                 TextPage& page) {
   if (launch.decisions.empty()) return;
@@ -81,6 +93,7 @@ std::string explain_step(const StepToExplain& step) {
   using namespace step_sections;
   TextPage page;
   add_title(step, page);
+  add_frames(step.trace, page);
   add_commands(step, page);
   add_schedule(step, page);
   add_blocks(step, page);

@@ -11,17 +11,14 @@ namespace hybridscope::step_sections {
 namespace {
 
 std::string origin_words(const RowTrace& row) {
-  switch (row.origin) {
-    case RowOrigin::kept:
-      return "kept";
-    case RowOrigin::moved:
-      return fmt::format("moved from {}", row.previous_row);
-    case RowOrigin::added:
-      return "added";
-    case RowOrigin::returned:
-      return "returned";
-  }
-  return {};
+  std::string text(row_origin_name(row.origin));
+  if (row.origin == RowOrigin::moved) text += fmt::format(" from {}", row.previous_row);
+  return text;
+}
+
+// Slots are V2's: there every step lays out its rows anew, and nothing moves between slots.
+bool has_slots(const StepTrace& trace) {
+  return std::ranges::any_of(trace.rows, [](const RowTrace& row) { return row.slot >= 0; });
 }
 
 std::string count_words(const StepToExplain& step, const RowTrace& row) {
@@ -52,6 +49,7 @@ void add_rows(const StepToExplain& step, TextPage& page) {
   if (trace.rows.empty()) return;
   page.heading("Rows",
                "vLLM v1/worker/gpu_model_runner.py _update_states, v1/worker/gpu_input_batch.py");
+  const bool slots = has_slots(trace);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
@@ -62,18 +60,14 @@ void add_rows(const StepToExplain& step, TextPage& page) {
          std::to_string(row.num_draft_count), row.is_prefilling ? "yes" : "no",
          std::to_string(trace.common.query_start_loc[r]), std::to_string(s.num_scheduled_tokens),
          std::to_string(trace.common.seq_lens[r])});
+    if (slots) rows.back().push_back(std::to_string(row.slot));
   }
-  page.table({{"row", true},
-              {"request", false},
-              {"class", false},
-              {"origin", false},
-              {"a", true},
-              {"drafts", true},
-              {"prefilling", false},
-              {"first token", true},
-              {"tokens", true},
-              {"seq_len", true}},
-             rows);
+  std::vector<TableColumn> columns = {
+      {"row", true},    {"request", false}, {"class", false},      {"origin", false},
+      {"a", true},      {"drafts", true},   {"prefilling", false}, {"first token", true},
+      {"tokens", true}, {"seq_len", true}};
+  if (slots) columns.push_back({"slot", true});
+  page.table(columns, rows);
   const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
   if (padding > 0)
     page.line(fmt::format("Rows {}..{} are padding: no tokens, seq_len 0, null blocks",
@@ -81,6 +75,10 @@ void add_rows(const StepToExplain& step, TextPage& page) {
   page.line(
       "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
       "without");
+  if (slots)
+    page.line(
+        "slot: where the request's tokens, counts and block table stay from its admission on; rows "
+        "are laid out anew in every step, by ascending query length");
 }
 
 void add_graph(const StepToExplain& step, TextPage& page) {

@@ -42,8 +42,12 @@ std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s
   const bool running = s.admission == Admission::running;
   TokenCount count;
   if (running) {
-    count.value = s.num_tokens + s.num_drafts_offered - s.num_computed_tokens;
-    count.words = fmt::format("known {} + drafts {} - c {} = {}", s.num_tokens,
+    count.value =
+        s.num_tokens + s.num_output_placeholders + s.num_drafts_offered - s.num_computed_tokens;
+    const std::string in_flight = s.num_output_placeholders > 0
+                                      ? fmt::format(" + in flight {}", s.num_output_placeholders)
+                                      : std::string();
+    count.words = fmt::format("known {}{} + drafts {} - c {} = {}", s.num_tokens, in_flight,
                               s.num_drafts_offered, s.num_computed_tokens, count.value);
   } else if (s.placeholder_drafts) {
     count.value = 1 + s.num_draft_tokens;
@@ -84,31 +88,54 @@ std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s
   return count.words;
 }
 
+bool is_asynchronous(const StepTrace& trace) { return trace.committed_step != trace.step; }
+
+// c of the request's row; what the scheduler counts where it has none.
+std::int32_t exact_num_computed_tokens(const StepTrace& trace, std::size_t scheduled) {
+  for (const RowTrace& row : trace.rows)
+    if (row.scheduled == static_cast<std::int32_t>(scheduled)) return row.num_computed_tokens;
+  return trace.scheduled[scheduled].num_computed_tokens;
+}
+
+void add_scheduled_table(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  const bool asynchronous = is_asynchronous(trace);
+  std::vector<TableColumn> columns = {{"request", false}, {"how", false}, {"c", true},
+                                      {"q", true},        {"d", true},    {"known", true},
+                                      {"prompt", true},   {"hit", true},  {"preemptions", true}};
+  if (asynchronous) {
+    columns.push_back({"in flight", true});
+    columns.push_back({"exact c", true});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
+    const ScheduledTrace& s = trace.scheduled[i];
+    rows.push_back({step.names.request(s.request), std::string(admission_name(s.admission)),
+                    std::to_string(s.num_computed_tokens), std::to_string(s.num_scheduled_tokens),
+                    std::to_string(s.num_draft_tokens), std::to_string(s.num_tokens),
+                    std::to_string(s.num_prompt_tokens), std::to_string(s.num_hit_tokens),
+                    std::to_string(s.run)});
+    if (!asynchronous) continue;
+    rows.back().push_back(std::to_string(s.num_output_placeholders));
+    rows.back().push_back(std::to_string(exact_num_computed_tokens(trace, i)));
+  }
+  page.table(columns, rows);
+  page.line(
+      "c: computed before the step; q: tokens it runs, d of them drafts; known: prompt and output");
+  if (asynchronous)
+    page.line(
+        "in flight: output tokens that frames before may bring; c is what the scheduler reports, "
+        "with every draft in flight accepted; exact c is what the worker knows: positions, slots, "
+        "state columns and copies follow it, blocks and hashes follow c");
+}
+
 void add_scheduled(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   if (trace.scheduled.empty()) {
     page.line("No request got a token: an empty step.");
     return;
   }
-  std::vector<std::vector<std::string>> rows;
-  for (const ScheduledTrace& s : trace.scheduled)
-    rows.push_back({step.names.request(s.request), std::string(admission_name(s.admission)),
-                    std::to_string(s.num_computed_tokens), std::to_string(s.num_scheduled_tokens),
-                    std::to_string(s.num_draft_tokens), std::to_string(s.num_tokens),
-                    std::to_string(s.num_prompt_tokens), std::to_string(s.num_hit_tokens),
-                    std::to_string(s.run)});
-  page.table({{"request", false},
-              {"how", false},
-              {"c", true},
-              {"q", true},
-              {"d", true},
-              {"known", true},
-              {"prompt", true},
-              {"hit", true},
-              {"preemptions", true}},
-             rows);
-  page.line(
-      "c: computed before the step; q: tokens it runs, d of them drafts; known: prompt and output");
+  add_scheduled_table(step, page);
   std::int32_t left = trace.token_budget;
   for (const ScheduledTrace& s : trace.scheduled) {
     page.item(step.names.request(s.request), name_width(step), token_count_words(step, s, left));

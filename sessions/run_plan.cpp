@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/engine/engine.h"
+#include "sessions/explain_start_up.h"
 #include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
 
@@ -17,7 +18,7 @@ Error in_file(const std::string& file, const Error& error) {
 }
 
 // What the engine does other than it was told.
-void note_mode(RunPlan& plan) {
+void note_start_up(RunPlan& plan) {
   const auto& asked = plan.settings.mamba_cache_mode;
   if (asked && *asked != MambaCacheMode::none &&
       plan.setup.config.mamba_cache_mode == MambaCacheMode::none)
@@ -30,6 +31,7 @@ void note_mode(RunPlan& plan) {
   if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)
     plan.notes.push_back(
         fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
+  for (std::string& note : start_up_notes(plan.setup)) plan.notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file)
                .script = scenario.script,
                .expect = scenario.expect,
                .notes = {}};
-  note_mode(plan);
+  note_start_up(plan);
   return plan;
 }
 
@@ -89,7 +91,7 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
   if (traffic.num_without_output > 0)
     plan.notes.push_back(
         fmt::format("{} requests without output get one token", traffic.num_without_output));
-  note_mode(plan);
+  note_start_up(plan);
   return plan;
 }
 

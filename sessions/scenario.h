@@ -83,6 +83,7 @@ struct Scenario {
   std::string teaches = {};  // one sentence
   std::string model = {};    // preset name or path of a config.json
   EngineSettings settings = {};
+  std::optional<EngineSettings> twin = {};  // settings that a second run changes
   std::vector<ScenarioRequest> requests = {};
   std::vector<ScriptStep> script = {};  // ascending steps
   Expectation expect = {};

@@ -121,7 +121,8 @@ bool read_version(const nlohmann::json& root, JsonErrors& errors) {
 Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
   const ObjectReader reader(
       {&root, ""},
-      {"version", "name", "teaches", "model", "settings", "requests", "script", "expect"}, errors);
+      {"version", "name", "teaches", "model", "settings", "twin", "requests", "script", "expect"},
+      errors);
   Scenario scenario;
   scenario.name = reader.string("name").value_or("");
   scenario.teaches = reader.string("teaches").value_or("");
@@ -133,6 +134,7 @@ Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
   }
   if (const auto settings = reader.find("settings"))
     scenario.settings = read_settings(*settings, errors);
+  if (const auto twin = reader.find("twin")) scenario.twin = read_changed_settings(*twin, errors);
   if (const auto requests = reader.require("requests"))
     for (const JsonPlace& request : read_array(*requests, errors))
       scenario.requests.push_back(read_request(request, errors));

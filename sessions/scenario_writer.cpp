@@ -108,6 +108,7 @@ std::string write_scenario(const Scenario& scenario) {
   write_member(out, "model", scenario.model);
   if (const Json settings = settings_to_json(scenario.settings); !settings.empty())
     write_member(out, "settings", settings);
+  if (scenario.twin) write_member(out, "twin", settings_to_json(*scenario.twin));
   std::vector<Json> requests;
   for (const ScenarioRequest& request : scenario.requests)
     requests.push_back(request_to_json(request));

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
 namespace hybridscope {
 namespace {
 
@@ -33,6 +30,25 @@ std::optional<SettingConflict> speculation_conflict(const EngineSettings& settin
         fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} tokens of a decode "
                     "with drafts (expected 0 or at least {})",
                     threshold, k, k + 1)};
+  return std::nullopt;
+}
+
+// Do the method's drafts come from the host, after the tokens that they continue have returned?
+bool drafts_on_host(const EngineSettings& settings) {
+  return resolved_speculative_method(settings) == SpeculativeMethod::ngram;
+}
+
+std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
+  if (!drafts_on_host(settings)) return std::nullopt;
+  if (settings.async_scheduling == true)
+    return SettingConflict{
+        "async_scheduling",
+        "async_scheduling is on with method ngram (asynchronous scheduling supports EAGLE-like "
+        "methods such as mtp, draft_model and ngram_gpu: ngram drafts on the host from tokens that "
+        "have returned; expected false, or method mtp)"};
+  if (settings.runner == ModelRunner::v2)
+    return SettingConflict{
+        "runner", "runner is v2 with method ngram, which runner v2 does not have (expected v1)"};
   return std::nullopt;
 }
 
@@ -73,15 +89,9 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
         "long_prefill_token_threshold",
         fmt::format("long_prefill_token_threshold is {}, more than max_model_len {}", threshold,
                     *settings.max_model_len)};
-  if (settings.cudagraph_capture_sizes) {
-    const auto& sizes = *settings.cudagraph_capture_sizes;
-    const auto bad = std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>());
-    if (bad != sizes.end())
-      return SettingConflict{
-          "cudagraph_capture_sizes",
-          fmt::format("cudagraph_capture_sizes has {} after {} (expected ascending sizes)",
-                      *(bad + 1), *bad)};
-  }
+  if (settings.cudagraph_capture_sizes && settings.cudagraph_capture_sizes->empty())
+    return SettingConflict{"cudagraph_capture_sizes",
+                           "cudagraph_capture_sizes is empty (expected at least one size)"};
   return std::nullopt;
 }
 
@@ -100,6 +110,12 @@ Policies resolve_policies(const EngineSettings& settings) {
   override_with(policies.no_draft_step, overrides.no_draft_step);
   override_with(policies.uniform_decode_test, overrides.uniform_decode_test);
   override_with(policies.all_mode_speculation, overrides.all_mode_speculation);
+  override_with(policies.stale_frame, overrides.stale_frame);
+  override_with(policies.accepted_count_landing, overrides.accepted_count_landing);
+  override_with(policies.deferred_free_refusal, overrides.deferred_free_refusal);
+  override_with(policies.row_order, overrides.row_order);
+  override_with(policies.initial_state_column, overrides.initial_state_column);
+  override_with(policies.slot_count_reset, overrides.slot_count_reset);
   return policies;
 }
 
@@ -112,8 +128,23 @@ SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
   return settings.speculative_method.value_or(SpeculativeMethod::mtp);
 }
 
+AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
+  if (settings.async_scheduling) return {*settings.async_scheduling, AsyncReason::requested};
+  if (drafts_on_host(settings)) return {false, AsyncReason::method_not_supported};
+  return {true, AsyncReason::supported};
+}
+
+ModelRunner resolved_runner(const EngineSettings& settings) {
+  return settings.runner.value_or(ModelRunner::v1);
+}
+
+OptimizationLevel resolved_optimization_level(const EngineSettings& settings) {
+  return settings.optimization_level.value_or(OptimizationLevel::O2);
+}
+
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings) {
   if (auto conflict = speculation_conflict(settings)) return conflict;
+  if (auto conflict = method_conflict(settings)) return conflict;
   if (auto conflict = block_size_conflict(settings)) return conflict;
   return length_conflict(settings);
 }

@@ -79,6 +79,13 @@ nlohmann::ordered_json to_json(const Setting& setting, const SettingValue& value
 }  // namespace
 
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors) {
+  EngineSettings settings = read_changed_settings(place, errors);
+  if (const auto conflict = find_setting_conflict(settings))
+    errors.fail(place.pointer + '/' + conflict->setting, conflict->message);
+  return settings;
+}
+
+EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors) {
   EngineSettings settings;
   std::vector<std::string_view> known = names_of_section("");
   const std::vector<std::string_view> objects = sections();
@@ -89,8 +96,6 @@ EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors) {
     if (const auto object = top.find(section))
       read_section(ObjectReader(*object, names_of_section(section), errors), section, settings,
                    errors);
-  if (const auto conflict = find_setting_conflict(settings))
-    errors.fail(place.pointer + '/' + conflict->setting, conflict->message);
   return settings;
 }
 

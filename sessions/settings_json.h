@@ -11,6 +11,9 @@ namespace hybridscope {
 // Reports unknown keys, values out of range and settings that exclude each other.
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
 
+// The same for settings that change others: alone they may exclude each other.
+EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors);
+
 // What is set, in the order of the settings table.
 nlohmann::ordered_json settings_to_json(const EngineSettings& settings);
 

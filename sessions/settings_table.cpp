@@ -20,6 +20,9 @@ constexpr std::array<std::string_view, 2> kSchedulingPolicies = {"fcfs", "priori
 constexpr std::array<std::string_view, 3> kMethods = {"none", "mtp", "ngram"};
 constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
                                                          "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
+constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
+constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_attn_2", "triton",
+                                                       "flex"};
 constexpr std::array<std::string_view, 2> kProfiles = {"safe", "pages"};
 
 constexpr std::array<std::string_view, 2> kLookahead = {"longer_limit", "none"};
@@ -35,6 +38,15 @@ constexpr std::array<std::string_view, 2> kNoDraft = {"verify_with_counts", "col
 constexpr std::array<std::string_view, 2> kUniform = {"by_row_class", "by_shape"};
 constexpr std::array<std::string_view, 2> kAllMode = {"remembered_column_and_boundary_copies",
                                                       "full_steps_remembered_no_copies"};
+
+constexpr std::array<std::string_view, 2> kStale = {"dropped_by_run", "discard_by_token_count"};
+constexpr std::array<std::string_view, 2> kLanding = {"after_row_moves", "before_row_moves"};
+constexpr std::array<std::string_view, 3> kRowOrder = {"decodes_then_query_len", "query_len",
+                                                       "drafts_then_query_len"};
+constexpr std::array<std::string_view, 2> kInitialColumn = {"mamba_block_size",
+                                                            "cache_config_block_size"};
+constexpr std::array<std::string_view, 2> kSlotReset = {"every_mode", "align_only"};
+constexpr std::array<std::string_view, 2> kDeferred = {"wait_for_the_frame", "preempt_on"};
 
 constexpr std::string_view kFromProfile = "the profile's";
 
@@ -64,7 +76,8 @@ constexpr std::array kTable = {
         {"", "mamba_ssm_cache_dtype", kDtypes, "auto", "dtype of recurrent states"}),
     choice<&S::ssm_conv_state_layout>(
         {"", "ssm_conv_state_layout", kLayouts, "SD", "order of a conv state's dimensions"}),
-    integer<&S::max_num_seqs>({"", "max_num_seqs", 1, 65536, "256", "requests that run together"}),
+    integer<&S::max_num_seqs>({"", "max_num_seqs", 1, 65536, "256, at most the blocks in the pool",
+                               "requests that run together"}),
     integer<&S::max_num_batched_tokens>(
         {"", "max_num_batched_tokens", 1, kMaxTokens, "8192", "tokens of one step"}),
     integer<&S::long_prefill_token_threshold>({"", "long_prefill_token_threshold", 0, kMaxTokens,
@@ -80,6 +93,14 @@ constexpr std::array kTable = {
         {"", "watermark", "0", "part of the blocks kept free when a request is admitted"}),
     boolean<&S::scheduler_reserve_full_isl>({"", "scheduler_reserve_full_isl", "true",
                                              "admit a request only if its whole prompt fits"}),
+    boolean<&S::async_scheduling>({"", "async_scheduling", "true; false with method ngram",
+                                   "is a step scheduled while the one before is in flight"}),
+    boolean<&S::kv_consumer>({"", "kv_consumer", "false",
+                              "does a KV connector write blocks outside the stream of frames"}),
+    choice<&S::runner>({"", "runner", kRunners, "v1, the reference's choice for every hybrid model",
+                        "model runner: v1 keeps a batch of rows, v2 a slot a request"}),
+    choice<&S::attention_backend>({"", "attention_backend", kBackends, "flash_attn_3",
+                                   "whose metadata builder limits full graphs"}),
     choice<&S::speculative_method>({"speculative_config", "method", kMethods,
                                     "mtp if num_speculative_tokens is set, else none",
                                     "who drafts tokens"}),
@@ -88,10 +109,16 @@ constexpr std::array kTable = {
     fraction<&S::acceptance_rate>(
         {"", "acceptance_rate", "0.7", "chance that a draft is accepted after those before it"}),
     integer<&S::seed>({"", "seed", 0, kMaxInt64, "0", "names all draws and generated tokens"}),
-    choice<&S::cudagraph_mode>(
-        {"", "cudagraph_mode", kGraphModes, "FULL_AND_PIECEWISE", "which batches replay a graph"}),
+    integer<&S::optimization_level>({"", "optimization_level", 0, 3, "2",
+                                     "default graph mode: NONE, PIECEWISE, FULL_AND_PIECEWISE"}),
+    choice<&S::cudagraph_mode>({"", "cudagraph_mode", kGraphModes,
+                                "FULL_AND_PIECEWISE, from optimization_level",
+                                "which batches replay a graph"}),
     integer_list<&S::cudagraph_capture_sizes>({"", "cudagraph_capture_sizes", 1, 1 << 20,
                                                "vLLM's list", "token counts of captured graphs"}),
+    integer<&S::max_cudagraph_capture_size>({"", "max_cudagraph_capture_size", 1, 1 << 20,
+                                             "2 * (1 + K) * max_num_seqs, at most 512",
+                                             "largest size of vLLM's list in tokens"}),
     integer<&S::step_cost_base_us>({"step_cost", "base_us", 0, 1'000'000'000, "20000",
                                     "simulated microseconds of every step"}),
     integer<&S::step_cost_per_token_us>({"step_cost", "per_token_us", 0, 1'000'000, "30",
@@ -125,6 +152,23 @@ constexpr std::array kTable = {
     policy<&PolicyOverrides::all_mode_speculation>(
         {"policies", "all_mode_speculation", kAllMode, kFromProfile,
          "where drafts in mode all read their state, and are boundary states stored"}),
+    policy<&PolicyOverrides::stale_frame>(
+        {"policies", "stale_frame", kStale, kFromProfile,
+         "what becomes of a frame in flight when its request is reset"}),
+    policy<&PolicyOverrides::accepted_count_landing>(
+        {"policies", "accepted_count_landing", kLanding, kFromProfile,
+         "when accepted counts of a frame in flight reach the host's rows"}),
+    policy<&PolicyOverrides::deferred_free_refusal>(
+        {"policies", "deferred_free_refusal", kDeferred, kFromProfile,
+         "wait for blocks of a frame in flight, or preempt somebody"}),
+    policy<&PolicyOverrides::row_order>({"policies", "row_order", kRowOrder, kFromProfile,
+                                         "runner v2: order of the rows of a step"}),
+    policy<&PolicyOverrides::initial_state_column>(
+        {"policies", "initial_state_column", kInitialColumn, kFromProfile,
+         "runner v2, mode align: in which blocks an admitted request's column is counted"}),
+    policy<&PolicyOverrides::slot_count_reset>(
+        {"policies", "slot_count_reset", kSlotReset, kFromProfile,
+         "runner v2: in which modes an admitted request's accepted count starts at 1"}),
 };
 
 }  // namespace

@@ -16,6 +16,20 @@ std::string_view row_class_name(RowClass row_class) {
   return {};
 }
 
+std::string_view row_origin_name(RowOrigin origin) {
+  switch (origin) {
+    case RowOrigin::kept:
+      return "kept";
+    case RowOrigin::moved:
+      return "moved";
+    case RowOrigin::added:
+      return "added";
+    case RowOrigin::returned:
+      return "returned";
+  }
+  return {};
+}
+
 std::string_view commit_outcome_name(CommitOutcome outcome) {
   switch (outcome) {
     case CommitOutcome::taken:

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/cudagraph_setup.h"
 
 namespace hybridscope {
 namespace {
@@ -29,34 +30,6 @@ MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& s
   return builder;
 }
 
-Result<CudagraphResolution> resolve_graphs(const EngineConfig& config) {
-  CaptureSizesInput sizes_input{.max_num_seqs = config.max_num_seqs,
-                                .num_spec = config.num_speculative_tokens,
-                                .max_num_batched_tokens = config.max_num_batched_tokens,
-                                .max_cudagraph_capture_size = {},
-                                .cudagraph_capture_sizes = {}};
-  if (!config.cudagraph_capture_sizes.empty())
-    sizes_input.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
-  auto sizes = make_cudagraph_capture_sizes(sizes_input);
-  if (!sizes.ok()) return sizes.error();
-  AttentionCGSupport support = AttentionCGSupport::always;
-  bool has_mamba = false;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    if (!group.is_mamba()) continue;
-    has_mamba = true;
-    support = std::min(support,
-                       metadata_builder_row(std::get<MambaSpec>(group.spec).mamba_type).cg_support);
-  }
-  return resolve_cudagraph_mode_and_sizes(
-      {.cudagraph_mode = config.cudagraph_mode,
-       .min_cg_support = support,
-       .num_spec = config.num_speculative_tokens,
-       .capture_sizes = sizes.value(),
-       .has_mamba_layers = has_mamba,
-       .max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks),
-       .num_blocks = config.kv_cache_config.num_blocks});
-}
-
 }  // namespace
 
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group) {
@@ -65,8 +38,15 @@ std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup&
   return cdiv(config.max_model_len, group.block_size()) + 1 + spec;
 }
 
+std::vector<std::int32_t> block_table_columns(const EngineConfig& config) {
+  std::vector<std::int32_t> columns;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    columns.push_back(block_table_columns(config, group));
+  return columns;
+}
+
 Result<BatchMetadata> BatchMetadata::create(const EngineConfig& config) {
-  auto cudagraphs = resolve_graphs(config);
+  auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return cudagraphs.error();
   BatchMetadata batch(config, std::move(cudagraphs).value());
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
@@ -120,27 +100,39 @@ void BatchMetadata::place_rows(const StepTrace& trace) {
   }
 }
 
-// RUNNER 3.1, 4.4.
-Status BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
-  place_rows(trace);
-  const auto num_reqs = static_cast<std::int32_t>(trace.rows.size());
-  const std::int32_t num_tokens = query_start_loc_.back();
+// RUNNER 4.4, 4.5.
+Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const {
   const std::int32_t num_spec = config_.num_speculative_tokens;
+  const BatchShape shape{max_query_len_, query_start_loc_.back(),
+                         static_cast<std::int32_t>(trace.rows.size()), num_spec};
   const bool all_decodes =
-      num_reqs > 0 && std::ranges::all_of(trace.rows, [&](const RowTrace& row) {
+      shape.num_reqs > 0 && std::ranges::all_of(trace.rows, [&](const RowTrace& row) {
         return row.row_class != RowClass::prefill &&
                trace.scheduled_of(row).num_scheduled_tokens == 1 + num_spec;
       });
-  trace.uniform_decode =
-      config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
-          ? all_decodes
-          : is_uniform_decode_by_shape({max_query_len_, num_tokens, num_reqs, num_spec});
-  const auto dispatched = dispatch_cudagraph(
-      {.cudagraph_mode = cudagraphs_.cudagraph_mode,
-       .capture_sizes = cudagraphs_.capture_sizes,
-       .max_num_seqs = config_.max_num_seqs,
-       .num_spec = num_spec},
-      {.num_tokens = num_tokens, .num_reqs = num_reqs, .uniform_decode = trace.uniform_decode});
+  trace.uniform_decode = config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
+                             ? all_decodes
+                             : is_uniform_decode_by_shape(shape);
+  const CudagraphDispatchConfig captured{.cudagraph_mode = cudagraphs_.cudagraph_mode,
+                                         .capture_sizes = cudagraphs_.capture_sizes,
+                                         .max_num_seqs = config_.max_num_seqs,
+                                         .num_spec = num_spec};
+  if (config_.runner == ModelRunner::v1)
+    return dispatch_cudagraph(captured, {.num_tokens = shape.num_tokens,
+                                         .num_reqs = shape.num_reqs,
+                                         .uniform_decode = trace.uniform_decode});
+  std::optional<std::int32_t> uniform_token_count = get_uniform_token_count(shape);
+  // Only a count of 1 + K opens a graph, so what is no uniform decode has none.
+  if (!trace.uniform_decode) uniform_token_count.reset();
+  return dispatch_cudagraph_v2(captured, {.num_tokens = shape.num_tokens,
+                                          .num_reqs = shape.num_reqs,
+                                          .uniform_token_count = uniform_token_count});
+}
+
+// RUNNER 3.1.
+Status BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
+  place_rows(trace);
+  const auto dispatched = dispatch_runner(trace);
   if (!dispatched.ok()) return dispatched.error();
   trace.graph = dispatched.value();
   pad(trace, tables);

@@ -1,6 +1,7 @@
 // From a batch's rows to common metadata, graph dispatch and every group's metadata (RUNNER 3, 4):
-// the half of a runner that does not care where its rows come from. V1's persistent batch uses it,
-// and so does whoever judges rows that another engine made.
+// the half of a runner that does not care where its rows come from. Both runners use it, and so
+// does whoever judges rows that another engine made; EngineConfig::runner says which rules of
+// dispatch and of building hold.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace hybridscope {
 
 // Columns of a worker's block table of a group: what max_model_len needs, and the drafts' own.
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group);
+std::vector<std::int32_t> block_table_columns(const EngineConfig& config);  // [groups]
 
 class BatchMetadata {
  public:
@@ -61,6 +63,9 @@ class BatchMetadata {
   void fill_source_columns(const StepTrace& trace,
                            std::span<const std::int32_t> remembered_columns);
   bool passes_counts(const StepTrace& trace) const;
+  Result<CudagraphDispatch> dispatch_runner(StepTrace& trace) const;
+  Result<BatchSplit> split_rows(const MetadataBuildInputs& inputs, std::int32_t threshold);
+  std::span<const RowClass> classes_to_split();
 
   EngineConfig config_;
   CudagraphResolution cudagraphs_;
@@ -77,6 +82,8 @@ class BatchMetadata {
   std::vector<std::int32_t> num_accepted_tokens_;  // [num_reqs]
   std::vector<std::int32_t> num_draft_counts_;     // [num_reqs]
   std::vector<RowClass> row_classes_;              // [num_reqs]
+  std::vector<RowClass> classes_to_split_;         // [num_reqs] decodes before the first prefill
+  std::vector<std::uint8_t> split_prefilling_;     // [num_reqs] V2, rows split by shape
   std::vector<std::uint8_t> gdn_masks_;            // [num_reqs]
   std::vector<std::int32_t> temporal_source_column_;
   std::vector<std::int32_t> conv_source_column_;

@@ -2,13 +2,17 @@
 
 #include "core/base/check.h"
 #include "core/engine/batch_metadata.h"
+#include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope {
 
-// RUNNER 3.4: the reference passes counts only in a step in which some row has drafts.
+// RUNNER 3.4: the reference's V1 passes counts only in a step in which some row has drafts, its V2
+// always. Without speculation they are all 1 and no builder takes them.
 bool BatchMetadata::passes_counts(const StepTrace& trace) const {
   if (config_.num_speculative_tokens == 0) return false;
-  if (config_.policies.no_draft_step == NoDraftStep::verify_with_counts) return true;
+  if (config_.runner == ModelRunner::v2 ||
+      config_.policies.no_draft_step == NoDraftStep::verify_with_counts)
+    return true;
   return std::ranges::any_of(trace.scheduled,
                              [](const ScheduledTrace& s) { return s.num_draft_tokens > 0; });
 }
@@ -45,6 +49,38 @@ Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables
   return status;
 }
 
+// A split has one border: rows behind the first prefill are prefills whatever they are (KNOWN_BUGS
+// 12). Only orders that do not ask for the class put decodes there.
+std::span<const RowClass> BatchMetadata::classes_to_split() {
+  if (config_.policies.row_order == RowOrder::decodes_then_query_len) return row_classes_;
+  classes_to_split_ = row_classes_;
+  const auto first_prefill = std::ranges::find(classes_to_split_, RowClass::prefill);
+  for (RowClass& row_class : std::ranges::subrange(first_prefill, classes_to_split_.end()))
+    if (row_class != RowClass::padding) row_class = RowClass::prefill;
+  return classes_to_split_;
+}
+
+// V1 by shape: the recorded builder, which looks at query lengths alone. V2 by shape: RUNNER 3.3,
+// a prefilling row is a prefill unless it is one token with context.
+Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
+                                             std::int32_t threshold) {
+  if (config_.policies.row_classing == RowClassing::by_meaning)
+    return split_by_row_class({.row_classes = classes_to_split(),
+                               .query_start_loc = inputs.common.query_start_loc,
+                               .num_actual_tokens = inputs.common.num_actual_tokens});
+  if (config_.runner == ModelRunner::v1)
+    return split_mamba_batch_by_shape(inputs.common, threshold, inputs.num_accepted_tokens);
+  CommonAttentionMetadata common = inputs.common;
+  split_prefilling_.assign(common.is_prefilling.begin(), common.is_prefilling.end());
+  for (std::int32_t row = 0; row < common.num_reqs; ++row)
+    if (query_len(common, row) == 1 && common.seq_lens[static_cast<std::size_t>(row)] > 1)
+      split_prefilling_[static_cast<std::size_t>(row)] = 0;
+  common.is_prefilling = split_prefilling_;
+  return split_decodes_and_prefills_v2(
+      common, {.decode_threshold = inputs.num_accepted_tokens.present ? threshold : 1,
+               .treat_short_extends_as_decodes = false});
+}
+
 Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, std::size_t group) {
   MetadataBuildInputs inputs{
       .common = trace.common, .num_accepted_tokens = {}, .split = {}, .gdn_row_classes = {}};
@@ -61,7 +97,9 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
     const auto classes =
         config_.policies.no_draft_step == NoDraftStep::column_zero || by_shape
             ? classify_gdn_rows_by_drafts(inputs.common, {num_spec, drafts}, gdn_masks_)
-            : classify_gdn_rows_by_class(inputs.common, {num_spec, row_classes_}, gdn_masks_);
+            : classify_gdn_rows_by_class(
+                  inputs.common, {num_spec, num_spec > 0 ? row_classes_ : classes_to_split()},
+                  gdn_masks_);
     if (!classes.ok()) return classes.error();
     inputs.gdn_row_classes = classes.value();
     return inputs;
@@ -72,28 +110,23 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
     std::ranges::fill(num_accepted_tokens_, 1);
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
-  const auto split =
-      by_shape
-          ? split_mamba_batch_by_shape(inputs.common, hybridscope::reorder_batch_threshold(builder),
-                                       inputs.num_accepted_tokens)
-          : split_by_row_class({.row_classes = row_classes_,
-                                .query_start_loc = trace.common.query_start_loc,
-                                .num_actual_tokens = trace.common.num_actual_tokens});
+  const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder));
   if (!split.ok()) return split.error();
   inputs.split = split.value();
   return inputs;
 }
 
-// RUNNER 3.5: the first group of a kind builds, later ones exchange the block table where their
-// builder can.
+// RUNNER 3.5: on V1 the first group of a kind builds, later ones exchange the block table where
+// their builder can; on V2 every group builds.
 Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_index) {
   GroupTrace& group = trace.groups[group_index];
   MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group_index])];
   const auto& groups = config_.kv_cache_config.groups;
   for (std::size_t g = 0; g < group_index; ++g) {
     const GroupTrace& earlier = trace.groups[g];
-    if (!earlier.is_mamba || !earlier.metadata || earlier.reused_metadata ||
-        !supports_update_block_table(builder) || groups[g].spec != groups[group_index].spec)
+    if (config_.runner == ModelRunner::v2 || !earlier.is_mamba || !earlier.metadata ||
+        earlier.reused_metadata || !supports_update_block_table(builder) ||
+        groups[g].spec != groups[group_index].spec)
       continue;
     const auto metadata = update_block_table(builder, *earlier.metadata, group.block_table);
     if (!metadata.ok()) return metadata.error();

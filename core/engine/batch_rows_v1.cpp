@@ -9,6 +9,7 @@ namespace hybridscope {
 
 BatchRowsV1::BatchRowsV1(std::int32_t max_num_reqs, std::span<const std::int32_t> columns) {
   rows_.reserve(static_cast<std::size_t>(max_num_reqs));
+  vacated_.resize(static_cast<std::size_t>(max_num_reqs));
   for (const std::int32_t width : columns) tables_.emplace_back(max_num_reqs, width);
 }
 
@@ -53,12 +54,22 @@ std::int32_t BatchRowsV1::add(RequestId request) {
   return row;
 }
 
+void BatchRowsV1::drop_last_row() {
+  vacated_[rows_.size() - 1] = rows_.back();
+  rows_.pop_back();
+}
+
+const BatchRow& BatchRowsV1::left_at(std::int32_t row) const {
+  const auto index = static_cast<std::size_t>(row);
+  return index < rows_.size() ? rows_[index] : vacated_[index];
+}
+
 void BatchRowsV1::condense() {
   while (!holes_.empty()) {
     const auto last = static_cast<std::int32_t>(rows_.size()) - 1;
     if (holes_.back() == last) {
       holes_.pop_back();
-      rows_.pop_back();
+      drop_last_row();
       continue;
     }
     const std::int32_t hole = holes_.front();
@@ -66,7 +77,7 @@ void BatchRowsV1::condense() {
     rows_[static_cast<std::size_t>(hole)] = rows_.back();
     for (BlockTable& table : tables_) table.move_row(last, hole);
     set_row_of(rows_.back().request, hole);
-    rows_.pop_back();
+    drop_last_row();
   }
 }
 

@@ -96,14 +96,13 @@ Result<Engine> Engine::create(const EngineConfig& config) {
   if (Status status = check_memory(config); !status.ok()) return status.error();
   auto kv_cache = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
   if (!kv_cache.ok()) return kv_cache.error();
-  auto worker = WorkerV1::create(config);
+  auto worker = Worker::create(config);
   if (!worker.ok()) return worker.error();
   return Engine(config, std::make_unique<KVCacheManager>(std::move(kv_cache).value()),
                 std::move(worker).value());
 }
 
-Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache,
-               WorkerV1 worker)
+Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, Worker worker)
     : config_(config),
       kv_cache_(std::move(kv_cache)),
       scheduler_(std::make_unique<Scheduler>(scheduler_config(config), *kv_cache_)),

@@ -16,7 +16,7 @@
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
 #include "core/engine/scheduler.h"
-#include "core/engine/worker_v1.h"
+#include "core/engine/worker.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -82,7 +82,7 @@ class Engine {
   const CudagraphResolution& cudagraphs() const { return worker_.cudagraphs(); }
 
  private:
-  Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, WorkerV1 worker);
+  Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, Worker worker);
 
   void schedule(Frame& frame);
   void prepare(Frame& frame);
@@ -105,7 +105,7 @@ class Engine {
   EngineConfig config_;
   std::unique_ptr<KVCacheManager> kv_cache_;
   std::unique_ptr<Scheduler> scheduler_;
-  WorkerV1 worker_;
+  Worker worker_;
   RequestList requests_;
   Frame frame_;
   FrameOutput output_;     // of the frame that was sampled last

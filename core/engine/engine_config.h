@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/engine/policies.h"
+#include "core/metadata/attention_backend.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -69,9 +71,12 @@ struct EngineConfig {
   double acceptance_rate = 0.7;
   std::uint64_t seed = 0;
 
-  // CUDA graphs.
+  // CUDA graphs, as asked for; what they become: cudagraph_setup.h.
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::full_and_piecewise;
   std::vector<std::int32_t> cudagraph_capture_sizes;  // tokens, ascending; empty: the default list
+  std::optional<std::int32_t> max_cudagraph_capture_size;  // tokens, of the default list
+  AttentionBackend attention_backend = AttentionBackend::flash_attn_3;
+  bool compiled_piecewise = true;  // in pieces around attention; false: optimization level O0
 
   // Simulated time of a step: base + per token.
   std::int64_t step_cost_base_us = 20000;

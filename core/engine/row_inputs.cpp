@@ -66,17 +66,28 @@ void RowInputs::fill_history(RowTrace& row, EngineRequest& request) const {
   }
 }
 
-void RowInputs::sample(StepTrace& trace, RequestList& requests) const {
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    RowTrace& row = trace.rows[r];
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    row.num_sampled_tokens = planned_num_accepted_[r];
-    WorkerRequest& worker = requests[row.request].worker;
-    worker.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
-    worker.num_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
-    if (row.num_sampled_tokens > 0)
-      worker.num_computed_tokens -= scheduled.num_draft_tokens - (row.num_sampled_tokens - 1);
-  }
+void RowInputs::sample(StepTrace& trace) const {
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    trace.rows[r].num_sampled_tokens = planned_num_accepted_[r];
+}
+
+RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission) {
+  if (previous_row >= 0) return previous_row == row ? RowOrigin::kept : RowOrigin::moved;
+  return admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
+}
+
+std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling) {
+  return scheduled.num_draft_tokens > 0 && !is_prefilling ? scheduled.num_draft_tokens : -1;
+}
+
+std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled) {
+  const std::int32_t all = row.num_computed_tokens + scheduled.num_scheduled_tokens;
+  if (row.num_sampled_tokens == 0) return all;
+  return all - (scheduled.num_draft_tokens - (row.num_sampled_tokens - 1));
+}
+
+std::int32_t num_accepted_tokens_after(const RowTrace& row) {
+  return std::max(row.num_sampled_tokens, 1);
 }
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
 // The tokens of a batch's rows and what each of them will sample: the part of "prepare inputs" and
-// of sampling that does not care which runner laid out the rows (RUNNER 5.1).
+// of sampling that does not care which runner laid out the rows (RUNNER 3.4, 5.1).
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,8 @@ class RowInputs {
   // up a scripted count.
   void add(StepTrace& trace, RowTrace& row, EngineRequest& request);
 
-  // Fills num_sampled_tokens of all rows and moves each request's worker half on: accepted count
-  // and exact computed tokens.
-  void sample(StepTrace& trace, RequestList& requests) const;
+  // Fills num_sampled_tokens of all rows.
+  void sample(StepTrace& trace) const;
 
  private:
   std::int32_t plan_acceptance(StepTrace& trace, const RowTrace& row, EngineRequest& request) const;
@@ -38,5 +37,18 @@ class RowInputs {
   std::int32_t conv_kernel_ = 4;
   std::vector<std::int32_t> planned_num_accepted_;  // [rows]
 };
+
+// Why a row stands where it stands. `previous_row`: in the step before, -1: none.
+RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission);
+
+// num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling
+// (RUNNER 3.4; the runners differ in what they call prefilling).
+std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling);
+
+// After sampling: the row's exact computed tokens, rejected drafts taken off (RUNNER 5.1).
+std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled);
+
+// After sampling: the count for the next step, 1 for a row whose sample was discarded.
+std::int32_t num_accepted_tokens_after(const RowTrace& row);
 
 }  // namespace hybridscope

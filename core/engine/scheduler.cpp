@@ -29,6 +29,8 @@ bool remove_one(Container& container, const Request* request) {
   return true;
 }
 
+}  // namespace
+
 RequestCacheView cache_view(const Request& request) {
   return {.id = request.id,
           .block_hashes = request.block_hashes,
@@ -36,8 +38,6 @@ RequestCacheView cache_view(const Request& request) {
           .num_computed_tokens = request.num_computed_tokens,
           .status = request.status};
 }
-
-}  // namespace
 
 Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
     : config_(config), kv_cache_(kv_cache) {}
@@ -336,75 +336,11 @@ void Scheduler::skip(const Request& request, SkipReason reason) {
   output_.skipped.push_back({request.id, reason});
 }
 
-// Rejected drafts are no computed tokens, and no tokens to come either.
-void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) const {
-  if (row.num_draft_tokens == 0 || row.num_sampled_tokens == 0) return;
-  const std::int32_t rejected = row.num_draft_tokens - (row.num_sampled_tokens - 1);
-  if (request.num_computed_tokens > 0) request.num_computed_tokens -= rejected;
-  if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
-}
-
-// Stops at max_tokens and max_model_len; the rest of the sample is dropped.
-std::int32_t Scheduler::append_tokens(Request& request, std::int32_t num_sampled_tokens) {
-  std::int32_t appended = 0;
-  while (appended < num_sampled_tokens) {
-    ++request.num_tokens;
-    ++appended;
-    if (has_reached_its_end(request)) break;
-  }
-  if (config_.async_scheduling) request.num_output_placeholders -= appended;
-  return appended;
-}
-
-bool Scheduler::has_reached_its_end(const Request& request) const {
-  return request.num_tokens >= config_.max_model_len ||
-         request.num_output_tokens() >= request.max_tokens;
-}
-
-UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow& row) {
-  if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
-  if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
-  take_back_rejected(request, row);
-  const bool ran = request.status == RequestStatus::running && row.run == request.run;
-  if (row.num_sampled_tokens == 0)
-    return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
-  if (request.async_tokens_to_discard > 0) {
-    --request.async_tokens_to_discard;
-    return {CommitOutcome::stale_run, 0};
-  }
-  const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
-  if (config_.async_scheduling && ran)
-    kv_cache_.cache_computed_blocks(cache_view(request),
-                                    request.num_computed_tokens - request.num_output_placeholders);
-  if (has_reached_its_end(request)) finish(request);
-  return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended};
-}
-
-// RUNNER 6.4 (Scheduler._free_request_blocks): at once, as later frames run behind the one in
-// flight; unless somebody writes outside their stream.
-void Scheduler::free_request_blocks(const Request& request) {
-  if (config_.defer_frees && request.last_frame > num_frames_returned_)
-    deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id)});
-  else
-    kv_cache_.free(request.id);
-}
-
-void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
-  if (num_scheduled_tokens > 0) ++num_frames_returned_;
-  for (; !deferred_frees_.empty() && deferred_frees_.front().fence <= num_frames_returned_;
-       deferred_frees_.pop_front())
-    kv_cache_.free_blocks(deferred_frees_.front().blocks);
-}
-
 void Scheduler::finish(Request& request) {
   if (!remove_one(running_, &request)) remove_one(waiting_, &request);
   request.status = RequestStatus::finished;
   free_request_blocks(request);
   finished_req_ids_.push_back(request.id);
-}
-
-void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tokens) {
-  request.num_draft_tokens = request.is_prefill_chunk ? 0 : num_draft_tokens;
 }
 
 void Scheduler::abort(Request& request) {
@@ -415,15 +351,6 @@ bool Scheduler::preempt(Request& request) {
   if (!remove_one(running_, &request)) return false;
   preempt_running(request);
   return true;
-}
-
-// RUNNER 6.4: what a frame in flight will bring does not count any more.
-void Scheduler::forget_frame_in_flight(Request& request) const {
-  if (config_.stale_frame == StaleFrame::dropped_by_run)
-    request.first_valid_run = request.run;
-  else
-    request.async_tokens_to_discard = request.num_output_placeholders;
-  request.num_output_placeholders = 0;
 }
 
 bool Scheduler::reset_prefix_cache(bool reset_running_requests) {

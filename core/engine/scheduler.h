@@ -151,6 +151,9 @@ class Scheduler {
   ScheduleOutput output_;
 };
 
+// What the KV cache reads of a request.
+RequestCacheView cache_view(const Request& request);
+
 struct AlignedSplitInputs {
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_prompt_tokens = 0;

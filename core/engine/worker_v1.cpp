@@ -9,10 +9,7 @@ namespace hybridscope {
 Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
   auto metadata = BatchMetadata::create(config);
   if (!metadata.ok()) return metadata.error();
-  std::vector<std::int32_t> columns;
-  for (const KVCacheGroup& group : config.kv_cache_config.groups)
-    columns.push_back(block_table_columns(config, group));
-  return WorkerV1(config, std::move(metadata).value(), columns);
+  return WorkerV1(config, std::move(metadata).value(), block_table_columns(config));
 }
 
 WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
@@ -133,17 +130,39 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
   rows_.reorder(regions_);
 }
 
+// Each row's accepted count of the frame before (RUNNER 5.3).
+void WorkerV1::take_counts(const RequestList& requests) {
+  const auto num_rows = static_cast<std::int32_t>(rows_.rows().size());
+  if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
+    for (std::int32_t r = 0; r < num_rows; ++r) {
+      BatchRow& row = rows_.row(r);
+      row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
+      row.accepted_from = row.request;
+    }
+    return;
+  }
+  const bool moved_twice =
+      config_.async_scheduling && config_.mamba_cache_mode == MambaCacheMode::align &&
+      config_.policies.accepted_count_landing == AcceptedCountLanding::before_row_moves;
+  if (!moved_twice) return;  // the counts moved with their rows
+  gathered_.clear();
+  for (const BatchRow& row : rows_.rows())
+    gathered_.push_back(row.previous_row < 0 ? row : rows_.left_at(row.previous_row));
+  for (std::int32_t r = 0; r < num_rows; ++r) {
+    const BatchRow& landed = gathered_[static_cast<std::size_t>(r)];
+    rows_.row(r).num_accepted_tokens = landed.num_accepted_tokens;
+    rows_.row(r).accepted_from = landed.accepted_from;
+  }
+}
+
 void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
+  take_counts(requests);
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(rows_.rows().size()); ++r) {
     BatchRow& batch_row = rows_.row(r);
     EngineRequest& request = requests[batch_row.request];
     const std::int32_t index =
         scheduled_of_request_[static_cast<std::size_t>(batch_row.request.value)];
     const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
-    if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
-      batch_row.num_accepted_tokens = request.worker.num_accepted_tokens;
-      batch_row.accepted_from = batch_row.request;
-    }
     RowTrace row{.request = batch_row.request,
                  .scheduled = index,
                  .num_computed_tokens = request.worker.num_computed_tokens,
@@ -153,21 +172,20 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens_before = batch_row.num_accepted_tokens,
                  .num_accepted_tokens = batch_row.num_accepted_tokens,
                  .accepted_from = batch_row.accepted_from};
-    if (batch_row.previous_row >= 0)
-      row.origin = batch_row.previous_row == r ? RowOrigin::kept : RowOrigin::moved;
-    else
-      row.origin =
-          scheduled.admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
-    if (scheduled.num_draft_tokens > 0 &&
-        scheduled.num_computed_tokens >= scheduled.num_prompt_tokens)
-      row.num_draft_count = scheduled.num_draft_tokens;
+    row.origin = row_origin_of(batch_row.previous_row, r, scheduled.admission);
+    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling);
     inputs_.add(trace, row, request);
     trace.rows.push_back(row);
   }
 }
 
 void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
-  inputs_.sample(trace, requests);
+  inputs_.sample(trace);
+  for (const RowTrace& row : trace.rows) {
+    WorkerRequest& worker = requests[row.request].worker;
+    worker.num_accepted_tokens = num_accepted_tokens_after(row);
+    worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
+  }
   if (config_.num_speculative_tokens > 0) {
     if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
     if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);

@@ -11,22 +11,11 @@
 #include "core/engine/batch_rows_v1.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
+#include "core/engine/new_blocks.h"
 #include "core/engine/row_inputs.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
-
-// Block ids the scheduler reports for one step: admitted requests their full lists, running ones
-// what is new.
-struct NewBlocks {
-  std::vector<std::int32_t> ids;
-  std::vector<std::size_t> starts;  // [scheduled * groups + 1], by request, then by group
-  std::span<const std::int32_t> of(std::size_t scheduled, std::size_t groups,
-                                   std::size_t group) const {
-    const std::size_t i = scheduled * groups + group;
-    return std::span(ids).subspan(starts[i], starts[i + 1] - starts[i]);
-  }
-};
 
 class WorkerV1 {
  public:
@@ -60,6 +49,7 @@ class WorkerV1 {
   void reorder_rows(const StepTrace& trace);
   void describe_rows(StepTrace& trace, RequestList& requests);
   RowClass class_of(const ScheduledTrace& scheduled) const;
+  void take_counts(const RequestList& requests);
   void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
 
   // worker_v1_copies.cpp
@@ -76,6 +66,7 @@ class WorkerV1 {
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
+  std::vector<BatchRow> gathered_;                // [rows] counts that landed before the rows moved
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
 };
 

@@ -1,7 +1,7 @@
 #include "core/base/check.h"
+#include "core/engine/all_mode_copies.h"
 #include "core/engine/worker_v1.h"
 #include "core/state/copy_decision.h"
-#include "core/state/safe_copy_decision.h"
 
 namespace hybridscope {
 
@@ -57,24 +57,13 @@ void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
     const RowTrace& row = trace.rows[r];
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     WorkerRequest& worker = requests[row.request].worker;
-    const std::int32_t seq_len = row.num_computed_tokens + scheduled.num_scheduled_tokens;
-    const std::int32_t last_scheduled_column = (seq_len - 1) / metadata_.mamba_block_size();
     if (safe || scheduled.num_scheduled_tokens == 1 + config_.num_speculative_tokens)
-      worker.mamba_state_idx = last_scheduled_column;
+      worker.mamba_state_idx = last_scheduled_column(row, scheduled, metadata_.mamba_block_size());
     else
       worker.mamba_state_idx.reset();
-    if (!safe || row.row_class == RowClass::prefill) continue;
-    const AllModeBoundaryTerms terms{.num_computed_tokens = row.num_computed_tokens,
-                                     .num_accepted_tokens = worker.num_accepted_tokens,
-                                     .last_scheduled_col = last_scheduled_column,
-                                     .block_size = metadata_.mamba_block_size()};
-    const AllModeBoundaries boundaries = all_mode_boundaries(terms);
-    for (std::int32_t i = 0; i < boundaries.count; ++i) {
-      const StateCopyDecision decision = decide_all_mode_boundary_copy(terms, boundaries.first + i);
-      if (decision.resets_accepted_count) worker.num_accepted_tokens = 1;
-      add_state_copies(trace.post_copies, trace, rows_.block_tables(),
-                       {row.request, static_cast<std::int32_t>(r), decision});
-    }
+    if (safe)
+      worker.num_accepted_tokens = add_boundary_copies(
+          trace, rows_.block_tables(), static_cast<std::int32_t>(r), metadata_.mamba_block_size());
   }
 }
 

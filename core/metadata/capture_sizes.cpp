@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/base/math.h"
 
@@ -36,52 +37,101 @@ std::vector<std::int32_t> default_sizes(const CaptureSizesInput& input, std::int
   return sizes;
 }
 
-Result<std::vector<std::int32_t>> user_sizes(std::span<const std::int32_t> list,
-                                             std::int32_t max_num_batched_tokens) {
-  if (list.empty()) return invalid_input("cudagraph_capture_sizes is empty");
-  std::vector<std::int32_t> sizes;
-  for (const std::int32_t size : list) {
-    if (size < 1) return invalid_input("capture size " + std::to_string(size) + " is below 1");
-    if (size <= max_num_batched_tokens) sizes.push_back(size);
-  }
-  sort_unique(sizes);
-  return sizes;
+Error contradiction(std::int32_t max, const std::vector<std::int32_t>& sizes) {
+  return invalid_input("max_cudagraph_capture_size is " + std::to_string(max) +
+                       " but the largest of cudagraph_capture_sizes is " +
+                       std::to_string(sizes.empty() ? 0 : sizes.back()) +
+                       " (expected the same, or one of them only)");
+}
+
+Result<CaptureSizes> user_sizes(const CaptureSizesInput& input) {
+  std::vector<std::int32_t> listed(input.cudagraph_capture_sizes->begin(),
+                                   input.cudagraph_capture_sizes->end());
+  if (listed.empty()) return invalid_input("cudagraph_capture_sizes is empty");
+  sort_unique(listed);
+  if (listed.front() < 1)
+    return invalid_input("capture size " + std::to_string(listed.front()) + " is below 1");
+  CaptureSizes result;
+  for (const std::int32_t size : listed)
+    if (size <= input.max_num_batched_tokens) result.sizes.push_back(size);
+  if (input.max_cudagraph_capture_size &&
+      (result.sizes.empty() || *input.max_cudagraph_capture_size != result.sizes.back()))
+    return contradiction(*input.max_cudagraph_capture_size, result.sizes);
+  if (result.sizes.size() < listed.size())
+    result.corrections.push_back({.kind = CudagraphCorrectionKind::sizes_above_batched_tokens,
+                                  .limit = input.max_num_batched_tokens,
+                                  .before = listed,
+                                  .after = result.sizes});
+  return result;
+}
+
+CaptureSizes sizes_up_to(const CaptureSizesInput& input, std::int32_t asked) {
+  CaptureSizes result{.sizes = default_sizes(input, std::min(asked, input.max_num_batched_tokens))};
+  if (input.max_cudagraph_capture_size && asked != result.sizes.back())
+    result.corrections.push_back({.kind = CudagraphCorrectionKind::largest_size_lowered,
+                                  .limit = input.max_num_batched_tokens,
+                                  .before = {asked},
+                                  .after = {result.sizes.back()}});
+  return result;
 }
 
 // Steps 1 to 3: what is left of the mode under the weakest builder.
-Result<CUDAGraphMode> resolve_mode(const CudagraphResolutionInput& input) {
-  CUDAGraphMode mode = input.cudagraph_mode;
-  const AttentionCGSupport support = input.min_cg_support;
-  const CUDAGraphMode without_full =
-      input.attention_is_splitting_op ? CUDAGraphMode::piecewise : CUDAGraphMode::none;
-  if (mixed_mode(mode) == CUDAGraphMode::full && support < AttentionCGSupport::always) {
-    if (support == AttentionCGSupport::never)
-      return invalid_input("full CUDA graphs with a metadata builder that never supports them");
-    mode = input.attention_is_splitting_op ? CUDAGraphMode::full_and_piecewise
-                                           : CUDAGraphMode::full_decode_only;
+class ModeResolution {
+ public:
+  explicit ModeResolution(const CudagraphResolutionInput& input)
+      : input_(input), mode_(input.cudagraph_mode) {}
+
+  Result<CUDAGraphMode> resolve() {
+    const AttentionCGSupport support = input_.min_cg_support;
+    const bool pieces = input_.attention_is_splitting_op;
+    if (has_piecewise_cudagraphs(mode_) && !pieces)
+      correct(CudagraphCorrectionKind::not_compiled_piecewise, CUDAGraphMode::none);
+    if (mixed_mode(mode_) == CUDAGraphMode::full && support < AttentionCGSupport::always) {
+      if (support == AttentionCGSupport::never)
+        return invalid_input("full CUDA graphs with a metadata builder that never supports them");
+      correct(CudagraphCorrectionKind::full_needs_always,
+              pieces ? CUDAGraphMode::full_and_piecewise : CUDAGraphMode::full_decode_only);
+    }
+    const CUDAGraphMode without_full = pieces ? CUDAGraphMode::piecewise : CUDAGraphMode::none;
+    if (has_full_cudagraphs(mode_) && support == AttentionCGSupport::never)
+      correct(CudagraphCorrectionKind::never_supported, without_full);
+    if (has_full_cudagraphs(mode_) && input_.num_spec > 0 &&
+        support < AttentionCGSupport::uniform_batch)
+      correct(CudagraphCorrectionKind::drafts_need_uniform_batch, without_full);
+    return mode_;
   }
-  if (has_full_cudagraphs(mode) && support == AttentionCGSupport::never) mode = without_full;
-  if (has_full_cudagraphs(mode) && input.num_spec > 0 &&
-      support < AttentionCGSupport::uniform_batch)
-    mode = without_full;
-  return mode;
+
+  std::vector<CudagraphCorrection> take_corrections() { return std::move(corrections_); }
+
+ private:
+  void correct(CudagraphCorrectionKind kind, CUDAGraphMode to) {
+    corrections_.push_back(
+        {.kind = kind, .from = mode_, .to = to, .min_cg_support = input_.min_cg_support});
+    mode_ = to;
+  }
+
+  const CudagraphResolutionInput& input_;
+  CUDAGraphMode mode_;
+  std::vector<CudagraphCorrection> corrections_;
+};
+
+bool rounds(const CudagraphResolutionInput& input, CUDAGraphMode mode) {
+  return input.num_spec > 0 && mode != CUDAGraphMode::none &&
+         (has_full_cudagraphs(mode) || input.spec_rounding == SpecRounding::always);
 }
 
 }  // namespace
 
-Result<std::vector<std::int32_t>> make_cudagraph_capture_sizes(const CaptureSizesInput& input) {
+Result<CaptureSizes> make_cudagraph_capture_sizes(const CaptureSizesInput& input) {
   if (input.max_num_seqs < 1 || input.num_spec < 0 || input.max_num_batched_tokens < 1 ||
       input.max_cudagraph_capture_size.value_or(1) < 1)
     return invalid_input("capture sizes of " + std::to_string(input.max_num_seqs) + " sequences, " +
                          std::to_string(input.num_spec) + " speculative tokens, " +
                          std::to_string(input.max_num_batched_tokens) + " batched tokens");
-  if (input.cudagraph_capture_sizes)
-    return user_sizes(*input.cudagraph_capture_sizes, input.max_num_batched_tokens);
+  if (input.cudagraph_capture_sizes) return user_sizes(input);
   const std::int64_t tokens = std::int64_t{2} * input.max_num_seqs * (input.num_spec + 1);
   const auto by_default = static_cast<std::int32_t>(std::min(tokens, std::int64_t{kDefaultLimit}));
-  const std::int32_t max =
-      std::min(input.max_cudagraph_capture_size.value_or(by_default), input.max_num_batched_tokens);
-  return default_sizes(input, max);
+  return sizes_up_to(input, input.max_cudagraph_capture_size.value_or(by_default));
 }
 
 Result<std::vector<std::int32_t>> round_capture_sizes(std::span<const std::int32_t> sizes,
@@ -101,19 +151,32 @@ Result<std::vector<std::int32_t>> round_capture_sizes(std::span<const std::int32
 
 Result<CudagraphResolution> resolve_cudagraph_mode_and_sizes(
     const CudagraphResolutionInput& input) {
-  const auto mode = resolve_mode(input);
+  ModeResolution resolution(input);
+  const auto mode = resolution.resolve();
   if (!mode) return mode.error();
-  CudagraphResolution result{.cudagraph_mode = mode.value()};
+  CudagraphResolution result{.cudagraph_mode = mode.value(),
+                             .corrections = resolution.take_corrections()};
   result.capture_sizes.assign(input.capture_sizes.begin(), input.capture_sizes.end());
-  if (!has_full_cudagraphs(mode.value())) return result;
-  if (input.num_spec > 0) {
+  if (mode.value() == CUDAGraphMode::none) return result;
+  if (result.capture_sizes.empty())
+    return invalid_input("no capture size is left for the CUDA graphs");
+  if (rounds(input, mode.value())) {
     auto rounded = round_capture_sizes(input.capture_sizes, input.num_spec + 1);
     if (!rounded) return rounded.error();
     result.capture_sizes = std::move(rounded).value();
+    if (!std::ranges::equal(result.capture_sizes, input.capture_sizes))
+      result.corrections.push_back(
+          {.kind = CudagraphCorrectionKind::sizes_rounded,
+           .limit = input.num_spec + 1,
+           .before = {input.capture_sizes.begin(), input.capture_sizes.end()},
+           .after = result.capture_sizes});
   }
-  if (input.has_mamba_layers && input.num_blocks && input.max_num_seqs > *input.num_blocks)
-    return invalid_input("full CUDA graphs of up to " + std::to_string(input.max_num_seqs) +
-                         " sequences with " + std::to_string(*input.num_blocks) + " mamba blocks");
+  if (has_full_cudagraphs(mode.value()) && input.has_mamba_layers && input.num_blocks &&
+      input.max_num_seqs > *input.num_blocks)
+    return invalid_input("max_num_seqs is " + std::to_string(input.max_num_seqs) + ", above the " +
+                         std::to_string(*input.num_blocks) +
+                         " blocks that hold the states of full CUDA graphs (expected at most " +
+                         std::to_string(*input.num_blocks) + ", or graphs without FULL)");
   return result;
 }
 

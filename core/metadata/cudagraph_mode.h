@@ -47,6 +47,25 @@ constexpr bool has_full_cudagraphs(CUDAGraphMode mode) {
   return decode_mode(mode) == CUDAGraphMode::full;
 }
 
+constexpr bool has_piecewise_cudagraphs(CUDAGraphMode mode) {
+  return mixed_mode(mode) == CUDAGraphMode::piecewise;
+}
+
+// -O0 to -O3. Only O0 leaves the model uncompiled.
+enum class OptimizationLevel : std::uint8_t { O0, O1, O2, O3 };
+
+// The mode when nobody asks for one.
+constexpr CUDAGraphMode default_cudagraph_mode(OptimizationLevel level) {
+  switch (level) {
+    case OptimizationLevel::O0:
+      return CUDAGraphMode::none;
+    case OptimizationLevel::O1:
+      return CUDAGraphMode::piecewise;
+    default:
+      return CUDAGraphMode::full_and_piecewise;
+  }
+}
+
 // What a metadata builder can do in a full graph, least first.
 enum class AttentionCGSupport : std::uint8_t {
   never = 0,

@@ -31,22 +31,62 @@ CudagraphDispatchReason reason_for_piecewise(const CudagraphDispatchConfig& conf
                               : CudagraphDispatchReason::full_graph_too_small;
 }
 
+Status check_counts(const CudagraphDispatchConfig& config, std::int32_t num_tokens,
+                    std::int32_t num_reqs) {
+  if (num_tokens >= 0 && num_reqs >= 0 && config.num_spec >= 0) return Ok{};
+  return invalid_input("dispatch of " + std::to_string(num_tokens) + " tokens in " +
+                       std::to_string(num_reqs) + " rows");
+}
+
+bool graphs_off(const CudagraphDispatchConfig& config) {
+  return config.cudagraph_mode == CUDAGraphMode::none || config.capture_sizes.empty();
+}
+
+// The smallest captured size that holds the tokens; absent above the largest.
+std::optional<std::int32_t> padded_size(const CudagraphDispatchConfig& config,
+                                        std::int32_t num_tokens) {
+  const auto padded = std::ranges::lower_bound(config.capture_sizes, num_tokens);
+  if (padded == config.capture_sizes.end()) return std::nullopt;
+  return *padded;
+}
+
+std::optional<CudagraphKey> uniform_key(const CudagraphDispatchConfig& config, std::int32_t size) {
+  if (!has_uniform_graph(config, size)) return std::nullopt;
+  return CudagraphKey{.mode = CUDAGraphMode::full,
+                      .num_tokens = size,
+                      .num_reqs = uniform_rows(config, size),
+                      .uniform = true};
+}
+
+std::optional<CudagraphKey> mixed_key(const CudagraphDispatchConfig& config, std::int32_t size) {
+  const CUDAGraphMode mode = mixed_mode(config.cudagraph_mode);
+  if (mode == CUDAGraphMode::none) return std::nullopt;
+  CudagraphKey key{.mode = mode, .num_tokens = size};
+  if (mode == CUDAGraphMode::full) key.num_reqs = std::min(size, config.max_num_seqs);
+  return key;
+}
+
+CudagraphDispatchReason reason_for_key(const CudagraphDispatchConfig& config,
+                                       const CudagraphKey& key, bool uniform_decode) {
+  if (key.uniform) return CudagraphDispatchReason::uniform_decode_graph;
+  return key.mode == CUDAGraphMode::full
+             ? CudagraphDispatchReason::mixed_batch_graph
+             : reason_for_piecewise(config, {.uniform_decode = uniform_decode});
+}
+
 }  // namespace
 
 Result<CudagraphDispatch> dispatch_cudagraph(const CudagraphDispatchConfig& config,
                                              const CudagraphDispatchInput& input) {
-  if (input.num_tokens < 0 || input.num_reqs < 0 || config.num_spec < 0)
-    return invalid_input("dispatch of " + std::to_string(input.num_tokens) + " tokens in " +
-                         std::to_string(input.num_reqs) + " rows");
+  if (Status status = check_counts(config, input.num_tokens, input.num_reqs); !status.ok())
+    return status.error();
   const auto eager = [&](CudagraphDispatchReason reason) {
     return CudagraphDispatch{CUDAGraphMode::none, input.num_tokens, input.num_reqs, reason};
   };
-  if (config.cudagraph_mode == CUDAGraphMode::none || config.capture_sizes.empty())
-    return eager(CudagraphDispatchReason::graphs_off);
+  if (graphs_off(config)) return eager(CudagraphDispatchReason::graphs_off);
   if (input.only_none) return eager(CudagraphDispatchReason::only_none_allowed);
-  const auto sizes = config.capture_sizes;
-  const auto padded = std::lower_bound(sizes.begin(), sizes.end(), input.num_tokens);
-  if (padded == sizes.end()) return eager(CudagraphDispatchReason::above_largest_size);
+  const std::optional<std::int32_t> padded = padded_size(config, input.num_tokens);
+  if (!padded) return eager(CudagraphDispatchReason::above_largest_size);
   const std::int32_t size = *padded;
 
   if (input.uniform_decode && separate_routine(config.cudagraph_mode)) {
@@ -66,22 +106,33 @@ Result<CudagraphDispatch> dispatch_cudagraph(const CudagraphDispatchConfig& conf
   return eager(CudagraphDispatchReason::no_graph_for_batch);
 }
 
+Result<CudagraphDispatch> dispatch_cudagraph_v2(const CudagraphDispatchConfig& config,
+                                                const CudagraphDispatchInputV2& input) {
+  if (Status status = check_counts(config, input.num_tokens, input.num_reqs); !status.ok())
+    return status.error();
+  const auto eager = [&](CudagraphDispatchReason reason) {
+    return CudagraphDispatch{CUDAGraphMode::none, input.num_tokens, input.num_reqs, reason};
+  };
+  if (graphs_off(config)) return eager(CudagraphDispatchReason::graphs_off);
+  const std::optional<std::int32_t> size = padded_size(config, input.num_tokens);
+  if (!size) return eager(CudagraphDispatchReason::above_largest_size);
+  const bool uniform_decode = input.uniform_token_count == 1 + config.num_spec;
+  for (const auto& key : {uniform_key(config, *size), mixed_key(config, *size)}) {
+    if (!key || (key->uniform && !uniform_decode) ||
+        key->num_reqs.value_or(input.num_reqs) < input.num_reqs)
+      continue;
+    return CudagraphDispatch{key->mode, key->num_tokens, key->num_reqs.value_or(input.num_reqs),
+                             reason_for_key(config, *key, uniform_decode)};
+  }
+  return eager(CudagraphDispatchReason::no_graph_for_batch);
+}
+
 std::vector<CudagraphKey> cudagraph_keys(const CudagraphDispatchConfig& config) {
   std::vector<CudagraphKey> keys;
-  const CUDAGraphMode others = mixed_mode(config.cudagraph_mode);
-  for (const std::int32_t size : config.capture_sizes) {
-    if (others == CUDAGraphMode::piecewise)
-      keys.push_back({.mode = others, .num_tokens = size});
-    else if (others == CUDAGraphMode::full)
-      keys.push_back(
-          {.mode = others, .num_tokens = size, .num_reqs = std::min(size, config.max_num_seqs)});
-  }
   for (const std::int32_t size : config.capture_sizes)
-    if (has_uniform_graph(config, size))
-      keys.push_back({.mode = CUDAGraphMode::full,
-                      .num_tokens = size,
-                      .num_reqs = uniform_rows(config, size),
-                      .uniform = true});
+    if (const auto key = mixed_key(config, size)) keys.push_back(*key);
+  for (const std::int32_t size : config.capture_sizes)
+    if (const auto key = uniform_key(config, size)) keys.push_back(*key);
   return keys;
 }
 

@@ -1,5 +1,5 @@
 // Which captured graph a step runs in, and how many tokens and rows it is padded to: dispatch of
-// the V1 runner (RUNNER 4.4, CudagraphDispatcher).
+// the V1 runner (RUNNER 4.4, CudagraphDispatcher) and of V2 (RUNNER 4.5, CudaGraphManager).
 #pragma once
 
 #include <cstdint>
@@ -72,6 +72,25 @@ constexpr bool is_uniform_decode_by_shape(const BatchShape& batch) {
          batch.num_tokens == (batch.num_spec + 1) * batch.num_reqs;
 }
 
+// V2's count of tokens that every row has, absent if rows differ (get_uniform_token_count): looks
+// neither at K nor at what the rows are (KNOWN_BUGS 5, 46).
+constexpr std::optional<std::int32_t> get_uniform_token_count(const BatchShape& batch) {
+  if (batch.num_reqs == 0 || batch.num_tokens != batch.max_query_len * batch.num_reqs)
+    return std::nullopt;
+  return batch.max_query_len;
+}
+
+struct CudagraphDispatchInputV2 {
+  std::int32_t num_tokens = 0;                        // T, without padding
+  std::int32_t num_reqs = 0;                          // N, without padding
+  std::optional<std::int32_t> uniform_token_count{};  // absent: no uniform decode either
+};
+
+// Dispatch of V2: of the graphs of the smallest size that holds the tokens, first that of uniform
+// decodes, then that of other batches, the first one that fits. Errors: negative counts.
+Result<CudagraphDispatch> dispatch_cudagraph_v2(const CudagraphDispatchConfig& config,
+                                                const CudagraphDispatchInputV2& input);
+
 // One captured graph.
 struct CudagraphKey {
   CUDAGraphMode mode = CUDAGraphMode::piecewise;  // piecewise or full
@@ -81,7 +100,8 @@ struct CudagraphKey {
   friend bool operator==(const CudagraphKey&, const CudagraphKey&) = default;
 };
 
-// Every captured graph: the graphs of other batches by size, then those of uniform decodes by size.
+// Every captured graph, of either runner: the graphs of other batches by size, then those of
+// uniform decodes by size.
 std::vector<CudagraphKey> cudagraph_keys(const CudagraphDispatchConfig& config);
 
 }  // namespace hybridscope

@@ -202,7 +202,7 @@ const std::string kPool =
     R"("settings": {"block_size": 8, "num_gpu_blocks_override": 3, "max_model_len": 64},
         "requests": [{"id": "A", "prompt": 40, "max_tokens": 4}]})";
 const std::string kSizes = std::string(kHead) +
-                           R"("settings": {"cudagraph_capture_sizes": [4, 2]},
+                           R"("settings": {"cudagraph_capture_sizes": []},
         "requests": [{"id": "A", "prompt": 6, "max_tokens": 1}]})";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadInput{"negative", kNegative.c_str(), "/requests/0/prompt"},
                     BadInput{"window_above_block", kWindow.c_str(), "do not fit a block of 2"},
                     BadInput{"pool_too_small", kPool.c_str(), "/requests/0"},
-                    BadInput{"unsorted_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
+                    BadInput{"no_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
@@ -251,6 +251,72 @@ TEST(Model, ExplainsPresetsAndRefusesOthers) {
   EXPECT_EQ(run_program("model no-such-model").exit_code, 3);
   EXPECT_EQ(run_program("model").exit_code, 2);
   EXPECT_THAT(run_program("model --list").out, HasSubstr("kimi-linear-48b-a3b"));
+}
+
+TEST(Model, TellsHowTheEngineStartsAndNotesEachCorrection) {
+  const ProgramResult model =
+      run_program("model minimax-text-01 --num-speculative-tokens 2 --cudagraph-mode FULL");
+  EXPECT_EQ(model.exit_code, 0) << model.err;
+  EXPECT_THAT(model.out, HasSubstr("PIECEWISE instead of FULL"));
+  EXPECT_THAT(model.err, HasSubstr("note: cudagraph_mode FULL became FULL_AND_PIECEWISE"));
+  EXPECT_THAT(model.err, HasSubstr("note: cudagraph_mode FULL_AND_PIECEWISE became PIECEWISE"));
+}
+
+TEST(Run, CorrectionsAreNotesAndStayInTheConfig) {
+  const ProgramResult run =
+      run_program(std::string("run --json --no-timings --cudagraph-mode FULL ") + kScenario);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("note: cudagraph_mode FULL became FULL_AND_PIECEWISE"));
+  const auto start_up = nlohmann::json::parse(run.out).at("config").at("start_up");
+  EXPECT_EQ(start_up.at("runner"), "v1");
+  EXPECT_EQ(start_up.at("cudagraph_mode"), "FULL_AND_PIECEWISE");
+  EXPECT_EQ(start_up.at("corrections").at(0).at("kind"), "full_needs_always");
+}
+
+TEST(Run, AsynchronousSchedulingIsTheDefaultAndRefusedWithNgram) {
+  const auto config = [](const std::string& arguments) {
+    return nlohmann::json::parse(
+               run_program("run scenarios/mixed_gdn_batch.json --json --no-timings " + arguments)
+                   .out)
+        .at("config")
+        .at("start_up")
+        .at("async_scheduling");
+  };
+  EXPECT_EQ(config(""), true);
+  EXPECT_EQ(config("--no-async-scheduling"), false);
+  EXPECT_EQ(config("--speculative-method ngram"), false);
+  const ProgramResult refused = run_program(
+      "run scenarios/mixed_gdn_batch.json --async-scheduling --speculative-method ngram");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("async_scheduling is on with method ngram"));
+}
+
+TEST(Run, TwinsStandSideBySideWithTheReason) {
+  const ProgramResult run = run_program("run scenarios/async_worked_example.json --twin");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("10 (8)"));
+  EXPECT_THAT(run.out, HasSubstr("In frame 3 A gets [14][15] in async and [11][] in sync"));
+  EXPECT_THAT(run.out, HasSubstr("Both produced the same 12 output tokens"));
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  EXPECT_EQ(run_program("run --twin --traffic synthetic").exit_code, 2);
+}
+
+TEST(Run, TwinsAsJsonHaveBothSidesOfEveryFrame) {
+  const ProgramResult run = run_program("run scenarios/async_worked_example.json --twin --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json.at("comparison").at("reason"), "drafts_in_flight");
+  EXPECT_EQ(json.at("comparison").at("same_output_tokens"), true);
+  EXPECT_EQ(json.at("config").at("twin").at("async_scheduling"), false);
+  EXPECT_EQ(json.at("frames").at(0).at("told").at("new_block_ids"),
+            nlohmann::json::parse("[[1, 2, 3], [0, 4, 5, 6]]"));
+}
+
+TEST(Run, TheTableShowsTheFrameThatIsScheduledAndTheOneThatReturns) {
+  const std::string out = run_program("run scenarios/async_worked_example.json").out;
+  EXPECT_THAT(out, HasSubstr("A verify 8(10)+3 ph3 a2"));
+  EXPECT_THAT(out, HasSubstr("< 2: A +1 c11 known9 ph3 | B +3 done"));
 }
 
 TEST(Doctor, SaysWhatIsThereAndWhatIsNot) {

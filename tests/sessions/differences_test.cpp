@@ -242,6 +242,122 @@ TEST(Differences, BlockRegistration) {
       script, "is registered as the end of a prefix of 16 tokens, but holds 15 tokens of L");
 }
 
+EngineConfig runner_v2(const SmallEngine& small) {
+  EngineConfig config = test::engine_config(small);
+  config.runner = ModelRunner::v2;
+  return config;
+}
+
+TEST(Differences, RowOrder) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 30);
+    run.step();
+    run.add("B", 20, 4);
+    accept(run, RequestId{0}, 3);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{22}).ok());
+    run.step();
+    run.step();
+  };
+  expect_difference(
+      runner_v2({.mode = MambaCacheMode::none, .num_speculative_tokens = 3}),
+      [](Policies& policies) { policies.row_order = RowOrder::query_len; }, script,
+      "step 3 A row 1 group 1 (mamba2) column 0: block 2 holds the state of 6 tokens of A, "
+      "expected 8");
+}
+
+TEST(Differences, InitialStateColumn) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 18, 2, 18);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{16}).ok());
+    run.step(4);
+    run.add("B", 20, 4, 18);
+    run.step();
+  };
+  EngineConfig config = runner_v2({.block_size = 16,
+                                   .num_speculative_tokens = 1,
+                                   .method = SpeculativeMethod::ngram,
+                                   .max_model_len = 96});
+  config.block_size = 4;
+  expect_difference(
+      config,
+      [](Policies& policies) {
+        policies.initial_state_column = InitialStateColumn::cache_config_block_size;
+      },
+      script, "column 3: copied from a block that holds no state");
+}
+
+TEST(Differences, SlotCountReset) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 8, 9);
+    run.add("Z", 5, 30);
+    run.step();
+    ASSERT_TRUE(run.engine().apply(PreemptRequest{RequestId{0}}).ok());
+    ASSERT_TRUE(run.engine().apply(SetDraftTokens{RequestId{1}, 3}).ok());
+    accept(run, RequestId{1}, 4);
+    ASSERT_TRUE(run.engine().apply(SetStepBudget{4}).ok());
+    run.step();
+    ASSERT_TRUE(run.engine().apply(AbortRequest{RequestId{1}}).ok());
+    run.step();
+  };
+  expect_difference(
+      runner_v2({.mode = MambaCacheMode::all,
+                 .num_speculative_tokens = 3,
+                 .method = SpeculativeMethod::ngram}),
+      [](Policies& policies) { policies.slot_count_reset = SlotCountReset::align_only; }, script,
+      "column 3: block 8 is read but was never written since it was given out");
+}
+
+EngineConfig asynchronous(const SmallEngine& small, double acceptance_rate) {
+  EngineConfig config = test::engine_config(small);
+  config.async_scheduling = true;
+  config.acceptance_rate = acceptance_rate;
+  return config;
+}
+
+TEST(Differences, AcceptedCountLanding) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("D1", 5, 4);
+    run.add("D2", 5, 30);
+    run.add("P", 9, 1);
+    run.step(30);
+  };
+  expect_difference(
+      asynchronous({.num_speculative_tokens = 2, .max_num_seqs = 2}, 1.0),
+      [](Policies& policies) {
+        policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+        policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
+      },
+      script, "foreign-row-datum: step 4 D2 row 0: the accepted count was taken from P");
+}
+
+TEST(Differences, StaleFrame) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 20);
+    run.step(2);
+    ASSERT_TRUE(run.engine().apply(ResetPrefixCache{true}).ok());
+    run.step(5);
+  };
+  expect_difference(
+      asynchronous({.num_speculative_tokens = 2}, 0.0),
+      [](Policies& policies) { policies.stale_frame = StaleFrame::discard_by_token_count; }, script,
+      "rejected-draft-counted: step 4 A: computed tokens before the step are 4, expected 6");
+}
+
+TEST(Differences, DeferredFreeRefusal) {
+  const auto script = [](ExplainedRun& run) {
+    run.add("A", 5, 12);
+    run.add("B", 5, 12);
+    for (int step = 0; step < 100 && run.engine().num_unfinished() > 0; ++step) run.step();
+  };
+  EngineConfig config =
+      asynchronous({.block_size = 4, .num_speculative_tokens = 1, .num_blocks = 9}, 0.0);
+  config.kv_consumer = true;
+  expect_difference(
+      config,
+      [](Policies& policies) { policies.deferred_free_refusal = DeferredFreeRefusal::preempt_on; },
+      script, "no-progress: step 80: 322 tokens computed since any request got further");
+}
+
 TEST(Differences, ThePageHasASectionForEveryPolicy) {
   std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/differences.md");
   std::ostringstream page;

@@ -30,6 +30,52 @@ TEST(EngineSetup, LeavesDefaultsAlone) {
   EXPECT_EQ(config.acceptance_rate, 0.7);
   EXPECT_EQ(config.policies, safe_policies());
   EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::full_and_piecewise);
+  EXPECT_TRUE(config.async_scheduling);
+  EXPECT_EQ(config.runner, ModelRunner::v1);
+  EXPECT_EQ(config.attention_backend, AttentionBackend::flash_attn_3);
+}
+
+TEST(EngineSetup, NoMoreRequestsThanBlocksRunUnlessAskedFor) {
+  EngineSettings settings;
+  settings.block_size = 8;
+  settings.num_gpu_blocks_override = 16;
+  EXPECT_EQ(config_of("tiny-gdn", settings).max_num_seqs, 16);
+  settings.max_num_seqs = 17;
+  EXPECT_EQ(error_of("tiny-gdn", settings),
+            "max_num_seqs is 17, above the 16 blocks that hold the states of full CUDA graphs "
+            "(expected at most 16, or graphs without FULL)");
+  settings.cudagraph_mode = CUDAGraphMode::piecewise;
+  EXPECT_EQ(config_of("tiny-gdn", settings).max_num_seqs, 17);
+}
+
+TEST(EngineSetup, TheOptimizationLevelGivesTheGraphModeUnlessItIsSet) {
+  EngineSettings settings;
+  settings.optimization_level = OptimizationLevel::O0;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::none);
+  EXPECT_FALSE(config_of("tiny-gdn", settings).compiled_piecewise);
+  settings.optimization_level = OptimizationLevel::O1;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::piecewise);
+  settings.cudagraph_mode = CUDAGraphMode::full_decode_only;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::full_decode_only);
+}
+
+TEST(EngineSetup, CaptureSizesComeInAnyOrder) {
+  EngineSettings settings;
+  settings.cudagraph_capture_sizes = {8, 2, 8, 4};
+  EXPECT_THAT(config_of("tiny-gdn", settings).cudagraph_capture_sizes,
+              testing::ElementsAre(2, 4, 8));
+}
+
+TEST(EngineSetup, GraphsThatTheModelCannotHaveAreCorrected) {
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.max_num_seqs = 4;
+  const EngineSetup linear = make_engine_setup("minimax-text-01", settings).value();
+  EXPECT_EQ(linear.cudagraphs.cudagraph_mode, CUDAGraphMode::piecewise);
+  EXPECT_THAT(linear.cudagraphs.capture_sizes, testing::ElementsAre(1, 2, 4, 8, 16, 24));
+  const EngineSetup gdn = make_engine_setup("qwen3-next-80b-a3b", settings).value();
+  EXPECT_EQ(gdn.cudagraphs.cudagraph_mode, CUDAGraphMode::full_and_piecewise);
+  EXPECT_THAT(gdn.cudagraphs.capture_sizes, testing::ElementsAre(3, 6, 9, 18, 24));
 }
 
 TEST(EngineSetup, DefaultMemoryIs60GiBButNoMoreThanAMillionBlocks) {
@@ -60,6 +106,7 @@ TEST(EngineSetup, PassesEverySettingOn) {
   settings.seed = 9;
   settings.cudagraph_mode = CUDAGraphMode::piecewise;
   settings.cudagraph_capture_sizes = {4, 8};
+  settings.attention_backend = AttentionBackend::flash_attn_2;
   settings.step_cost_base_us = 1;
   settings.step_cost_per_token_us = 2;
   settings.engine = EngineProfile::pages;
@@ -87,6 +134,8 @@ TEST(EngineSetup, PassesEverySettingOn) {
   EXPECT_EQ(config.seed, 9U);
   EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::piecewise);
   EXPECT_THAT(config.cudagraph_capture_sizes, testing::ElementsAre(4, 8));
+  EXPECT_EQ(config.attention_backend, AttentionBackend::flash_attn_2);
+  EXPECT_FALSE(config.async_scheduling);
   EXPECT_EQ(config.step_cost_base_us, 1);
   EXPECT_EQ(config.step_cost_per_token_us, 2);
   Policies expected = pages_policies();

@@ -15,6 +15,7 @@ using test::SmallEngine;
 struct Case {
   const char* name;
   SmallEngine engine;
+  bool async_scheduling = false;
 };
 
 class ExplainEveryStep : public ::testing::TestWithParam<Case> {};
@@ -29,7 +30,9 @@ void expect_readable(const std::string& text) {
 }
 
 TEST_P(ExplainEveryStep, FitsThePageInEveryStep) {
-  ExplainedRun run(test::engine_config(GetParam().engine));
+  EngineConfig config = test::engine_config(GetParam().engine);
+  config.async_scheduling = GetParam().async_scheduling;
+  ExplainedRun run(config);
   run.add("A request with a name as long as names of requests can ever get", 30, 30, 24);
   run.add("B", 1, 12);
   for (std::int64_t step = 1; step <= 60 && run.engine().num_unfinished() > 0; ++step) {
@@ -53,6 +56,8 @@ Case cases[] = {
     {"AlignNgram",
      {.num_speculative_tokens = 2, .method = SpeculativeMethod::ngram, .num_blocks = 40}},
     {"AlignWithoutDrafts", {.mamba_type = MambaType::mamba1, .num_blocks = 24}},
+    {"AsyncAlign", {.num_speculative_tokens = 2, .num_blocks = 40}, true},
+    {"AsyncWithoutDrafts", {.num_blocks = 40}, true},
     {"AllMamba2", {.mode = MambaCacheMode::all, .num_speculative_tokens = 2}},
     {"AllWithoutDrafts", {.mode = MambaCacheMode::all, .num_mamba_groups = 2}},
     {"NoneGdn",

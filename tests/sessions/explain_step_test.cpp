@@ -50,6 +50,24 @@ TEST(ExplainStep, MarksWhereTheWorkersTableHasAStaleHead) {
   EXPECT_THAT(text, HasSubstr("* differs from the scheduler"));
 }
 
+// Block size 8, two drafts; frame 2 rejects both, so frame 3 has c = 9 and an exact c of 7.
+TEST(ExplainStep, AsynchronouslyTellsReportedAndExactCountsAndTheFramesTheyBelongTo) {
+  EngineConfig config = test::engine_config({.num_speculative_tokens = 2, .num_blocks = 32});
+  config.async_scheduling = true;
+  ExplainedRun run(config);
+  const RequestId a = run.add("A", 6, 12);
+  run.step(1);
+  ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 1}).ok());
+  run.step(2);
+  const std::string text = run.step(3);
+  EXPECT_THAT(text, HasSubstr("frame 3 is scheduled, run and sampled while frame 2 is in flight"));
+  EXPECT_THAT(text, HasSubstr("in flight  exact c"));
+  EXPECT_THAT(text, HasSubstr("A       known 7 + in flight 3 + drafts 2 - c 9 = 3"));
+  EXPECT_THAT(text, HasSubstr("Commit of frame 2"));
+  EXPECT_EQ(run.trace().scheduled[0].num_computed_tokens, 9);
+  EXPECT_EQ(run.trace().rows[0].num_computed_tokens, 7);
+}
+
 TEST(ExplainStep, SaysWhatLimitsTheTokensOfARequest) {
   ExplainedRun run(test::engine_config({.num_blocks = 32}));
   run.add("A", 30, 4);

@@ -25,7 +25,10 @@ std::string describe_rows(const StepTrace& trace, const Engine& engine) {
 }
 
 void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
-  ++(trace.num_scheduled_tokens > 0 ? run.num_steps : run.num_idle_steps);
+  if (trace.num_scheduled_tokens > 0)
+    ++run.num_steps;
+  else if (trace.committed.empty())
+    ++run.num_idle_steps;
   run.num_preempted += static_cast<std::int32_t>(trace.preempted.size());
   for (const CommitTrace& commit : trace.committed) run.num_finished += commit.finished ? 1 : 0;
   for (const CacheEvent& event : trace.cache_events)

@@ -13,7 +13,7 @@ namespace hybridscope::test {
 struct ScenarioRun {
   std::vector<std::string> findings;  // slug, step, request; warnings too
   std::int64_t num_steps = 0;         // steps that scheduled tokens
-  std::int64_t num_idle_steps = 0;
+  std::int64_t num_idle_steps = 0;    // that scheduled nothing and in which no frame returned
   std::int32_t num_finished = 0;
   std::int32_t num_preempted = 0;
   std::int32_t num_evicted = 0;  // blocks that lost their hash

@@ -41,7 +41,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 37U);
+  EXPECT_EQ(paths.size(), 49U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -68,6 +68,9 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
                                         {"scheduling_policy", "priority"},
                                         {"speculative_config/method", "ngram"},
                                         {"cudagraph_mode", "FULL_DECODE_ONLY"},
+                                        {"runner", "v2"},
+                                        {"attention_backend", "triton"},
+                                        {"optimization_level", "1"},
                                         {"engine", "pages"}});
   EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
@@ -76,6 +79,9 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
   EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
   EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::full_decode_only);
   EXPECT_EQ(settings.engine, EngineProfile::pages);
+  EXPECT_EQ(settings.runner, ModelRunner::v2);
+  EXPECT_EQ(settings.attention_backend, AttentionBackend::triton);
+  EXPECT_EQ(settings.optimization_level, OptimizationLevel::O1);
 }
 
 TEST(SettingsTable, TextsOfEveryKindAreRead) {
@@ -178,14 +184,42 @@ TEST(Settings, ModeAlignNeedsABlockPerStep) {
       "16 tokens, so mode align could never finish a block (expected 0 or at least 16)");
 }
 
-TEST(Settings, CaptureSizesMustAscend) {
-  EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "1,2,8,4"}})),
-            "cudagraph_capture_sizes: cudagraph_capture_sizes has 4 after 8 (expected ascending "
-            "sizes)");
-  EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "2,2"}})),
-            "cudagraph_capture_sizes: cudagraph_capture_sizes has 2 after 2 (expected ascending "
-            "sizes)");
-  EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "1,2,4,8"}})), "");
+TEST(Settings, CaptureSizesMustNotBeEmpty) {
+  EngineSettings settings;
+  settings.cudagraph_capture_sizes.emplace();
+  EXPECT_EQ(conflict(settings),
+            "cudagraph_capture_sizes: cudagraph_capture_sizes is empty (expected at least one "
+            "size)");
+  EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "8,2,2"}})), "");
+}
+
+TEST(Settings, AsynchronousSchedulingIsOnUnlessTheMethodDraftsOnTheHost) {
+  EXPECT_EQ(resolved_async_scheduling({}), (AsyncChoice{true, AsyncReason::supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"}})),
+            (AsyncChoice{true, AsyncReason::supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"},
+                                            {"speculative_config/method", "ngram"}})),
+            (AsyncChoice{false, AsyncReason::method_not_supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"async_scheduling", "false"}})),
+            (AsyncChoice{false, AsyncReason::requested}));
+}
+
+TEST(Settings, NgramIsRefusedWithAsynchronousSchedulingAndWithRunnerV2) {
+  EXPECT_EQ(conflict(with({{"speculative_config/num_speculative_tokens", "2"},
+                           {"speculative_config/method", "ngram"},
+                           {"async_scheduling", "true"}})),
+            "async_scheduling: async_scheduling is on with method ngram (asynchronous scheduling "
+            "supports EAGLE-like methods such as mtp, draft_model and ngram_gpu: ngram drafts on "
+            "the host from tokens that have returned; expected false, or method mtp)");
+  EXPECT_EQ(conflict(with({{"speculative_config/num_speculative_tokens", "2"},
+                           {"speculative_config/method", "ngram"},
+                           {"runner", "v2"}})),
+            "runner: runner is v2 with method ngram, which runner v2 does not have (expected v1)");
+}
+
+TEST(Settings, TheRunnerOfAHybridModelIsV1UnlessSet) {
+  EXPECT_EQ(resolved_runner({}), ModelRunner::v1);
+  EXPECT_EQ(resolved_runner(with({{"runner", "v2"}})), ModelRunner::v2);
 }
 
 TEST(Settings, AThresholdMustLeaveRoomForDraftsAndFitTheModel) {
@@ -219,7 +253,13 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/one_token_prompt", "as_is"},
             {"policies/no_draft_step", "verify_with_counts"},
             {"policies/uniform_decode_test", "by_row_class"},
-            {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"}});
+            {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"},
+            {"policies/stale_frame", "dropped_by_run"},
+            {"policies/accepted_count_landing", "after_row_moves"},
+            {"policies/deferred_free_refusal", "wait_for_the_frame"},
+            {"policies/row_order", "decodes_then_query_len"},
+            {"policies/initial_state_column", "mamba_block_size"},
+            {"policies/slot_count_reset", "every_mode"}});
   EXPECT_EQ(resolve_policies(settings), safe_policies());
 }
 

@@ -11,9 +11,9 @@ int size_of(const std::vector<int>& list) { return static_cast<int>(list.size())
 
 int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
 
-// Hit blocks of one group; none when the request has no hit.
+// Hit blocks of one group; none for a request that runs.
 std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {
-  if (allocation.hit.num_tokens == 0) return {};
+  if (allocation.hit.block_ids.empty()) return {};
   return allocation.hit.block_ids.at(static_cast<std::size_t>(group));
 }
 
@@ -22,54 +22,6 @@ std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {
 NaiveCache::NaiveCache(const NaiveConfig& config) : pool(config.num_blocks), config_(config) {}
 
 void NaiveCache::new_step_starts() { planned_.clear(); }
-
-int NaiveCache::group_block_size(int group) const {
-  return group == 0 || align() ? config_.block_size : config_.max_model_len;
-}
-
-// SEMANTICS F for two spec groups, full attention first: one round.
-NaiveHit NaiveCache::find_hit(const std::vector<int>& history) const {
-  NaiveHit hit;
-  hit.block_ids.resize(static_cast<std::size_t>(num_groups()));
-  if (!align()) return hit;
-  const int block_size = config_.block_size;
-  const int max_length = size_of(history) - 2;  // num_tokens - 1
-  const auto first_block = [&](int num_blocks, int group) -> std::optional<int> {
-    const int prefix = history.at(static_cast<std::size_t>(num_blocks * block_size));
-    const auto found = pool.blocks.find({prefix, group});
-    if (found == pool.blocks.end()) return std::nullopt;
-    return found->second.front();
-  };
-  const auto in_all_mamba_groups = [&](int num_blocks) {
-    for (int group = 1; group < num_groups(); ++group)
-      if (!first_block(num_blocks, group)) return false;
-    return true;
-  };
-
-  std::vector<int> attention;
-  for (int i = 1; i * block_size <= max_length && first_block(i, 0); ++i)
-    attention.push_back(*first_block(i, 0));
-  if (config_.use_eagle && !attention.empty()) attention.pop_back();
-  const int attention_tokens = size_of(attention) * block_size;
-
-  int mamba_limit = attention_tokens;
-  if (config_.use_eagle && !config_.rules.mamba_no_eagle_lookahead)
-    mamba_limit = std::min(attention_tokens + block_size, max_length);
-  int count = mamba_limit / block_size;
-  while (count > 0 && !in_all_mamba_groups(count)) --count;
-
-  hit.num_tokens = count * block_size;
-  hit.num_uncached_common_prefix_tokens = std::max(attention_tokens - hit.num_tokens, 0);
-  if (count == 0) return hit;
-  attention.resize(std::min(attention.size(), static_cast<std::size_t>(count)));
-  hit.block_ids[0] = attention;
-  for (int group = 1; group < num_groups(); ++group) {
-    std::vector<int>& list = hit.block_ids[static_cast<std::size_t>(group)];
-    list.assign(static_cast<std::size_t>(count - 1), 0);
-    list.push_back(*first_block(count, group));
-  }
-  return hit;
-}
 
 // Attention: a hit block that its writer has not written yet. Mamba (SEMANTICS E3, need): a hit
 // whose last block has a key that was registered in this step, be it for another block.
@@ -83,20 +35,21 @@ bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
       planned_keys.insert(pool.key_of.at(block));
     }
   if (config_.rules.planned_state_hit_waits)
-    for (int group = 1; group < num_groups(); ++group)
+    for (int group = config_.num_attention_groups(); group < num_groups(); ++group)
       if (planned_keys.contains(
               pool.key_of.at(hit.block_ids.at(static_cast<std::size_t>(group)).back())))
         return true;
   if (config_.rules.planned_attention_hit_waits)
-    for (const int block : hit.block_ids[0])
-      if (planned.contains(block)) return true;
+    for (int group = 0; group < config_.num_attention_groups(); ++group)
+      for (const int block : hit.block_ids.at(static_cast<std::size_t>(group)))
+        if (planned.contains(block)) return true;
   return false;
 }
 
 // Length that the group's block list must have.
 int NaiveCache::required_blocks(int group, int num_slots, int main_tokens) const {
-  const int block_size = group_block_size(group);
-  if (group == 0) return ceil_div(num_slots, block_size);
+  const int block_size = config_.group_block_size(group);
+  if (config_.is_attention(group)) return ceil_div(num_slots, block_size);
   if (!align()) return ceil_div(num_slots, block_size) + config_.num_speculative_tokens;
   return ceil_div(main_tokens, block_size) + config_.num_speculative_tokens;
 }
@@ -106,7 +59,7 @@ int NaiveCache::need(int group, const Table& table, const NaiveAllocation& alloc
                      int required) const {
   const std::vector<int> hit = hit_blocks(allocation, group);
   int count = required - size_of(hit) - size_of(table.blocks);
-  if (group == 0 || !align())
+  if (config_.is_attention(group) || !align())
     count = std::max(count, 0);
   else if (count > 0)
     count = table.got_blocks ? 1 : 1 + config_.num_speculative_tokens;
@@ -167,17 +120,15 @@ std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables
   for (int group = 0; group < num_groups(); ++group)
     new_block_ids.push_back(allocate_new(group, tables.at(static_cast<std::size_t>(group)),
                                          required_blocks(group, num_slots, main_tokens)));
-  if (align())
-    for (int group = 0; group < num_groups(); ++group)
-      register_full_blocks(group, tables.at(static_cast<std::size_t>(group)), allocation);
   tables_[allocation.request] = tables;
+  cache_blocks(allocation.request, *allocation.history, main_tokens);
   return new_block_ids;
 }
 
 // SEMANTICS E1, E3: frees what lies before the state that a full rejection would need.
 void NaiveCache::remove_skipped(int group, Table& table, int total_computed) {
-  if (group == 0) return;
-  const int block_size = group_block_size(group);
+  if (config_.is_attention(group)) return;
+  const int block_size = config_.group_block_size(group);
   const int certain = total_computed - config_.num_speculative_tokens;
   const int skipped = certain - 1;
   if (skipped > 0) {
@@ -202,7 +153,7 @@ void NaiveCache::remove_skipped(int group, Table& table, int total_computed) {
 std::vector<int> NaiveCache::allocate_new(int group, Table& table, int required) {
   const int before = size_of(table.blocks);
   if (required <= before) return {};
-  if (group > 0 && align()) pad_and_move_speculative(table, required);
+  if (!config_.is_attention(group) && align()) pad_and_move_speculative(table, required);
   for (const int block : pool.get_new_blocks(required - size_of(table.blocks)))
     table.blocks.push_back(block);
   return {table.blocks.begin() + before, table.blocks.end()};
@@ -228,17 +179,24 @@ void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   table.got_blocks = true;
 }
 
-void NaiveCache::register_full_blocks(int group, Table& table, const NaiveAllocation& allocation) {
-  const int known = size_of(*allocation.history) - 1;
-  const int end =
-      allocation.num_computed_tokens + allocation.hit.num_tokens + allocation.num_new_tokens;
-  const int full = std::min(end, known) / config_.block_size;
-  for (; table.num_cached < full; ++table.num_cached) {
-    const int block = at(table.blocks, table.num_cached);
-    if (block == 0) continue;
-    const auto num_tokens = static_cast<std::size_t>((table.num_cached + 1) * config_.block_size);
-    if (pool.register_block(block, {allocation.history->at(num_tokens), group}))
-      planned_[allocation.request].push_back(block);
+// SEMANTICS F: up to the last length that all groups can agree on, an eagle group one block more.
+void NaiveCache::cache_blocks(int request, const std::vector<int>& history, int num_tokens) {
+  if (!align()) return;
+  const int known = std::min(num_tokens, size_of(history) - 1);
+  const int alignment = config_.scheduler_block_size();
+  const int aligned = known / alignment * alignment;
+  std::vector<Table>& tables = tables_.at(request);
+  for (int group = 0; group < num_groups(); ++group) {
+    Table& table = tables.at(static_cast<std::size_t>(group));
+    const int block_size = config_.group_block_size(group);
+    int to_cache = aligned;
+    if (config_.is_eagle(group) && aligned > 0) to_cache = std::min(known, aligned + block_size);
+    for (; table.num_cached < to_cache / block_size; ++table.num_cached) {
+      const int block = at(table.blocks, table.num_cached);
+      if (block == 0) continue;
+      const auto end = static_cast<std::size_t>((table.num_cached + 1) * block_size);
+      if (pool.register_block(block, {history.at(end), group})) planned_[request].push_back(block);
+    }
   }
 }
 

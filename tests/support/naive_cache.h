@@ -1,5 +1,5 @@
 // Block pool, per-group block lists, hit search and slot allocation of the naive engine
-// (SEMANTICS D, E, F, G). Group 0 is full attention, groups 1..G are mamba.
+// (SEMANTICS D, E, F, G). Full attention groups come first, then the mamba groups.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/naive_engine.h"
+#include "tests/support/naive_config.h"
 
 namespace hybridscope::test {
 
@@ -63,6 +63,9 @@ class NaiveCache {
   NaiveHit find_hit(const std::vector<int>& history) const;
   // Per group the block ids that the worker has to append; nullopt when refused.
   std::optional<std::vector<std::vector<int>>> allocate_slots(const NaiveAllocation& allocation);
+  // Registers the full blocks of the first `num_tokens` tokens, known ones only, of a request that
+  // holds blocks.
+  void cache_blocks(int request, const std::vector<int>& history, int num_tokens);
   void free(int request);
   // Blocks registered in this step by the request lose their hash: they will not be written.
   void withdraw(int request);
@@ -79,8 +82,16 @@ class NaiveCache {
     std::optional<int> last_state_block_idx;  // mamba, align
   };
   bool align() const { return config_.mode == NaiveCacheMode::align; }
-  int num_groups() const { return 1 + config_.num_mamba_groups; }
-  int group_block_size(int group) const;
+  int num_groups() const { return config_.num_groups(); }
+  struct SpecGroup;
+  std::vector<SpecGroup> spec_groups() const;
+  int attention_blocks(const SpecGroup& spec, const std::vector<int>& history, int limit,
+                       bool drop_eagle_block) const;
+  int mamba_blocks(const SpecGroup& spec, const std::vector<int>& history, int limit) const;
+  std::optional<int> cached_block(int group, const std::vector<int>& history, int num_tokens) const;
+  void list_blocks(const std::vector<SpecGroup>& specs, const std::map<std::size_t, int>& counts,
+                   const std::vector<int>& history, NaiveHit& hit) const;
+  bool all_cached(const SpecGroup& spec, const std::vector<int>& history, int num_tokens) const;
   bool waits_for_planned(const NaiveHit& hit) const;
   int required_blocks(int group, int num_slots, int main_tokens) const;
   int need(int group, const Table& table, const NaiveAllocation& allocation, int required) const;
@@ -90,7 +101,6 @@ class NaiveCache {
   void remove_skipped(int group, Table& table, int total_computed);
   std::vector<int> allocate_new(int group, Table& table, int required);
   void pad_and_move_speculative(Table& table, int required);
-  void register_full_blocks(int group, Table& table, const NaiveAllocation& allocation);
 
   NaiveConfig config_;
   std::map<int, std::vector<Table>> tables_;  // request -> [group]

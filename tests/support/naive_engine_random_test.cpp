@@ -1,9 +1,8 @@
-// FORWARD.md's claim, checked: while its four conditions hold no state is ever wrong, and without
-// any one of them some state is.
+// FORWARD.md's claim, checked: while its four conditions hold no state is ever wrong. That each is
+// needed: naive_dropped_rules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <iostream>
-#include <set>
 #include <string>
 
 #include "tests/support/naive_scenario.h"
@@ -96,89 +95,6 @@ TEST(NaiveEngineRandom, SameScenarioGivesTheSameSteps) {
     EXPECT_EQ(run_naive_scenario(scenario).steps, run_naive_scenario(scenario).steps);
   }
 }
-
-// Number of scenarios with a violation when `drop` has been applied; `rules` collects the first
-// violated rule of each.
-int count_violating(NaiveCacheMode mode, int num_scenarios, void (*drop)(NaiveRules&),
-                    std::set<std::string>& rules) {
-  int violating = 0;
-  for (int i = 0; i < num_scenarios; ++i) {
-    NaiveScenario scenario =
-        random_naive_scenario(mode, kFirstSeed + static_cast<std::uint64_t>(i));
-    drop(scenario.config.rules);
-    const NaiveRun run = run_naive_scenario(scenario, NaiveRunUntil::first_violation);
-    violating += !run.violations.empty();
-    if (!run.violations.empty()) rules.insert(run.violations[0].rule);
-  }
-  return violating;
-}
-
-struct Dropped {
-  const char* name;
-  NaiveCacheMode mode;
-  void (*drop)(NaiveRules&);
-  std::set<std::string> first_rules;  // how it may show first
-  int at_least;                       // of 2,000 scenarios
-};
-
-class NaiveEngineDropped : public ::testing::TestWithParam<Dropped> {};
-
-TEST_P(NaiveEngineDropped, GivesViolations) {
-  const Dropped& dropped = GetParam();
-  std::set<std::string> rules;
-  const int violating = count_violating(dropped.mode, 2000, dropped.drop, rules);
-  std::cout << dropped.name << " dropped: " << violating << " of 2000 scenarios from seed "
-            << kFirstSeed << "\n";
-  EXPECT_GE(violating, dropped.at_least);
-  for (const std::string& rule : rules) EXPECT_TRUE(dropped.first_rules.contains(rule)) << rule;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Rules, NaiveEngineDropped,
-    ::testing::Values(Dropped{"class_by_meaning",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) { rules.class_by_meaning = false; },
-                              {"source_state", "label"},
-                              50},
-                      Dropped{"chunks_end_on_grid",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) { rules.chunks_end_on_grid = false; },
-                              {"label"},
-                              100},
-                      Dropped{"mamba_no_eagle_lookahead",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) { rules.mamba_no_eagle_lookahead = false; },
-                              {"hit_coverage"},
-                              300},
-                      Dropped{"count_survives_skipped_step",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) { rules.count_survives_skipped_step = false; },
-                              {"source_state", "source_conv"},
-                              80},
-                      Dropped{"withdraw_planned",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) { rules.withdraw_planned = false; },
-                              {"label"},
-                              5},
-                      Dropped{"planned_state_hit_waits",
-                              NaiveCacheMode::align,
-                              [](NaiveRules& rules) {
-                                rules.planned_state_hit_waits = false;
-                                rules.planned_attention_hit_waits = false;
-                              },
-                              {"unwritten_read", "source_state"},
-                              100},
-                      Dropped{"class_by_meaning_none",
-                              NaiveCacheMode::none,
-                              [](NaiveRules& rules) { rules.class_by_meaning = false; },
-                              {"source_state"},
-                              30},
-                      Dropped{"count_survives_none",
-                              NaiveCacheMode::none,
-                              [](NaiveRules& rules) { rules.count_survives_skipped_step = false; },
-                              {"source_state", "source_conv"},
-                              80}),
-    [](const auto& param_info) { return std::string(param_info.param.name); });
 
 }  // namespace
 }  // namespace hybridscope::test

@@ -1,56 +1,19 @@
 // The naive engine on scenarios worked by hand: KNOWN_BUGS entries with the safe rule dropped
 // (what the reference does) and kept.
-#include "tests/support/naive_engine.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "tests/support/naive_bench.h"
 
 namespace hybridscope::test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-// Prompt tokens count up from `first`; output tokens are far away from them.
-std::vector<std::uint64_t> prompt_of(int length, std::uint64_t first = 1) {
-  std::vector<std::uint64_t> tokens;
-  for (int i = 0; i < length; ++i) tokens.push_back(first + static_cast<std::uint64_t>(i));
-  return tokens;
-}
-
-std::uint64_t output_of(int request, int position) {
-  return static_cast<std::uint64_t>(1'000'000 * (request + 1) + position);
-}
-
-// An engine whose drafts and counts a test sets between steps.
-struct Bench {
-  NaiveConfig config;
-  std::map<int, int> accepted;  // request -> a; cut to d + 1, 1 if absent
-  std::map<int, int> drafts;    // request -> length of every following draft list; K if absent
-
-  Bench() { config.output_token = output_of; }
-  NaiveEngine engine() {
-    config.num_accepted = [this](int request, int, int d) {
-      return accepted.contains(request) ? std::min(accepted.at(request), d + 1) : 1;
-    };
-    config.num_drafts = [this](int request, int) {
-      return drafts.contains(request) ? drafts.at(request) : config.num_speculative_tokens;
-    };
-    return NaiveEngine(config);
-  }
-};
-
-std::vector<std::string> texts(const NaiveStep& step) {
-  std::vector<std::string> result;
-  for (const NaiveViolation& violation : step.violations)
-    result.push_back(violation.rule + ": " + violation.detail);
-  return result;
-}
 
 // q of every scheduled request.
 std::map<int, int> tokens_of(const NaiveStep& step) {
@@ -106,58 +69,6 @@ TEST(NaiveEngine, RowWithoutDraftsReadsTheAcceptedColumn) {  // KNOWN_BUGS 7
   EXPECT_EQ(cut.scheduled[0].num_draft_tokens, 0);
   EXPECT_THAT(cut.violations, IsEmpty());
   EXPECT_THAT(engine.step().violations, IsEmpty());
-}
-
-// RUNNER 6.6, synchronous column: lists and copies of the reference's classes.
-TEST(NaiveEngine, WorkedExampleOfTheRunnerDocument) {
-  Bench bench;
-  bench.config.block_size = 4;
-  bench.config.num_blocks = 24;
-  bench.config.num_speculative_tokens = 2;
-  bench.config.use_eagle = true;
-  bench.config.max_num_batched_tokens = 16;
-  bench.config.rules.chunks_end_on_grid = false;
-  NaiveEngine engine = bench.engine();
-  engine.add_request({.prompt = prompt_of(7), .max_tokens = 50});
-  engine.add_request({.prompt = prompt_of(5, 100), .max_tokens = 4});
-  using Lists = std::vector<std::vector<int>>;
-
-  const NaiveStep first = engine.step();
-  EXPECT_EQ(first.scheduled.at(0).block_ids, (Lists{{1, 2, 3}, {0, 4, 5, 6}}));
-  EXPECT_EQ(first.scheduled.at(1).block_ids, (Lists{{7, 8}, {0, 9, 10, 11}}));
-  EXPECT_THAT(first.hashed, ElementsAre(1, 7));
-
-  bench.accepted = {{0, 1}, {1, 3}};
-  const NaiveStep second = engine.step();
-  EXPECT_EQ(second.scheduled.at(0).block_ids, (Lists{{1, 2, 3}, {0, 4, 5, 6, 12}}));
-  EXPECT_EQ(second.scheduled.at(1).block_ids.at(0), (std::vector<int>{7, 8, 13}));
-  EXPECT_EQ(second.copies.at(0), (NaiveCopy{NaiveCopyKind::pre, 0, 1, 2, 0}));
-  EXPECT_THAT(second.finished, ElementsAre(1));
-  EXPECT_EQ(std::vector<int>(second.free_queue.begin(), second.free_queue.begin() + 5),
-            (std::vector<int>{11, 10, 9, 13, 8}));
-  EXPECT_EQ(second.free_queue.back(), 7);
-
-  bench.accepted[0] = 2;
-  const NaiveStep third = engine.step();
-  EXPECT_EQ(third.scheduled.at(0).num_computed_tokens, 8);
-  EXPECT_EQ(third.scheduled.at(0).block_ids, (Lists{{1, 2, 3, 11}, {0, 4, 5, 6, 12}}));
-  EXPECT_THAT(third.copies, IsEmpty());
-
-  bench.accepted[0] = 3;
-  const NaiveStep fourth = engine.step();
-  EXPECT_EQ(fourth.scheduled.at(0).num_computed_tokens, 10);
-  EXPECT_EQ(fourth.scheduled.at(0).block_ids.at(1), (std::vector<int>{0, 4, 5, 6, 12, 10}));
-  EXPECT_THAT(fourth.copies, ElementsAre(NaiveCopy{NaiveCopyKind::pre, 0, 2, 3, 1},
-                                         NaiveCopy{NaiveCopyKind::post, 0, 3, 2, 1}));
-  EXPECT_THAT(fourth.violations, IsEmpty());
-
-  bench.accepted[0] = 1;
-  const NaiveStep fifth = engine.step();
-  EXPECT_EQ(fifth.scheduled.at(0).num_computed_tokens, 13);
-  EXPECT_EQ(fifth.scheduled.at(0).block_ids, (Lists{{1, 2, 3, 11, 9}, {0, 0, 5, 6, 12, 10}}));
-  EXPECT_EQ(fifth.scheduled.at(0).worker_table.at(1), (std::vector<int>{0, 4, 5, 6, 12, 10}));
-  EXPECT_THAT(fifth.copies, IsEmpty());
-  EXPECT_THAT(fifth.violations, IsEmpty());
 }
 
 void mid_block_chunks(Bench& bench, bool on_grid) {

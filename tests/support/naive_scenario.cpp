@@ -80,6 +80,13 @@ NaiveConfig random_config(NaiveCacheMode mode, std::uint64_t seed, Draw& draw) {
   return config;
 }
 
+void set_variant(NaiveConfig& config, NaiveVariant variant) {
+  config.async_scheduling = variant.async_scheduling;
+  config.runner = variant.runner;
+  if (variant.async_scheduling || variant.runner == NaiveRunner::v2)
+    config.num_drafts = [K = config.num_speculative_tokens](int, int) { return K; };
+}
+
 // A prompt that starts like those of its family, or like an earlier request's prompt and output.
 NaiveRequestSpec random_request(const NaiveScenario& scenario,
                                 const std::vector<NaiveRequestSpec>& earlier, Draw& draw) {
@@ -130,11 +137,12 @@ int NaiveScenario::last_event_step() const {
   return std::max(last_command, budgets.empty() ? 0 : budgets.rbegin()->first);
 }
 
-NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed) {
+NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed, NaiveVariant variant) {
   Draw draw(seed * 2 + (mode == NaiveCacheMode::align ? 1 : 0));
   NaiveScenario scenario;
   scenario.seed = seed;
   scenario.config = random_config(mode, seed, draw);
+  set_variant(scenario.config, variant);
   const int num_requests = draw.between(2, 7);
   const int spread = draw.between(1, 5);
   std::vector<NaiveRequestSpec> specs;
@@ -177,7 +185,8 @@ NaiveRun run_naive_scenario(const NaiveScenario& scenario, NaiveRunUntil until, 
   NaiveEngine engine(scenario.config);
   NaiveRun run;
   const int last_event = scenario.last_event_step();
-  for (int step = 0; step < step_limit; ++step) {
+  bool goes_on = true;
+  for (int step = 0; step < step_limit && goes_on; ++step) {
     const auto commands = scenario.commands.find(step);
     if (commands != scenario.commands.end())
       for (const NaiveCommand& command : commands->second) apply_naive_command(engine, command);
@@ -186,10 +195,12 @@ NaiveRun run_naive_scenario(const NaiveScenario& scenario, NaiveRunUntil until, 
                                                          : engine.step(budget->second));
     const std::vector<NaiveViolation>& found = run.steps.back().violations;
     run.violations.insert(run.violations.end(), found.begin(), found.end());
-    if (until == NaiveRunUntil::first_violation && !found.empty()) return run;
-    run.finished = step >= last_event && engine.finished();
-    if (run.finished) return run;
+    const bool stops = until == NaiveRunUntil::first_violation && !found.empty();
+    run.finished = !stops && step >= last_event && engine.finished();
+    goes_on = !stops && !run.finished;
   }
+  for (int request = 0; request < engine.num_requests(); ++request)
+    run.tokens.push_back(engine.tokens(request));
   return run;
 }
 

@@ -29,13 +29,21 @@ struct NaiveScenario {
 
 struct NaiveRun {
   std::vector<NaiveStep> steps;
-  std::vector<NaiveViolation> violations;  // of all steps
-  bool finished = false;                   // all requests ended within the step limit
+  std::vector<NaiveViolation> violations;          // of all steps
+  bool finished = false;                           // all requests ended within the step limit
+  std::vector<std::vector<std::uint64_t>> tokens;  // [request] prompt and output at the end
+};
+
+// Which engine runs a scenario. Asynchronous scheduling and V2 always draft K tokens.
+struct NaiveVariant {
+  bool async_scheduling = false;
+  NaiveRunner runner = NaiveRunner::v1;
 };
 
 // The scenario of a seed. Tokens, acceptance and drafts are keyed by the seed, nothing depends on
 // the order in which they are asked for.
-NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed);
+NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed,
+                                    NaiveVariant variant = {});
 
 // A fresh engine through the scenario until every request ended, at most `step_limit` steps.
 // `stop_at_violation`: ends after the first step with a violation (finished is false then).

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace hybridscope::test {
 
 NaiveScheduler::NaiveScheduler(const NaiveConfig& config, NaiveCache& cache,
-                               std::deque<NaiveRequest>& requests)
-    : config_(config), cache_(cache), requests_(requests) {}
+                               std::deque<NaiveRequest>& requests, NaivePrefixTree& tree)
+    : config_(config), cache_(cache), requests_(requests), tree_(tree) {}
 
 // More important first.
 bool NaiveScheduler::before(int a, int b) const {
@@ -35,20 +36,43 @@ NaiveSchedule NaiveScheduler::schedule(int token_budget) {
   budget_ = token_budget;
   schedule_running();
   if (out_.preempted.empty()) schedule_waiting();
-  for (const NaiveScheduledRow& row : out_.rows) {
-    NaiveRequest& request = get(row.request);
-    request.num_computed_tokens += row.q;
-    request.is_prefill_chunk = request.num_computed_tokens < request.num_tokens();
-  }
+  for (NaiveScheduledRow& row : out_.rows) after_schedule(row);
+  out_.finished_req_ids = std::exchange(finished_req_ids_, {});
+  out_.preempted_req_ids = std::exchange(preempted_req_ids_, {});
   return out_;
+}
+
+// RUNNER 6.3 "after scheduling": c counts drafts, and what will be sampled has placeholders.
+void NaiveScheduler::after_schedule(NaiveScheduledRow& row) {
+  NaiveRequest& request = get(row.request);
+  request.num_computed_tokens += row.q;
+  row.run = request.run;
+  row.num_tokens = request.num_tokens();
+  row.num_output_placeholders = request.num_output_placeholders;
+  row.discarded = request.num_computed_tokens < row.num_tokens + row.num_output_placeholders;
+  if (!config_.async_scheduling || row.discarded) return;
+  request.num_output_placeholders += 1 + row.d;
+  request.num_draft_tokens = config_.num_speculative_tokens;
+}
+
+// RUNNER 6.3: even if every draft in flight is rejected, what is in flight is enough.
+bool NaiveScheduler::needs_no_more_steps(const NaiveRequest& request) const {
+  const int placeholders = request.num_output_placeholders;
+  return placeholders > 0 && request.num_computed_tokens + 2 - placeholders >=
+                                 request.num_prompt_tokens() + request.spec.max_tokens;
 }
 
 void NaiveScheduler::schedule_running() {
   std::size_t index = 0;
   while (budget_ > 0 && index < running.size()) {
     NaiveRequest& request = get(running[index]);
+    if (needs_no_more_steps(request)) {
+      ++index;
+      continue;
+    }
     const int c = request.num_computed_tokens;
-    int q = clip_to_threshold(request.num_tokens() + request.num_draft_tokens - c);
+    const int certain = request.num_tokens() + request.num_output_placeholders;
+    int q = clip_to_threshold(certain + request.num_draft_tokens - c);
     q = std::min({q, budget_, config_.max_model_len - c - 1});
     q = split(request, 0, 0, q);
     if (q <= 0) {
@@ -56,7 +80,7 @@ void NaiveScheduler::schedule_running() {
       continue;
     }
     NaiveScheduledRow row{.request = request.id, .c = c, .q = q, .new_block_ids = {}, .hit = {}};
-    row.d = std::max(c + q - request.num_tokens(), 0);
+    row.d = std::max(c + q - certain, 0);
     if (!allocate_or_preempt(row, index)) return;
     request.num_draft_tokens = 0;
     budget_ -= q;
@@ -110,6 +134,7 @@ void NaiveScheduler::schedule_waiting() {
 
 bool NaiveScheduler::admit(int id) {
   NaiveRequest& request = get(id);
+  if (request.num_output_placeholders > 0) return false;  // preempted, its frame is in flight
   const NaiveHit hit = cache_.find_hit(request.history);
   int q = clip_to_threshold(request.num_tokens() - hit.num_tokens);
   if (!config_.enable_chunked_prefill && q > budget_) return false;
@@ -138,6 +163,7 @@ bool NaiveScheduler::admit(int id) {
                        .hit = hit});
   request.status = NaiveStatus::running;
   request.num_computed_tokens = hit.num_tokens;
+  request.num_prefill_tokens = request.num_tokens();
   budget_ -= q;
   return true;
 }
@@ -183,9 +209,11 @@ void NaiveScheduler::finish(int request) {
   std::erase(running, request);
   std::erase(waiting, request);
   get(request).status = NaiveStatus::finished;
+  finished_req_ids_.push_back(request);
   cache_.free(request);
 }
 
+// Placeholders stay: the frame in flight still returns.
 void NaiveScheduler::preempt(int request) {
   std::erase(running, request);
   cache_.free(request);
@@ -193,11 +221,18 @@ void NaiveScheduler::preempt(int request) {
   gone.status = NaiveStatus::preempted;
   gone.num_computed_tokens = 0;
   gone.num_draft_tokens = 0;
+  preempted_req_ids_.push_back(request);
   push_waiting(request, true);
 }
 
+// RUNNER 6.4, safe: what is in flight for a request that is reset is dropped as a whole.
 bool NaiveScheduler::reset_prefix_cache(bool reset_running_requests) {
-  while (reset_running_requests && !running.empty()) preempt(running.back());
+  while (reset_running_requests && !running.empty()) {
+    NaiveRequest& request = get(running.back());
+    preempt(request.id);
+    request.num_output_placeholders = 0;
+    ++request.run;
+  }
   return cache_.pool.reset();
 }
 

@@ -1,10 +1,12 @@
-// Scheduler of the naive engine (SEMANTICS H), with the safe aligned split.
+// Scheduler of the naive engine (SEMANTICS H, RUNNER 6.3 and 6.4), with the safe aligned split.
 #pragma once
 
 #include <deque>
 #include <vector>
 
 #include "tests/support/naive_cache.h"
+#include "tests/support/naive_prefix_tree.h"
+#include "tests/support/naive_step.h"
 
 namespace hybridscope::test {
 
@@ -17,8 +19,10 @@ struct NaiveRequest {
   std::vector<std::uint64_t> tokens;  // prompt and output so far
   std::vector<int> history;           // [tokens + 1] prefix tree nodes
   int num_computed_tokens = 0;
-  int num_draft_tokens = 0;  // length of the list for the next step
-  bool is_prefill_chunk = false;
+  int num_draft_tokens = 0;         // length of the list for the next step
+  int num_output_placeholders = 0;  // asynchronous: tokens of the frame in flight
+  int num_prefill_tokens = 0;       // V2 prefill_len: known tokens at admission
+  int run = 0;                      // counts resets while running: frames of older runs are stale
 
   int num_tokens() const { return static_cast<int>(tokens.size()); }
   int num_prompt_tokens() const { return static_cast<int>(spec.prompt.size()); }
@@ -31,6 +35,10 @@ struct NaiveScheduledRow {
   int d = 0;
   bool admitted = false;
   bool resumed = false;
+  int run = 0;
+  int num_tokens = 0;                           // known
+  int num_output_placeholders = 0;              // before this frame's
+  bool discarded = false;                       // an unfinished prefill chunk
   std::vector<std::vector<int>> new_block_ids;  // [group] all of them, if admitted
   NaiveHit hit;                                 // if admitted
 };
@@ -38,14 +46,31 @@ struct NaiveScheduledRow {
 struct NaiveSchedule {
   std::vector<NaiveScheduledRow> rows;
   std::vector<int> preempted;
+  // Since the schedule before, for the worker: it forgets what it holds for them.
+  std::vector<int> finished_req_ids;
+  std::vector<int> preempted_req_ids;  // by commands, then in this schedule
+};
+
+// What the scheduler is told about a row of a frame that returns.
+struct NaiveReturnedRow {
+  int request = -1;
+  int run = 0;
+  int d = 0;
+  int num_accepted_tokens = 1;
+  bool discarded = false;
 };
 
 class NaiveScheduler {
  public:
-  NaiveScheduler(const NaiveConfig& config, NaiveCache& cache, std::deque<NaiveRequest>& requests);
+  NaiveScheduler(const NaiveConfig& config, NaiveCache& cache, std::deque<NaiveRequest>& requests,
+                 NaivePrefixTree& tree);
 
   void add(int request);
   NaiveSchedule schedule(int token_budget);
+  // SEMANTICS H3, RUNNER 6.3: the update for one row of the frame that returned.
+  NaiveCommitted commit(const NaiveReturnedRow& row);
+  // The request's tokens grow by one.
+  void append(NaiveRequest& request, std::uint64_t token);
   // Takes a stopped or aborted request out and frees its blocks.
   void finish(int request);
   void preempt(int request);
@@ -56,6 +81,10 @@ class NaiveScheduler {
 
  private:
   void schedule_running();
+  void after_schedule(NaiveScheduledRow& row);
+  bool needs_no_more_steps(const NaiveRequest& request) const;
+  void roll_back(NaiveRequest& request, int num_rejected);
+  bool append_outputs(NaiveRequest& request, int count, NaiveCommitted& result);
   void schedule_waiting();
   bool admit(int request);
   bool allocate_or_preempt(NaiveScheduledRow& row, std::size_t& index);
@@ -74,6 +103,9 @@ class NaiveScheduler {
   NaiveConfig config_;
   NaiveCache& cache_;
   std::deque<NaiveRequest>& requests_;
+  NaivePrefixTree& tree_;
+  std::vector<int> finished_req_ids_;   // not yet reported
+  std::vector<int> preempted_req_ids_;  // not yet reported
   NaiveSchedule out_;
   int budget_ = 0;
 };

@@ -13,139 +13,67 @@ int at(const std::vector<int>& list, int index) { return list.at(static_cast<std
 NaiveBlockContent::NaiveBlockContent(const NaiveConfig& config)
     : conv(static_cast<std::size_t>(config.conv_width - 1 + config.num_speculative_tokens),
            kNaivePoison),
-      attention(static_cast<std::size_t>(config.block_size), kNaivePoison) {}
+      attention(static_cast<std::size_t>(config.scheduler_block_size()), kNaivePoison) {}
 
 NaiveWorker::NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree)
-    : config_(config), tree_(tree) {}
+    : config_(config),
+      tree_(tree),
+      batch_(1 + config.num_speculative_tokens),
+      slots_(config.max_num_seqs) {}
 
 void NaiveWorker::forget(const std::set<int>& blocks) {
   for (const int block : blocks) memory_.erase(block);
 }
 
-const std::vector<std::vector<int>>& NaiveWorker::block_table(int request) const {
-  return requests_.at(request).block_table;
+const std::vector<std::vector<int>>& NaiveWorker::block_table(const NaiveRow& row) const {
+  return held(row).block_table;
 }
 
 void NaiveWorker::run(int step, std::vector<NaiveRow>& rows) {
   step_ = step;
   copies.clear();
-  update_tables(rows);
-  if (config_.mode == NaiveCacheMode::align) pre_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_before = held(row).num_accepted_tokens;
+  if (align()) pre_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_given = held(row).num_accepted_tokens;
 
-  for (const NaiveRow& row : rows) attention_forward(row);
-  for (const NaiveRow& row : rows) check_attention(row);
+  const int num_attention = config_.num_attention_groups();
+  for (int group = 0; group < num_attention; ++group) {
+    for (const NaiveRow& row : rows) attention_forward(row, group);
+    for (const NaiveRow& row : rows) check_attention(row, group);
+  }
   std::vector<Write> writes;
   for (const NaiveRow& row : rows)
-    for (int group = 1; group <= config_.num_mamba_groups; ++group)
+    for (int group = num_attention; group < config_.num_groups(); ++group)
       mamba_forward(row, group, writes);
   apply(writes, rows);
 
-  for (const NaiveRow& row : rows)
-    requests_.at(row.request).num_accepted_tokens = row.num_accepted_tokens;
-  if (config_.mode == NaiveCacheMode::align && config_.num_speculative_tokens > 0)
-    post_copies(rows);
+  count_sampled(rows);
+  if (align() && config_.num_speculative_tokens > 0) post_copies(rows);
+  for (NaiveRow& row : rows) row.num_accepted_after = held(row).num_accepted_tokens;
 }
 
-// RUNNER 1.3, 1.6: rows only append; an admitted request starts over, without a running column and
-// with count 1 (SEMANTICS C7: a preempted request comes back by admission only).
-void NaiveWorker::update_tables(const std::vector<NaiveRow>& rows) {
-  std::set<int> batch;
-  for (const NaiveRow& row : rows) {
-    Request& request = requests_[row.request];
-    if (row.replaces_table) {
-      request = Request{};
-      request.block_table = row.new_block_ids;
-    } else {
-      for (std::size_t group = 0; group < request.block_table.size(); ++group) {
-        const std::vector<int>& added = row.new_block_ids.at(group);
-        request.block_table[group].insert(request.block_table[group].end(), added.begin(),
-                                          added.end());
-      }
-    }
-    const bool was_absent = !last_batch_.contains(row.request);
-    if (was_absent && !config_.rules.count_survives_skipped_step) request.num_accepted_tokens = 1;
-    batch.insert(row.request);
-  }
-  last_batch_ = batch;
-}
-
-// SEMANTICS C5.
-void NaiveWorker::pre_copies(std::vector<NaiveRow>& rows) {
-  std::vector<NaiveCopy> launch;
-  for (NaiveRow& row : rows) {
-    Request& request = requests_.at(row.request);
-    const int block_size = config_.block_size;
-    const int without_entry = row.c == 0 ? -1 : (row.c - 1) / block_size;
-    const int previous = request.mamba_state_idx.value_or(without_entry);
-    row.state_column = (row.c + row.q + block_size - 1) / block_size - 1;
-    request.mamba_state_idx = row.state_column;
-    if (previous == -1 || previous == row.state_column) continue;
-    launch.push_back({NaiveCopyKind::pre, row.request, previous, row.state_column,
-                      request.num_accepted_tokens - 1});
-    request.num_accepted_tokens = 1;
-  }
-  run_copies(launch, rows);
-}
-
-// SEMANTICS C6, with separate output of the count.
-void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
-  std::vector<NaiveCopy> launch;
-  for (const NaiveRow& row : rows) {
-    Request& request = requests_.at(row.request);
-    const int running = row.c + row.q - row.d;
-    const int computed = running + row.num_accepted_tokens - 1;
-    const int aligned = computed / config_.block_size * config_.block_size;
-    if (aligned < running) continue;
-    const int bias = aligned - running;
-    const int dst_column = aligned / config_.block_size - 1;
-    if (dst_column == row.state_column) request.num_accepted_tokens = 1;
-    if (dst_column == row.state_column && bias == 0) continue;
-    launch.push_back({NaiveCopyKind::post, row.request, row.state_column, dst_column, bias});
-  }
-  run_copies(launch, rows);
-}
-
-// SEMANTICS C3. Everything is read before anything is written.
-void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
-                             const std::vector<NaiveRow>& rows) {
-  std::vector<Write> writes;
-  for (const NaiveCopy& copy : launch) {
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const NaiveRow& candidate) {
-      return candidate.request == copy.request;
-    });
-    for (int group = 1; group <= config_.num_mamba_groups; ++group) {
-      Write write{copy.request, group, copy.dst_column, {}, {}};
-      write.temporal = read(block_at(*row, group, copy.src_column + copy.bias)).temporal;
-      const std::vector<int> window = read(block_at(*row, group, copy.src_column)).conv;
-      for (int i = copy.bias; i < static_cast<int>(window.size()); ++i)
-        write.conv[i - copy.bias] = at(window, i);
-      writes.push_back(write);
-    }
-  }
-  apply(writes, rows);
-  copies.insert(copies.end(), launch.begin(), launch.end());
-}
-
-void NaiveWorker::attention_forward(const NaiveRow& row) {
+void NaiveWorker::attention_forward(const NaiveRow& row, int group) {
+  const int block_size = config_.group_block_size(group);
   int node = row.prefix;
   for (int t = 0; t < row.q; ++t) {
     const int position = row.c + t;
     node = tree_.child(node, row.inputs.at(static_cast<std::size_t>(t)));
-    const int block = block_at(row, 0, position / config_.block_size);
+    const int block = block_at(row, group, position / block_size);
     const auto [found, added] = memory_.try_emplace(block, config_);
-    at(found->second.attention, position % config_.block_size) = node;
-    const std::vector<int>& owned = row.owned_blocks.at(0);
+    at(found->second.attention, position % block_size) = node;
+    const std::vector<int>& owned = row.owned_blocks.at(static_cast<std::size_t>(group));
     if (std::find(owned.begin(), owned.end(), block) == owned.end() || block == 0)
       report("foreign_write", row.request, "attention block " + std::to_string(block));
   }
 }
 
 // Keys and values of every computed token must be those of the request's own tokens.
-void NaiveWorker::check_attention(const NaiveRow& row) {
+void NaiveWorker::check_attention(const NaiveRow& row, int group) {
+  const int block_size = config_.group_block_size(group);
   for (int position = row.c - 1; position >= 0; --position) {
     const int expected = tree_.shortened(row.prefix, row.c - 1 - position);
-    const int block = block_at(row, 0, position / config_.block_size);
-    const int seen = at(read(block).attention, position % config_.block_size);
+    const int block = block_at(row, group, position / block_size);
+    const int seen = at(read(block).attention, position % block_size);
     if (seen == expected) continue;
     report(seen == kNaivePoison ? "unwritten_read" : "attention_read", row.request,
            "attention block " + std::to_string(block) + " position " + std::to_string(position) +
@@ -154,14 +82,20 @@ void NaiveWorker::check_attention(const NaiveRow& row) {
   }
 }
 
+// Column 0 of the state indices that the kernels are given (SEMANTICS A3): from the exact length,
+// whatever the copies went by.
+int NaiveWorker::window_column(const NaiveRow& row) const {
+  return align() ? (row.c + row.q - 1) / config_.block_size : 0;
+}
+
 void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
-  const int block = block_at(row, group, row.state_column + bias);
+  const int block = block_at(row, group, window_column(row) + bias);
   const int temporal = read(block).temporal;
   if (temporal != row.prefix)
     report(temporal == kNaivePoison ? "unwritten_read" : "source_state", row.request,
            "mamba block " + std::to_string(block) + " holds " + describe(temporal, row.prefix) +
                ", expected " + describe(row.prefix, row.prefix));
-  const std::vector<int> window = read(block_at(row, group, row.state_column)).conv;
+  const std::vector<int> window = read(block_at(row, group, window_column(row))).conv;
   for (int i = 0; i < width(); ++i) {
     const int expected = tree_.shortened(row.prefix, width() - 1 - i);
     if (at(window, bias + i) == expected) continue;
@@ -176,13 +110,13 @@ void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
 // FORWARD "Decode rows" 2 to 4 and 7 (a decode row without drafts is a verify row with q = 1), and
 // "Prefill rows" 1 to 3.
 void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes) {
-  const int bias = row.decode ? requests_.at(row.request).num_accepted_tokens - 1 : 0;
+  const int bias = row.decode ? held(row).num_accepted_tokens - 1 : 0;
   if (row.decode || row.c > 0) check_source(row, group, bias);
   int temporal = row.prefix;
   std::vector<int> window(static_cast<std::size_t>(width()), kNaiveZeros);
   if (row.decode || row.c > 0) {
-    temporal = read(block_at(row, group, row.state_column + bias)).temporal;
-    const std::vector<int> conv = read(block_at(row, group, row.state_column)).conv;
+    temporal = read(block_at(row, group, window_column(row) + bias)).temporal;
+    const std::vector<int> conv = read(block_at(row, group, window_column(row))).conv;
     window.assign(conv.begin() + bias, conv.begin() + bias + width());
   }
   int node = row.prefix;
@@ -191,11 +125,11 @@ void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Writ
     node = tree_.child(node, token);
     window.push_back(node);
     temporal = tree_.child(temporal, token);
-    if (row.decode) writes.push_back({row.request, group, row.state_column + t, temporal, {}});
+    if (row.decode) writes.push_back({row.request, group, window_column(row) + t, temporal, {}});
   }
   // A verify row with q tokens leaves W - 2 old positions before them, another row W - 1 in all.
   const int kept = row.decode ? width() - 1 + row.q : width();
-  Write last{row.request, group, row.state_column, {}, {}};
+  Write last{row.request, group, window_column(row), {}, {}};
   if (!row.decode) last.temporal = temporal;
   for (int i = 0; i < kept; ++i)
     last.conv[i] = at(window, static_cast<int>(window.size()) - kept + i);
@@ -226,9 +160,10 @@ void NaiveWorker::check_labels(int step, const NaiveBlockPool& pool) {
   for (const auto& [block, key] : pool.key_of) {
     const NaiveBlockContent content = read(block);
     std::string wrong;
-    if (key.group == 0) {
-      for (int i = 0; i < config_.block_size; ++i)
-        if (at(content.attention, i) != tree_.shortened(key.prefix, config_.block_size - 1 - i))
+    if (config_.is_attention(key.group)) {
+      const int block_size = config_.group_block_size(key.group);
+      for (int i = 0; i < block_size; ++i)
+        if (at(content.attention, i) != tree_.shortened(key.prefix, block_size - 1 - i))
           wrong = " has a wrong slot " + std::to_string(i);
     } else if (content.temporal != key.prefix) {
       wrong = " holds " + describe(content.temporal, key.prefix);
@@ -251,8 +186,7 @@ NaiveBlockContent NaiveWorker::read(int block) const {
 
 // A column beyond the row reads as the null block.
 int NaiveWorker::block_at(const NaiveRow& row, int group, int column) const {
-  const std::vector<int>& list =
-      requests_.at(row.request).block_table.at(static_cast<std::size_t>(group));
+  const std::vector<int>& list = held(row).block_table.at(static_cast<std::size_t>(group));
   return column < static_cast<int>(list.size()) ? at(list, column) : 0;
 }
 

@@ -1,5 +1,6 @@
-// Worker and memory of the naive engine: append-only block tables, running columns, accepted
-// counts, state copies (SEMANTICS C5 to C7) and the forward pass (FORWARD.md) on symbolic state.
+// Worker and memory of the naive engine: batch order, append-only block tables, exact computed
+// counts, running columns, accepted counts, state copies (SEMANTICS C5 to C8) and the forward pass
+// (FORWARD.md) on symbolic state.
 #pragma once
 
 #include <map>
@@ -8,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/naive_batch.h"
 #include "tests/support/naive_cache.h"
 #include "tests/support/naive_prefix_tree.h"
+#include "tests/support/naive_scheduler.h"
+#include "tests/support/naive_step.h"
 
 namespace hybridscope::test {
 
@@ -19,24 +23,35 @@ namespace hybridscope::test {
 struct NaiveBlockContent {
   int temporal = kNaivePoison;
   std::vector<int> conv;       // [W - 1 + K]
-  std::vector<int> attention;  // [block_size]
+  std::vector<int> attention;  // [block size of the group, at most the scheduler's]
   explicit NaiveBlockContent(const NaiveConfig& config);
 };
 
-// A row of one step, as the scheduler decided it.
+// A scheduled request of one step, as the scheduler decided it; what the worker adds comes below.
 struct NaiveRow {
   int request = -1;
-  int c = 0;
+  int reported_c = 0;
   int q = 0;
   int d = 0;
-  int num_accepted_tokens = 1;  // of this step's sample
   bool decode = false;
-  bool replaces_table = false;                  // admitted: block_ids are full lists
+  bool admitted = false;  // new_block_ids are full lists
+  bool resumed = false;
   std::vector<std::vector<int>> new_block_ids;  // [group] to append, or the full lists
   std::vector<std::vector<int>> owned_blocks;   // [group] scheduler's lists
-  int prefix = kNaiveZeros;                     // S(c) of the request
-  std::vector<std::uint64_t> inputs;            // [q] token contents, drafts included
-  int state_column = 0;                         // set by the worker
+
+  int c = 0;  // exact; set by NaiveWorker::prepare
+  std::optional<int> slot;
+  std::optional<int> previous_row;
+
+  int prefix = kNaiveZeros;           // S(c) of the request; set by the engine before run
+  std::vector<std::uint64_t> inputs;  // [q] token contents, drafts included
+  int num_accepted_tokens = 1;        // of this step's sample
+
+  int num_accepted_before = 1;  // set by NaiveWorker::run
+  int num_accepted_given = 1;
+  int num_accepted_after = 1;
+  std::optional<int> source_column;
+  int state_column = 0;
 };
 
 class NaiveWorker {
@@ -44,18 +59,23 @@ class NaiveWorker {
   NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree);
 
   void forget(const std::set<int>& blocks);  // their content becomes poison
+  // RUNNER 1.2, 2.2 before the forward pass. Rows stay in the scheduler's order.
+  void prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows);
   void run(int step, std::vector<NaiveRow>& rows);
   // Every registered block against what it holds.
   void check_labels(int step, const NaiveBlockPool& pool);
 
-  const std::vector<std::vector<int>>& block_table(int request) const;
+  const std::vector<std::vector<int>>& block_table(const NaiveRow& row) const;
+  std::vector<int> order;                  // [rows] of the last prepare: index in scheduler's order
   std::vector<NaiveCopy> copies;           // of the last run
   std::vector<NaiveViolation> violations;  // since the engine took them
 
  private:
-  struct Request {
+  // What is held for a request (V1) or in a slot (V2).
+  struct Held {
     std::vector<std::vector<int>> block_table;  // [group]
-    std::optional<int> mamba_state_idx;
+    int num_computed_tokens = 0;                // exact
+    std::optional<int> state_column;            // V1: mamba_state_idx; V2: state_idx unless -1
     int num_accepted_tokens = 1;
   };
   // New content of one state, written after everything of the launch was read.
@@ -67,13 +87,23 @@ class NaiveWorker {
     std::map<int, int> conv;  // position -> value
   };
   int width() const { return config_.conv_width - 1; }
-  void update_tables(const std::vector<NaiveRow>& rows);
+  bool v2() const { return config_.runner == NaiveRunner::v2; }
+  bool align() const { return config_.mode == NaiveCacheMode::align; }
+  Held& held(const NaiveRow& row) { return held_.at(v2() ? *row.slot : row.request); }
+  const Held& held(const NaiveRow& row) const { return held_.at(v2() ? *row.slot : row.request); }
+  void update_held(NaiveRow& row);
+  void order_rows(std::vector<NaiveRow>& rows);
   void pre_copies(std::vector<NaiveRow>& rows);
+  int new_column(const NaiveRow& row) const;
+  void advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch);
+  void advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch);
+  void count_sampled(const std::vector<NaiveRow>& rows);
   void post_copies(const std::vector<NaiveRow>& rows);
   void run_copies(const std::vector<NaiveCopy>& launch, const std::vector<NaiveRow>& rows);
-  void attention_forward(const NaiveRow& row);
-  void check_attention(const NaiveRow& row);
+  void attention_forward(const NaiveRow& row, int group);
+  void check_attention(const NaiveRow& row, int group);
   void mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes);
+  int window_column(const NaiveRow& row) const;
   void check_source(const NaiveRow& row, int group, int bias);
   void apply(const std::vector<Write>& writes, const std::vector<NaiveRow>& rows);
   NaiveBlockContent read(int block) const;
@@ -83,9 +113,11 @@ class NaiveWorker {
 
   NaiveConfig config_;
   NaivePrefixTree& tree_;
-  std::map<int, Request> requests_;
+  std::map<int, Held> held_;  // by request (V1) or slot (V2)
+  NaiveBatchV1 batch_;
+  NaiveSlotsV2 slots_;
   std::map<int, NaiveBlockContent> memory_;
-  std::set<int> last_batch_;            // requests of the previous step
+  std::map<int, int> last_rows_;        // request -> row in the previous step
   std::map<int, NaiveKey> mislabeled_;  // reported blocks, once a registration
   int step_ = 0;
 };

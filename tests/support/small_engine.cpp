@@ -1,5 +1,7 @@
 #include "tests/support/small_engine.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 
 namespace hybridscope::test {
@@ -26,7 +28,7 @@ EngineConfig engine_config(const SmallEngine& small) {
   config.block_size = config.scheduler_block_size = config.hash_block_size = small.block_size;
   config.chunk_size = small.block_size;
   config.max_model_len = small.max_model_len;
-  config.max_num_seqs = small.max_num_seqs;
+  config.max_num_seqs = std::min(small.max_num_seqs, small.num_blocks);
   config.max_num_batched_tokens = small.max_num_batched_tokens;
   config.enable_prefix_caching = !none;
   config.num_speculative_tokens = small.num_speculative_tokens;

@@ -36,7 +36,6 @@ struct ModelHit {
   std::int32_t num_tokens = 0;
   std::int32_t longest = 0;                         // that any group offered on the way
   std::vector<std::vector<std::int32_t>> blocks{};  // [group]
-  friend bool operator==(const ModelHit&, const ModelHit&) = default;
 };
 
 // Flagged groups; all when the method is eagle and none is flagged; one flag counts for its spec.

@@ -149,7 +149,7 @@ TEST(EngineRuns, EquallyImportantRequestsOfOneStepDoNotPreemptEachOtherForEver) 
   config.long_prefill_token_threshold = 1;
   config.scheduler_reserve_full_isl = false;
   CheckedEngine run(config);
-  for (const std::uint64_t text : {1, 2, 3}) run.add(request_of(30, 5, text));
+  for (const std::uint64_t text : {1U, 2U, 3U}) run.add(request_of(30, 5, text));
   EXPECT_TRUE(run.finish(300));
   EXPECT_TRUE(run.findings().empty());
 }

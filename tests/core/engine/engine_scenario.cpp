@@ -103,6 +103,13 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
        .max_num_seqs = shape.max_num_seqs,
        .max_num_batched_tokens =
            std::max(shape.block_size, spec + 1) + shape.extra_batched_tokens});
+  if (shape.second_attention_blocks > 0) {
+    // Behind the first attention group; hits of all groups together end on its blocks.
+    const std::int32_t block_size = shape.second_attention_blocks * shape.block_size;
+    auto& groups = config.kv_cache_config.groups;
+    groups.insert(groups.begin() + 1, {.spec = FullAttentionSpec{block_size, 4096}, .layers = {9}});
+    config.scheduler_block_size = block_size;
+  }
   config.conv_kernel = shape.conv_kernel;
   config.async_scheduling = shape.asynchronous && !shape.ngram;
   config.kv_consumer = shape.kv_consumer;
@@ -117,10 +124,17 @@ EngineConfig make_config(const ScenarioShape& shape, const std::vector<AddReques
   config.scheduling_policy = shape.priority ? SchedulingPolicy::priority : SchedulingPolicy::fcfs;
   config.seed = shape.seed;
   config.acceptance_rate = shape.acceptance_percent / 100.0;
-  if (!shape.full_graphs) config.cudagraph_mode = CUDAGraphMode::none;
+  config.cudagraph_mode = shape.graph_mode;
+  // Within the budget, and the first one holds a verify row.
+  for (int size = shape.capture_every; size > 0 && size <= 4 * shape.capture_every;
+       size += shape.capture_every)
+    config.cudagraph_capture_sizes.push_back(
+        std::clamp(size, spec + 1, config.max_num_batched_tokens));
+  if (shape.runner_v2) config.runner = ModelRunner::v2;
   const std::int64_t needed =
       blocks_one_request_needs(config, std::min(longest, config.max_model_len));
   config.kv_cache_config.num_blocks = 1 + static_cast<int>(needed) + shape.extra_blocks;
+  config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   return config;
 }
 

@@ -20,6 +20,7 @@ struct ScenarioShape {
   int num_speculative_tokens = 0;  // K; cut to B - 1 where blocks of B hold states
   bool ngram = false;
   int num_mamba_groups = 1;
+  int second_attention_blocks = 0;  // block size of a second attention group in blocks, 0: none
   int conv_kernel = 4;
   int num_requests = 2;
   int longest_text = 12;    // tokens of a request's shared text
@@ -39,9 +40,11 @@ struct ScenarioShape {
   bool reserve_full_isl = false;
   bool chunked_prefill = true;  // off: the budget is larger than every request
   bool priority = false;
-  bool full_graphs = true;
+  CUDAGraphMode graph_mode = CUDAGraphMode::full_and_piecewise;
+  int capture_every = 0;      // capture sizes are its first multiples, 0: the default list
   bool asynchronous = false;  // never with ngram
   bool kv_consumer = false;   // defers frees when asynchronous
+  bool runner_v2 = false;
 };
 std::ostream& operator<<(std::ostream& out, const ScenarioShape& shape);
 

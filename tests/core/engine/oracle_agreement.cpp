@@ -1,7 +1,7 @@
 #include "tests/core/engine/oracle_agreement.h"
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <sstream>
 #include <tuple>
 
@@ -18,6 +18,8 @@ std::string list(const Container& values) {
   for (const auto& value : values) out << value << ' ';
   return "[" + out.str() + "]";
 }
+
+std::vector<int> as_tuple(auto... values) { return {static_cast<int>(values)...}; }
 
 template <class A, class B>
 std::string differ(const std::string& what, const A& engine, const B& oracle) {
@@ -61,7 +63,8 @@ ScenarioRun::ScenarioRun(const EngineScenario& scenario)
       engine_(scenario.config),
       tables_(static_cast<std::int32_t>(scenario.config.kv_cache_config.groups.size()),
               scenario.config.kv_cache_config.num_blocks) {
-  if (scenario.config.mamba_cache_mode != MambaCacheMode::all && !scenario.config.async_scheduling)
+  const bool defers_frees = scenario.config.async_scheduling && scenario.config.kv_consumer;
+  if (scenario.config.mamba_cache_mode != MambaCacheMode::all && !defers_frees)
     oracle_ = std::make_unique<NaiveEngine>(naive_config(scenario));
 }
 
@@ -109,8 +112,8 @@ void ScenarioRun::give(const Command& command) {
       return std::ranges::find(told_to_preempt_, id) != told_to_preempt_.end();
     };
     if (reset->reset_running_requests)
-      for (const int id : oracle_running_ | std::views::reverse)
-        if (!gone(id)) told_to_preempt_.push_back(id);
+      std::copy_if(oracle_running_.rbegin(), oracle_running_.rend(),
+                   std::back_inserter(told_to_preempt_), [&](int id) { return !gone(id); });
     oracle_->reset_prefix_cache(reset->reset_running_requests);
   }
 }
@@ -145,8 +148,9 @@ std::string ScenarioRun::compare(const StepTrace& trace, const NaiveStep& naive)
     return "the oracle reports " + violation.rule + " request " +
            std::to_string(violation.request) + ": " + violation.detail;
   }
-  for (const auto part : {&ScenarioRun::compare_scheduled, &ScenarioRun::compare_copies,
-                          &ScenarioRun::compare_commits, &ScenarioRun::compare_end})
+  for (const auto part :
+       {&ScenarioRun::compare_scheduled, &ScenarioRun::compare_rows, &ScenarioRun::compare_copies,
+        &ScenarioRun::compare_commits, &ScenarioRun::compare_end})
     if (auto difference = (this->*part)(trace, naive); !difference.empty()) return difference;
   return {};
 }
@@ -164,19 +168,18 @@ std::string ScenarioRun::compare_scheduled(const StepTrace& trace, const NaiveSt
     const ScheduledTrace& s = trace.scheduled[i];
     const NaiveScheduled& n = naive.scheduled[i];
     if (row_of[i] == nullptr) return "scheduled request without a row";
-    const auto as_tuple = [](auto... values) {
-      return std::vector<int>{static_cast<int>(values)...};
-    };
-    const auto engine =
-        as_tuple(s.request.value, s.num_scheduled_tokens, s.num_draft_tokens, s.num_computed_tokens,
-                 s.admission == Admission::running ? -1 : s.num_hit_tokens,
-                 s.admission == Admission::resumed, row_of[i]->row_class != RowClass::prefill,
-                 std::max(row_of[i]->num_sampled_tokens, 1));
+    const auto engine = as_tuple(
+        s.request.value, s.num_scheduled_tokens, s.num_draft_tokens, s.num_computed_tokens,
+        s.admission == Admission::running ? -1 : s.num_hit_tokens,
+        s.admission == Admission::resumed, row_of[i]->row_class != RowClass::prefill,
+        std::max(row_of[i]->num_sampled_tokens, 1), s.num_tokens, s.num_output_placeholders);
     const auto oracle =
         as_tuple(n.request, n.num_scheduled_tokens, n.num_draft_tokens, n.num_computed_tokens,
-                 n.num_hit_tokens.value_or(-1), n.resumed, n.decode, n.num_accepted_tokens);
+                 n.num_hit_tokens.value_or(-1), n.resumed, n.decode, n.num_accepted_tokens,
+                 n.num_tokens, n.num_output_placeholders);
     if (engine != oracle)
-      return differ("scheduled (request q d c hit resumed decode a)", list(engine), list(oracle));
+      return differ("scheduled (request q d c hit resumed decode a known placeholders)",
+                    list(engine), list(oracle));
     if (auto difference = compare_tables(trace, n, *row_of[i]); !difference.empty())
       return difference;
   }
@@ -206,6 +209,26 @@ std::string ScenarioRun::compare_tables(const StepTrace& trace, const NaiveSched
   return {};
 }
 
+// Rows in order, with what each of them knows of its past.
+std::string ScenarioRun::compare_rows(const StepTrace& trace, const NaiveStep& naive) const {
+  if (trace.rows.size() != naive.rows.size())
+    return differ("rows", trace.rows.size(), naive.rows.size());
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    const NaiveBatchRow& n = naive.rows[r];
+    const auto engine =
+        as_tuple(row.request.value, row.scheduled, row.slot, row.previous_row,
+                 row.num_computed_tokens, row.num_accepted_tokens_before, row.num_accepted_tokens);
+    const auto oracle =
+        as_tuple(n.request, n.scheduled, n.slot.value_or(-1), n.previous_row.value_or(-1),
+                 n.num_computed_tokens, n.num_accepted_before, n.num_accepted_given);
+    if (engine != oracle)
+      return differ("row " + std::to_string(r) + " (request scheduled slot previous c a a-given)",
+                    list(engine), list(oracle));
+  }
+  return {};
+}
+
 std::string ScenarioRun::compare_copies(const StepTrace& trace, const NaiveStep& naive) const {
   std::vector<Copy> engine;
   std::vector<Copy> oracle;
@@ -229,15 +252,30 @@ std::string ScenarioRun::compare_copies(const StepTrace& trace, const NaiveStep&
 }
 
 std::string ScenarioRun::compare_commits(const StepTrace& trace, const NaiveStep& naive) const {
+  const int frame = naive.committed_frame ? *naive.committed_frame + 1 : 0;
+  if (trace.committed_step != frame)
+    return differ("frame that returned", trace.committed_step, frame);
+  if (trace.committed.size() != naive.committed.size())
+    return differ("committed requests", trace.committed.size(), naive.committed.size());
   std::vector<int> finished;
-  for (const CommitTrace& commit : trace.committed) {
+  for (std::size_t i = 0; i < trace.committed.size(); ++i) {
+    const CommitTrace& commit = trace.committed[i];
+    const NaiveCommitted& n = naive.committed[i];
     if (commit.finished) finished.push_back(commit.request.value);
-    const auto num_tokens = static_cast<int>(oracle_->tokens(commit.request.value).size());
-    if (commit.num_tokens != num_tokens)
-      return differ("known tokens", commit.num_tokens, num_tokens);
-    const int computed = oracle_->num_computed_tokens(commit.request.value);
-    if (!commit.finished && commit.num_computed_tokens != computed)
-      return differ("computed tokens", commit.num_computed_tokens, computed);
+    const bool left = commit.outcome == CommitOutcome::left_the_engine;
+    const bool stale = commit.outcome == CommitOutcome::stale_run;
+    auto engine =
+        as_tuple(commit.request.value, left, stale, commit.num_appended_tokens, commit.finished);
+    auto oracle = as_tuple(n.request, n.result == NaiveReturn::left, n.result == NaiveReturn::stale,
+                           n.num_appended_tokens, n.finished);
+    if (!left && !commit.finished) {
+      engine.insert(engine.end(), {commit.num_computed_tokens, commit.num_tokens,
+                                   commit.num_output_placeholders});
+      oracle.insert(oracle.end(), {n.num_computed_tokens, n.num_tokens, n.num_output_placeholders});
+    }
+    if (engine != oracle)
+      return differ("commit (request left stale appended finished c known placeholders)",
+                    list(engine), list(oracle));
   }
   if (finished != naive.finished) return differ("finished", list(finished), list(naive.finished));
   return {};

@@ -16,7 +16,7 @@ namespace hybridscope::test {
 
 class ScenarioRun {
  public:
-  // Mode all runs without the oracle, which does not know it.
+  // Mode all and deferred frees run without the oracle, which does not know them.
   explicit ScenarioRun(const EngineScenario& scenario);
 
   // Runs to the end. Empty when both sides agreed in every step, neither found a fault, and every
@@ -37,6 +37,7 @@ class ScenarioRun {
   std::string compare_scheduled(const StepTrace& trace, const NaiveStep& naive) const;
   std::string compare_tables(const StepTrace& trace, const NaiveScheduled& naive,
                              const RowTrace& row) const;
+  std::string compare_rows(const StepTrace& trace, const NaiveStep& naive) const;
   std::string compare_copies(const StepTrace& trace, const NaiveStep& naive) const;
   std::string compare_end(const StepTrace& trace, const NaiveStep& naive) const;
   std::string compare_commits(const StepTrace& trace, const NaiveStep& naive) const;

@@ -25,7 +25,14 @@ NaiveConfig naive_config(const EngineScenario& scenario) {
                                                                : NaiveCacheMode::align;
   naive.block_size = config.block_size;
   naive.num_blocks = config.kv_cache_config.num_blocks;
-  naive.num_mamba_groups = static_cast<int>(config.kv_cache_config.groups.size()) - 1;
+  naive.num_mamba_groups = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    if (group.is_mamba())
+      ++naive.num_mamba_groups;
+    else
+      naive.attention_block_sizes.push_back(group.block_size());
+  naive.async_scheduling = config.async_scheduling;
+  naive.runner = config.runner == ModelRunner::v2 ? NaiveRunner::v2 : NaiveRunner::v1;
   naive.num_speculative_tokens = spec;
   naive.use_eagle = eagle;
   naive.conv_width = config.conv_kernel;

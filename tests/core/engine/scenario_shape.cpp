@@ -15,6 +15,7 @@ ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>
   shape.num_speculative_tokens = in(0, 3);
   shape.ngram = in(0, 1) == 1;
   shape.num_mamba_groups = in(1, 3);
+  shape.second_attention_blocks = in(0, 2) == 0 ? in(1, 3) : 0;
   shape.conv_kernel = in(2, 4);
   shape.num_requests = in(1, 7);
   shape.longest_text = in(1, 30);
@@ -34,9 +35,12 @@ ScenarioShape draw_shape(MambaCacheMode mode, const std::function<int(int, int)>
   shape.reserve_full_isl = in(0, 1) == 1;
   shape.chunked_prefill = in(0, 7) > 0;
   shape.priority = in(0, 2) == 2;
-  shape.full_graphs = in(0, 3) > 0;
+  shape.graph_mode =
+      in(0, 1) == 0 ? CUDAGraphMode::full_and_piecewise : static_cast<CUDAGraphMode>(in(0, 4));
+  shape.capture_every = in(0, 1) * in(1, 7);
   shape.asynchronous = in(0, 1) == 1;
   shape.kv_consumer = in(0, 5) == 5;
+  shape.runner_v2 = in(0, 1) == 1;
   return shape;
 }
 
@@ -46,6 +50,7 @@ std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
              << "}, .block_size = " << s.block_size
              << ", .num_speculative_tokens = " << s.num_speculative_tokens
              << ", .ngram = " << s.ngram << ", .num_mamba_groups = " << s.num_mamba_groups
+             << ", .second_attention_blocks = " << s.second_attention_blocks
              << ", .conv_kernel = " << s.conv_kernel << ", .num_requests = " << s.num_requests
              << ", .longest_text = " << s.longest_text << ", .longest_output = " << s.longest_output
              << ", .extra_blocks = " << s.extra_blocks << ", .max_num_seqs = " << s.max_num_seqs
@@ -60,8 +65,9 @@ std::ostream& operator<<(std::ostream& out, const ScenarioShape& s) {
              << ", .watermark_percent = " << s.watermark_percent
              << ", .chunked_prefill = " << s.chunked_prefill
              << ", .reserve_full_isl = " << s.reserve_full_isl << ", .priority = " << s.priority
-             << ", .full_graphs = " << s.full_graphs << ", .asynchronous = " << s.asynchronous
-             << ", .kv_consumer = " << s.kv_consumer << "}";
+             << ", .graph_mode = CUDAGraphMode{" << int(s.graph_mode)
+             << "}, .capture_every = " << s.capture_every << ", .asynchronous = " << s.asynchronous
+             << ", .kv_consumer = " << s.kv_consumer << ", .runner_v2 = " << s.runner_v2 << "}";
 }
 
 }  // namespace hybridscope::test

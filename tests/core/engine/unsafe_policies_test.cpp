@@ -2,6 +2,7 @@
 // which the engine does not do what the oracle, which knows the safe rules only, does.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "tests/core/engine/oracle_agreement.h"
@@ -13,6 +14,7 @@ struct UnsafePolicy {
   const char* name;
   MambaCacheMode mode;
   void (*set)(Policies& policies);
+  std::optional<ModelRunner> runner{};  // absent: drawn
 };
 
 class UnsafePolicies : public testing::TestWithParam<UnsafePolicy> {};
@@ -26,6 +28,7 @@ TEST_P(UnsafePolicies, AreNoticedWithinAFewScenarios) {
   for (int i = 1; i <= 3000 && noticed_in == 0; ++i) {
     EngineScenario scenario = make_scenario(draw_shape(GetParam().mode, in));
     GetParam().set(scenario.config.policies);
+    scenario.config.runner = GetParam().runner.value_or(scenario.config.runner);
     if (!ScenarioRun(scenario).run().empty()) noticed_in = i;
   }
   EXPECT_GT(noticed_in, 0);
@@ -48,6 +51,11 @@ INSTANTIATE_TEST_SUITE_P(
         UnsafePolicy{
             "OneTokenPrompt", MambaCacheMode::align,
             [](Policies& p) { p.one_token_prompt = OneTokenPrompt::padded_with_placeholders; }},
+        UnsafePolicy{"StaleFrame", MambaCacheMode::align,
+                     [](Policies& p) { p.stale_frame = StaleFrame::discard_by_token_count; }},
+        UnsafePolicy{
+            "DeferredFreeRefusal", MambaCacheMode::align,
+            [](Policies& p) { p.deferred_free_refusal = DeferredFreeRefusal::preempt_on; }},
         UnsafePolicy{"NoDraftStep", MambaCacheMode::align,
                      [](Policies& p) { p.no_draft_step = NoDraftStep::column_zero; }},
         UnsafePolicy{"UniformDecodeTest", MambaCacheMode::none,
@@ -56,6 +64,17 @@ INSTANTIATE_TEST_SUITE_P(
                      [](Policies& p) {
                        p.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;
                      }},
+        UnsafePolicy{"RowOrder", MambaCacheMode::none,
+                     [](Policies& p) { p.row_order = RowOrder::query_len; }, ModelRunner::v2},
+        UnsafePolicy{"RowOrderByDrafts", MambaCacheMode::align,
+                     [](Policies& p) { p.row_order = RowOrder::drafts_then_query_len; },
+                     ModelRunner::v2},
+        UnsafePolicy{"SlotCountResetNone", MambaCacheMode::none,
+                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
+                     ModelRunner::v2},
+        UnsafePolicy{"SlotCountResetAll", MambaCacheMode::all,
+                     [](Policies& p) { p.slot_count_reset = SlotCountReset::align_only; },
+                     ModelRunner::v2},
         UnsafePolicy{
             "MambaEagleLookahead", MambaCacheMode::align,
             [](Policies& p) { p.cache.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit; }},

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/engine/engine.h"
 #include "tests/support/small_engine.h"
 
@@ -66,15 +68,20 @@ struct CopyText {
   friend bool operator==(const CopyText&, const CopyText&) = default;
 };
 
-// RUNNER 6.6, the column "sync": align, B = 4, K = 2, an attention and a mamba group, 24 blocks,
-// budget 16. A: prompt 7, a = 1,1,2,3,1. B: prompt 5, 4 output tokens, a = 1,3.
-class SyncExample : public testing::Test {
+EngineConfig example_config(bool asynchronous) {
+  EngineConfig config = engine_config({.block_size = 4,
+                                       .num_speculative_tokens = 2,
+                                       .num_blocks = 24,
+                                       .max_num_batched_tokens = 16});
+  config.async_scheduling = asynchronous;
+  return config;
+}
+
+// RUNNER 6.6: align, B = 4, K = 2, an attention and a mamba group, 24 blocks, budget 16.
+// A: prompt 7, a = 1,1,2,3,1. B: prompt 5, 4 output tokens, a = 1,3.
+class WorkedExample : public testing::Test {
  protected:
-  SyncExample()
-      : run_({.block_size = 4,
-              .num_speculative_tokens = 2,
-              .num_blocks = 24,
-              .max_num_batched_tokens = 16}) {
+  explicit WorkedExample(bool asynchronous) : run_(example_config(asynchronous)) {
     run_.add(request_of(7, 9, 1));
     run_.add(request_of(5, 4, 2));
   }
@@ -137,6 +144,11 @@ class SyncExample : public testing::Test {
   std::size_t before_[2][2] = {};
 };
 
+class SyncExample : public WorkedExample {
+ protected:
+  SyncExample() : WorkedExample(false) {}
+};
+
 TEST_F(SyncExample, BlockIdsHashesAndCopiesOfFiveFrames) {
   frame(1, 1);
   EXPECT_EQ(part(A, {3, 4}), (Part{0, 7, {1, 2, 3}, {0, 4, 5, 6}}));
@@ -176,6 +188,81 @@ TEST_F(SyncExample, BlockIdsHashesAndCopiesOfFiveFrames) {
   EXPECT_EQ(trace_->rows.front().num_accepted_tokens, 3);
   EXPECT_EQ(run_.engine().kv_cache().block_ids(A, 1)[1], 0);
   EXPECT_THAT(hashed(), ElementsAre(1, 2, 3, 4, 5, 7));
+  EXPECT_TRUE(run_.findings().empty());
+}
+
+// c / known / placeholders
+using Counts = std::array<std::int32_t, 3>;
+
+class AsyncExample : public WorkedExample {
+ protected:
+  AsyncExample() : WorkedExample(true) {}
+
+  Counts scheduled_counts(RequestId request) const {
+    for (const ScheduledTrace& s : trace_->scheduled)
+      if (s.request == request)
+        return {s.num_computed_tokens + s.num_scheduled_tokens, s.num_tokens,
+                s.num_output_placeholders + (s.samples() ? 1 + s.num_draft_tokens : 0)};
+    return {};
+  }
+  Counts committed_counts(RequestId request) const {
+    for (const CommitTrace& commit : trace_->committed)
+      if (commit.request == request)
+        return {commit.num_computed_tokens, commit.num_tokens, commit.num_output_placeholders};
+    return {};
+  }
+  std::int32_t exact_c(RequestId request) const {
+    for (const RowTrace& row : trace_->rows)
+      if (row.request == request) return row.num_computed_tokens;
+    return -1;
+  }
+};
+
+TEST_F(AsyncExample, OptimisticAtTheSchedulerExactInTheRows) {
+  frame(1, 1);  // S1
+  EXPECT_EQ(part(A, {3, 4}), (Part{0, 7, {1, 2, 3}, {0, 4, 5, 6}}));
+  EXPECT_EQ(part(B, {2, 4}), (Part{0, 5, {7, 8}, {0, 9, 10, 11}}));
+  EXPECT_EQ(trace_->committed_step, 0);
+  EXPECT_THAT(hashed(), ElementsAre(1, 7));
+  EXPECT_EQ(running_column(A), 1);
+
+  frame(1, 3);  // S2, U1
+  EXPECT_EQ(part(A, {3, 5}), (Part{7, 3, {}, {12}}));
+  EXPECT_EQ(part(B, {3, 4}), (Part{5, 3, {13}, {}}));
+  EXPECT_EQ(scheduled_counts(A), (Counts{10, 7, 4}));
+  EXPECT_EQ(trace_->committed_step, 1);
+  EXPECT_EQ(committed_counts(A), (Counts{10, 8, 3}));
+  EXPECT_EQ(running_column(A), 2);
+  EXPECT_THAT(copies(A), ElementsAre(CopyText{false, 1, 2, 0}, CopyText{true, 2, 1, 0}));
+
+  frame(2, 1);  // S3, U2: B runs one frame for nothing, A gets a row of 6 columns
+  EXPECT_EQ(part(A, {4, 6}), (Part{10, 3, {14}, {15}}));
+  EXPECT_EQ(part(B, {4, 5}), (Part{8, 3, {16}, {17}}));
+  EXPECT_EQ(scheduler_list(run_.engine(), A, 1), (Ids{0, 4, 5, 6, 12, 15}));
+  EXPECT_EQ(exact_c(A), 8);
+  EXPECT_EQ(exact_c(B), 8);
+  EXPECT_EQ(running_column(A), 2);  // and not 3, the last column that is no scratch (KNOWN_BUGS 44)
+  EXPECT_TRUE(copies(A).empty());
+  EXPECT_EQ(scheduled_counts(A), (Counts{13, 8, 6}));
+  EXPECT_EQ(committed_counts(A), (Counts{11, 9, 3}));
+  EXPECT_EQ(run_.engine().kv_cache().pool().free_queue(),
+            (Ids{17, 11, 10, 16, 13, 18, 19, 20, 21, 22, 23, 8, 7, 9}));
+
+  frame(3);  // S4, U3
+  EXPECT_EQ(part(A, {4, 6}), (Part{11, 3, {}, {}}));
+  EXPECT_EQ(trace_->scheduled.size(), 1U);
+  EXPECT_EQ(exact_c(A), 10);
+  EXPECT_EQ(running_column(A), 3);
+  EXPECT_THAT(copies(A), ElementsAre(CopyText{false, 2, 3, 1}, CopyText{true, 3, 2, 1}));
+  EXPECT_EQ(scheduled_counts(A), (Counts{14, 9, 6}));
+  EXPECT_EQ(committed_counts(A), (Counts{13, 11, 3}));
+  EXPECT_EQ(scheduler_list(run_.engine(), A, 1)[1], 0);  // block 4 was freed in this frame
+
+  frame(1);  // S5, U4
+  EXPECT_EQ(part(A, {5, 6}), (Part{13, 3, {17}, {}}));
+  EXPECT_EQ(exact_c(A), 13);
+  EXPECT_EQ(running_column(A), 3);
+  EXPECT_EQ(trace_->rows.front().num_accepted_tokens, 3);
   EXPECT_TRUE(run_.findings().empty());
 }
 

@@ -1,10 +1,8 @@
-// Worked examples of RUNNER 4.2 to 4.4.
+// Worked examples of RUNNER 4.1 and 4.4.
 #include "core/metadata/graph_padding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "core/metadata/capture_sizes.h"
 
 namespace hybridscope {
 namespace {
@@ -22,133 +20,6 @@ TEST(CUDAGraphModes, ArePairsOfDecodeAndOtherBatches) {
   EXPECT_FALSE(separate_routine(Mode::full));
   EXPECT_TRUE(separate_routine(Mode::full_and_piecewise));
   EXPECT_FALSE(has_full_cudagraphs(Mode::piecewise));
-}
-
-TEST(CaptureSizes, DefaultListOfFourSequencesWithTwoDrafts) {
-  EXPECT_THAT(make_cudagraph_capture_sizes(
-                  {.max_num_seqs = 4, .num_spec = 2, .max_num_batched_tokens = 8192})
-                  .value(),
-              ElementsAre(1, 2, 4, 8, 16, 24));
-}
-
-TEST(CaptureSizes, DefaultListGrowsInStepsOf16From256AndEndsAt512) {
-  const Ints sizes =
-      make_cudagraph_capture_sizes({.max_num_seqs = 256, .max_num_batched_tokens = 8192}).value();
-  EXPECT_EQ(sizes.size(), 3U + 31U + 17U);
-  EXPECT_EQ(sizes[33], 248);
-  EXPECT_EQ(sizes[34], 256);
-  EXPECT_EQ(sizes[35], 272);
-  EXPECT_EQ(sizes.back(), 512);
-}
-
-TEST(CaptureSizes, TokenBudgetCutsTheListAndIsItsLastSize) {
-  EXPECT_THAT(
-      make_cudagraph_capture_sizes({.max_num_seqs = 64, .max_num_batched_tokens = 30}).value(),
-      ElementsAre(1, 2, 4, 8, 16, 24, 30));
-}
-
-TEST(CaptureSizes, UserListIsSortedAndCutToTheTokenBudget) {
-  const Ints user = {64, 2, 8, 8, 32};
-  EXPECT_THAT(
-      make_cudagraph_capture_sizes(
-          {.max_num_seqs = 4, .max_num_batched_tokens = 40, .cudagraph_capture_sizes = user})
-          .value(),
-      ElementsAre(2, 8, 32));
-  const Ints none;
-  EXPECT_FALSE(make_cudagraph_capture_sizes({.cudagraph_capture_sizes = none}).ok());
-}
-
-TEST(CaptureSizes, InteractivityCapturesEverySmallSize) {
-  EXPECT_THAT(make_cudagraph_capture_sizes({.max_num_seqs = 16,
-                                            .max_num_batched_tokens = 8192,
-                                            .max_cudagraph_capture_size = 10,
-                                            .interactivity = true})
-                  .value(),
-              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
-}
-
-TEST(CaptureSizes, SpeculationRoundsUpToRowsOfKPlusOneTokens) {
-  EXPECT_THAT(round_capture_sizes(Ints{1, 2, 4, 8, 16, 24}, 3).value(),
-              ElementsAre(3, 6, 9, 18, 24));
-  EXPECT_THAT(round_capture_sizes(Ints{2, 4}, 3).value(), ElementsAre(3));
-  EXPECT_FALSE(round_capture_sizes(Ints{1, 2}, 3).ok());
-  EXPECT_THAT(round_capture_sizes(Ints{5}, 3).value(), ElementsAre(3));
-}
-
-TEST(CudagraphResolution, HybridModelWithDraftsKeepsFullAndPiecewise) {
-  const Ints sizes = {1, 2, 4, 8, 16, 24};
-  const auto resolved =
-      resolve_cudagraph_mode_and_sizes({.cudagraph_mode = Mode::full_and_piecewise,
-                                        .min_cg_support = AttentionCGSupport::uniform_batch,
-                                        .num_spec = 2,
-                                        .capture_sizes = sizes})
-          .value();
-  EXPECT_EQ(resolved.cudagraph_mode, Mode::full_and_piecewise);
-  EXPECT_THAT(resolved.capture_sizes, ElementsAre(3, 6, 9, 18, 24));
-}
-
-struct ResolutionCase {
-  const char* name;
-  Mode asked;
-  AttentionCGSupport support;
-  bool splitting;
-  std::int32_t num_spec;
-  Mode resolved;
-};
-
-class CudagraphResolutionTable : public ::testing::TestWithParam<ResolutionCase> {};
-
-TEST_P(CudagraphResolutionTable, GivesTheMode) {
-  const ResolutionCase& c = GetParam();
-  const Ints sizes = {3, 6};
-  EXPECT_EQ(resolve_cudagraph_mode_and_sizes({.cudagraph_mode = c.asked,
-                                              .min_cg_support = c.support,
-                                              .attention_is_splitting_op = c.splitting,
-                                              .num_spec = c.num_spec,
-                                              .capture_sizes = sizes})
-                .value()
-                .cudagraph_mode,
-            c.resolved);
-}
-
-using Support = AttentionCGSupport;
-INSTANTIATE_TEST_SUITE_P(
-    Rows, CudagraphResolutionTable,
-    ::testing::Values(
-        ResolutionCase{"FullOfAHybrid", Mode::full, Support::uniform_batch, true, 0,
-                       Mode::full_and_piecewise},
-        ResolutionCase{"FullWithoutPieces", Mode::full, Support::uniform_batch, false, 0,
-                       Mode::full_decode_only},
-        ResolutionCase{"FullOfAttention", Mode::full, Support::always, true, 2, Mode::full},
-        ResolutionCase{"LinearAttentionWithDrafts", Mode::full_and_piecewise,
-                       Support::uniform_single_token_decode, true, 2, Mode::piecewise},
-        ResolutionCase{"LinearAttentionAlone", Mode::full_and_piecewise,
-                       Support::uniform_single_token_decode, true, 0, Mode::full_and_piecewise},
-        ResolutionCase{"NeverInPieces", Mode::full_and_piecewise, Support::never, true, 0,
-                       Mode::piecewise},
-        ResolutionCase{"NeverWithoutPieces", Mode::full_decode_only, Support::never, false, 0,
-                       Mode::none},
-        ResolutionCase{"PiecewiseStays", Mode::piecewise, Support::never, true, 2,
-                       Mode::piecewise}),
-    [](const auto& row) { return row.param.name; });
-
-TEST(CudagraphResolution, FullGraphsWithABuilderThatNeverSupportsThemAreAnError) {
-  EXPECT_FALSE(resolve_cudagraph_mode_and_sizes(
-                   {.cudagraph_mode = Mode::full, .min_cg_support = AttentionCGSupport::never})
-                   .ok());
-}
-
-TEST(CudagraphResolution, MoreSequencesThanMambaBlocksAreAnErrorOutsideProfiling) {
-  CudagraphResolutionInput input{.cudagraph_mode = Mode::full_decode_only,
-                                 .has_mamba_layers = true,
-                                 .max_num_seqs = 8,
-                                 .num_blocks = 7};
-  EXPECT_FALSE(resolve_cudagraph_mode_and_sizes(input).ok());
-  input.num_blocks = 8;
-  EXPECT_TRUE(resolve_cudagraph_mode_and_sizes(input).ok());
-  input.num_blocks = std::nullopt;
-  input.max_num_seqs = 1000;
-  EXPECT_TRUE(resolve_cudagraph_mode_and_sizes(input).ok());
 }
 
 // K = 2, 4 sequences, sizes [3, 6, 9, 18, 24], FULL_AND_PIECEWISE.
@@ -177,6 +48,26 @@ TEST_P(DispatchTable, GivesModeAndPadding) {
                 {.num_tokens = c.num_tokens, .num_reqs = c.num_reqs, .uniform_decode = uniform})
                 .value(),
             c.expected);
+}
+
+// RUNNER 4.5: the same results.
+TEST_P(DispatchTable, GivesModeAndPaddingOnRunnerV2) {
+  const DispatchCase& c = GetParam();
+  const Ints sizes = {3, 6, 9, 18, 24};
+  const std::optional<std::int32_t> uniform =
+      get_uniform_token_count({.max_query_len = c.max_query_len,
+                               .num_tokens = c.num_tokens,
+                               .num_reqs = c.num_reqs,
+                               .num_spec = 2});
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(
+          {.cudagraph_mode = Mode::full_and_piecewise,
+           .capture_sizes = sizes,
+           .max_num_seqs = 4,
+           .num_spec = 2},
+          {.num_tokens = c.num_tokens, .num_reqs = c.num_reqs, .uniform_token_count = uniform})
+          .value(),
+      c.expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -274,6 +165,77 @@ TEST(Dispatch, UniformTestSeesOnlyTheShape) {
   EXPECT_FALSE(is_uniform_decode_by_shape({3, 5, 2, 2}));
   EXPECT_FALSE(is_uniform_decode_by_shape({1, 2, 2, 2}));
   EXPECT_TRUE(is_uniform_decode_by_shape({1, 2, 2, 0}));
+}
+
+TEST(DispatchV2, UniformTokenCountIsTheLengthThatAllRowsHave) {
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 3, .num_tokens = 6, .num_reqs = 2}), 3);
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 20, .num_tokens = 20, .num_reqs = 1}), 20);
+  EXPECT_EQ(get_uniform_token_count({.max_query_len = 3, .num_tokens = 5, .num_reqs = 2}),
+            std::nullopt);
+  EXPECT_EQ(get_uniform_token_count({}), std::nullopt);
+}
+
+TEST(DispatchV2, SkippedSizePadsRows) {
+  const Ints sizes = {6, 12};
+  EXPECT_EQ(dispatch_cudagraph_v2({.cudagraph_mode = Mode::full_and_piecewise,
+                                   .capture_sizes = sizes,
+                                   .max_num_seqs = 4,
+                                   .num_spec = 2},
+                                  {.num_tokens = 3, .num_reqs = 1, .uniform_token_count = 3})
+                .value(),
+            (CudagraphDispatch{Mode::full, 6, 2, Reason::uniform_decode_graph}));
+}
+
+// One token a row, K = 2: a length that no graph was captured for.
+TEST(DispatchV2, AnotherUniformCountThanKPlusOneOpensNoDecodeGraph) {
+  const Ints sizes = {3, 6};
+  EXPECT_EQ(dispatch_cudagraph_v2({.cudagraph_mode = Mode::full_and_piecewise,
+                                   .capture_sizes = sizes,
+                                   .max_num_seqs = 4,
+                                   .num_spec = 2},
+                                  {.num_tokens = 2, .num_reqs = 2, .uniform_token_count = 1})
+                .value(),
+            (CudagraphDispatch{Mode::piecewise, 3, 2, Reason::not_uniform}));
+}
+
+TEST(DispatchV2, OnlyTheSmallestSizeThatHoldsTheTokensIsLookedAt) {
+  const Ints sizes = {12, 24};
+  const CudagraphDispatchConfig config{.cudagraph_mode = Mode::full_decode_only,
+                                       .capture_sizes = sizes,
+                                       .max_num_seqs = 4,
+                                       .num_spec = 2};
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(config, {.num_tokens = 12, .num_reqs = 4, .uniform_token_count = 3})
+          .value(),
+      (CudagraphDispatch{Mode::full, 12, 4, Reason::uniform_decode_graph}));
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::none, 5, 2, Reason::no_graph_for_batch}));
+  EXPECT_EQ(
+      dispatch_cudagraph_v2(config, {.num_tokens = 15, .num_reqs = 5, .uniform_token_count = 3})
+          .value(),
+      (CudagraphDispatch{Mode::none, 15, 5, Reason::no_graph_for_batch}));
+}
+
+TEST(DispatchV2, PlainFullModeDoesNotTellDecodesApart) {
+  const Ints sizes = {2, 8};
+  const CudagraphDispatchConfig config{
+      .cudagraph_mode = Mode::full, .capture_sizes = sizes, .max_num_seqs = 4};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::full, 8, 4, Reason::mixed_batch_graph}));
+}
+
+TEST(DispatchV2, EagerWhenOffOrAboveTheLargestSize) {
+  const Ints sizes = {4};
+  CudagraphDispatchConfig config{
+      .cudagraph_mode = Mode::piecewise, .capture_sizes = sizes, .max_num_seqs = 4};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 2, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::piecewise, 4, 2, Reason::piecewise_only}));
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 5, .num_reqs = 2}).value(),
+            (CudagraphDispatch{Mode::none, 5, 2, Reason::above_largest_size}));
+  config.cudagraph_mode = Mode::none;
+  EXPECT_EQ(dispatch_cudagraph_v2(config, {.num_tokens = 2, .num_reqs = 2}).value().reason,
+            Reason::graphs_off);
+  EXPECT_FALSE(dispatch_cudagraph_v2(config, {.num_tokens = -1}).ok());
 }
 
 TEST(Dispatch, KeysOfOtherBatchesComeFirst) {

@@ -1,0 +1,83 @@
+// The V2 runner's request slots: a request keeps its slot from admission until it finishes or is
+// preempted, and nothing moves between slots (RUNNER 2.1, 2.3; vLLM v1/worker/gpu/states.py,
+// block_table.py). Rows are laid out anew in every step and read their slot's data.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/engine/block_table.h"
+
+namespace hybridscope {
+
+struct RequestSlot {
+  RequestId request{};                            // none: the slot is free
+  std::int32_t num_computed_tokens = 0;           // exact, as on the device
+  std::int32_t num_computed_tokens_reported = 0;  // the host's mirror: what the scheduler said last
+  std::int32_t prefill_len = 0;                   // tokens known at admission
+  std::int32_t num_accepted_tokens = 1;           // outlives the request
+  RequestId accepted_from{};                      // whose count it is
+  std::int32_t state_idx = 0;                     // align: running column
+  std::int32_t src_col = -1;                      // align: of the last pre-copy
+  std::int32_t src_off = 0;                       // align: accepted-token bias of it
+  std::int32_t last_scheduled_col = -1;           // all with drafts; -1: none
+  std::int32_t row = -1;                          // in this step, -1: not scheduled
+  std::int32_t previous_row = -1;                 // in the step before
+
+  std::int32_t num_computed_prefill() const {
+    return std::min(num_computed_tokens_reported, prefill_len);
+  }
+  bool is_prefilling() const { return num_computed_prefill() < prefill_len; }
+};
+
+// How a request comes in.
+struct AdmittedRequest {
+  RequestId request{};
+  std::int32_t num_computed_tokens = 0;  // served by the prefix cache
+  std::int32_t num_tokens = 0;           // known: becomes prefill_len
+};
+
+class BatchSlotsV2 {
+ public:
+  // `columns`: widths of the worker's block tables, one a KV-cache group.
+  BatchSlotsV2(std::int32_t max_num_reqs, std::span<const std::int32_t> columns);
+
+  // Slot of a request, -1: none.
+  std::int32_t slot_of(RequestId request) const;
+  RequestSlot& slot(std::int32_t index) { return slots_[static_cast<std::size_t>(index)]; }
+  const RequestSlot& slot(std::int32_t index) const {
+    return slots_[static_cast<std::size_t>(index)];
+  }
+  // The next one is taken from its end.
+  std::span<const std::int32_t> free_slots() const { return free_slots_; }
+
+  // Call first in a step: every slot's row becomes its previous row.
+  void start_step();
+  // Takes the last free slot. Accepted count, columns of the running state and block ids stay those
+  // of the slot's last request. Requires: a free slot, and none held by the request.
+  std::int32_t add(const AdmittedRequest& admitted);
+  // The slot becomes the next one to be taken. Requires: the request has a slot.
+  void free(RequestId request);
+
+  // Writes a list from column 0 on; older entries beyond it stay.
+  void set_block_ids(std::int32_t slot, std::int32_t group, std::span<const std::int32_t> ids);
+  // Writes ids behind the slot's last one.
+  void append_block_ids(std::int32_t slot, std::int32_t group, std::span<const std::int32_t> ids);
+
+  // Makes row r of every input table slot idx_mapping[r]'s ids, and it its row; entries beyond them
+  // keep what the row held in earlier steps.
+  void gather(std::span<const std::int32_t> idx_mapping);
+  std::span<BlockTable> input_block_tables() { return input_tables_; }  // [groups], by row
+
+ private:
+  std::vector<RequestSlot> slots_;        // [max_num_reqs]
+  std::vector<std::int32_t> free_slots_;  // initially 0 .. max_num_reqs - 1
+  std::vector<std::int32_t> slot_of_;     // by request id, -1: none
+  std::vector<BlockTable> tables_;        // [groups], by slot
+  std::vector<BlockTable> input_tables_;  // [groups], by row
+};
+
+}  // namespace hybridscope

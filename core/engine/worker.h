@@ -1,0 +1,47 @@
+// The worker of an engine: one of the model runners.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "core/base/result.h"
+#include "core/engine/worker_v1.h"
+#include "core/engine/worker_v2.h"
+
+namespace hybridscope {
+
+class Worker {
+ public:
+  // The runner that `config` names. Errors: settings the metadata builders or the graph resolution
+  // refuse.
+  static Result<Worker> create(const EngineConfig& config);
+
+  // Rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the trace's
+  // "prepare" part. `finished` left since the last step.
+  void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
+               RequestList& requests) {
+    std::visit([&](auto& runner) { runner.prepare(trace, new_blocks, finished, requests); },
+               runner_);
+  }
+  // Accepted tokens of each row, post-copies, counts for the next step; fills the "sample" part.
+  void sample(StepTrace& trace, RequestList& requests) {
+    std::visit([&](auto& runner) { runner.sample(trace, requests); }, runner_);
+  }
+
+  void set_policies(const Policies& policies) {
+    std::visit([&](auto& runner) { runner.set_policies(policies); }, runner_);
+  }
+  const CudagraphResolution& cudagraphs() const {
+    return std::visit(
+        [](const auto& runner) -> const CudagraphResolution& { return runner.cudagraphs(); },
+        runner_);
+  }
+
+ private:
+  using Runner = std::variant<WorkerV1, WorkerV2>;
+  explicit Worker(Runner runner) : runner_(std::move(runner)) {}
+  Runner runner_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,174 @@
+#include "core/engine/worker_v2.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "core/base/math.h"
+
+namespace hybridscope {
+
+std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order) {
+  const auto key = [&](std::int32_t index) -> std::tuple<bool, bool, std::int32_t> {
+    const auto i = static_cast<std::size_t>(index);
+    const std::int32_t query_len = input.scheduled[i].num_scheduled_tokens;
+    switch (order) {
+      case RowOrder::decodes_then_query_len:
+        return {input.row_classes[i] == RowClass::prefill, false, query_len};
+      case RowOrder::query_len:
+        return {false, false, query_len};
+      case RowOrder::drafts_then_query_len:
+        return {input.scheduled[i].num_draft_tokens == 0,
+                query_len != 1 + input.num_speculative_tokens, query_len};
+    }
+    return {};
+  };
+  std::vector<std::int32_t> rows(input.scheduled.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::ranges::stable_sort(rows, {}, key);
+  return rows;
+}
+
+Result<WorkerV2> WorkerV2::create(const EngineConfig& config) {
+  auto metadata = BatchMetadata::create(config);
+  if (!metadata.ok()) return metadata.error();
+  return WorkerV2(config, std::move(metadata).value(), block_table_columns(config));
+}
+
+WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata,
+                   std::span<const std::int32_t> columns)
+    : config_(config),
+      inputs_(config),
+      metadata_(std::move(metadata)),
+      slots_(config.max_num_seqs, columns) {}
+
+// RUNNER 2.2. The dispatch reads no more than the scheduler's output, so it may follow the rows.
+void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
+                       std::span<const RequestId> finished, RequestList& requests) {
+  slots_.start_step();
+  free_slots(trace, finished);
+  update_slots(trace, new_blocks);
+  inputs_.start_step();
+  trace.common = {};
+  trace.graph = {};
+  if (trace.scheduled.empty()) return;  // a step without tokens launches nothing
+  describe_rows(trace, requests);
+  metadata_.dispatch(trace, slots_.input_block_tables()).value();
+  slots_.gather(idx_mapping_);
+  pre_copy(trace);
+  find_remembered_columns();
+  metadata_.build(trace, slots_.input_block_tables(), remembered_columns_).value();
+}
+
+// Finished and preempted requests; a request that was reset can come back unannounced.
+void WorkerV2::free_slots(const StepTrace& trace, std::span<const RequestId> finished) {
+  const auto free = [&](RequestId id) {
+    if (slots_.slot_of(id) >= 0) slots_.free(id);
+  };
+  std::ranges::for_each(finished, free);
+  std::ranges::for_each(trace.preempted, free);
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.admission != Admission::running) free(scheduled.request);
+}
+
+void WorkerV2::update_slots(const StepTrace& trace, const NewBlocks& new_blocks) {
+  const std::size_t groups = config_.kv_cache_config.groups.size();
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
+    const ScheduledTrace& scheduled = trace.scheduled[i];
+    const bool admitted = scheduled.admission != Admission::running;
+    if (admitted) admit(scheduled);
+    const std::int32_t slot = slots_.slot_of(scheduled.request);
+    slots_.slot(slot).num_computed_tokens_reported = scheduled.num_computed_tokens;
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto group = static_cast<std::int32_t>(g);
+      const std::span<const std::int32_t> ids = new_blocks.of(i, groups, g);
+      if (admitted)
+        slots_.set_block_ids(slot, group, ids);
+      else
+        slots_.append_block_ids(slot, group, ids);
+    }
+  }
+}
+
+// add_request (RUNNER 2.2): counts and columns that the slot starts with.
+void WorkerV2::admit(const ScheduledTrace& scheduled) {
+  RequestSlot& slot = slots_.slot(slots_.add({.request = scheduled.request,
+                                              .num_computed_tokens = scheduled.num_computed_tokens,
+                                              .num_tokens = scheduled.num_tokens}));
+  const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
+  if (align || config_.policies.slot_count_reset == SlotCountReset::every_mode)
+    slot.num_accepted_tokens = 1;
+  // A count of 1 is what every request starts with, whoever left it.
+  if (slot.num_accepted_tokens == 1) slot.accepted_from = scheduled.request;
+  if (!align || !metadata_.has_mamba()) return;
+  const std::int32_t unit =
+      config_.policies.initial_state_column == InitialStateColumn::mamba_block_size
+          ? metadata_.mamba_block_size()
+          : config_.block_size;
+  slot.state_idx = floor_div(scheduled.num_computed_tokens - 1, unit);
+}
+
+// By shape a row is what the builders make of it: their prefills are told by V2's is_prefilling.
+RowClass WorkerV2::class_of(const ScheduledTrace& scheduled) const {
+  const RowClassing classing = config_.policies.row_classing;
+  if (classing == RowClassing::by_shape &&
+      slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling())
+    return RowClass::prefill;
+  return row_class_of(scheduled, classing, config_.num_speculative_tokens);
+}
+
+void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
+  row_classes_.clear();
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    row_classes_.push_back(class_of(scheduled));
+  idx_mapping_.clear();
+  for (const std::int32_t index : order_rows_v2({.scheduled = trace.scheduled,
+                                  .row_classes = row_classes_,
+                                  .num_speculative_tokens = config_.num_speculative_tokens},
+                                                config_.policies.row_order)) {
+    const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
+    const auto r = static_cast<std::int32_t>(idx_mapping_.size());
+    idx_mapping_.push_back(slots_.slot_of(scheduled.request));
+    const RequestSlot& slot = slots_.slot(idx_mapping_.back());
+    RowTrace row{.request = scheduled.request,
+                 .scheduled = index,
+                 .slot = idx_mapping_.back(),
+                 .num_computed_tokens = slot.num_computed_tokens,
+                 .previous_row = slot.previous_row,
+                 .origin = row_origin_of(slot.previous_row, r, scheduled.admission),
+                 .row_class = row_classes_[static_cast<std::size_t>(index)],
+                 .is_prefilling = slot.is_prefilling(),
+                 .num_accepted_tokens_before = slot.num_accepted_tokens,
+                 .num_accepted_tokens = slot.num_accepted_tokens,
+                 .accepted_from = slot.accepted_from,
+                 .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling())};
+    inputs_.add(trace, row, requests[scheduled.request]);
+    trace.rows.push_back(row);
+  }
+}
+
+// Mode all with drafts: where each row's last step ended (FORWARD, "Mode all with drafts").
+void WorkerV2::find_remembered_columns() {
+  remembered_columns_.clear();
+  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
+    return;
+  for (const std::int32_t slot : idx_mapping_)
+    remembered_columns_.push_back(slots_.slot(slot).last_scheduled_col);
+}
+
+// RUNNER 5.4.
+void WorkerV2::sample(StepTrace& trace, RequestList&) {
+  inputs_.sample(trace);
+  for (const RowTrace& row : trace.rows) {
+    RequestSlot& slot = slots_.slot(row.slot);
+    slot.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
+    slot.num_accepted_tokens = num_accepted_tokens_after(row);
+    slot.accepted_from = row.request;
+  }
+  // Without drafts every count is 1, and there is nothing to copy.
+  if (config_.num_speculative_tokens == 0 || !metadata_.has_mamba()) return;
+  if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace);
+  if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,78 @@
+// The V2 runner: a slot a request, rows laid out anew in every step (RUNNER 2, 3, 4.5, 5.4; vLLM
+// v1/worker/gpu). Reads the step's trace and its own state, never the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/batch_metadata.h"
+#include "core/engine/batch_slots_v2.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/engine_request.h"
+#include "core/engine/new_blocks.h"
+#include "core/engine/row_inputs.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// Indices into `scheduled`, sorted into row order (RUNNER 2.3). `row_classes`: [scheduled].
+struct RowOrderInput {
+  std::span<const ScheduledTrace> scheduled;
+  std::span<const RowClass> row_classes;
+  std::int32_t num_speculative_tokens = 0;
+};
+std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order);
+
+class WorkerV2 {
+ public:
+  // Errors: settings the metadata builders or the graph resolution refuse.
+  static Result<WorkerV2> create(const EngineConfig& config);
+
+  // Slots, rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the
+  // trace's "prepare" part. `finished` left since the last step. One pre-copy decision a row: the
+  // advance kernel's, whose columns and bias the pre-copy kernel takes over.
+  void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
+               RequestList& requests);
+
+  // Accepted tokens of each row, counts and exact lengths of its slot, post-copies; fills the
+  // "sample" part.
+  void sample(StepTrace& trace, RequestList& requests);
+
+  void set_policies(const Policies& policies) {
+    config_.policies = policies;
+    metadata_.set_policies(policies);
+  }
+  const CudagraphResolution& cudagraphs() const { return metadata_.cudagraphs(); }
+  const BatchSlotsV2& slots() const { return slots_; }
+
+ private:
+  WorkerV2(const EngineConfig& config, BatchMetadata metadata,
+           std::span<const std::int32_t> columns);
+
+  // worker_v2.cpp
+  void free_slots(const StepTrace& trace, std::span<const RequestId> finished);
+  void update_slots(const StepTrace& trace, const NewBlocks& new_blocks);
+  void admit(const ScheduledTrace& scheduled);
+  RowClass class_of(const ScheduledTrace& scheduled) const;
+  void describe_rows(StepTrace& trace, RequestList& requests);
+  void find_remembered_columns();
+
+  // worker_v2_copies.cpp
+  void pre_copy(StepTrace& trace);
+  void post_copy_align(StepTrace& trace);
+  void post_copy_all(StepTrace& trace);
+
+  EngineConfig config_;
+  RowInputs inputs_;
+  BatchMetadata metadata_;
+  BatchSlotsV2 slots_;
+
+  // Of the step under way.
+  std::vector<RowClass> row_classes_;             // [scheduled]
+  std::vector<std::int32_t> idx_mapping_;         // [rows] slot of each row
+  std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
+};
+
+}  // namespace hybridscope

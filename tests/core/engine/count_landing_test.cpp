@@ -1,0 +1,40 @@
+// KNOWN_BUGS 9, RUNNER 5.3: asynchronously the accepted counts of the frame before are copied to
+// the host array while the next frame moves its rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/small_engine.h"
+
+namespace hybridscope::test {
+namespace {
+
+// Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
+// the other one changes places with it: rows [D1, D2], then [P, D2] -> [D2, P].
+std::vector<Finding> run(AcceptedCountLanding landing) {
+  EngineConfig config = engine_config({.num_speculative_tokens = 2, .max_num_seqs = 2});
+  config.async_scheduling = true;
+  config.acceptance_rate = 1.0;
+  config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  config.policies.accepted_count_landing = landing;
+  CheckedEngine engine(config);
+  engine.add(request_of(5, 4, 1));   // D1
+  engine.add(request_of(5, 30, 2));  // D2
+  engine.add(request_of(9, 1, 3));   // P
+  engine.finish();
+  return engine.findings();
+}
+
+TEST(AcceptedCountLanding, AfterTheRowsMovedEachCountIsGatheredFromItsOldRow) {
+  EXPECT_TRUE(run(AcceptedCountLanding::after_row_moves).empty());
+}
+
+TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
+  const std::vector<Finding> findings = run(AcceptedCountLanding::before_row_moves);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.front().rule, Rule::foreign_row_datum);
+  EXPECT_EQ(findings.front().detail, "accepted count taken from another request");
+  EXPECT_EQ(findings.front().request, RequestId{1});
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,60 @@
+// Order of the rows of a step in the naive engine: the V1 runner's persistent batch (RUNNER 1.2 to
+// 1.5) and the V2 runner's request slots and sorted batch (RUNNER 2.1 to 2.3).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tests/support/naive_config.h"
+
+namespace hybridscope::test {
+
+// What the order of rows depends on; in the scheduler's order.
+struct NaiveBatchEntry {
+  int request = -1;
+  int c = 0;  // reported
+  int q = 0;
+  bool decode = false;
+  bool admitted = false;
+  bool resumed = false;
+};
+
+class NaiveBatchV1 {
+ public:
+  // `threshold`: largest query length of a decode row (RUNNER 1.5).
+  explicit NaiveBatchV1(int threshold) : threshold_(threshold) {}
+  // [rows] index into `scheduled`.
+  std::vector<int> update(const std::vector<NaiveBatchEntry>& scheduled);
+
+ private:
+  void remove_rows(const std::vector<NaiveBatchEntry>& scheduled);
+  void add_rows(const std::vector<NaiveBatchEntry>& scheduled);
+  void condense();
+  void reorder(const std::vector<int>& regions);
+  int region(const NaiveBatchEntry& entry) const;
+
+  int threshold_;
+  std::vector<int> requests_;  // [rows] -1: hole, only inside update
+};
+
+class NaiveSlotsV2 {
+ public:
+  explicit NaiveSlotsV2(int max_num_reqs);
+  // Nothing happens when the request holds no slot.
+  void free(int request);
+  // Takes the last free slot.
+  int add(int request);
+  int slot_of(int request) const { return slot_of_.at(request); }
+
+ private:
+  std::vector<int> free_;
+  std::map<int, int> slot_of_;
+};
+
+// [rows] index into `scheduled`: by q ascending, stable. `decode_rows_first`: decode rows before
+// all others.
+std::vector<int> naive_v2_order(const std::vector<NaiveBatchEntry>& scheduled,
+                                bool decode_rows_first);
+
+}  // namespace hybridscope::test

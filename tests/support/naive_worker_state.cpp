@@ -1,0 +1,161 @@
+// What the naive worker holds between steps: tables, exact counts, columns, and the copies that
+// move states when they change.
+#include <algorithm>
+
+#include "tests/support/naive_worker.h"
+
+namespace hybridscope::test {
+namespace {
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows) {
+  for (const int request : schedule.finished_req_ids) slots_.free(request);
+  for (const int request : schedule.preempted_req_ids) slots_.free(request);
+  for (NaiveRow& row : rows) {
+    if (!v2()) continue;
+    row.slot = row.admitted ? slots_.add(row.request) : slots_.slot_of(row.request);
+  }
+  for (NaiveRow& row : rows) update_held(row);
+  order_rows(rows);
+}
+
+// RUNNER 1.3, 1.6, 2.2: tables only append; an admitted request starts over with its full lists,
+// count 1 and no running column of an earlier run. It has states iff it starts behind a hit.
+void NaiveWorker::update_held(NaiveRow& row) {
+  Held& state = held_[v2() ? *row.slot : row.request];
+  if (row.admitted) {
+    state = Held{};
+    state.block_table = row.new_block_ids;
+    state.num_computed_tokens = row.reported_c;
+    if (v2() && align() && row.reported_c > 0)
+      state.state_column = (row.reported_c - 1) / config_.block_size;
+  } else {
+    for (std::size_t group = 0; group < state.block_table.size(); ++group) {
+      const std::vector<int>& added = row.new_block_ids.at(group);
+      state.block_table[group].insert(state.block_table[group].end(), added.begin(), added.end());
+    }
+  }
+  const bool was_absent = !last_rows_.contains(row.request);
+  if (!v2() && was_absent && !config_.rules.count_survives_skipped_step)
+    state.num_accepted_tokens = 1;
+  row.c = state.num_computed_tokens;
+}
+
+void NaiveWorker::order_rows(std::vector<NaiveRow>& rows) {
+  std::vector<NaiveBatchEntry> entries;
+  for (const NaiveRow& row : rows)
+    entries.push_back({.request = row.request,
+                       .c = row.reported_c,
+                       .q = row.q,
+                       .decode = row.decode,
+                       .admitted = row.admitted,
+                       .resumed = row.resumed});
+  order = v2() ? naive_v2_order(entries, config_.rules.decode_rows_first) : batch_.update(entries);
+
+  std::map<int, int> last_rows;
+  bool behind_prefill = false;
+  for (const int index : order) {
+    NaiveRow& row = rows.at(static_cast<std::size_t>(index));
+    const auto before = last_rows_.find(row.request);
+    if (before != last_rows_.end() && !row.admitted) row.previous_row = before->second;
+    last_rows.try_emplace(row.request, static_cast<int>(last_rows.size()));
+    if (behind_prefill) row.decode = false;
+    behind_prefill = v2() && (behind_prefill || !row.decode);
+  }
+  last_rows_ = last_rows;
+}
+
+void NaiveWorker::pre_copies(std::vector<NaiveRow>& rows) {
+  std::vector<NaiveCopy> launch;
+  for (NaiveRow& row : rows) v2() ? advance_v2(row, launch) : advance_v1(row, launch);
+  run_copies(launch, rows);
+}
+
+int NaiveWorker::new_column(const NaiveRow& row) const {
+  const int c = config_.rules.column_follows_exact_count ? row.c : row.reported_c;
+  return ceil_div(c + row.q, config_.block_size) - 1;
+}
+
+// SEMANTICS C5.
+void NaiveWorker::advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch) {
+  Held& state = held(row);
+  row.source_column = state.state_column;
+  if (!row.source_column && row.c > 0) row.source_column = (row.c - 1) / config_.block_size;
+  row.state_column = new_column(row);
+  state.state_column = row.state_column;
+  if (!row.source_column || row.source_column == row.state_column) return;
+  launch.push_back({NaiveCopyKind::pre, row.request, *row.source_column, row.state_column,
+                    state.num_accepted_tokens - 1});
+  state.num_accepted_tokens = 1;
+}
+
+// SEMANTICS C8: the advance kernel, then the pre-copy by what it left.
+void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
+  Held& state = held(row);
+  const int src_col = state.state_column.value_or(-1);
+  const int src_off = std::max(state.num_accepted_tokens - 1, 0);
+  const int state_idx = new_column(row);
+  state.state_column = state_idx;
+  if (src_col >= 0 && src_col != state_idx) state.num_accepted_tokens = 1;
+
+  row.state_column = state_idx;
+  if (src_col < 0) return;
+  row.source_column = src_col;
+  if (src_col != state_idx)
+    launch.push_back({NaiveCopyKind::pre, row.request, src_col, state_idx, src_off});
+}
+
+// RUNNER 5.2, 5.4 (1) to (4): the exact count advances by what was accepted.
+void NaiveWorker::count_sampled(const std::vector<NaiveRow>& rows) {
+  for (const NaiveRow& row : rows) {
+    Held& state = held(row);
+    const int num_rejected = row.d + 1 - row.num_accepted_tokens;
+    state.num_computed_tokens += row.q - num_rejected;
+    state.num_accepted_tokens = row.num_accepted_tokens;
+  }
+}
+
+// SEMANTICS C6. V1 is told c, q, d of the step, V2 the new c and the count.
+void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
+  std::vector<NaiveCopy> launch;
+  for (const NaiveRow& row : rows) {
+    Held& state = held(row);
+    const int accepted = state.num_accepted_tokens;
+    const int running = v2() ? state.num_computed_tokens - accepted + 1 : row.c + row.q - row.d;
+    const int computed = v2() ? state.num_computed_tokens : running + accepted - 1;
+    const int aligned = computed / config_.block_size * config_.block_size;
+    if (aligned < running) continue;
+    const int bias = aligned - running;
+    const int dst_column = aligned / config_.block_size - 1;
+    if (dst_column == row.state_column) state.num_accepted_tokens = 1;
+    if (dst_column == row.state_column && bias == 0) continue;
+    launch.push_back({NaiveCopyKind::post, row.request, row.state_column, dst_column, bias});
+  }
+  run_copies(launch, rows);
+}
+
+// SEMANTICS C3. Everything is read before anything is written.
+void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
+                             const std::vector<NaiveRow>& rows) {
+  std::vector<Write> writes;
+  for (const NaiveCopy& copy : launch) {
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const NaiveRow& candidate) {
+      return candidate.request == copy.request;
+    });
+    for (int group = config_.num_attention_groups(); group < config_.num_groups(); ++group) {
+      Write write{copy.request, group, copy.dst_column, {}, {}};
+      write.temporal = read(block_at(*row, group, copy.src_column + copy.bias)).temporal;
+      const std::vector<int> window = read(block_at(*row, group, copy.src_column)).conv;
+      for (int i = copy.bias; i < static_cast<int>(window.size()); ++i)
+        write.conv[i - copy.bias] = window.at(static_cast<std::size_t>(i));
+      writes.push_back(write);
+    }
+  }
+  apply(writes, rows);
+  copies.insert(copies.end(), launch.begin(), launch.end());
+}
+
+}  // namespace hybridscope::test
