@@ -132,13 +132,16 @@ std::string TraceWriter::step(const StepTrace& trace) {
 }
 
 TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {
-  Json finished = Json::array();
-  for (const RequestId id : finished_) finished.push_back(requests_.name(id));
+  std::vector<RequestId> left = finished_;
   for (const CommandTrace& command : trace.commands)
     if (command.command == "abort" && command.outcome == CommandOutcome::done)
-      finished.push_back(requests_.name(command.request));
+      left.push_back(command.request);
+  Json finished = Json::array();
+  for (const RequestId id : left) finished.push_back(requests_.name(id));
+  // One that was preempted first and then aborted is gone.
   Json preempted = Json::array();
-  for (const RequestId id : trace.preempted) preempted.push_back(requests_.name(id));
+  for (const RequestId id : trace.preempted)
+    if (std::ranges::find(left, id) == left.end()) preempted.push_back(requests_.name(id));
   Json output = {{"scheduled_new_reqs", Json::array()},
                  {"scheduled_cached_reqs",
                   {{"req_ids", Json::array()},

@@ -84,13 +84,13 @@ bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
 
 Result<ReplayedSchedule> SchedulerReplay::schedule() {
   try {
-    // The step before runs ahead of this one, though nobody knows yet what it samples.
-    if (config_.async_scheduling) cache_->manager.publish();
     const ScheduleOutput& output = scheduler_.schedule(config_.max_num_batched_tokens);
     if (!config_.async_scheduling) steps_.clear();
     std::vector<PendingRow>& step = steps_.emplace_back();
     for (const ScheduledRequest& entry : output.scheduled)
       step.push_back({entry, entry.request->run});
+    // It runs ahead of whatever comes next, though nobody will know yet what it samples.
+    if (config_.async_scheduling) cache_->manager.publish();
     return describe(output);
   } catch (const ContractViolation& violation) {
     return invalid_input(violation.what());
