@@ -19,12 +19,17 @@ Runner::Runner(RunPlan plan, Engine engine)
 
 bool Runner::done() const {
   return next_request_ == plan_.requests.size() && next_script_ == plan_.script.size() &&
-         engine_.num_unfinished() == 0;
+         is_idle();
+}
+
+// Nobody runs or waits, and no frame has to return.
+bool Runner::is_idle() const {
+  return engine_.num_unfinished() == 0 && !engine_.has_frame_in_flight();
 }
 
 // Steps before the next request or command are left out when nothing runs.
 void Runner::skip_idle_steps() {
-  if (engine_.num_unfinished() > 0) return;
+  if (!is_idle()) return;
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   if (next_request_ < plan_.requests.size())
     next = std::min<std::int64_t>(next, plan_.requests[next_request_].at_step);
@@ -38,7 +43,7 @@ void Runner::skip_idle_steps() {
 // Requests are sorted by (at_step, arrival_us): behind the first of an at_step that is not due, the
 // next due one can only have another at_step.
 Status Runner::join_due_requests() {
-  if (engine_.num_unfinished() == 0) jump_to_next_arrival();
+  if (is_idle()) jump_to_next_arrival();
   const auto& requests = plan_.requests;
   for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;) {
     if (joined_[i]) {

@@ -29,6 +29,7 @@ class Runner {
 
  private:
   Runner(RunPlan plan, Engine engine);
+  bool is_idle() const;
   void skip_idle_steps();
   void jump_to_next_arrival();
   Status join_due_requests();

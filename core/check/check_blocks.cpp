@@ -285,13 +285,18 @@ void check_finished_requests(CheckContext& context) {
 }
 
 void check_nothing_held(CheckContext& context) {
-  if (context.tables().num_held_blocks() == 0) return;
-  Finding finding;
-  finding.rule = Rule::reference_count;
-  finding.expected = 0;
-  finding.seen = context.tables().num_held_blocks();
-  finding.detail = "blocks held although no request is left";
-  context.report(finding);
+  const auto report = [&](std::int32_t count, std::string_view detail) {
+    Finding finding;
+    finding.rule = Rule::reference_count;
+    finding.expected = 0;
+    finding.seen = count;
+    finding.detail = detail;
+    if (count != 0) context.report(finding);
+  };
+  report(context.tables().num_held_blocks(), "blocks held although no request is left");
+  // A step that scheduled nothing leaves nothing in flight for which a free could wait.
+  if (context.trace().scheduled.empty())
+    report(context.tables().num_deferred(), "deferred frees that never came");
 }
 
 }  // namespace hybridscope

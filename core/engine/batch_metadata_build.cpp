@@ -104,15 +104,16 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
     inputs.gdn_row_classes = classes.value();
     return inputs;
   }
+  // Without counts the threshold of a split by shape is 1 (RUNNER 3.3).
+  const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder));
+  if (!split.ok()) return split.error();
+  inputs.split = split.value();
   if (!counts && config_.num_speculative_tokens > 0) {
     // The pages' Mamba builder refuses decode rows without counts where a later one reads column 0;
     // counts of 1 say the same.
     std::ranges::fill(num_accepted_tokens_, 1);
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
-  const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder));
-  if (!split.ok()) return split.error();
-  inputs.split = split.value();
   return inputs;
 }
 

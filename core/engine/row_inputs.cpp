@@ -25,13 +25,14 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
   std::int32_t accepted =
       drafts_count ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
   if (request.scripted_num_accepted) {
-    accepted = std::clamp(*request.scripted_num_accepted, 1, 1 + drafts);
+    accepted = std::clamp(*request.scripted_num_accepted, 1, drafts_count ? 1 + drafts : 1);
     if (accepted != *request.scripted_num_accepted)
       trace.commands.push_back({.command = "set_accepted_tokens",
                                 .request = scheduled.request,
                                 .value = *request.scripted_num_accepted,
                                 .outcome = CommandOutcome::ignored,
-                                .reason = "the count is outside 1..1+drafts of this step"});
+                                .reason = drafts_count ? "the count is outside 1..1+drafts of this step"
+                                         : "the row has no drafts that can be accepted"});
     request.scripted_num_accepted.reset();
   }
   return accepted;

@@ -1,5 +1,7 @@
 // The half of the scheduler that takes frames back: rejected drafts, appended tokens, deferred
 // frees (SEMANTICS H3, RUNNER 6.3, 6.4).
+#include <algorithm>
+
 #include "core/engine/scheduler.h"
 
 namespace hybridscope {
@@ -8,7 +10,8 @@ namespace hybridscope {
 void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) const {
   if (row.num_draft_tokens == 0 || row.num_sampled_tokens == 0) return;
   const std::int32_t rejected = row.num_draft_tokens - (row.num_sampled_tokens - 1);
-  if (request.num_computed_tokens > 0) request.num_computed_tokens -= rejected;
+  // Not below 0, whatever a stale frame takes off.
+  request.num_computed_tokens = std::max(request.num_computed_tokens - rejected, 0);
   if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
 }
 
@@ -36,7 +39,8 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   const bool ran = request.status == RequestStatus::running && row.run == request.run;
   if (row.num_sampled_tokens == 0)
     return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
-  if (request.async_tokens_to_discard > 0) {
+  if (config_.stale_frame == StaleFrame::discard_by_token_count &&
+      request.async_tokens_to_discard > 0) {
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
   }

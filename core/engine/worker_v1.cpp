@@ -6,6 +6,18 @@
 #include "core/base/math.h"
 
 namespace hybridscope {
+namespace {
+
+// RUNNER 6.5 (update_num_computed_tokens_for_batch_change): what the scheduler reports counts on the
+// drafts of the row's previous frame; the device knows how many were accepted.
+std::int32_t computed_tokens_of(const BatchRow& row, const ScheduledTrace& scheduled,
+                                const WorkerRequest& worker) {
+  return row.previous_row >= 0 && worker.num_draft_tokens > 0 ? worker.num_computed_tokens
+                                                              : scheduled.num_computed_tokens;
+}
+
+}  // namespace
+
 Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
   auto metadata = BatchMetadata::create(config);
   if (!metadata.ok()) return metadata.error();
@@ -89,10 +101,7 @@ void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
   const ScheduledTrace& entry = trace.scheduled[scheduled];
   WorkerRequest& worker = requests[entry.request].worker;
   const std::size_t groups = config_.kv_cache_config.groups.size();
-  if (entry.admission != Admission::running) {
-    worker = {};
-    worker.num_computed_tokens = entry.num_computed_tokens;
-  }
+  if (entry.admission != Admission::running) worker = {};
   worker.block_ids.resize(groups);
   const std::int32_t row = rows_.row_of(entry.request);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -165,7 +174,7 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
     const ScheduledTrace& scheduled = trace.scheduled[static_cast<std::size_t>(index)];
     RowTrace row{.request = batch_row.request,
                  .scheduled = index,
-                 .num_computed_tokens = request.worker.num_computed_tokens,
+                 .num_computed_tokens = computed_tokens_of(batch_row, scheduled, request.worker),
                  .previous_row = batch_row.previous_row,
                  .row_class = class_of(scheduled),
                  .is_prefilling = scheduled.num_computed_tokens < scheduled.num_prompt_tokens,
@@ -185,6 +194,7 @@ void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
     WorkerRequest& worker = requests[row.request].worker;
     worker.num_accepted_tokens = num_accepted_tokens_after(row);
     worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
+    worker.num_draft_tokens = trace.scheduled_of(row).num_draft_tokens;
   }
   if (config_.num_speculative_tokens > 0) {
     if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);

@@ -57,8 +57,10 @@ void BlockTableMirror::apply(const CacheEvent& event) {
     slot_of_request_[id] = -1;
   } else if (event.kind == CacheEventKind::free_deferred) {
     ++deferred_[static_cast<std::size_t>(event.block)];
+    ++num_deferred_;
   } else if (event.kind == CacheEventKind::free_due) {
     --deferred_[static_cast<std::size_t>(event.block)];
+    --num_deferred_;
   }
 }
 

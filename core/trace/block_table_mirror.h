@@ -31,6 +31,7 @@ class BlockTableMirror {
     return deferred_[static_cast<std::size_t>(block)];
   }
   std::int32_t num_held_blocks() const { return num_held_blocks_; }
+  std::int32_t num_deferred() const { return num_deferred_; }  // sum of deferred() over all blocks
 
  private:
   std::vector<std::int32_t>& table(RequestId request, std::int32_t group);
@@ -43,6 +44,7 @@ class BlockTableMirror {
   std::vector<std::int32_t> holders_;              // [num_blocks]
   std::vector<std::int32_t> deferred_;             // [num_blocks]
   std::int32_t num_held_blocks_ = 0;
+  std::int32_t num_deferred_ = 0;
 };
 
 }  // namespace hybridscope

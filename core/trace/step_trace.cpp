@@ -27,6 +27,7 @@ void StepTrace::clear() {
     group.attention_writes.clear();
     group.metadata.reset();
     group.reused_metadata = false;
+    group.accepted_counts_given = true;
     group.block_table = {};
     group.temporal_source_column = {};
     group.conv_source_column = {};
@@ -39,6 +40,7 @@ void StepTrace::clear() {
   committed_step = 0;
   budget_overridden = false;
   num_scheduled_tokens = 0;
+  uniform_decode = false;
 }
 
 }  // namespace hybridscope
