@@ -180,13 +180,22 @@ std::string ids_or_nothing(const TwinRow* row) {
   return row == nullptr ? std::string("nothing") : block_ids_words(row->new_block_ids);
 }
 
-std::string batch_words(const TwinFrame* frame) {
+std::vector<const TwinRow*> batch_of(const TwinFrame* frame) {
   std::vector<const TwinRow*> rows;
   if (frame != nullptr)
     for (const TwinRow& row : frame->rows) rows.push_back(&row);
   std::ranges::sort(rows, {}, &TwinRow::row);
+  return rows;
+}
+
+bool same_order(const TwinFrame* told, const TwinFrame* twin) {
+  return std::ranges::equal(batch_of(told), batch_of(twin), {}, &TwinRow::request,
+                            &TwinRow::request);
+}
+
+std::string batch_words(const TwinFrame* frame) {
   std::vector<std::string> words;
-  for (const TwinRow* row : rows)
+  for (const TwinRow* row : batch_of(frame))
     words.push_back(row->slot < 0 ? row->request
                                   : fmt::format("{} in slot {}", row->request, row->slot));
   return fmt::format("[{}]", fmt::join(words, ", "));
@@ -198,14 +207,14 @@ void find_order_difference(const TwinRun& told, const TwinRun& twin, const TwinN
       "Block ids never differ: every frame gives the same blocks to the same "
       "requests, in the same rows.";
   for (const std::int64_t step : steps_of(told, twin)) {
-    const std::string told_rows = batch_words(find_frame(told, step));
-    const std::string twin_rows = batch_words(find_frame(twin, step));
-    if (told_rows == twin_rows) continue;
+    const TwinFrame* told_frame = find_frame(told, step);
+    const TwinFrame* twin_frame = find_frame(twin, step);
+    if (same_order(told_frame, twin_frame)) continue;
     comparison.reason = TwinReason::order_only;
     comparison.sentence = fmt::format(
         "Block ids never differ, only the batch does: in frame {} {} has the rows {} and {} has "
         "{}.",
-        step, names.told, told_rows, names.twin, twin_rows);
+        step, names.told, batch_words(told_frame), names.twin, batch_words(twin_frame));
     return;
   }
 }
