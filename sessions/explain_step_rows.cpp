@@ -42,13 +42,28 @@ std::string sample_words(const ScheduledTrace& s, const RowTrace& row) {
                      s.num_draft_tokens - (a - 1));
 }
 
+std::string_view order_words(RowOrder order) {
+  switch (order) {
+    case RowOrder::decodes_then_query_len:
+      return "class, decodes first, then by ascending query length";
+    case RowOrder::query_len:
+      return "ascending query length";
+    case RowOrder::drafts_then_query_len:
+      return "whether they have drafts, then 1 + K tokens, then ascending query length";
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_rows(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   if (trace.rows.empty()) return;
   page.heading("Rows",
-               "vLLM v1/worker/gpu_model_runner.py _update_states, v1/worker/gpu_input_batch.py");
+               step.config.runner == ModelRunner::v2
+                   ? "vLLM v1/worker/gpu/model_runner.py prepare_inputs, v1/worker/gpu/states.py"
+                   : "vLLM v1/worker/gpu_model_runner.py _update_states, "
+                     "v1/worker/gpu_input_batch.py");
   const bool slots = has_slots(trace);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
@@ -78,13 +93,16 @@ void add_rows(const StepToExplain& step, TextPage& page) {
   if (slots)
     page.line(
         "slot: where the request's tokens, counts and block table stay from its admission on; rows "
-        "are laid out anew in every step, by ascending query length");
+        "are laid out anew in every step, by " +
+        std::string(order_words(step.config.policies.row_order)));
 }
 
 void add_graph(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   if (trace.rows.empty()) return;
-  page.heading("Graph dispatch", "vLLM v1/cudagraph_dispatcher.py dispatch");
+  page.heading("Graph dispatch", step.config.runner == ModelRunner::v2
+                                     ? "vLLM v1/worker/gpu/cudagraph_utils.py CudaGraphManager"
+                                     : "vLLM v1/cudagraph_dispatcher.py dispatch");
   page.line(explain_dispatch({.dispatch = trace.graph,
                               .num_tokens = trace.num_scheduled_tokens,
                               .num_reqs = static_cast<std::int32_t>(trace.rows.size()),

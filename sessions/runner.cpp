@@ -18,8 +18,7 @@ Runner::Runner(RunPlan plan, Engine engine)
     : plan_(std::move(plan)), engine_(std::move(engine)), joined_(plan_.requests.size(), false) {}
 
 bool Runner::done() const {
-  return next_request_ == plan_.requests.size() && next_script_ == plan_.script.size() &&
-         is_idle();
+  return next_request_ == plan_.requests.size() && next_script_ == plan_.script.size() && is_idle();
 }
 
 // Nobody runs or waits, and no frame has to return.

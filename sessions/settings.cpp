@@ -52,6 +52,16 @@ std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
   return std::nullopt;
 }
 
+// Known bug 20: V2's copies of conv states know the SD layout only when there are drafts.
+std::optional<SettingConflict> layout_conflict(const EngineSettings& settings) {
+  if (settings.runner != ModelRunner::v2 || settings.ssm_conv_state_layout != ConvStateLayout::DS ||
+      resolved_num_speculative_tokens(settings) == 0)
+    return std::nullopt;
+  return SettingConflict{"ssm_conv_state_layout",
+                         "ssm_conv_state_layout is DS with speculative tokens on runner v2, which "
+                         "refuses it at start-up (expected SD, or runner v1)"};
+}
+
 std::optional<SettingConflict> block_size_conflict(const EngineSettings& settings) {
   if (!settings.block_size || settings.mamba_cache_mode == MambaCacheMode::none ||
       settings.enable_prefix_caching == false)
@@ -145,6 +155,7 @@ OptimizationLevel resolved_optimization_level(const EngineSettings& settings) {
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings) {
   if (auto conflict = speculation_conflict(settings)) return conflict;
   if (auto conflict = method_conflict(settings)) return conflict;
+  if (auto conflict = layout_conflict(settings)) return conflict;
   if (auto conflict = block_size_conflict(settings)) return conflict;
   return length_conflict(settings);
 }

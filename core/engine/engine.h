@@ -57,8 +57,8 @@ class Engine {
 
   // Requests that were added and have not finished.
   std::int32_t num_unfinished() const { return num_unfinished_; }
-  // Asynchronous: the last step's frame has rows that have not returned; the engine goes on stepping
-  // until they have, with nothing to schedule if need be.
+  // Asynchronous: the last step's frame has rows that have not returned; the engine goes on
+  // stepping until they have, with nothing to schedule if need be.
   bool has_frame_in_flight() const { return config_.async_scheduling && !output_.rows.empty(); }
   std::int64_t now_us() const { return now_us_; }
   // Jumps forward in time, with nothing to do.

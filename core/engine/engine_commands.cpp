@@ -128,7 +128,10 @@ CommandTrace Engine::apply_now(const Command& command) {
         preempted_by_command_.push_back((*it)->id);
     if (!scheduler_->reset_prefix_cache(reset->reset_running_requests)) {
       trace.outcome = CommandOutcome::ignored;
-      trace.reason = "blocks are in use";
+      trace.reason = reset->reset_running_requests && config_.kv_consumer
+                         ? "its requests were preempted, but their blocks come back with the frame "
+                           "in flight, so that the hashes stay"
+                         : "blocks are in use";
     }
     return trace;
   }

@@ -8,8 +8,8 @@
 namespace hybridscope {
 namespace {
 
-// RUNNER 6.5 (update_num_computed_tokens_for_batch_change): what the scheduler reports counts on the
-// drafts of the row's previous frame; the device knows how many were accepted.
+// RUNNER 6.5 (update_num_computed_tokens_for_batch_change): what the scheduler reports counts on
+// the drafts of the row's previous frame; the device knows how many were accepted.
 std::int32_t computed_tokens_of(const BatchRow& row, const ScheduledTrace& scheduled,
                                 const WorkerRequest& worker) {
   return row.previous_row >= 0 && worker.num_draft_tokens > 0 ? worker.num_computed_tokens

@@ -217,6 +217,15 @@ TEST(Settings, NgramIsRefusedWithAsynchronousSchedulingAndWithRunnerV2) {
             "runner: runner is v2 with method ngram, which runner v2 does not have (expected v1)");
 }
 
+TEST(Settings, RunnerV2RefusesDraftsInTheDsLayout) {
+  const EngineSettings asked = with({{"speculative_config/num_speculative_tokens", "2"},
+                                     {"ssm_conv_state_layout", "DS"},
+                                     {"runner", "v2"}});
+  EXPECT_EQ(conflict(asked),
+            "ssm_conv_state_layout: ssm_conv_state_layout is DS with speculative tokens on runner "
+            "v2, which refuses it at start-up (expected SD, or runner v1)");
+}
+
 TEST(Settings, TheRunnerOfAHybridModelIsV1UnlessSet) {
   EXPECT_EQ(resolved_runner({}), ModelRunner::v1);
   EXPECT_EQ(resolved_runner(with({{"runner", "v2"}})), ModelRunner::v2);

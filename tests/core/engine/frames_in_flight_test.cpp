@@ -136,6 +136,53 @@ TEST(FramesInFlight, AFreeWaitsForTheFramesThatWereScheduled) {
   EXPECT_TRUE(run.findings().empty());
 }
 
+TEST(FramesInFlight, TheLastFrameReturnsInAStepThatSchedulesNothing) {
+  CheckedEngine run(async_config());
+  run.add(request_of(5, 4, 1));
+  while (run.engine().num_unfinished() > 0) run.step();
+  EXPECT_TRUE(run.engine().has_frame_in_flight());  // its row ran once more, for nothing
+  const StepTrace& last = run.step();
+  EXPECT_TRUE(last.scheduled.empty());
+  EXPECT_EQ(commit_of(last, A)->outcome, CommitOutcome::left_the_engine);
+  EXPECT_FALSE(run.engine().has_frame_in_flight());
+  EXPECT_TRUE(run.findings().empty());
+}
+
+TEST(FramesInFlight, ADeferredFreeThatNeverComesIsFound) {
+  EngineConfig config = async_config();
+  config.kv_consumer = true;
+  CheckedEngine run(config);
+  run.add(request_of(5, 4, 1));
+  const auto forget = [](StepTrace& trace) {
+    std::erase_if(trace.commit_events, [](const CacheEvent& event) {
+      return event.kind == CacheEventKind::free_due || event.kind == CacheEventKind::freed;
+    });
+  };
+  while (run.engine().num_unfinished() > 0) run.step();
+  EXPECT_TRUE(run.findings().empty());
+  run.step(forget);
+  ASSERT_EQ(run.findings().size(), 1U);
+  EXPECT_EQ(run.findings().front().rule, Rule::reference_count);
+  EXPECT_EQ(run.findings().front().detail, "deferred frees that never came");
+}
+
+TEST(FramesInFlight, PlaceholdersOfAPaddedPromptAreNeverAccepted) {
+  EngineConfig config = async_config();
+  config.policies.one_token_prompt = OneTokenPrompt::padded_with_placeholders;
+  CheckedEngine run(config);
+  run.add(request_of(5, 20, 1));
+  run.step();
+  run.step();
+  run.add(request_of(1, 3, 2));
+  run.engine().apply(SetAcceptedTokens{B, 3}).value();
+  const StepTrace& third = run.step();
+  const auto row = std::ranges::find(third.rows, B, &RowTrace::request);
+  ASSERT_NE(row, third.rows.end());
+  EXPECT_TRUE(third.scheduled_of(*row).placeholder_drafts);
+  EXPECT_EQ(row->num_sampled_tokens, 1);
+  EXPECT_EQ(third.commands.back().reason, "the row has no drafts that can be accepted");
+}
+
 TEST(FramesInFlight, WithoutSuchAConnectorBlocksAreFreedAtOnce) {
   CheckedEngine run(async_config());
   run.add(request_of(5, 20, 1));

@@ -46,6 +46,20 @@ TEST_P(PagesProfile, RunsRandomScenariosWithoutABrokenContract) {
   EXPECT_GT(num_findings, 0);
 }
 
+// RUNNER 3.3, 3.4: in a step without drafts V1's builders get no counts, and without counts more
+// than one token is a prefill.
+TEST(PagesProfileSplit, TheTailOfAPromptIsAPrefillInAStepWithoutDrafts) {
+  CheckedEngine run(
+      {.mode = MambaCacheMode::none, .num_speculative_tokens = 2, .policies = pages_policies()});
+  run.add(request_of(10, 3, 1));
+  run.engine().apply(SetStepBudget{8}).value();
+  run.step();
+  const StepTrace& tail = run.step();
+  ASSERT_EQ(tail.scheduled.front().num_scheduled_tokens, 2);
+  EXPECT_EQ(std::get<Mamba2Metadata>(*tail.groups[1].metadata).base.num_prefills, 1);
+  EXPECT_TRUE(run.findings().empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, PagesProfile,
                          testing::Values(MambaCacheMode::none, MambaCacheMode::align,
                                          MambaCacheMode::all));
