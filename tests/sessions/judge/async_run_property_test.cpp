@@ -1,5 +1,5 @@
-// Drawn runs of our own engine with asynchronous scheduling: the judge finds nothing in their
-// traces, told in full or stripped, and the comparison no difference.
+// Drawn runs of our own engine with asynchronous scheduling or runner V2: the judge finds nothing
+// in their traces, told in full or stripped, and the comparison no difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,8 @@ std::string fault_of(const Lines& lines) {
 TEST(AsyncRunProperty, TracesAreHealthyToldInFullAndStripped) {
   check_property(60, [] {
     EngineConfig config = engine_config(drawn_engine());
-    config.async_scheduling = true;
+    config.runner = one_in(2) ? ModelRunner::v2 : ModelRunner::v1;
+    config.async_scheduling = config.runner == ModelRunner::v1 || one_in(2);
     Lines lines = drawn_run(config, Commands::any);
     RC_ASSERT(fault_of(lines) == "");
     strip(lines);

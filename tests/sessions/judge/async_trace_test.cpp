@@ -1,5 +1,5 @@
-// Traces of asynchronous scheduling: a line's frame was scheduled before the frame of the line
-// before it returned (docs/trace-format.md, RUNNER 6).
+// Traces of asynchronous scheduling, where a line's frame was scheduled before the frame of the
+// line before it returned, and of runner V2 (docs/trace-format.md, RUNNER 2, 6).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,29 +82,51 @@ void disturb(Engine& engine, std::int64_t step) {
     EXPECT_TRUE(engine.apply(command->second).ok());
 }
 
-std::string name_of(MambaType type, MambaCacheMode mode, std::int32_t num_drafts) {
-  return "type " + std::to_string(static_cast<int>(type)) + " mode " +
-         std::to_string(static_cast<int>(mode)) + " drafts " + std::to_string(num_drafts);
+std::string name_of(const EngineConfig& config, MambaType type) {
+  return std::string(config.runner == ModelRunner::v2 ? "v2" : "v1") +
+         (config.async_scheduling ? " async" : "") + " type " +
+         std::to_string(static_cast<int>(type)) + " mode " +
+         std::to_string(static_cast<int>(config.mamba_cache_mode)) + " drafts " +
+         std::to_string(config.num_speculative_tokens);
 }
 
-TEST(AsyncTrace, BusyRunsAreHealthyToldInFullAndStripped) {
+void expect_healthy_runs(ModelRunner runner, bool async_scheduling) {
   for (const MambaType type : {MambaType::mamba1, MambaType::mamba2, MambaType::gdn_attention})
     for (const MambaCacheMode mode :
          {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
       for (const std::int32_t num_drafts : {0, 1, 3})
         for (const bool disturbed : {false, true}) {
           if (type == MambaType::gdn_attention && mode == MambaCacheMode::all) continue;
+          EngineConfig config = busy_engine(type, mode, num_drafts);
+          config.runner = runner;
+          config.async_scheduling = async_scheduling;
           std::int64_t step = 0;
-          std::vector<json> lines =
-              told_run(busy_engine(type, mode, num_drafts), busy_requests(), [&](Engine& engine) {
-                if (disturbed) disturb(engine, ++step);
-              });
-          const std::string what =
-              name_of(type, mode, num_drafts) + (disturbed ? " disturbed" : "");
+          std::vector<json> lines = told_run(config, busy_requests(), [&](Engine& engine) {
+            if (disturbed) disturb(engine, ++step);
+          });
+          const std::string what = name_of(config, type) + (disturbed ? " disturbed" : "");
           expect_healthy(lines, what);
           strip(lines, mode == MambaCacheMode::all);
           expect_healthy(lines, what + " stripped");
         }
+}
+
+TEST(AsyncTrace, BusyRunsAreHealthyToldInFullAndStripped) {
+  expect_healthy_runs(ModelRunner::v1, true);
+}
+
+TEST(RunnerV2Trace, BusyRunsAreHealthyToldInFullAndStripped) {
+  expect_healthy_runs(ModelRunner::v2, false);
+  expect_healthy_runs(ModelRunner::v2, true);
+}
+
+TEST(RunnerV2Trace, RowsTellTheirSlots) {
+  EngineConfig config = busy_engine(MambaType::mamba2, MambaCacheMode::align, 1);
+  config.runner = ModelRunner::v2;
+  const std::vector<json> lines = told_run(config, busy_requests());
+  EXPECT_EQ(lines[0]["config"]["runner"], "v2");
+  EXPECT_EQ(lines[1]["input_batch"]["req_ids"], json({"r1", "r2"}));
+  EXPECT_EQ(lines[1]["input_batch"]["idx_mapping"], json({3, 2}));
 }
 
 }  // namespace
