@@ -58,6 +58,10 @@ void EventMirror::apply(const CacheEvent& event) {
     case CacheEventKind::table_dropped:
       tables_.erase({event.request.value, event.group});
       break;
+    case CacheEventKind::free_deferred:
+    case CacheEventKind::free_due:
+      expect(ref_cnt > 0, event, "no reference that a free could take");
+      break;
   }
 }
 

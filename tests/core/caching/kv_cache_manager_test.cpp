@@ -254,6 +254,30 @@ TEST(KVCacheManager, FreedRequestsLeaveNoListBehind) {
   EXPECT_EQ(manager.num_free_blocks(), 19);
 }
 
+TEST(KVCacheManager, TakenBlocksKeepTheirReferencesUntilTheyAreFreed) {
+  KVCacheManager manager = manager_of({.num_speculative_blocks = 1});
+  TestRequest request = a_request(0, 6, 0);
+  schedule(manager, request, 6);
+  const KVCacheManager::DeferredBlocks taken = manager.take_blocks({0});
+  EXPECT_THAT(taken.block_ids, ElementsAre(ElementsAre(2, 1), ElementsAre(4, 3)));
+  EXPECT_THAT(manager.block_ids({0}, 0), IsEmpty());
+  EXPECT_EQ(manager.num_requests(), 0);
+  EXPECT_EQ(manager.num_free_blocks(), 15);
+  manager.free_blocks(taken);
+  EXPECT_EQ(manager.num_free_blocks(), 19);
+}
+
+TEST(KVCacheManager, ConfirmedTokensAreRegisteredAndPublishedAtOnce) {
+  KVCacheManager manager = manager_of({});
+  TestRequest request = a_request(0, 8, 0);
+  schedule(manager, request, 6);  // block 1 holds tokens 0..3, block 2 the rest
+  manager.cache_computed_blocks(request.view(), 8);
+  EXPECT_NE(manager.pool().key(2).block_hash, 0U);
+  EXPECT_EQ(manager.pool().planned_by(2), RequestId{});
+  manager.free({0});
+  EXPECT_NE(manager.pool().key(2).block_hash, 0U);
+}
+
 TEST(KVCacheManager, RefusesSettingsThatMakeNoSense) {
   KVCacheManagerConfig config = config_of({});
   config.kv_cache_config.num_blocks = 0;

@@ -134,6 +134,11 @@ class Mutations {
           number("table_dropped: request", event.request.value);
           erase("table_dropped", events, i);
           break;
+        case CacheEventKind::free_deferred:
+        case CacheEventKind::free_due:
+          number("deferred free: block", event.block);
+          erase("deferred free", events, i);
+          break;
       }
     }
   }
