@@ -31,9 +31,9 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
                                 .request = scheduled.request,
                                 .value = *request.scripted_num_accepted,
                                 .outcome = CommandOutcome::ignored,
-                                .reason = drafts_count
-                                              ? "the count is outside 1..1+drafts of this step"
-                                              : "the row has no drafts that can be accepted"});
+                                .reason = scheduled.placeholder_drafts
+                                              ? "the row has no drafts that can be accepted"
+                                              : "the count is outside 1..1+drafts of this step"});
     request.scripted_num_accepted.reset();
   }
   return accepted;
