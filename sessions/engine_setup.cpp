@@ -64,8 +64,7 @@ void set_if(T& target, const auto& value) {
 // Sizes in any order, as the reference takes them.
 std::vector<std::int32_t> ascending(std::vector<std::int32_t> sizes) {
   std::ranges::sort(sizes);
-  const auto repeated = std::ranges::unique(sizes);
-  sizes.erase(repeated.begin(), repeated.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
 }
 

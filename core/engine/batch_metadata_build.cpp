@@ -55,8 +55,9 @@ std::span<const RowClass> BatchMetadata::classes_to_split() {
   if (config_.policies.row_order == RowOrder::decodes_then_query_len) return row_classes_;
   classes_to_split_ = row_classes_;
   const auto first_prefill = std::ranges::find(classes_to_split_, RowClass::prefill);
-  for (RowClass& row_class : std::ranges::subrange(first_prefill, classes_to_split_.end()))
-    if (row_class != RowClass::padding) row_class = RowClass::prefill;
+  std::replace_if(
+      first_prefill, classes_to_split_.end(),
+      [](RowClass row_class) { return row_class != RowClass::padding; }, RowClass::prefill);
   return classes_to_split_;
 }
 

@@ -94,7 +94,7 @@ TEST(TraceJudge, AStaleWorkerTableIsFound) {
   std::vector<json> lines = trace_of(kBoundary);
   json lists = lines[1]["scheduler_block_ids"]["A"];
   lists[1][0] = 10;
-  lines[1]["input_batch"]["block_ids"] = {lists};
+  lines[1]["input_batch"]["block_ids"] = json::array({lists});
   lines[1].erase("attn_metadata");
   EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("block-table-mismatch step 1 A")));
 }
