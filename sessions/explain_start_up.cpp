@@ -152,8 +152,12 @@ std::vector<std::string> start_up_notes(const EngineSetup& setup) {
   std::vector<std::string> notes;
   if (setup.async_reason == AsyncReason::method_not_supported)
     notes.push_back("asynchronous scheduling is " + async_words(setup));
+  if (setup.config.kv_consumer && !setup.config.async_scheduling)
+    notes.push_back("kv_consumer changes nothing: without a frame in flight no free has to wait");
+  const bool default_sizes = setup.config.cudagraph_capture_sizes.empty();
   for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
-    notes.push_back(correction_words(correction));
+    if (correction.kind != Kind::sizes_rounded || !default_sizes)
+      notes.push_back(correction_words(correction));
   return notes;
 }
 

@@ -19,7 +19,8 @@ std::string_view runner_name(ModelRunner runner);
 // One sentence without its full stop, with the numbers.
 std::string correction_words(const CudagraphCorrection& correction);
 
-// What start-up decided other than it was told: one sentence each, without full stop.
+// What start-up decided other than it was told: one sentence each, without full stop. The default
+// capture sizes are nobody's wish, so that rounding them is not noted (explain_start_up has it).
 std::vector<std::string> start_up_notes(const EngineSetup& setup);
 
 // A section of `hybridscope model`.

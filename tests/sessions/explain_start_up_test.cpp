@@ -49,6 +49,21 @@ TEST(ExplainStartUp, SizesAreNotedBeforeAndAfter) {
                   "to it and to max_num_batched_tokens 8192"));
 }
 
+TEST(ExplainStartUp, RoundingTheDefaultSizesIsNotNoted) {
+  const EngineSetup setup = setup_of("tiny-gdn", {.num_speculative_tokens = 2, .policies = {}});
+  EXPECT_THAT(start_up_notes(setup), IsEmpty());
+  EXPECT_THAT(explain_start_up(setup), HasSubstr("became multiples of 1 + K = 3"));
+}
+
+TEST(ExplainStartUp, AConsumingConnectorWithoutFramesInFlightIsNoted) {
+  EngineSettings settings;
+  settings.kv_consumer = true;
+  settings.async_scheduling = false;
+  EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", settings)),
+              ElementsAre("kv_consumer changes nothing: without a frame in flight no free has to "
+                          "wait"));
+}
+
 TEST(ExplainStartUp, LongListsAreCounted) {
   CudagraphCorrection correction{.limit = 3, .after = {3, 6}};
   for (std::int32_t size = 1; size <= 20; ++size) correction.before.push_back(size);
