@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::uint64_t kFirstSeed = 20260801;
 
-std::string text(const NaiveViolation& violation) {
-  return "step " + std::to_string(violation.step) + " " + violation.rule + " request " +
-         std::to_string(violation.request) + ": " + violation.detail;
-}
-
 // What a set of scenarios exercised, so that a clean result means something.
 struct Coverage {
   int steps = 0;
@@ -58,13 +53,10 @@ Coverage expect_clean(NaiveCacheMode mode, int num_scenarios) {
     const NaiveScenario scenario = random_naive_scenario(mode, seed);
     const NaiveRun run = run_naive_scenario(scenario);
     coverage.add(run);
-    const bool all_free = run.steps.back().free_queue.size() + 1 ==
-                          static_cast<std::size_t>(scenario.config.num_blocks);
-    if (run.violations.empty() && run.finished && all_free) continue;
+    const std::string fault = fault_of(scenario, run);
+    if (fault.empty()) continue;
     ++failures;
-    ADD_FAILURE() << "seed " << seed << (run.finished ? "" : " did not finish")
-                  << (all_free ? "" : " kept blocks ")
-                  << (run.violations.empty() ? "" : text(run.violations[0]));
+    ADD_FAILURE() << "seed " << seed << fault;
   }
   std::cout << num_scenarios << " scenarios from seed " << kFirstSeed << ": " << coverage.steps
             << " steps, " << coverage.hits << " hits, " << coverage.preempted << " preempted\n";

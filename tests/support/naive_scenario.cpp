@@ -160,6 +160,18 @@ NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed, Nai
   return scenario;
 }
 
+std::string fault_of(const NaiveScenario& scenario, const NaiveRun& run) {
+  std::string fault;
+  if (!run.finished) fault += " did not finish";
+  if (run.steps.back().free_queue.size() + 1 !=
+      static_cast<std::size_t>(scenario.config.num_blocks))
+    fault += " kept blocks";
+  if (run.violations.empty()) return fault;
+  const NaiveViolation& violation = run.violations.front();
+  return fault + " step " + std::to_string(violation.step) + " " + violation.rule + " request " +
+         std::to_string(violation.request) + ": " + violation.detail;
+}
+
 void apply_naive_command(NaiveEngine& engine, const NaiveCommand& command) {
   const bool known = command.request < engine.num_requests();
   switch (command.kind) {

@@ -52,6 +52,10 @@ NaiveRun run_naive_scenario(const NaiveScenario& scenario,
                             NaiveRunUntil until = NaiveRunUntil::all_finished,
                             int step_limit = 2000);
 
+// What is wrong with a run that should be clean: unfinished, blocks kept, or its first violation;
+// empty: nothing.
+std::string fault_of(const NaiveScenario& scenario, const NaiveRun& run);
+
 // Applies one command; for engines driven by hand.
 void apply_naive_command(NaiveEngine& engine, const NaiveCommand& command);
 

@@ -27,11 +27,6 @@ constexpr Variant kVariants[] = {
     {"async_v2_none", NaiveCacheMode::none, {true, NaiveRunner::v2}},
 };
 
-std::string text(const NaiveViolation& violation) {
-  return "step " + std::to_string(violation.step) + " " + violation.rule + " request " +
-         std::to_string(violation.request) + ": " + violation.detail;
-}
-
 // What a set of scenarios exercised, so that a clean result means something.
 struct Coverage {
   int steps = 0;
@@ -72,13 +67,10 @@ TEST_P(NaiveVariants, SafeRulesKeepEveryStateRight) {
     const NaiveScenario scenario = random_naive_scenario(GetParam().mode, seed, GetParam().engine);
     const NaiveRun run = run_naive_scenario(scenario);
     coverage.add(run);
-    const bool all_free = run.steps.back().free_queue.size() + 1 ==
-                          static_cast<std::size_t>(scenario.config.num_blocks);
-    if (run.violations.empty() && run.finished && all_free) continue;
+    const std::string fault = fault_of(scenario, run);
+    if (fault.empty()) continue;
     ++failures;
-    ADD_FAILURE() << "seed " << seed << (run.finished ? "" : " did not finish")
-                  << (all_free ? "" : " kept blocks ")
-                  << (run.violations.empty() ? "" : text(run.violations[0]));
+    ADD_FAILURE() << "seed " << seed << fault;
   }
   std::cout << kScenarios << " scenarios from seed " << kFirstSeed << ": " << coverage.steps
             << " steps, " << coverage.hits << " hits, " << coverage.preempted << " preempted, "
