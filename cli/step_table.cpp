@@ -64,9 +64,9 @@ std::string describe_rows(const StepTrace& trace, const Names& names) {
   for (const RequestId request : trace.preempted)
     append(cell, fmt::format("{} preempted", names.request(request)), " | ");
   for (const CommandTrace& command : trace.commands)
-    if (command.command == "reset_prefix_cache" || command.command == "abort")
+    if (command.command == CommandKind::reset_prefix_cache || command.command == CommandKind::abort)
       append(cell,
-             fmt::format("{}{}", command.command,
+             fmt::format("{}{}", command_name(command.command),
                          command.outcome == CommandOutcome::ignored ? " (ignored)" : ""),
              " | ");
   if (!is_asynchronous(trace))

@@ -58,4 +58,26 @@ std::string_view admission_name(Admission admission) {
   return {};
 }
 
+std::string_view command_name(CommandKind command) {
+  switch (command) {
+    case CommandKind::add_request:
+      return "add_request";
+    case CommandKind::preempt:
+      return "preempt";
+    case CommandKind::abort:
+      return "abort";
+    case CommandKind::reset_prefix_cache:
+      return "reset_prefix_cache";
+    case CommandKind::set_step_budget:
+      return "set_step_budget";
+    case CommandKind::set_accepted_tokens:
+      return "set_accepted_tokens";
+    case CommandKind::set_draft_tokens:
+      return "set_draft_tokens";
+    case CommandKind::set_policies:
+      return "set_policies";
+  }
+  return {};
+}
+
 }  // namespace hybridscope

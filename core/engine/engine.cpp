@@ -164,7 +164,7 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   scheduler_->add_request(scheduling);
   ++num_unfinished_;
   added_.push_back(
-      {.command = "add_request", .request = scheduling.id, .value = scheduling.num_prompt_tokens});
+      {.command = CommandKind::add_request, .request = scheduling.id, .value = scheduling.num_prompt_tokens});
   return scheduling.id;
 }
 

@@ -58,22 +58,22 @@ void Engine::apply_pending(StepTrace& trace) {
 }
 
 CommandTrace Engine::preempt_now(RequestId request) {
-  CommandTrace trace{.command = "preempt", .request = request};
+  CommandTrace trace{.command = CommandKind::preempt, .request = request};
   if (requests_.holds(request) && scheduler_->preempt(requests_[request].scheduling)) {
     preempted_by_command_.push_back(request);
   } else {
     trace.outcome = CommandOutcome::ignored;
-    trace.reason = "the request is not running";
+    trace.reason = IgnoredReason::not_running;
   }
   return trace;
 }
 
 CommandTrace Engine::abort_now(RequestId request) {
-  CommandTrace trace{.command = "abort", .request = request};
+  CommandTrace trace{.command = CommandKind::abort, .request = request};
   if (!requests_.holds(request) ||
       requests_[request].scheduling.status == RequestStatus::finished) {
     trace.outcome = CommandOutcome::ignored;
-    trace.reason = "the request has finished";
+    trace.reason = IgnoredReason::has_finished;
     return trace;
   }
   scheduler_->abort(requests_[request].scheduling);
@@ -82,10 +82,10 @@ CommandTrace Engine::abort_now(RequestId request) {
 }
 
 CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
-  CommandTrace trace{.command = "set_draft_tokens", .request = request, .value = num_draft_tokens};
+  CommandTrace trace{.command = CommandKind::set_draft_tokens, .request = request, .value = num_draft_tokens};
   if (config_.async_scheduling) {
     trace.outcome = CommandOutcome::ignored;
-    trace.reason = "asynchronous scheduling plans every draft list before the drafts are known";
+    trace.reason = IgnoredReason::drafts_planned_ahead;
     return trace;
   }
   const bool drafts = requests_.holds(request) &&
@@ -95,7 +95,7 @@ CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_to
     requests_[request].scheduling.num_draft_tokens = num_draft_tokens;
   } else {
     trace.outcome = CommandOutcome::ignored;
-    trace.reason = "the request is not past its prompt, so it has no draft list";
+    trace.reason = IgnoredReason::no_draft_list;
   }
   return trace;
 }
@@ -106,11 +106,11 @@ void Engine::drop_unused_accepts(StepTrace& trace) {
     if (!requests_.holds(id)) continue;
     EngineRequest& request = requests_[id];
     if (!request.scripted_num_accepted) continue;
-    trace.commands.push_back({.command = "set_accepted_tokens",
+    trace.commands.push_back({.command = CommandKind::set_accepted_tokens,
                               .request = id,
                               .value = *request.scripted_num_accepted,
                               .outcome = CommandOutcome::ignored,
-                              .reason = "the request samples nothing in this step"});
+                              .reason = IgnoredReason::samples_nothing});
     request.scripted_num_accepted.reset();
   }
   scripted_accepts_.clear();
@@ -121,7 +121,7 @@ CommandTrace Engine::apply_now(const Command& command) {
     return preempt_now(preempt->request);
   if (const auto* abort = std::get_if<AbortRequest>(&command)) return abort_now(abort->request);
   if (const auto* reset = std::get_if<ResetPrefixCache>(&command)) {
-    CommandTrace trace{.command = "reset_prefix_cache",
+    CommandTrace trace{.command = CommandKind::reset_prefix_cache,
                        .value = reset->reset_running_requests ? 1 : 0};
     if (reset->reset_running_requests)
       for (auto it = scheduler_->running().rbegin(); it != scheduler_->running().rend(); ++it)
@@ -129,18 +129,17 @@ CommandTrace Engine::apply_now(const Command& command) {
     if (!scheduler_->reset_prefix_cache(reset->reset_running_requests)) {
       trace.outcome = CommandOutcome::ignored;
       trace.reason = reset->reset_running_requests && config_.kv_consumer
-                         ? "its requests were preempted, but their blocks come back with the frame "
-                           "in flight, so that the hashes stay"
-                         : "blocks are in use";
+                         ? IgnoredReason::frees_deferred
+                         : IgnoredReason::blocks_in_use;
     }
     return trace;
   }
   if (const auto* budget = std::get_if<SetStepBudget>(&command)) {
     step_budget_ = budget->max_num_batched_tokens;
-    return {.command = "set_step_budget", .value = budget->max_num_batched_tokens};
+    return {.command = CommandKind::set_step_budget, .value = budget->max_num_batched_tokens};
   }
   if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
-    CommandTrace trace{.command = "set_accepted_tokens",
+    CommandTrace trace{.command = CommandKind::set_accepted_tokens,
                        .request = accepted->request,
                        .value = accepted->num_accepted_tokens};
     if (requests_.holds(accepted->request)) {
@@ -148,7 +147,7 @@ CommandTrace Engine::apply_now(const Command& command) {
       scripted_accepts_.push_back(accepted->request);
     } else {
       trace.outcome = CommandOutcome::ignored;
-      trace.reason = "the request has finished";
+      trace.reason = IgnoredReason::has_finished;
     }
     return trace;
   }
@@ -158,7 +157,7 @@ CommandTrace Engine::apply_now(const Command& command) {
   config_.policies = policies;
   scheduler_->set_policies(policies);
   worker_.set_policies(policies);
-  return {.command = "set_policies"};
+  return {.command = CommandKind::set_policies};
 }
 
 }  // namespace hybridscope

@@ -27,13 +27,13 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
   if (request.scripted_num_accepted) {
     accepted = std::clamp(*request.scripted_num_accepted, 1, drafts_count ? 1 + drafts : 1);
     if (accepted != *request.scripted_num_accepted)
-      trace.commands.push_back({.command = "set_accepted_tokens",
+      trace.commands.push_back({.command = CommandKind::set_accepted_tokens,
                                 .request = scheduled.request,
                                 .value = *request.scripted_num_accepted,
                                 .outcome = CommandOutcome::ignored,
                                 .reason = scheduled.placeholder_drafts
-                                              ? "the row has no drafts that can be accepted"
-                                              : "the count is outside 1..1+drafts of this step"});
+                                              ? IgnoredReason::no_drafts_to_accept
+                                              : IgnoredReason::count_out_of_range});
     request.scripted_num_accepted.reset();
   }
   return accepted;

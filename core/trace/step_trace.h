@@ -155,15 +155,43 @@ struct CommitTrace {
   bool finished = false;
 };
 
+enum class CommandKind : std::uint8_t {
+  add_request,
+  preempt,
+  abort,
+  reset_prefix_cache,
+  set_step_budget,
+  set_accepted_tokens,
+  set_draft_tokens,
+  set_policies,
+};
+
 enum class CommandOutcome : std::uint8_t { done, ignored };
+
+// Why a command was ignored.
+enum class IgnoredReason : std::uint8_t {
+  none,                  // it was not
+  not_running,           // nothing to preempt
+  has_finished,          // the request is gone
+  drafts_planned_ahead,  // asynchronous: draft lists are planned before drafts are known
+  no_draft_list,         // the request is not past its prompt
+  samples_nothing,       // the request samples nothing in this step
+  no_drafts_to_accept,   // a padded one-token prompt: its drafts are -1
+  count_out_of_range,    // outside 1..1+drafts of this step
+  blocks_in_use,         // the prefix cache cannot be reset
+  frees_deferred,        // nor with frames in flight and a consuming KV connector
+};
+
+// Half a sentence; empty for `none`.
+std::string_view ignored_reason_words(IgnoredReason reason);
 
 // A command that was applied before the step was scheduled.
 struct CommandTrace {
-  std::string_view command{};  // "add_request", "preempt", ...
+  CommandKind command = CommandKind::add_request;
   RequestId request{};
-  std::int64_t value = 0;  // budget, count, 1 for a reset with running requests
+  std::int64_t value = 0;  // prompt tokens, budget, count, 1 for a reset with running requests
   CommandOutcome outcome = CommandOutcome::done;
-  std::string_view reason{};  // why it was ignored
+  IgnoredReason reason = IgnoredReason::none;
 };
 
 // One element a group, with what does not change from step to step.

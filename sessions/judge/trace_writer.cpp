@@ -62,7 +62,7 @@ Json metadata_json(const StepTrace& trace) {
 
 bool was_reset(const StepTrace& trace) {
   return std::ranges::any_of(trace.commands, [](const CommandTrace& command) {
-    return command.command == "reset_prefix_cache" && command.outcome == CommandOutcome::done;
+    return command.command == CommandKind::reset_prefix_cache && command.outcome == CommandOutcome::done;
   });
 }
 
@@ -134,7 +134,7 @@ std::string TraceWriter::step(const StepTrace& trace) {
 TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {
   std::vector<RequestId> left = finished_;
   for (const CommandTrace& command : trace.commands)
-    if (command.command == "abort" && command.outcome == CommandOutcome::done)
+    if (command.command == CommandKind::abort && command.outcome == CommandOutcome::done)
       left.push_back(command.request);
   Json finished = Json::array();
   for (const RequestId id : left) finished.push_back(requests_.name(id));

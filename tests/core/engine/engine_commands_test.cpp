@@ -37,10 +37,10 @@ TEST(EngineCommands, ACountThatIsNotUsedIsSaidInTheTrace) {
   engine.apply(SetAcceptedTokens{A, 2}).value();
   const StepTrace& trace = engine.step();
   ASSERT_EQ(trace.commands.size(), 3U);
-  EXPECT_EQ(trace.commands[0].command, "add_request");
+  EXPECT_EQ(trace.commands[0].command, CommandKind::add_request);
   EXPECT_EQ(trace.commands[0].value, 20);
   EXPECT_EQ(trace.commands[2].outcome, CommandOutcome::ignored);
-  EXPECT_EQ(trace.commands[2].command, "set_accepted_tokens");
+  EXPECT_EQ(trace.commands[2].command, CommandKind::set_accepted_tokens);
 }
 
 TEST(EngineCommands, ADraftListOfTheStepIsReplaced) {

@@ -180,7 +180,7 @@ TEST(FramesInFlight, PlaceholdersOfAPaddedPromptAreNeverAccepted) {
   ASSERT_NE(row, third.rows.end());
   EXPECT_TRUE(third.scheduled_of(*row).placeholder_drafts);
   EXPECT_EQ(row->num_sampled_tokens, 1);
-  EXPECT_EQ(third.commands.back().reason, "the row has no drafts that can be accepted");
+  EXPECT_EQ(third.commands.back().reason, IgnoredReason::no_drafts_to_accept);
 }
 
 TEST(FramesInFlight, WithoutSuchAConnectorBlocksAreFreedAtOnce) {
