@@ -23,6 +23,17 @@ WriteEvent CheckContext::next_write(WriteKind kind, RequestId request, std::int3
           .num_tokens = num_tokens};
 }
 
+void CheckContext::log_write(const WriteEvent& event, const Finding& where, ContentKind content,
+                             std::int32_t block, Fingerprint fingerprint) {
+  if (!shared_.logs_writes) return;
+  shared_.writes.push_back({.event = event,
+                            .group = where.group,
+                            .content = content,
+                            .column = where.column,
+                            .block = block,
+                            .fingerprint = fingerprint});
+}
+
 bool CheckContext::may_write(std::int32_t block, const Finding& where) {
   const auto foreign_write = [&](std::string_view detail) {
     Finding finding = where;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/check/finding.h"
+#include "core/check/state_write.h"
 #include "core/check/symbolic_state.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/trace/block_table_mirror.h"
@@ -42,6 +43,8 @@ struct CheckState {
   BlockTableMirror tables;                 // the scheduler's
   std::vector<BlockLabel> labels;          // [num_blocks]
   std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts as events tell them
+  bool logs_writes = false;
+  std::vector<StateWrite> writes;  // of the last step, in order; only with logs_writes
 };
 
 // One step under the checker. Findings go to `findings`.
@@ -62,6 +65,11 @@ class CheckContext {
 
   // The next write of this step by `request`, whose result encodes num_tokens tokens.
   WriteEvent next_write(WriteKind kind, RequestId request, std::int32_t num_tokens);
+
+  // Notes a write that was carried out, where logging is on: `where` tells group, content and
+  // column.
+  void log_write(const WriteEvent& event, const Finding& where, ContentKind content,
+                 std::int32_t block, Fingerprint fingerprint);
 
   // Call before writing to a block: reports writes through the null block and into blocks that the
   // request does not own alone, and puts registered blocks on the list to be looked at again.

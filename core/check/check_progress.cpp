@@ -202,18 +202,20 @@ void ProgressCheck::check_commits(CheckContext& context) {
 void ProgressCheck::watch(CheckContext& context) {
   const StepTrace& trace = context.trace();
   for (const CommandTrace& command : trace.commands) {
-    if (command.command == "reset_prefix_cache" || command.command == "preempt")
+    if (command.command == CommandKind::reset_prefix_cache ||
+        command.command == CommandKind::preempt)
       tokens_without_progress_ = 0;
     if (command.outcome == CommandOutcome::ignored) {
       Finding finding = count_finding(Rule::expectation_unused, command.request, command.value, -1,
-                                      command.reason);
+                                      ignored_reason_words(command.reason));
       context.report(finding);
     }
   }
   if (trace.num_unfinished == 0) return;
   if (trace.num_scheduled_tokens == 0) {
-    const bool told = std::ranges::any_of(
-        trace.commands, [](const CommandTrace& c) { return c.command != "add_request"; });
+    const bool told = std::ranges::any_of(trace.commands, [](const CommandTrace& c) {
+      return c.command != CommandKind::add_request;
+    });
     const bool excused = trace.budget_overridden || trace.num_pending_commands > 0 ||
                          !trace.preempted.empty() || !trace.committed.empty() || told;
     if (!excused)

@@ -89,6 +89,7 @@ void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrac
   slots.last = truth.prefixes(write.row)[static_cast<std::size_t>(end)];
   slots.event =
       context.next_write(WriteKind::attention, request, truth.num_computed_tokens(write.row) + end);
+  context.log_write(slots.event, where, ContentKind::attention, write.block, slots.last);
 }
 
 }  // namespace

@@ -125,14 +125,17 @@ void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, Writ
     if (!context.may_write(copy.dst_block, where)) continue;
     const Source& source = sources_[i];
     const RequestId request = where.request;
-    context.state().temporal(copy.dst_block) = {
-        source.temporal.fingerprint,
-        context.next_write(kind, request, source.temporal.event.num_tokens)};
+    const WriteEvent temporal = context.next_write(kind, request, source.temporal.event.num_tokens);
+    context.state().temporal(copy.dst_block) = {source.temporal.fingerprint, temporal};
+    context.log_write(temporal, where, ContentKind::temporal, copy.dst_block,
+                      source.temporal.fingerprint);
     const std::span<Fingerprint> conv = context.state().conv(copy.dst_block);
     const Fingerprint* window = windows_.data() + i * static_cast<std::size_t>(length);
     std::copy(window + copy.accept_token_bias, window + length, conv.begin());
-    context.state().conv_event(copy.dst_block) =
-        context.next_write(kind, request, source.conv_event.num_tokens);
+    const WriteEvent window_event = context.next_write(kind, request, source.conv_event.num_tokens);
+    context.state().conv_event(copy.dst_block) = window_event;
+    context.log_write(window_event, where, ContentKind::conv, copy.dst_block,
+                      conv[static_cast<std::size_t>(context.config().conv_kernel - 2)]);
   }
 }
 

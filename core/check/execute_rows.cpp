@@ -120,8 +120,9 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
 void write_temporal(CheckContext& context, const Finding& where, WriteKind kind, std::int32_t block,
                     Fingerprint fingerprint, std::int32_t num_tokens) {
   if (!context.may_write(block, where)) return;
-  context.state().temporal(block) = {fingerprint,
-                                     context.next_write(kind, where.request, num_tokens)};
+  const WriteEvent event = context.next_write(kind, where.request, num_tokens);
+  context.state().temporal(block) = {fingerprint, event};
+  context.log_write(event, where, ContentKind::temporal, block, fingerprint);
 }
 
 // Positions [0, W - 1) of the block become the W - 1 tokens before position `end` of the row.
@@ -139,7 +140,10 @@ void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding
     conv[static_cast<std::size_t>(i)] =
         token > computed ? truth.at(row, token) : before[static_cast<std::size_t>(shifted)];
   }
-  context.state().conv_event(block) = context.next_write(kind, where.request, end);
+  const WriteEvent event = context.next_write(kind, where.request, end);
+  context.state().conv_event(block) = event;
+  context.log_write(event, where, ContentKind::conv, block,
+                    conv[static_cast<std::size_t>(length - 1)]);
 }
 
 // The state after folding the row's first `count` tokens into `start`; what was wrong stays wrong.
@@ -179,7 +183,9 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
   for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
     conv[static_cast<std::size_t>(kept + t)] =
         truth.prefixes(row.row)[static_cast<std::size_t>(t) + 1];
-  context.state().conv_event(block) = context.next_write(WriteKind::decode, where.request, end);
+  const WriteEvent event = context.next_write(WriteKind::decode, where.request, end);
+  context.state().conv_event(block) = event;
+  context.log_write(event, where, ContentKind::conv, block, conv[static_cast<std::size_t>(kept)]);
 }
 
 }  // namespace
@@ -264,6 +270,7 @@ void execute_unneutral_padding_row(CheckContext& context, std::int32_t block) {
   TemporalSlot& slot = context.state().temporal(block);
   slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
   slot.event = context.next_write(WriteKind::decode, {}, slot.event.num_tokens + 1);
+  context.log_write(slot.event, {}, ContentKind::temporal, block, slot.fingerprint);
 }
 
 }  // namespace hybridscope

@@ -25,6 +25,7 @@ StepChecker::StepChecker(const CheckConfig& config) : state_(config), copies_(co
 
 std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope scope) {
   findings_.clear();
+  state_.writes.clear();
   CheckContext context(state_, trace, findings_);
   follow_cache_events(context, trace.cache_events, trace.label_history);
   if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))

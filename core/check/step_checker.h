@@ -27,6 +27,11 @@ class StepChecker {
   // must come in order.
   std::span<const Finding> check(const StepTrace& trace, CheckScope scope = CheckScope::step);
 
+  // From the next step on: keep every write to state that a step carries out.
+  void log_writes() { state_.logs_writes = true; }
+  // Those of the last step, in order; valid until the next check.
+  std::span<const StateWrite> writes() const { return state_.writes; }
+
   // What blocks hold after the last step.
   const CheckState& state() const { return state_; }
 
