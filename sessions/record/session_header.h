@@ -1,0 +1,43 @@
+// What a session is, beside its steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/engine/engine_config.h"
+#include "sessions/record/step_record.h"
+
+namespace hybridscope {
+
+enum class SessionKind : std::uint8_t {
+  run,    // our engine: the plan runs again
+  judge,  // decisions of another engine: the plan is the trace's header line
+};
+
+enum class SessionStatus : std::uint8_t {
+  recording,    // being written, or its writer was killed
+  complete,     // the run came to its end
+  stopped,      // as asked, before its end
+  interrupted,  // by the user
+  failed,       // by an error; status_reason says which
+};
+
+std::string_view session_kind_name(SessionKind kind);
+std::string_view session_status_name(SessionStatus status);
+std::string_view record_level_name(RecordLevel level);
+
+struct SessionHeader {
+  std::string name;
+  SessionKind kind = SessionKind::run;
+  RecordLevel level = RecordLevel::blocks;
+  std::string source;  // scenario, traffic or trace as given
+  std::string model;
+  std::string engine;          // profile: "safe", "pages"; judged: what the trace says
+  std::string plan;            // JSON (session_plan.h); judge: the header line of the trace
+  EngineConfig config;         // follows from the plan
+  std::string parent_name;     // forked from; empty: not forked
+  std::int64_t forked_at = 0;  // first step that may differ from the parent's
+};
+
+}  // namespace hybridscope

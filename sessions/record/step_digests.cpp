@@ -1,0 +1,203 @@
+#include "sessions/record/step_digests.h"
+
+#include <type_traits>
+#include <variant>
+
+#include "core/metadata/metadata_fields.h"
+#include "sessions/name_hash.h"
+#include "sessions/record/step_fields.h"
+
+namespace hybridscope {
+
+std::string_view step_section_name(StepSection section) {
+  static constexpr std::array<std::string_view, kNumStepSections> kNames = {
+      "commands", "schedule", "blocks",   "rows",    "layout",
+      "graph",    "copies",   "metadata", "commits", "findings"};
+  return kNames[static_cast<std::size_t>(section)];
+}
+
+StepDigester::StepDigester(std::function<std::string(RequestId)> name) : name_(std::move(name)) {}
+
+std::uint64_t StepDigester::hash_of(RequestId request) {
+  if (request.value < 0) return 1;
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= hashes_.size()) hashes_.resize(id + 1, 0);
+  if (hashes_[id] == 0) hashes_[id] = hash_name(NameKind::request, name_(request));
+  return hashes_[id];
+}
+
+template <class T>
+std::uint64_t StepDigester::hash_value(const T& value) {
+  if constexpr (std::is_same_v<T, RequestId>)
+    return hash_of(value);
+  else if constexpr (std::is_same_v<T, std::string_view>)
+    return hash_name(NameKind::text, value);
+  else
+    return static_cast<std::uint64_t>(value);
+}
+
+// Folds the fields it is shown, in order.
+struct StepDigester::Hasher {
+  StepDigester& digester;
+  std::uint64_t state = 0x646967657374ULL;
+
+  template <class T>
+  void operator()(std::string_view, const T& value) {
+    state = mix(state, digester.hash_value(value));
+  }
+  // A view of metadata: None, or its shape and values.
+  template <class T>
+  void operator()(std::string_view, const TensorView<T>& view, ArrayDtype) {
+    state = mix(state, view.present ? static_cast<std::uint64_t>(view.rows) << 32 |
+                                          static_cast<std::uint32_t>(view.cols)
+                                    : 7);
+    for (std::int64_t i = 0; view.present && i < view.size(); ++i)
+      state = mix(state, static_cast<std::uint64_t>(view.data[i]));
+  }
+  void operator()(std::string_view, std::int32_t value, ArrayDtype) {
+    state = mix(state, static_cast<std::uint64_t>(value));
+  }
+  void operator()(const CausalConv1dMetadata& conv1d) {
+    (*this)("", conv1d.nums, ArrayDtype::int32);
+    if (!conv1d.present) return;
+    (*this)("", conv1d.mlist(), ArrayDtype::int64);
+    (*this)("", conv1d.offsetlist(), ArrayDtype::int32);
+  }
+};
+
+void StepDigester::digest_schedule(const StepTrace& trace, StepDigests& digests) {
+  Hasher commands{*this};
+  for (const CommandTrace& command : trace.commands) for_each_command_field(command, commands);
+  digests[StepSection::commands] = commands.state;
+
+  Hasher step{*this};
+  step("", trace.committed_step == 0 ? -1 : trace.step - trace.committed_step);
+  step("", trace.token_budget);
+  step("", trace.budget_overridden);
+  step("", trace.num_scheduled_tokens);
+  step("", trace.num_running);
+  step("", trace.num_waiting);
+  step("", trace.num_free_blocks);
+  step("", trace.num_unfinished);
+  for (const RequestId request : trace.preempted) step("", request);
+  std::uint64_t sum = step.state;
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    Hasher one{*this};
+    for_each_scheduled_field(scheduled, one);
+    sum += one.state;
+  }
+  for (const SkippedRequest& skipped : trace.skipped) {
+    Hasher one{*this};
+    for_each_skipped_field(skipped, one);
+    sum += one.state;
+  }
+  for (const AdmissionLookup& lookup : trace.lookups) {
+    Hasher one{*this};
+    for_each_lookup_field(lookup, one);
+    for (const GroupLookup& group : lookup.explanation.groups)
+      for_each_group_lookup_field(group, one);
+    sum += one.state;
+  }
+  digests[StepSection::schedule] = sum;
+}
+
+void StepDigester::digest_rows(const StepTrace& trace, StepDigests& digests) {
+  std::uint64_t rows = 0;
+  std::uint64_t layout = 0;
+  for (std::size_t i = 0; i < trace.rows.size(); ++i) {
+    const RowTrace& row = trace.rows[i];
+    Hasher values{*this};
+    values("request", row.request);
+    for_each_row_field(row, values);
+    rows += values.state;
+    Hasher place{*this};
+    place("request", row.request);
+    place("row", i);
+    for_each_layout_field(row, place);
+    layout += place.state;
+  }
+  digests[StepSection::rows] = rows;
+  digests[StepSection::layout] = layout;
+  Hasher graph{*this};
+  for_each_graph_field(trace, graph);
+  digests[StepSection::graph] = graph.state;
+}
+
+void StepDigester::digest_blocks(const StepTrace& trace, StepDigests& digests) {
+  Hasher blocks{*this};
+  for (const auto* events : {&trace.cache_events, &trace.commit_events}) {
+    for (const CacheEvent& event : *events) for_each_cache_event_field(event, blocks);
+    blocks("", events->size());
+  }
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
+    std::uint64_t sum = 0;
+    for (const StateCopyTrace& copy : launch->copies) {
+      Hasher one{*this};
+      one("", launch->decisions[static_cast<std::size_t>(copy.decision)].request);
+      one("", copy.group);
+      one("", copy.conv_src_block);
+      one("", copy.temporal_src_block);
+      one("", copy.dst_block);
+      sum += one.state;
+    }
+    blocks("", sum);
+  }
+  digests[StepSection::blocks] = blocks.state;
+}
+
+void StepDigester::digest_copies(const StepTrace& trace, StepDigests& digests) {
+  Hasher copies{*this};
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
+    std::uint64_t sum = 0;
+    for (const CopyDecisionTrace& decided : launch->decisions) {
+      Hasher one{*this};
+      for_each_decision_field(decided, one);
+      sum += one.state;
+    }
+    copies("", sum);
+    copies("", launch->copies.size());
+  }
+  digests[StepSection::copies] = copies.state;
+}
+
+void StepDigester::digest_metadata(const StepTrace& trace, StepDigests& digests) {
+  Hasher metadata{*this};
+  for (const GroupTrace& group : trace.groups) {
+    for_each_group_field(group, metadata);
+    if (!group.metadata) continue;
+    if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
+      for_each_mamba_field(*mamba, metadata, metadata);
+    else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
+      for_each_mamba2_field(*mamba2, metadata, metadata);
+    else
+      for_each_gdn_field(std::get<GdnMetadata>(*group.metadata), metadata, metadata);
+  }
+  digests[StepSection::metadata] = metadata.state;
+}
+
+void StepDigester::digest_outcome(const StepTrace& trace, std::span<const Finding> findings,
+                                  StepDigests& digests) {
+  std::uint64_t commits = 0;
+  for (const CommitTrace& commit : trace.committed) {
+    Hasher one{*this};
+    for_each_commit_field(commit, one);
+    commits += one.state;
+  }
+  digests[StepSection::commits] = commits;
+  Hasher found{*this};
+  for (const Finding& finding : findings) for_each_finding_field(finding, found);
+  digests[StepSection::findings] = found.state;
+}
+
+StepDigests StepDigester::digest(const StepTrace& trace, std::span<const Finding> findings) {
+  StepDigests digests;
+  digest_schedule(trace, digests);
+  digest_blocks(trace, digests);
+  digest_rows(trace, digests);
+  digest_copies(trace, digests);
+  digest_metadata(trace, digests);
+  digest_outcome(trace, findings, digests);
+  return digests;
+}
+
+}  // namespace hybridscope

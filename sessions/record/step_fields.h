@@ -1,0 +1,219 @@
+// The fields of what a step decided, once: name and member. Recording, reading, digests, comparing
+// and reports walk these lists, so that none of them can forget a field. A name is the column of
+// the session file and the word in a difference.
+#pragma once
+
+#include "core/check/finding.h"
+#include "core/check/state_write.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// Each function calls visit(name, member) for every field in the order of the file's columns. `T`
+// may be const. Requests are RequestIds, enums are themselves.
+
+template <class T, class Visit>
+void for_each_step_field(T& step, Visit&& visit) {
+  visit("committed_step", step.committed_step);
+  visit("time_us", step.time_us);
+  visit("duration_us", step.duration_us);
+  visit("token_budget", step.token_budget);
+  visit("budget_overridden", step.budget_overridden);
+  visit("num_scheduled_tokens", step.num_scheduled_tokens);
+  visit("num_running", step.num_running);
+  visit("num_waiting", step.num_waiting);
+  visit("num_free_blocks", step.num_free_blocks);
+  visit("num_unfinished", step.num_unfinished);
+  visit("num_pending_commands", step.num_pending_commands);
+}
+
+template <class T, class Visit>
+void for_each_graph_field(T& step, Visit&& visit) {
+  visit("runtime_mode", step.graph.runtime_mode);
+  visit("num_tokens_padded", step.graph.num_tokens_padded);
+  visit("num_reqs_padded", step.graph.num_reqs_padded);
+  visit("reason", step.graph.reason);
+  visit("uniform_decode", step.uniform_decode);
+}
+
+template <class T, class Visit>
+void for_each_command_field(T& command, Visit&& visit) {
+  visit("command", command.command);
+  visit("request", command.request);
+  visit("value", command.value);
+  visit("outcome", command.outcome);
+  visit("reason", command.reason);
+}
+
+// What the scheduler decided about a request; the name of c tells it from the row's own.
+template <class T, class Visit>
+void for_each_scheduled_field(T& scheduled, Visit&& visit) {
+  visit("request", scheduled.request);
+  visit("admission", scheduled.admission);
+  visit("run", scheduled.run);
+  visit("reported_num_computed_tokens", scheduled.num_computed_tokens);
+  visit("num_scheduled_tokens", scheduled.num_scheduled_tokens);
+  visit("num_draft_tokens", scheduled.num_draft_tokens);
+  visit("num_drafts_offered", scheduled.num_drafts_offered);
+  visit("num_tokens", scheduled.num_tokens);
+  visit("num_output_placeholders", scheduled.num_output_placeholders);
+  visit("num_prompt_tokens", scheduled.num_prompt_tokens);
+  visit("placeholder_drafts", scheduled.placeholder_drafts);
+  visit("num_hit_tokens", scheduled.num_hit_tokens);
+}
+
+// What the worker made of it, without where the row stands.
+template <class T, class Visit>
+void for_each_row_field(T& row, Visit&& visit) {
+  visit("num_computed_tokens", row.num_computed_tokens);
+  visit("row_class", row.row_class);
+  visit("is_prefilling", row.is_prefilling);
+  visit("num_accepted_tokens_before", row.num_accepted_tokens_before);
+  visit("num_accepted_tokens", row.num_accepted_tokens);
+  visit("accepted_from", row.accepted_from);
+  visit("num_draft_count", row.num_draft_count);
+  visit("num_sampled_tokens", row.num_sampled_tokens);
+}
+
+// Where the row stands.
+template <class T, class Visit>
+void for_each_layout_field(T& row, Visit&& visit) {
+  visit("slot", row.slot);
+  visit("previous_row", row.previous_row);
+  visit("origin", row.origin);
+}
+
+template <class T, class Visit>
+void for_each_commit_field(T& commit, Visit&& visit) {
+  visit("request", commit.request);
+  visit("outcome", commit.outcome);
+  visit("num_computed_tokens", commit.num_computed_tokens);
+  visit("num_tokens", commit.num_tokens);
+  visit("num_output_placeholders", commit.num_output_placeholders);
+  visit("num_appended_tokens", commit.num_appended_tokens);
+  visit("num_drafts_next", commit.num_drafts_next);
+  visit("finished", commit.finished);
+}
+
+template <class T, class Visit>
+void for_each_skipped_field(T& skipped, Visit&& visit) {
+  visit("request", skipped.request);
+  visit("reason", skipped.reason);
+}
+
+template <class T, class Visit>
+void for_each_lookup_field(T& lookup, Visit&& visit) {
+  visit("request", lookup.request);
+  visit("num_hit_tokens", lookup.num_hit_tokens);
+  visit("admitted", lookup.admitted);
+  visit("max_cache_hit_length", lookup.explanation.max_cache_hit_length);
+  visit("longest_hit_length", lookup.explanation.longest_hit_length);
+  visit("num_rounds", lookup.explanation.num_rounds);
+}
+
+template <class T, class Visit>
+void for_each_group_lookup_field(T& group, Visit&& visit) {
+  visit("present_length", group.present_length);
+  visit("hit_length", group.hit_length);
+  visit("miss_block", group.miss_block);
+  visit("planned_column", group.planned_column);
+  visit("stop", group.stop);
+}
+
+template <class T, class Visit>
+void for_each_cache_event_field(T& event, Visit&& visit) {
+  visit("kind", event.kind);
+  visit("grp", event.group);
+  visit("request", event.request);
+  visit("col", event.column);
+  visit("block", event.block);
+  visit("ref_cnt", event.ref_cnt);
+  visit("num_tokens", event.num_tokens);
+  visit("block_hash", event.block_hash);
+}
+
+// Every term of a copy decision; `row` stands in the file beside them.
+template <class T, class Visit>
+void for_each_decision_field(T& decided, Visit&& visit) {
+  auto& decision = decided.decision;
+  visit("request", decided.request);
+  visit("rule", decision.rule);
+  visit("outcome", decision.outcome);
+  visit("resets_accepted_count", decision.resets_accepted_count);
+  visit("has_mamba_state_idx", decision.has_mamba_state_idx);
+  visit("mamba_state_idx", decision.mamba_state_idx);
+  visit("num_accepted_tokens", decision.num_accepted_tokens);
+  visit("num_scheduled_tokens", decision.num_scheduled_tokens);
+  visit("num_computed_tokens", decision.num_computed_tokens);
+  visit("num_draft_tokens", decision.num_draft_tokens);
+  visit("block_size", decision.block_size);
+  visit("computed_after", decision.computed_after);
+  visit("num_tokens_running_state", decision.num_tokens_running_state);
+  visit("new_num_computed_tokens", decision.new_num_computed_tokens);
+  visit("aligned_new_computed", decision.aligned_new_computed);
+  visit("accept_token_bias", decision.accept_token_bias);
+  visit("src_col", decision.src_col);
+  visit("dst_col", decision.dst_col);
+}
+
+template <class T, class Visit>
+void for_each_copy_field(T& copy, Visit&& visit) {
+  visit("decision", copy.decision);
+  visit("grp", copy.group);
+  visit("conv_src_block", copy.conv_src_block);
+  visit("temporal_src_block", copy.temporal_src_block);
+  visit("dst_block", copy.dst_block);
+  visit("accept_token_bias", copy.accept_token_bias);
+}
+
+template <class T, class Visit>
+void for_each_group_field(T& group, Visit&& visit) {
+  visit("accepted_counts_given", group.accepted_counts_given);
+  visit("reused_metadata", group.reused_metadata);
+  visit("persistent_buffers_step", group.persistent_buffers_step);
+}
+
+template <class T, class Visit>
+void for_each_attention_write_field(T& write, Visit&& visit) {
+  visit("row", write.row);
+  visit("col", write.column);
+  visit("block", write.block);
+  visit("first_slot", write.first_slot);
+  visit("num_slots", write.num_slots);
+  visit("first_token", write.first_token);
+}
+
+template <class T, class Visit>
+void for_each_finding_field(T& finding, Visit&& visit) {
+  visit("rule", finding.rule);
+  visit("request", finding.request);
+  visit("row", finding.row);
+  visit("grp", finding.group);
+  visit("content", finding.content);
+  visit("col", finding.column);
+  visit("block", finding.block);
+  visit("expected", finding.expected);
+  visit("seen", finding.seen);
+  visit("detail", finding.detail);
+  visit("cause_kind", finding.cause.kind);
+  visit("cause_step", finding.cause.step);
+  visit("cause_ordinal", finding.cause.ordinal);
+  visit("cause_request", finding.cause.request);
+  visit("cause_num_tokens", finding.cause.num_tokens);
+}
+
+// The ordinal of the write is its place in the list.
+template <class T, class Visit>
+void for_each_write_field(T& write, Visit&& visit) {
+  visit("kind", write.event.kind);
+  visit("ordinal", write.event.ordinal);
+  visit("request", write.event.request);
+  visit("num_tokens", write.event.num_tokens);
+  visit("grp", write.group);
+  visit("content", write.content);
+  visit("col", write.column);
+  visit("block", write.block);
+  visit("fingerprint", write.fingerprint);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,99 @@
+// One step as a session keeps it: an owning copy of what a StepTrace decided, what was found, and
+// digests to compare by. Made by StepRecorder, kept and given back by storage, compared by diff.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/check/finding.h"
+#include "core/check/state_write.h"
+#include "core/metadata/named_arrays.h"
+#include "core/trace/step_trace.h"
+#include "sessions/record/step_digests.h"
+
+namespace hybridscope {
+
+// How much of each step a session keeps; each level has everything of the one before.
+enum class RecordLevel : std::uint8_t {
+  counts,  // counts, commands, graph padding, findings, digests
+  blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy
+  full,    // every copy decision, metadata arrays, slots of attention, writes to state
+};
+
+// A block id that the worker's table of a request holds from this step on.
+struct WorkerTableChange {
+  RequestId request{};
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  std::int32_t block = 0;
+  friend bool operator==(const WorkerTableChange&, const WorkerTableChange&) = default;
+};
+
+// One array that layers of a group were given in this step, row-major.
+struct ArrayRecord {
+  std::int32_t group = -1;  // -1: of the whole batch
+  std::string_view name{};  // the reference's; outlives the record
+  bool present = true;      // false: None
+  ArrayDtype dtype = ArrayDtype::int32;
+  std::int32_t dims = 1;  // 0: a plain number; 1: [rows]; 2: [rows, cols]
+  std::int32_t rows = 1;
+  std::int32_t cols = 1;
+  std::vector<std::int32_t> values;  // [rows * cols]
+  friend bool operator==(const ArrayRecord&, const ArrayRecord&) = default;
+};
+
+// Sums over the step, kept at every level.
+struct StepCounts {
+  std::int32_t num_reqs = 0;
+  std::int32_t num_prefills = 0;  // rows of class prefill
+  std::int32_t num_draft_tokens = 0;
+  std::int32_t num_prompt_tokens = 0;  // of requests admitted for the first time
+  std::int32_t num_hit_tokens = 0;
+  std::int32_t num_output_tokens = 0;  // appended by the frame that returned
+  std::int32_t num_finished = 0;
+  std::int32_t num_preempted = 0;
+  std::int32_t num_evicted = 0;       // blocks that lost their hash to a new owner
+  std::int32_t num_state_copies = 0;  // decisions that copy, times mamba groups
+  std::int64_t state_copy_bytes = 0;  // over all layers
+  std::int32_t num_errors = 0;        // findings
+  std::int32_t num_warnings = 0;
+  friend bool operator==(const StepCounts&, const StepCounts&) = default;
+};
+
+template <class T, class Visit>
+void for_each_count_field(T& counts, Visit&& visit) {
+  visit("num_reqs", counts.num_reqs);
+  visit("num_prefills", counts.num_prefills);
+  visit("num_draft_tokens", counts.num_draft_tokens);
+  visit("num_prompt_tokens", counts.num_prompt_tokens);
+  visit("num_hit_tokens", counts.num_hit_tokens);
+  visit("num_output_tokens", counts.num_output_tokens);
+  visit("num_finished", counts.num_finished);
+  visit("num_preempted", counts.num_preempted);
+  visit("num_evicted", counts.num_evicted);
+  visit("num_state_copies", counts.num_state_copies);
+  visit("state_copy_bytes", counts.state_copy_bytes);
+  visit("num_errors", counts.num_errors);
+  visit("num_warnings", counts.num_warnings);
+}
+
+struct StepRecord {
+  // Without what only a run needs: tokens, fingerprints of rows and labels, replayed_arrays;
+  // without views: common, metadata, tables of groups. As far as the level keeps it.
+  StepTrace trace;
+  StepCounts counts;
+  StepDigests digests;
+  std::vector<Finding> findings;                  // details outlive the record
+  std::vector<WorkerTableChange> worker_changes;  // blocks and full
+  std::vector<ArrayRecord> arrays;                // full
+  std::vector<StateWrite> writes;                 // full
+  // Empty, storage kept.
+  void clear();
+};
+
+// The decisions of `from` that a record keeps at level full, without arrays; storage of `to` is
+// reused.
+void copy_decisions(const StepTrace& from, StepTrace& to);
+
+}  // namespace hybridscope

@@ -1,0 +1,126 @@
+#include "sessions/record/step_recorder.h"
+
+#include <utility>
+
+#include "sessions/record/metadata_arrays.h"
+
+namespace hybridscope {
+namespace {
+
+// Decisions that copy nothing go; copies refer to what is left.
+void keep_copying_decisions(CopyLaunch& launch) {
+  std::vector<std::int32_t> place(launch.decisions.size(), -1);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
+    if (!launch.decisions[i].decision.copies()) continue;
+    place[i] = static_cast<std::int32_t>(kept);
+    launch.decisions[kept++] = launch.decisions[i];
+  }
+  launch.decisions.resize(kept);
+  for (StateCopyTrace& copy : launch.copies)
+    copy.decision = place[static_cast<std::size_t>(copy.decision)];
+}
+
+// What only level full keeps.
+void reduce_to_blocks(StepTrace& trace) {
+  keep_copying_decisions(trace.pre_copies);
+  keep_copying_decisions(trace.post_copies);
+  for (GroupTrace& group : trace.groups) group.attention_writes.clear();
+}
+
+// Level counts: what the step as a whole decided, and its commands.
+void copy_counts(const StepTrace& from, StepTrace& to) {
+  to.clear();
+  to.groups.clear();
+  to.step = from.step;
+  to.committed_step = from.committed_step;
+  to.time_us = from.time_us;
+  to.duration_us = from.duration_us;
+  to.commands = from.commands;
+  to.token_budget = from.token_budget;
+  to.budget_overridden = from.budget_overridden;
+  to.num_scheduled_tokens = from.num_scheduled_tokens;
+  to.num_running = from.num_running;
+  to.num_waiting = from.num_waiting;
+  to.num_free_blocks = from.num_free_blocks;
+  to.graph = from.graph;
+  to.uniform_decode = from.uniform_decode;
+  to.num_unfinished = from.num_unfinished;
+  to.num_pending_commands = from.num_pending_commands;
+}
+
+}  // namespace
+
+StepRecorder::StepRecorder(const EngineConfig& config, RecordLevel level,
+                           std::function<std::string(RequestId)> name)
+    : level_(level),
+      digester_(std::move(name)),
+      sizes_(config),
+      scheduler_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
+                 config.kv_cache_config.num_blocks),
+      worker_(static_cast<std::int32_t>(config.kv_cache_config.groups.size())) {}
+
+void StepRecorder::count(const StepTrace& trace, std::span<const Finding> findings,
+                         StepCounts& counts) {
+  counts = {};
+  counts.num_reqs = static_cast<std::int32_t>(trace.scheduled.size());
+  counts.num_preempted = static_cast<std::int32_t>(trace.preempted.size());
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    counts.num_draft_tokens += scheduled.num_draft_tokens;
+    counts.num_hit_tokens += scheduled.num_hit_tokens;
+    if (scheduled.admission == Admission::new_request)
+      counts.num_prompt_tokens += scheduled.num_prompt_tokens;
+  }
+  for (const RowTrace& row : trace.rows)
+    counts.num_prefills += row.row_class == RowClass::prefill ? 1 : 0;
+  for (const CommitTrace& commit : trace.committed) {
+    counts.num_output_tokens += commit.num_appended_tokens;
+    counts.num_finished += commit.finished ? 1 : 0;
+  }
+  for (const CacheEvent& event : trace.cache_events)
+    counts.num_evicted += event.kind == CacheEventKind::evicted ? 1 : 0;
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
+    for (const StateCopyTrace& copy : launch->copies) {
+      ++counts.num_state_copies;
+      counts.state_copy_bytes += sizes_.copy_bytes(copy.group, copy.accept_token_bias);
+    }
+  for (const Finding& finding : findings)
+    ++(rule_info(finding.rule).severity == Severity::error ? counts.num_errors
+                                                           : counts.num_warnings);
+}
+
+void StepRecorder::follow_tables(const StepTrace& trace, StepRecord& record) {
+  const auto apply = [this](std::span<const CacheEvent> events) {
+    for (const CacheEvent& event : events) {
+      scheduler_.apply(event);
+      if (event.kind == CacheEventKind::table_dropped) worker_.drop(event.request);
+    }
+  };
+  apply(trace.cache_events);
+  worker_.follow(trace, scheduler_, record.worker_changes);
+  apply(trace.commit_events);
+}
+
+void StepRecorder::record(const StepTrace& trace, std::span<const Finding> findings,
+                          std::span<const StateWrite> writes, StepRecord& record) {
+  record.worker_changes.clear();
+  record.arrays.clear();
+  record.writes.clear();
+  record.digests = digester_.digest(trace, findings);
+  count(trace, findings, record.counts);
+  record.findings.assign(findings.begin(), findings.end());
+  if (level_ == RecordLevel::counts) {
+    copy_counts(trace, record.trace);
+    return;
+  }
+  copy_decisions(trace, record.trace);
+  follow_tables(trace, record);
+  if (level_ == RecordLevel::blocks) {
+    reduce_to_blocks(record.trace);
+    return;
+  }
+  append_arrays(trace, record.arrays);
+  record.writes.assign(writes.begin(), writes.end());
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,44 @@
+// Makes the records of a session: what each step decided, as far as the level keeps it. Works the
+// same for runs of our engine and for judged traces.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "core/check/finding.h"
+#include "core/check/state_write.h"
+#include "core/engine/engine_config.h"
+#include "core/trace/block_table_mirror.h"
+#include "sessions/record/step_digests.h"
+#include "sessions/record/step_record.h"
+#include "sessions/record/worker_tables.h"
+#include "sessions/run_summary.h"
+
+namespace hybridscope {
+
+class StepRecorder {
+ public:
+  // `name`: how requests are called; they are asked for while their step is recorded.
+  StepRecorder(const EngineConfig& config, RecordLevel level,
+               std::function<std::string(RequestId)> name);
+
+  RecordLevel level() const { return level_; }
+
+  // Fills `record` (storage is reused). Steps must come in order. `writes`: the checker's log, read
+  // at level full only.
+  void record(const StepTrace& trace, std::span<const Finding> findings,
+              std::span<const StateWrite> writes, StepRecord& record);
+
+ private:
+  void count(const StepTrace& trace, std::span<const Finding> findings, StepCounts& counts);
+  void follow_tables(const StepTrace& trace, StepRecord& record);
+
+  RecordLevel level_;
+  StepDigester digester_;
+  SummaryBuilder sizes_;
+  BlockTableMirror scheduler_;
+  WorkerTables worker_;
+};
+
+}  // namespace hybridscope
