@@ -1,0 +1,47 @@
+// Writes one session, step by step, on a thread of its own: whoever runs the engine does not wait
+// for the disk unless the writer falls kMaxQueuedSteps behind. Steps reach the file in transactions
+// of at most kMaxBatchSteps steps or one second; a killed program loses no more than that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "sessions/record/session_header.h"
+#include "sessions/record/step_record.h"
+#include "storage/session_file.h"
+
+namespace hybridscope {
+
+inline constexpr std::size_t kMaxBatchSteps = 256;
+inline constexpr std::size_t kMaxQueuedSteps = 512;
+
+class SessionWriter {
+ public:
+  struct Options {
+    std::string program;                                 // "hybridscope 0.1.0"
+    std::function<std::string(RequestId)> request_name;  // asked by the caller's thread only
+    std::function<std::string(const Finding&)> finding_text;
+    std::int64_t busy_timeout_ms = 10000;  // how long another writer of the file is waited for
+  };
+
+  // Begins a session in the file; it is in the file, empty, when this returns. An empty name
+  // becomes the source's with a number that is free; a name that is taken is an error.
+  static Result<std::unique_ptr<SessionWriter>> begin(const SessionPlace& place,
+                                                      const SessionHeader& header, Options options);
+  virtual ~SessionWriter() = default;
+
+  // A record to fill; its storage comes back from the writer. Waits while the queue is full.
+  virtual StepRecord& next_record() = 0;
+  // Hands over the record that next_record() gave. Error: what the writer's thread met (disk full,
+  // locked too long); nothing is recorded any more then, what was committed stays.
+  virtual Status push() = 0;
+  // Waits until everything is in the file and notes how the run ended.
+  virtual Status finish(SessionStatus status, const std::string& reason) = 0;
+
+  virtual const std::string& name() const = 0;  // of the session in the file
+};
+
+}  // namespace hybridscope
