@@ -167,7 +167,8 @@ void add_commands(const StepToExplain& step, TextPage& page) {
     std::string words = command.request.value >= 0 ? step.names.request(command.request) : "";
     if (command.value != 0) words += fmt::format("{}{}", words.empty() ? "" : " ", command.value);
     if (command.outcome == CommandOutcome::ignored)
-      words += fmt::format("{}ignored: {}", words.empty() ? "" : ", ", ignored_reason_words(command.reason));
+      words += fmt::format("{}ignored: {}", words.empty() ? "" : ", ",
+                           ignored_reason_words(command.reason));
     page.item(command_name(command.command), 19, words);
   }
 }

@@ -163,8 +163,9 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   scheduling.block_hashes = added.prefix.block_hashes();
   scheduler_->add_request(scheduling);
   ++num_unfinished_;
-  added_.push_back(
-      {.command = CommandKind::add_request, .request = scheduling.id, .value = scheduling.num_prompt_tokens});
+  added_.push_back({.command = CommandKind::add_request,
+                    .request = scheduling.id,
+                    .value = scheduling.num_prompt_tokens});
   return scheduling.id;
 }
 

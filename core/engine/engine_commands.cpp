@@ -82,7 +82,8 @@ CommandTrace Engine::abort_now(RequestId request) {
 }
 
 CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
-  CommandTrace trace{.command = CommandKind::set_draft_tokens, .request = request, .value = num_draft_tokens};
+  CommandTrace trace{
+      .command = CommandKind::set_draft_tokens, .request = request, .value = num_draft_tokens};
   if (config_.async_scheduling) {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::drafts_planned_ahead;

@@ -62,7 +62,8 @@ Json metadata_json(const StepTrace& trace) {
 
 bool was_reset(const StepTrace& trace) {
   return std::ranges::any_of(trace.commands, [](const CommandTrace& command) {
-    return command.command == CommandKind::reset_prefix_cache && command.outcome == CommandOutcome::done;
+    return command.command == CommandKind::reset_prefix_cache &&
+           command.outcome == CommandOutcome::done;
   });
 }
 
