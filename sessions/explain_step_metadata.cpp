@@ -122,7 +122,7 @@ void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& pag
   }
   page.line(title);
   add_arrays(arrays, page);
-  if (!step.trace.graph.pads_metadata()) return;
+  if (!step.trace.graph.pads_metadata() || group.replayed_arrays.empty()) return;
   page.item(
       "", 0,
       fmt::format("The replayed graph reads {}: {}", fmt::join(group.replayed_arrays, ", "),

@@ -65,6 +65,10 @@ void append_arrays(const StepTrace& trace, std::vector<ArrayRecord>& arrays) {
   for (const GroupTrace& group : trace.groups) {
     if (!group.metadata) continue;
     Appender append{group.group, arrays};
+    if (group.temporal_source_column.present)
+      append.append_view("temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
+    if (group.conv_source_column.present)
+      append.append_view("conv_source_column", group.conv_source_column, ArrayDtype::int32);
     if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
       for_each_mamba_field(*mamba, append, append);
     else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))

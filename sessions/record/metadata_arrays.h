@@ -10,7 +10,8 @@
 namespace hybridscope {
 
 // Appends the batch's arrays (query_start_loc, seq_lens, group -1) and, group by group, those of
-// its builder's metadata by the reference's names. Arrays behind whose written part every element
+// its builder's metadata by the reference's names, before them the columns that decode rows of mode
+// all read from where the trace has them. Arrays behind whose written part every element
 // is -1 (batch_ptr, token_chunk_offset_ptr) are kept as far as they are written.
 void append_arrays(const StepTrace& trace, std::vector<ArrayRecord>& arrays);
 

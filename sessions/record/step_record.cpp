@@ -22,7 +22,12 @@ void copy_group(const GroupTrace& from, GroupTrace& to) {
   to.attention_writes = from.attention_writes;
   to.accepted_counts_given = from.accepted_counts_given;
   to.reused_metadata = from.reused_metadata;
+  to.replayed_arrays = {};
   to.persistent_buffers_step = from.persistent_buffers_step;
+  to.metadata.reset();
+  to.block_table = {};
+  to.temporal_source_column = {};
+  to.conv_source_column = {};
 }
 
 void copy_rows(const StepTrace& from, StepTrace& to) {

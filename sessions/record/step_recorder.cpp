@@ -97,7 +97,9 @@ void StepRecorder::follow_tables(const StepTrace& trace, StepRecord& record) {
     }
   };
   apply(trace.cache_events);
-  worker_.follow(trace, scheduler_, record.worker_changes);
+  worker_.follow(trace, scheduler_,
+                 level_ == RecordLevel::full ? TableReach::whole_row : TableReach::scheduler,
+                 record.worker_changes);
   apply(trace.commit_events);
 }
 

@@ -10,6 +10,12 @@ namespace {
 // A column of a table that was never told.
 constexpr std::int32_t kUnknown = -2;
 
+std::size_t used_columns(std::span<const std::int32_t> row) {
+  std::size_t used = row.size();
+  while (used > 0 && row[used - 1] == kNullBlock) --used;
+  return used;
+}
+
 }  // namespace
 
 WorkerTables::WorkerTables(std::int32_t num_groups)
@@ -25,26 +31,34 @@ std::vector<std::int32_t>& WorkerTables::table(RequestId request, std::int32_t g
 }
 
 void WorkerTables::follow(const StepTrace& trace, const BlockTableMirror& scheduler,
-                          std::vector<WorkerTableChange>& changes) {
+                          TableReach reach, std::vector<WorkerTableChange>& changes) {
   for (const GroupTrace& group : trace.groups) {
     const TensorView<std::int32_t>& told = group.block_table;
     if (!told.present) continue;
-    const auto num_rows =
-        std::min<std::size_t>(trace.rows.size(), static_cast<std::size_t>(told.rows));
+    const auto columns = static_cast<std::size_t>(told.cols);
+    const std::size_t num_rows = std::min(trace.rows.size(), static_cast<std::size_t>(told.rows));
     for (std::size_t r = 0; r < num_rows; ++r) {
       const RequestId request = trace.rows[r].request;
-      const std::size_t columns = std::min(scheduler.block_ids(request, group.group).size(),
-                                           static_cast<std::size_t>(told.cols));
-      const std::int32_t* row = told.data + static_cast<std::int64_t>(r) * told.cols;
-      std::vector<std::int32_t>& known = table(request, group.group);
-      if (known.size() == columns && std::equal(row, row + columns, known.begin())) continue;
-      known.resize(columns, kUnknown);
-      for (std::size_t c = 0; c < columns; ++c) {
-        if (known[c] == row[c]) continue;
-        known[c] = row[c];
-        changes.push_back({request, group.group, static_cast<std::int32_t>(c), row[c]});
-      }
+      const std::span row(told.data + r * columns, columns);
+      std::size_t length = std::min(scheduler.block_ids(request, group.group).size(), columns);
+      if (reach == TableReach::whole_row) length = std::max(length, used_columns(row));
+      follow_row(request, group.group, row.first(length), row, changes);
     }
+  }
+}
+
+// `row`: as far as it is followed; `whole`: what columns that it had before hold now.
+void WorkerTables::follow_row(RequestId request, std::int32_t group,
+                              std::span<const std::int32_t> row,
+                              std::span<const std::int32_t> whole,
+                              std::vector<WorkerTableChange>& changes) {
+  std::vector<std::int32_t>& known = table(request, group);
+  if (known.size() == row.size() && std::equal(row.begin(), row.end(), known.begin())) return;
+  known.resize(std::max(known.size(), row.size()), kUnknown);
+  for (std::size_t c = 0; c < std::min(known.size(), whole.size()); ++c) {
+    if (known[c] == whole[c]) continue;
+    known[c] = whole[c];
+    changes.push_back({request, group, static_cast<std::int32_t>(c), whole[c]});
   }
 }
 

@@ -12,15 +12,20 @@
 
 namespace hybridscope {
 
+// How far the rows of a worker's table are followed.
+enum class TableReach : std::uint8_t {
+  scheduler,  // as far as the scheduler's table of the request goes
+  whole_row,  // to the last block id that is not null, also what nobody put there for the request
+};
+
 class WorkerTables {
  public:
   explicit WorkerTables(std::int32_t num_groups);
 
-  // Appends to `changes` each column that a row of this step holds otherwise than before, as far as
-  // the scheduler's table of the request reaches (behind it a row keeps what was there before it),
-  // and takes the changes over. A request that comes back after its tables were dropped starts
-  // anew. `scheduler`: after the step's cache_events.
-  void follow(const StepTrace& trace, const BlockTableMirror& scheduler,
+  // Appends to `changes` each column that a row of this step holds otherwise than before, and takes
+  // the changes over. A request that comes back after its tables were dropped starts anew.
+  // `scheduler`: after the step's cache_events.
+  void follow(const StepTrace& trace, const BlockTableMirror& scheduler, TableReach reach,
               std::vector<WorkerTableChange>& changes);
 
   // Takes over recorded changes.
@@ -34,6 +39,8 @@ class WorkerTables {
   std::vector<RequestId> requests() const;
 
  private:
+  void follow_row(RequestId request, std::int32_t group, std::span<const std::int32_t> row,
+                  std::span<const std::int32_t> whole, std::vector<WorkerTableChange>& changes);
   std::vector<std::int32_t>& table(RequestId request, std::int32_t group);
 
   std::size_t num_groups_;

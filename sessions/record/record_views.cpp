@@ -1,0 +1,158 @@
+#include "sessions/record/record_views.h"
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "core/metadata/metadata_fields.h"
+
+namespace hybridscope {
+namespace {
+
+// Sets the fields it is shown to what the record has of them.
+class Restorer {
+ public:
+  Restorer(const std::vector<ArrayRecord>& arrays, std::int32_t group, RestoredArrays& storage)
+      : arrays_(arrays), group_(group), storage_(storage) {}
+
+  template <class T>
+  void operator()(std::string_view name, T& member, ArrayDtype) {
+    const ArrayRecord* array = find(name);
+    if (array == nullptr || !array->present) return;
+    if constexpr (std::is_arithmetic_v<T>)
+      member = array->values.empty() ? T{} : static_cast<T>(array->values.front());
+    else
+      set_view(*array, member);
+  }
+  void operator()(CausalConv1dMetadata& conv1d) {
+    const ArrayRecord* nums = find("nums_dict.8.nums");
+    if (nums == nullptr) return;
+    conv1d.present = true;
+    set_view(*nums, conv1d.nums);
+    (*this)("nums_dict.8.tot", conv1d.tot, ArrayDtype::host_int);
+    set_pointers("batch_ptr", conv1d.batch_ptr);
+    set_pointers("token_chunk_offset_ptr", conv1d.token_chunk_offset_ptr);
+  }
+  bool has_dtype(std::string_view name, ArrayDtype dtype) const {
+    const ArrayRecord* array = find(name);
+    return array != nullptr && array->dtype == dtype;
+  }
+
+ private:
+  const ArrayRecord* find(std::string_view name) const {
+    const auto found = std::ranges::find_if(arrays_, [&](const ArrayRecord& array) {
+      return array.group == group_ && array.name == name;
+    });
+    return found == arrays_.end() ? nullptr : &*found;
+  }
+  static void set_view(const ArrayRecord& array, TensorView<std::int32_t>& view) {
+    view = {array.values.data(), array.rows, array.cols, array.dims, true};
+  }
+  void set_view(const ArrayRecord& array, TensorView<std::uint8_t>& view) {
+    const auto& flags = storage_.flags.emplace_back(array.values.begin(), array.values.end());
+    view = {flags.data(), array.rows, array.cols, array.dims, true};
+  }
+
+  // The record has the written part, -1 follows (CausalConv1dMetadata).
+  void set_pointers(std::string_view name, TensorView<std::int32_t>& view) {
+    const ArrayRecord* array = find(name);
+    if (array == nullptr) return;
+    const std::size_t length = 2 * std::max<std::size_t>(1024, array->values.size());
+    std::vector<std::int32_t>& pointers = storage_.pointers.emplace_back(length, -1);
+    std::ranges::copy(array->values, pointers.begin());
+    view = vector_view(pointers.data(), static_cast<std::int32_t>(length));
+  }
+
+  const std::vector<ArrayRecord>& arrays_;
+  std::int32_t group_;
+  RestoredArrays& storage_;
+};
+
+BuilderMetadata restore(MambaType type, Restorer& restorer) {
+  if (type == MambaType::mamba2) {
+    Mamba2Metadata metadata;
+    for_each_mamba2_field(metadata, restorer, restorer);
+    return metadata;
+  }
+  if (type == MambaType::gdn_attention || type == MambaType::kda) {
+    GdnMetadata metadata;
+    metadata.token_indx_dtype = restorer.has_dtype("spec_token_indx", ArrayDtype::int64)
+                                    ? TokenIndxDtype::int64
+                                    : TokenIndxDtype::int32;
+    for_each_gdn_field(metadata, restorer, restorer);
+    return metadata;
+  }
+  MambaMetadata metadata;
+  for_each_mamba_field(metadata, restorer, restorer);
+  return metadata;
+}
+
+}  // namespace
+
+void RecordViews::attach_common() {
+  const std::size_t num_rows = trace_.rows.size();
+  const std::size_t num_reqs =
+      trace_.graph.pads_metadata()
+          ? std::max(num_rows, static_cast<std::size_t>(std::max(trace_.graph.num_reqs_padded, 0)))
+          : num_rows;
+  query_start_loc_.assign(num_reqs + 1, 0);
+  seq_lens_.assign(num_reqs, 0);
+  for (std::size_t r = 0; r < num_reqs; ++r) {
+    query_start_loc_[r + 1] = query_start_loc_[r];
+    if (r >= num_rows) continue;
+    const RowTrace& row = trace_.rows[r];
+    const std::int32_t q = trace_.scheduled_of(row).num_scheduled_tokens;
+    query_start_loc_[r + 1] += q;
+    seq_lens_[r] = row.num_computed_tokens + q;
+  }
+  trace_.common.query_start_loc = query_start_loc_;
+  trace_.common.seq_lens = seq_lens_;
+  trace_.common.num_reqs = static_cast<std::int32_t>(num_reqs);
+  trace_.common.num_actual_tokens =
+      trace_.graph.pads_metadata() ? trace_.graph.num_tokens_padded : trace_.num_scheduled_tokens;
+}
+
+void RecordViews::attach_tables(const WorkerTables& worker_tables) {
+  tables_.resize(trace_.groups.size());
+  for (std::size_t g = 0; g < trace_.groups.size(); ++g) {
+    const auto group = static_cast<std::int32_t>(g);
+    std::size_t columns = 0;
+    for (const RowTrace& row : trace_.rows)
+      columns = std::max(columns, worker_tables.block_ids(row.request, group).size());
+    std::vector<std::int32_t>& table = tables_[g];
+    table.assign(seq_lens_.size() * columns, kNullBlock);
+    for (std::size_t r = 0; r < trace_.rows.size(); ++r)
+      std::ranges::copy(worker_tables.block_ids(trace_.rows[r].request, group),
+                        table.begin() + static_cast<std::ptrdiff_t>(r * columns));
+    trace_.groups[g].block_table =
+        matrix_view(table.data(), static_cast<std::int32_t>(seq_lens_.size()),
+                    static_cast<std::int32_t>(columns));
+  }
+}
+
+void RecordViews::attach_metadata(const StepRecord& record) {
+  restored_.flags.clear();
+  restored_.pointers.clear();
+  for (GroupTrace& group : trace_.groups) {
+    const auto has_arrays = std::ranges::any_of(
+        record.arrays, [&](const ArrayRecord& array) { return array.group == group.group; });
+    const auto index = static_cast<std::size_t>(group.group);
+    const auto& groups = config_.kv_cache_config.groups;
+    if (!group.is_mamba || !has_arrays || index >= groups.size()) continue;
+    Restorer restorer(record.arrays, group.group, restored_);
+    restorer("temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
+    restorer("conv_source_column", group.conv_source_column, ArrayDtype::int32);
+    group.metadata = restore(std::get<MambaSpec>(groups[index].spec).mamba_type, restorer);
+  }
+}
+
+const StepTrace& RecordViews::attach(const StepRecord& record, const WorkerTables& worker_tables) {
+  copy_decisions(record.trace, trace_);
+  attach_common();
+  attach_tables(worker_tables);
+  attach_metadata(record);
+  return trace_;
+}
+
+}  // namespace hybridscope
