@@ -1,0 +1,35 @@
+// Columns of text as wide as their widest cell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hybridscope {
+
+class TextTable {
+ public:
+  // A heading that starts with '<' names a column of words, aligned to the left; others are aligned
+  // to the right, as numbers are.
+  explicit TextTable(std::vector<std::string> headings);
+
+  // As many cells as headings.
+  void add(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+
+  // Heading and rows, newline at the end of each, no blanks before it.
+  std::string format() const;
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<bool> left_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// How many columns a terminal gives the text: one a UTF-8 character.
+std::size_t display_width(const std::string& text);
+
+// Text from outside on one line of a terminal: control characters and bytes that are no UTF-8 are
+// written as \xNN, newlines as \n; cut after `max_width` columns with "...".
+std::string printable(const std::string& text, std::size_t max_width = 200);
+
+}  // namespace hybridscope

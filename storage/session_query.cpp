@@ -1,0 +1,110 @@
+#include "storage/session_query.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hybridscope {
+namespace {
+
+QueryValue value_of(const SQLite::Column& column) {
+  if (column.isInteger()) return column.getInt64();
+  if (column.isFloat()) return column.getDouble();
+  if (column.isText()) return column.getString();
+  if (column.isBlob()) return BlobLength{column.getBytes()};
+  return std::monostate{};
+}
+
+// Is it one statement that only reads? What SQLite cannot read is for the caller to report.
+Status check_statement(const SessionFile& file, const std::string& sql) {
+  sqlite3* const database = file.database().getHandle();
+  const auto prepare = [&](const char* text, const char** rest) {
+    sqlite3_stmt* statement = nullptr;
+    const int code = sqlite3_prepare_v2(database, text, -1, &statement, rest);
+    const bool reads = statement == nullptr || sqlite3_stmt_readonly(statement) != 0;
+    const bool something = code != SQLITE_OK || statement != nullptr;
+    sqlite3_finalize(statement);
+    return std::pair(something, reads);
+  };
+  const char* rest = "";
+  const auto [something, reads] = prepare(sql.c_str(), &rest);
+  if (!something) return invalid_input(fmt::format("{}: the query is empty", file.path()));
+  if (!reads)
+    return invalid_input(fmt::format(
+        "{}: this statement would change the file, expected a query that only reads", file.path()));
+  if (prepare(rest, nullptr).first)
+    return invalid_input(
+        fmt::format("{}: more than one statement, expected one query", file.path()));
+  return Ok{};
+}
+
+constexpr const char* kStats = R"sql(
+WITH numbered AS (
+  SELECT *, (ROW_NUMBER() OVER (ORDER BY step) - 1) / ?2 AS bucket FROM steps WHERE session = ?1)
+SELECT MIN(n.step), MAX(n.step), COUNT(*), SUM(n.num_reqs), SUM(n.num_scheduled_tokens),
+       SUM(n.num_prompt_tokens), SUM(n.num_hit_tokens), SUM(n.num_output_tokens),
+       SUM(n.num_finished), SUM(n.num_preempted), SUM(n.num_evicted), SUM(n.num_state_copies),
+       SUM(n.state_copy_bytes),
+       SUM(CASE WHEN g.num_tokens_padded > n.num_scheduled_tokens
+                THEN g.num_tokens_padded - n.num_scheduled_tokens ELSE 0 END),
+       MIN(n.num_free_blocks), MAX(n.num_waiting), SUM(n.num_errors), SUM(n.num_warnings)
+FROM numbered AS n
+LEFT JOIN graph_padding AS g ON g.session = n.session AND g.step = n.step
+GROUP BY n.bucket ORDER BY n.bucket)sql";
+
+StatsBucket bucket_of(SQLite::Statement& row) {
+  StatsBucket bucket;
+  int next = 0;
+  for (std::int64_t* field :
+       {&bucket.first_step, &bucket.last_step, &bucket.num_steps, &bucket.num_request_steps,
+        &bucket.num_scheduled_tokens, &bucket.num_prompt_tokens, &bucket.num_hit_tokens,
+        &bucket.num_output_tokens, &bucket.num_finished, &bucket.num_preempted, &bucket.num_evicted,
+        &bucket.num_state_copies, &bucket.state_copy_bytes, &bucket.num_padding_tokens,
+        &bucket.min_free_blocks, &bucket.max_waiting, &bucket.num_errors, &bucket.num_warnings})
+    *field = row.getColumn(next++).getInt64();
+  return bucket;
+}
+
+}  // namespace
+
+Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor) try {
+  const std::string text(sql);
+  if (Status fine = check_statement(file, text); !fine.ok()) return fine;
+  SQLite::Statement statement(file.database(), text);
+  std::vector<std::string> columns;
+  for (int i = 0; i < statement.getColumnCount(); ++i)
+    columns.emplace_back(statement.getColumnName(i));
+  visitor.columns(columns);
+  std::vector<QueryValue> values(columns.size());
+  while (statement.executeStep()) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = value_of(statement.getColumn(static_cast<int>(i)));
+    if (!visitor.row(values)) break;
+  }
+  return Ok{};
+} catch (const SQLite::Exception& error) {
+  return invalid_input(fmt::format("{}: {}", file.path(), error.what()));
+}
+
+Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int64_t session,
+                                               std::int64_t num_buckets) try {
+  SQLite::Statement count(file.database(), "SELECT COUNT(*) FROM steps WHERE session = ?");
+  count.bind(1, session);
+  count.executeStep();
+  const std::int64_t num_steps = count.getColumn(0).getInt64();
+  const std::int64_t wanted = std::max<std::int64_t>(num_buckets, 1);
+  const std::int64_t width = std::max<std::int64_t>((num_steps + wanted - 1) / wanted, 1);
+  SQLite::Statement rows(file.database(), kStats);
+  rows.bind(1, session);
+  rows.bind(2, width);
+  std::vector<StatsBucket> buckets;
+  while (rows.executeStep()) buckets.push_back(bucket_of(rows));
+  return buckets;
+} catch (const SQLite::Exception& error) {
+  return Error{ErrorKind::corrupt, fmt::format("{}: {}", file.path(), error.what())};
+}
+
+}  // namespace hybridscope

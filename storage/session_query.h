@@ -1,0 +1,57 @@
+// SQL of the user's own on a session file, read-only, and how a session went over time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "storage/session_file.h"
+
+namespace hybridscope {
+
+// NULL, INTEGER, REAL, TEXT; a BLOB is given by its length.
+struct BlobLength {
+  std::int64_t bytes = 0;
+};
+using QueryValue = std::variant<std::monostate, std::int64_t, double, std::string, BlobLength>;
+
+struct QueryVisitor {
+  std::function<void(const std::vector<std::string>&)> columns;
+  std::function<bool(const std::vector<QueryValue>&)> row;  // false: enough
+};
+
+// Runs one statement. Error invalid_input: SQLite's message; a statement that would change the
+// file; more than one statement.
+Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor);
+
+// Sums over consecutive steps.
+struct StatsBucket {
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::int64_t num_steps = 0;
+  std::int64_t num_request_steps = 0;
+  std::int64_t num_scheduled_tokens = 0;
+  std::int64_t num_prompt_tokens = 0;  // of requests admitted for the first time
+  std::int64_t num_hit_tokens = 0;
+  std::int64_t num_output_tokens = 0;
+  std::int64_t num_finished = 0;
+  std::int64_t num_preempted = 0;
+  std::int64_t num_evicted = 0;
+  std::int64_t num_state_copies = 0;
+  std::int64_t state_copy_bytes = 0;
+  std::int64_t num_padding_tokens = 0;  // of captured graphs
+  std::int64_t min_free_blocks = 0;
+  std::int64_t max_waiting = 0;
+  std::int64_t num_errors = 0;
+  std::int64_t num_warnings = 0;
+};
+
+// At most `num_buckets` buckets of equally many recorded steps (the last may have fewer).
+Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int64_t session,
+                                               std::int64_t num_buckets);
+
+}  // namespace hybridscope
