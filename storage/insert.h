@@ -21,15 +21,6 @@ class Database;
 
 namespace hybridscope {
 
-// Collects the names of the fields it is shown.
-struct ColumnNames {
-  std::vector<std::string> names;
-  template <class T>
-  void operator()(std::string_view name, const T&) {
-    names.emplace_back(name);
-  }
-};
-
 class Insert {
  public:
   // The values come in the order of `columns`, behind the session's number, which each table begins
