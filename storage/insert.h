@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,6 +44,8 @@ class Insert {
                                  static_cast<int>(value.size()), SQLITE_STATIC);
     return *this;
   }
+  // Not copied: `bytes` has to live until run().
+  Insert& blob(std::span<const std::uint8_t> bytes);
   // Little-endian, four bytes a value. Not copied.
   Insert& blob(const std::vector<std::int32_t>& values);
   Insert& null() {

@@ -59,7 +59,8 @@ struct StepRows::Inserts {
                         {"step", "ordinal", "grp", "name", "dtype", "dims", "num_rows", "num_cols",
                          "elements"}),
         write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
-        findings(db, "findings", s, finding_columns()) {}
+        findings(db, "findings", s, finding_columns()),
+        keyframes(db, "keyframes", s, {"step", "tables"}) {}
 
   Insert requests;
   Insert steps;
@@ -81,6 +82,7 @@ struct StepRows::Inserts {
   Insert metadata_arrays;
   Insert write_events;
   Insert findings;
+  Insert keyframes;
 };
 
 namespace {
@@ -129,6 +131,10 @@ void StepRows::write(const StepRecord& record, std::span<const std::string> find
   write_groups(record);
   insert_all(inserts_->write_events, trace.step, record.writes, fields::kWrite);
   write_findings(record, finding_texts);
+}
+
+void StepRows::write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables) {
+  inserts_->keyframes.row(step).blob(tables).run();
 }
 
 void StepRows::write_schedule(const StepTrace& trace) {
