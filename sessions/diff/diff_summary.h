@@ -28,7 +28,7 @@ struct DiffSummary {
   std::array<std::int64_t, kNumDiffSections> steps_by_section{};
   std::array<std::int64_t, kNumDiffSections> fields_by_section{};
   std::vector<std::vector<std::int64_t>> by_field;  // [kNumDiffLists][field_names]
-  std::vector<std::int64_t> by_request;             // fields by number in RequestNames
+  std::vector<std::int64_t> by_request;             // fields by number in RequestNumbers
   std::int64_t num_of_step = 0;                     // fields of no request
 
   bool differs(DiffSection section) const {

@@ -2,7 +2,7 @@
 
 namespace hybridscope {
 
-ElementMatcher::ElementMatcher(RequestNames& names, const IgnoreRules& rules)
+ElementMatcher::ElementMatcher(RequestNumbers& names, const IgnoreRules& rules)
     : names_(names), rules_(rules) {
   for (const DiffListInfo& info : diff_lists())
     present_[static_cast<std::size_t>(info.list)] = field_names(info.list).size() - 1;

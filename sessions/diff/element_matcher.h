@@ -13,7 +13,7 @@
 #include "core/base/check.h"
 #include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
-#include "sessions/diff/request_names.h"
+#include "sessions/diff/request_numbers.h"
 #include "sessions/diff/value_names.h"
 
 namespace hybridscope {
@@ -34,7 +34,7 @@ struct ListElement {
 class ElementMatcher {
  public:
   // Both must outlive this.
-  ElementMatcher(RequestNames& names, const IgnoreRules& rules);
+  ElementMatcher(RequestNumbers& names, const IgnoreRules& rules);
 
   void collect_into(std::vector<FieldDifference>& found) { found_ = &found; }
   const IgnoreRules& rules() const { return rules_; }
@@ -123,7 +123,7 @@ class ElementMatcher {
   bool same_keys() const;
   void sort();
 
-  RequestNames& names_;
+  RequestNumbers& names_;
   const IgnoreRules& rules_;
   std::vector<FieldDifference>* found_ = nullptr;
   std::vector<ListElement> elements_[2];

@@ -191,7 +191,7 @@ class Divergence {
 }  // namespace
 
 std::vector<DecisionPair> explain_divergence(const StepDifference& difference, const StepSource& a,
-                                             const StepSource& b, const RequestNames& names) {
+                                             const StepSource& b, const RequestNumbers& names) {
   if (difference.a == nullptr || difference.b == nullptr) return {};
   Divergence divergence(difference, make_side(*difference.a, a), make_side(*difference.b, b));
   divergence.add_step();
@@ -206,7 +206,7 @@ std::vector<DecisionPair> explain_divergence(const StepDifference& difference, c
 
 std::vector<std::string> findings_of_one_side(const StepDifference& difference,
                                               const StepSource& source, int side,
-                                              const RequestNames& names) {
+                                              const RequestNumbers& names) {
   const StepRecord* record = side == 0 ? difference.a : difference.b;
   if (record == nullptr) return {};
   const Names words = make_side(*record, source).names;

@@ -21,11 +21,11 @@ struct DecisionPair {
 // In the order in which a step decides, requests in the order in which they differ. For a step that
 // both sides have.
 std::vector<DecisionPair> explain_divergence(const StepDifference& difference, const StepSource& a,
-                                             const StepSource& b, const RequestNames& names);
+                                             const StepSource& b, const RequestNumbers& names);
 
 // Findings of the step that only side `side` (0: a) has, explained.
 std::vector<std::string> findings_of_one_side(const StepDifference& difference,
                                               const StepSource& source, int side,
-                                              const RequestNames& names);
+                                              const RequestNumbers& names);
 
 }  // namespace hybridscope

@@ -12,7 +12,7 @@ namespace hybridscope {
 struct FieldDifference {
   DiffList list = DiffList::step;
   DiffSection section = DiffSection::schedule;
-  std::int32_t request = -1;  // its number in RequestNames, -1: of the step as a whole
+  std::int32_t request = -1;  // its number in RequestNumbers, -1: of the step as a whole
   // Which element of the request: -1 and empty where it needs no telling.
   std::int32_t group = -1;
   std::int32_t column = -1;

@@ -18,7 +18,7 @@ const T& as(const ListElement& element) {
 
 }  // namespace
 
-RecordComparer::RecordComparer(RequestNames& names, const IgnoreRules& rules, RecordLevel level)
+RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level)
     : matcher_(names, rules), level_(level), array_names_(field_names(DiffList::arrays)) {}
 
 void RecordComparer::compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,

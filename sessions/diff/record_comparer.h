@@ -18,7 +18,7 @@ inline constexpr SectionMask kAllSections = {true, true, true, true, true,
 class RecordComparer {
  public:
   // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
-  RecordComparer(RequestNames& names, const IgnoreRules& rules, RecordLevel level);
+  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level);
 
   // Appends to `found`. What no digest covers (worker tables, writes) is always looked into.
   void compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,

@@ -9,7 +9,7 @@
 #include "sessions/diff/diff_summary.h"
 #include "sessions/diff/ignore_rules.h"
 #include "sessions/diff/record_comparer.h"
-#include "sessions/diff/request_names.h"
+#include "sessions/diff/request_numbers.h"
 #include "sessions/record/step_source.h"
 
 namespace hybridscope {
@@ -40,7 +40,7 @@ class SessionDiff {
 
   // Of everything up to here.
   const DiffSummary& summary() const { return summary_; }
-  const RequestNames& names() const { return names_; }
+  const RequestNumbers& names() const { return names_; }
   const IgnoreRules& rules() const { return rules_; }
   RecordLevel level() const { return level_; }  // the lower one
 
@@ -59,7 +59,7 @@ class SessionDiff {
 
   Side sides_[2];
   IgnoreRules rules_;
-  RequestNames names_;
+  RequestNumbers names_;
   RecordLevel level_;
   RecordComparer comparer_;
   DiffSummary summary_;

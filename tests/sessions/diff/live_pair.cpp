@@ -30,7 +30,7 @@ std::unique_ptr<LiveSource> live_source(const Scenario& scenario, RecordLevel le
   return LiveSource::create(std::move(plan).value(), level, scenario.name).value();
 }
 
-std::string describe(const FieldDifference& d, const RequestNames& names) {
+std::string describe(const FieldDifference& d, const RequestNumbers& names) {
   std::string text;
   if (d.request >= 0) text += std::string(names.name(d.request)) + " ";
   text += fmt::format("{}.{}", diff_list(d.list).name, d.field);

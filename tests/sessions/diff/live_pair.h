@@ -34,6 +34,6 @@ Compared compare_runs(const Scenario& a, const Scenario& b,
                       const std::vector<std::string>& ignored = {},
                       RecordLevel level = RecordLevel::full);
 
-std::string describe(const FieldDifference& difference, const RequestNames& names);
+std::string describe(const FieldDifference& difference, const RequestNumbers& names);
 
 }  // namespace hybridscope::test

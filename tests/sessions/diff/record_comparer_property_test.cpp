@@ -135,7 +135,7 @@ TEST(RecordComparerProperty, ARandomChangeOfARandomFieldIsFoundAndNamed) {
     scenario.settings.engine = EngineProfile::pages;
     const auto source = test::live_source(scenario);
     const std::vector<StepRecord> records = records_of(*source);
-    RequestNames names(*source, *source);
+    RequestNumbers names(*source, *source);
     const IgnoreRules rules;
     RecordComparer comparer(names, rules, RecordLevel::full);
     std::vector<FieldDifference> found;

@@ -14,10 +14,10 @@
 
 namespace hybridscope {
 
-class RequestNames {
+class RequestNumbers {
  public:
   // Asks a source once a request; both must outlive this.
-  RequestNames(const StepSource& a, const StepSource& b) : sources_{&a, &b} {}
+  RequestNumbers(const StepSource& a, const StepSource& b) : sources_{&a, &b} {}
 
   // `side`: 0 is a, 1 is b. -1 for no request.
   std::int32_t number(int side, RequestId request);

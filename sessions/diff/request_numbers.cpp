@@ -1,8 +1,8 @@
-#include "sessions/diff/request_names.h"
+#include "sessions/diff/request_numbers.h"
 
 namespace hybridscope {
 
-std::int32_t RequestNames::number(int side, RequestId request) {
+std::int32_t RequestNumbers::number(int side, RequestId request) {
   if (request.value < 0) return -1;
   auto& numbers = numbers_[side];
   const auto id = static_cast<std::size_t>(request.value);
