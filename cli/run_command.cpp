@@ -21,6 +21,7 @@
 #include "sessions/explain_finding.h"
 #include "sessions/explain_step.h"
 #include "sessions/judge/trace_writer.h"
+#include "sessions/record/session_plan.h"
 #include "sessions/runner.h"
 
 namespace hybridscope {
@@ -116,7 +117,7 @@ Status RunSession::begin_recording() {
   header.source = options_.scenario.empty() ? options_.traffic : options_.scenario;
   header.model = plan.setup.layout.model.name;
   header.engine = profile_name(plan.setup.config.policies);
-  header.plan = "{}";
+  header.plan = write_session_plan(plan);
   header.config = plan.setup.config;
   auto begun = RecordedSession::begin(options_.record, parse_session_place(options_.record.place),
                                       std::move(header), names_);
