@@ -28,12 +28,16 @@ Insert::Insert(SQLite::Database& database, std::string_view table, std::int64_t 
   integer(session);
 }
 
-Insert& Insert::blob(const std::vector<std::int32_t>& values) {
-  // An empty vector's data() may be null, which would bind NULL.
-  const void* data = values.empty() ? static_cast<const void*>("") : values.data();
-  failed_ |= sqlite3_bind_blob64(statement_.get(), next_++, data,
-                                 values.size() * sizeof(std::int32_t), SQLITE_STATIC);
+Insert& Insert::blob(std::span<const std::uint8_t> bytes) {
+  // The data of nothing may be null, which would bind NULL.
+  const void* data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
+  failed_ |= sqlite3_bind_blob64(statement_.get(), next_++, data, bytes.size(), SQLITE_STATIC);
   return *this;
+}
+
+Insert& Insert::blob(const std::vector<std::int32_t>& values) {
+  return blob(
+      {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(std::int32_t)});
 }
 
 void Insert::run() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,15 +21,6 @@ class Database;
 }
 
 namespace hybridscope {
-
-// Collects the names of the fields it is shown.
-struct ColumnNames {
-  std::vector<std::string> names;
-  template <class T>
-  void operator()(std::string_view name, const T&) {
-    names.emplace_back(name);
-  }
-};
 
 class Insert {
  public:
@@ -52,6 +44,8 @@ class Insert {
                                  static_cast<int>(value.size()), SQLITE_STATIC);
     return *this;
   }
+  // Not copied: `bytes` has to live until run().
+  Insert& blob(std::span<const std::uint8_t> bytes);
   // Little-endian, four bytes a value. Not copied.
   Insert& blob(const std::vector<std::int32_t>& values);
   Insert& null() {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "storage/keyframe.h"
 #include "storage/open_database.h"
 #include "storage/request_names.h"
 #include "storage/session_rows.h"
@@ -41,10 +42,11 @@ void set_up_to_record(SQLite::Database& database) {
 class SessionWriter::Recorder {
  public:
   Recorder(std::string file, std::unique_ptr<SQLite::Database> database, BegunSession begun,
-           Options options)
+           const BlockLimits& limits, Options options)
       : file_(std::move(file)),
         database_(std::move(database)),
         begun_(std::move(begun)),
+        keyframes_(limits),
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
         thread_([this] { record(); }) {}
@@ -69,6 +71,7 @@ class SessionWriter::Recorder {
   std::string file_;
   std::unique_ptr<SQLite::Database> database_;  // null: finished
   BegunSession begun_;
+  KeyframeMaker keyframes_;
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
   StepQueue queue_{{.max_steps = kMaxQueuedSteps, .batch = kMaxBatchSteps}};
@@ -114,6 +117,8 @@ void SessionWriter::Recorder::write(const StepQueue::Steps& steps, StepRows& row
     for (const auto& request : step->new_requests)
       rows.write_request(step->record.trace.step, request.request, request.name);
     rows.write(step->record, step->finding_texts);
+    if (const auto& tables = keyframes_.add(step->record); !tables.empty())
+      rows.write_keyframe(step->record.trace.step, tables);
     totals.add(step->record);
   }
   if (!update_totals(*database_, begun_.session, totals))
@@ -163,8 +168,9 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
         *database,
         {.file = place.file, .name = place.name, .header = header, .program = options.program});
     if (!begun.ok()) return begun.error();
-    return Writer(new SessionWriter(std::make_unique<Recorder>(
-        place.file, std::move(database), std::move(begun).value(), std::move(options))));
+    return Writer(new SessionWriter(
+        std::make_unique<Recorder>(place.file, std::move(database), std::move(begun).value(),
+                                   block_limits(header.config), std::move(options))));
   });
 }
 

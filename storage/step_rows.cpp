@@ -2,79 +2,25 @@
 
 #include <utility>
 
-#include "sessions/record/step_fields.h"
 #include "storage/insert.h"
+#include "storage/table_fields.h"
 
 namespace hybridscope {
+
+using fields::columns;
+
 namespace {
-
-// Names of a table's columns: keys, then what `for_each` shows of a T.
-template <class T, class ForEach>
-std::vector<std::string> columns(std::vector<std::string> keys, ForEach for_each) {
-  ColumnNames names{std::move(keys)};
-  const T sample{};
-  for_each(sample, names);
-  return std::move(names.names);
-}
-
-// Each field list as a value that can be handed on.
-constexpr auto kStep = [](auto& record, auto& visit) {
-  for_each_step_field(record.trace, visit);
-  for_each_count_field(record.counts, visit);
-};
-constexpr auto kDigests = [](auto& digests, auto& visit) {
-  for (std::size_t i = 0; i < kNumStepSections; ++i)
-    visit(step_section_name(static_cast<StepSection>(i)), digests.of[i]);
-};
-constexpr auto kGraph = [](auto& trace, auto& visit) { for_each_graph_field(trace, visit); };
-constexpr auto kCommand = [](auto& command, auto& visit) {
-  for_each_command_field(command, visit);
-};
-constexpr auto kScheduled = [](auto& scheduled, auto& visit) {
-  for_each_scheduled_field(scheduled, visit);
-};
-constexpr auto kRow = [](auto& row, auto& visit) {
-  for_each_row_field(row, visit);
-  for_each_layout_field(row, visit);
-};
-constexpr auto kCommit = [](auto& commit, auto& visit) { for_each_commit_field(commit, visit); };
-constexpr auto kSkipped = [](auto& skipped, auto& visit) {
-  for_each_skipped_field(skipped, visit);
-};
-constexpr auto kLookup = [](auto& lookup, auto& visit) { for_each_lookup_field(lookup, visit); };
-constexpr auto kGroupLookup = [](auto& group, auto& visit) {
-  for_each_group_lookup_field(group, visit);
-};
-constexpr auto kGroup = [](auto& group, auto& visit) { for_each_group_field(group, visit); };
-constexpr auto kEvent = [](auto& event, auto& visit) { for_each_cache_event_field(event, visit); };
-constexpr auto kDecision = [](auto& decided, auto& visit) {
-  for_each_decision_field(decided, visit);
-};
-constexpr auto kCopy = [](auto& copy, auto& visit) { for_each_copy_field(copy, visit); };
-constexpr auto kAttentionWrite = [](auto& write, auto& visit) {
-  for_each_attention_write_field(write, visit);
-};
-constexpr auto kWrite = [](auto& write, auto& visit) { for_each_write_field(write, visit); };
-constexpr auto kFinding = [](auto& finding, auto& visit) {
-  for_each_finding_field(finding, visit);
-};
-constexpr auto kChange = [](auto& change, auto& visit) {
-  visit("request", change.request);
-  visit("grp", change.group);
-  visit("col", change.column);
-  visit("block", change.block);
-};
 
 // What the scheduler decided, then the worker's row of the same request.
 std::vector<std::string> row_columns() {
-  auto names = columns<ScheduledTrace>({"step", "scheduled"}, kScheduled);
-  const auto row = columns<RowTrace>({"row"}, kRow);
+  auto names = columns<ScheduledTrace>({"step", "scheduled"}, fields::kScheduled);
+  const auto row = columns<RowTrace>({"row"}, fields::kRow);
   names.insert(names.end(), row.begin(), row.end());
   return names;
 }
 
 std::vector<std::string> finding_columns() {
-  auto names = columns<Finding>({"step", "ordinal", "severity"}, kFinding);
+  auto names = columns<Finding>({"step", "ordinal", "severity"}, fields::kFinding);
   names.emplace_back("text");
   return names;
 }
@@ -84,35 +30,37 @@ std::vector<std::string> finding_columns() {
 struct StepRows::Inserts {
   Inserts(SQLite::Database& db, std::int64_t s)
       : requests(db, "requests", s, {"request", "name", "first_step"}),
-        steps(db, "steps", s, columns<StepRecord>({"step"}, kStep)),
-        digests(db, "digests", s, columns<StepDigests>({"step"}, kDigests)),
-        graph_padding(db, "graph_padding", s, columns<StepTrace>({"step"}, kGraph)),
-        commands(db, "commands", s, columns<CommandTrace>({"step", "ordinal"}, kCommand)),
+        steps(db, "steps", s, columns<StepRecord>({"step"}, fields::kStep)),
+        digests(db, "digests", s, columns<StepDigests>({"step"}, fields::kDigests)),
+        graph_padding(db, "graph_padding", s, columns<StepTrace>({"step"}, fields::kGraph)),
+        commands(db, "commands", s, columns<CommandTrace>({"step", "ordinal"}, fields::kCommand)),
         rows(db, "rows", s, row_columns()),
-        commits(db, "commits", s, columns<CommitTrace>({"step", "ordinal"}, kCommit)),
+        commits(db, "commits", s, columns<CommitTrace>({"step", "ordinal"}, fields::kCommit)),
         preemptions(db, "preemptions", s, {"step", "ordinal", "request"}),
         skipped_requests(db, "skipped_requests", s,
-                         columns<SkippedRequest>({"step", "ordinal"}, kSkipped)),
-        lookups(db, "lookups", s, columns<AdmissionLookup>({"step", "ordinal"}, kLookup)),
+                         columns<SkippedRequest>({"step", "ordinal"}, fields::kSkipped)),
+        lookups(db, "lookups", s, columns<AdmissionLookup>({"step", "ordinal"}, fields::kLookup)),
         lookup_groups(db, "lookup_groups", s,
-                      columns<GroupLookup>({"step", "ordinal", "grp"}, kGroupLookup)),
-        step_groups(db, "step_groups", s, columns<GroupTrace>({"step", "grp"}, kGroup)),
+                      columns<GroupLookup>({"step", "ordinal", "grp"}, fields::kGroupLookup)),
+        step_groups(db, "step_groups", s, columns<GroupTrace>({"step", "grp"}, fields::kGroup)),
         block_events(db, "block_events", s,
-                     columns<CacheEvent>({"step", "ordinal", "at_commit"}, kEvent)),
+                     columns<CacheEvent>({"step", "ordinal", "at_commit"}, fields::kEvent)),
         worker_table_changes(db, "worker_table_changes", s,
-                             columns<WorkerTableChange>({"step", "ordinal"}, kChange)),
+                             columns<WorkerTableChange>({"step", "ordinal"}, fields::kChange)),
         copy_decisions(
             db, "copy_decisions", s,
-            columns<CopyDecisionTrace>({"step", "launch", "decision", "row"}, kDecision)),
+            columns<CopyDecisionTrace>({"step", "launch", "decision", "row"}, fields::kDecision)),
         state_copies(db, "state_copies", s,
-                     columns<StateCopyTrace>({"step", "launch", "ordinal"}, kCopy)),
-        attention_writes(db, "attention_writes", s,
-                         columns<AttentionWrite>({"step", "grp", "ordinal"}, kAttentionWrite)),
+                     columns<StateCopyTrace>({"step", "launch", "ordinal"}, fields::kCopy)),
+        attention_writes(
+            db, "attention_writes", s,
+            columns<AttentionWrite>({"step", "grp", "ordinal"}, fields::kAttentionWrite)),
         metadata_arrays(db, "metadata_arrays", s,
                         {"step", "ordinal", "grp", "name", "dtype", "dims", "num_rows", "num_cols",
                          "elements"}),
-        write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, kWrite)),
-        findings(db, "findings", s, finding_columns()) {}
+        write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
+        findings(db, "findings", s, finding_columns()),
+        keyframes(db, "keyframes", s, {"step", "tables"}) {}
 
   Insert requests;
   Insert steps;
@@ -134,6 +82,7 @@ struct StepRows::Inserts {
   Insert metadata_arrays;
   Insert write_events;
   Insert findings;
+  Insert keyframes;
 };
 
 namespace {
@@ -170,32 +119,36 @@ void StepRows::write_request(std::int64_t step, RequestId request, const std::st
 
 void StepRows::write(const StepRecord& record, std::span<const std::string> finding_texts) {
   const StepTrace& trace = record.trace;
-  insert_one(inserts_->steps, trace.step, record, kStep);
-  insert_one(inserts_->digests, trace.step, record.digests, kDigests);
-  insert_one(inserts_->graph_padding, trace.step, trace, kGraph);
-  insert_all(inserts_->commands, trace.step, trace.commands, kCommand);
+  insert_one(inserts_->steps, trace.step, record, fields::kStep);
+  insert_one(inserts_->digests, trace.step, record.digests, fields::kDigests);
+  insert_one(inserts_->graph_padding, trace.step, trace, fields::kGraph);
+  insert_all(inserts_->commands, trace.step, trace.commands, fields::kCommand);
   write_schedule(trace);
   write_rows(trace);
-  insert_all(inserts_->commits, trace.step, trace.committed, kCommit);
+  insert_all(inserts_->commits, trace.step, trace.committed, fields::kCommit);
   write_blocks(record);
   write_copies(trace);
   write_groups(record);
-  insert_all(inserts_->write_events, trace.step, record.writes, kWrite);
+  insert_all(inserts_->write_events, trace.step, record.writes, fields::kWrite);
   write_findings(record, finding_texts);
+}
+
+void StepRows::write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables) {
+  inserts_->keyframes.row(step).blob(tables).run();
 }
 
 void StepRows::write_schedule(const StepTrace& trace) {
   insert_all(inserts_->preemptions, trace.step, trace.preempted,
              [](RequestId request, Insert& insert) { insert.integer(request.value); });
-  insert_all(inserts_->skipped_requests, trace.step, trace.skipped, kSkipped);
-  insert_all(inserts_->lookups, trace.step, trace.lookups, kLookup);
+  insert_all(inserts_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
+  insert_all(inserts_->lookups, trace.step, trace.lookups, fields::kLookup);
   for (std::size_t i = 0; i < trace.lookups.size(); ++i) {
     const auto& groups = trace.lookups[i].explanation.groups;
     for (std::size_t group = 0; group < groups.size(); ++group) {
       Insert& insert = inserts_->lookup_groups;
       insert.row(trace.step).integer(static_cast<std::int64_t>(i));
       insert.integer(static_cast<std::int64_t>(group));
-      kGroupLookup(groups[group], insert);
+      fields::kGroupLookup(groups[group], insert);
       insert.run();
     }
   }
@@ -207,10 +160,10 @@ void StepRows::write_rows(const StepTrace& trace) {
   Insert& insert = inserts_->rows;
   for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
     insert.row(trace.step).integer(static_cast<std::int64_t>(i));
-    kScheduled(trace.scheduled[i], insert);
+    fields::kScheduled(trace.scheduled[i], insert);
     if (const RowTrace* row = row_of_[i]) {
       insert.integer(row - trace.rows.data());
-      kRow(*row, insert);
+      fields::kRow(*row, insert);
     } else {
       insert.nulls();
     }
@@ -225,10 +178,10 @@ void StepRows::write_blocks(const StepRecord& record) {
   for (const bool at_commit : {false, true})
     for (const CacheEvent& event : at_commit ? trace.commit_events : trace.cache_events) {
       insert.row(trace.step).integer(ordinal++).integer(at_commit);
-      kEvent(event, insert);
+      fields::kEvent(event, insert);
       insert.run();
     }
-  insert_all(inserts_->worker_table_changes, trace.step, record.worker_changes, kChange);
+  insert_all(inserts_->worker_table_changes, trace.step, record.worker_changes, fields::kChange);
 }
 
 void StepRows::write_copies(const StepTrace& trace) {
@@ -238,13 +191,13 @@ void StepRows::write_copies(const StepTrace& trace) {
     for (std::size_t i = 0; i < launch->decisions.size(); ++i) {
       decisions.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
       decisions.integer(launch->decisions[i].row);
-      kDecision(launch->decisions[i], decisions);
+      fields::kDecision(launch->decisions[i], decisions);
       decisions.run();
     }
     Insert& copies = inserts_->state_copies;
     for (std::size_t i = 0; i < launch->copies.size(); ++i) {
       copies.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
-      kCopy(launch->copies[i], copies);
+      fields::kCopy(launch->copies[i], copies);
       copies.run();
     }
     ++launch_number;
@@ -255,12 +208,12 @@ void StepRows::write_groups(const StepRecord& record) {
   const std::int64_t step = record.trace.step;
   for (const GroupTrace& group : record.trace.groups) {
     inserts_->step_groups.row(step).integer(group.group);
-    kGroup(group, inserts_->step_groups);
+    fields::kGroup(group, inserts_->step_groups);
     inserts_->step_groups.run();
     std::int64_t ordinal = 0;
     for (const AttentionWrite& write : group.attention_writes) {
       inserts_->attention_writes.row(step).integer(group.group).integer(ordinal++);
-      kAttentionWrite(write, inserts_->attention_writes);
+      fields::kAttentionWrite(write, inserts_->attention_writes);
       inserts_->attention_writes.run();
     }
   }
@@ -282,7 +235,7 @@ void StepRows::write_findings(const StepRecord& record, std::span<const std::str
     const bool error = rule_info(finding.rule).severity == Severity::error;
     insert.row(record.trace.step).integer(static_cast<std::int64_t>(i));
     insert.text(error ? "error" : "warning");
-    kFinding(finding, insert);
+    fields::kFinding(finding, insert);
     insert.text(texts[i]).run();
   }
 }

@@ -26,6 +26,8 @@ class StepRows {
   void write_request(std::int64_t step, RequestId request, const std::string& name);
   // Requires: the step is in no table yet. `finding_texts`: [findings]
   void write(const StepRecord& record, std::span<const std::string> finding_texts);
+  // Block tables as the step found them (keyframe.h).
+  void write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables);
 
  private:
   struct Inserts;

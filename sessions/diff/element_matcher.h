@@ -1,0 +1,168 @@
+// Matches the elements of one list on two sides by what names them, and compares their fields one
+// by one. Differences go to a list that the caller owns.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/check.h"
+#include "sessions/diff/field_difference.h"
+#include "sessions/diff/ignore_rules.h"
+#include "sessions/diff/request_numbers.h"
+#include "sessions/diff/value_names.h"
+
+namespace hybridscope {
+
+// One element of a list, and what it is matched by: the request's number, then `more`.
+struct ListElement {
+  std::int32_t request = -1;
+  std::uint64_t more = 0;
+  const void* data = nullptr;
+  std::int32_t row = -1;    // layout: number of the row
+  std::int32_t block = -1;  // told where only one side has the element
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  std::string_view part{};
+  std::tuple<std::int32_t, std::uint64_t> key() const { return {request, more}; }
+};
+
+class ElementMatcher {
+ public:
+  // Both must outlive this.
+  ElementMatcher(RequestNumbers& names, const IgnoreRules& rules);
+
+  void collect_into(std::vector<FieldDifference>& found) { found_ = &found; }
+  const IgnoreRules& rules() const { return rules_; }
+
+  // Forgets the elements of the last list.
+  void begin();
+  // Adds an element unless its request is ignored.
+  void add(int side, RequestId request, ListElement element);
+
+  // Compares what was added: fields(visit, element) visits the fields of one element in the order
+  // of field_names(list), pair(a, b) is called for what is on both sides.
+  template <class Fields>
+  void compare(DiffList list, const Fields& fields) {
+    match(list,
+          [&](const ListElement& a, const ListElement& b) { compare_fields(list, a, b, fields); });
+  }
+  template <class Pair>
+  void match(DiffList list, const Pair& pair);
+
+  template <class Fields>
+  void compare_fields(DiffList list, const ListElement& a, const ListElement& b,
+                      const Fields& fields);
+
+  // A new difference of this field, for the caller to fill; null where it is ignored.
+  FieldDifference* differ(DiffList list, const ListElement& element, std::size_t field,
+                          std::string_view name);
+
+ private:
+  static constexpr std::size_t kMaxFields = 24;
+
+  // A field's value with requests as their numbers.
+  struct Raw {
+    std::int64_t number = 0;
+    std::string_view text{};
+    friend bool operator==(const Raw&, const Raw&) = default;
+  };
+  template <class T>
+  Raw raw(int side, const T& value) {
+    if constexpr (std::is_same_v<T, RequestId>)
+      return {names_.number(side, value)};
+    else if constexpr (std::is_same_v<T, std::string_view>)
+      return {0, value};
+    else
+      return {static_cast<std::int64_t>(value)};
+  }
+  template <class T>
+  DiffValue value(const Raw& raw) const {
+    if constexpr (std::is_same_v<T, RequestId>)
+      return {DiffValueKind::word, raw.number,
+              raw.number < 0 ? "none" : names_.name(static_cast<std::int32_t>(raw.number))};
+    else if constexpr (std::is_same_v<T, std::string_view>)
+      return {DiffValueKind::word, 0, raw.text};
+    else
+      return value_names::make_value<T>(raw.number);
+  }
+
+  // Keeps the fields of side a; then compares those of side b with them.
+  struct Keep {
+    ElementMatcher& matcher;
+    std::size_t count = 0;
+    template <class T>
+    void operator()(std::string_view, const T& field) {
+      HS_EXPECT(count < kMaxFields);
+      matcher.kept_[count++] = matcher.raw(0, field);
+    }
+  };
+  struct Compare {
+    ElementMatcher& matcher;
+    DiffList list;
+    const ListElement& element;
+    std::size_t count = 0;
+    template <class T>
+    void operator()(std::string_view name, const T& field) {
+      const Raw& a = matcher.kept_[count];
+      const Raw b = matcher.raw(1, field);
+      if (a != b)
+        if (FieldDifference* difference = matcher.differ(list, element, count, name)) {
+          difference->a = matcher.value<std::remove_cv_t<T>>(a);
+          difference->b = matcher.value<std::remove_cv_t<T>>(b);
+        }
+      ++count;
+    }
+  };
+
+  void report_one_sided(DiffList list, const ListElement& element, int side);
+  bool same_keys() const;
+  void sort();
+
+  RequestNumbers& names_;
+  const IgnoreRules& rules_;
+  std::vector<FieldDifference>* found_ = nullptr;
+  std::vector<ListElement> elements_[2];
+  std::array<Raw, kMaxFields> kept_{};
+  std::array<std::size_t, kNumDiffLists> present_{};  // number of the field kPresentField
+  std::int32_t occurrence_ = 0;
+};
+
+template <class Pair>
+void ElementMatcher::match(DiffList list, const Pair& pair) {
+  const auto& [a, b] = elements_;
+  occurrence_ = 0;
+  if (same_keys()) {
+    for (std::size_t i = 0; i < a.size(); ++i) pair(a[i], b[i]);
+    return;
+  }
+  sort();
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() || j < b.size()) {
+    const bool repeats = (i > 0 && i < a.size() && a[i].key() == a[i - 1].key()) ||
+                         (j > 0 && j < b.size() && b[j].key() == b[j - 1].key());
+    occurrence_ = repeats ? occurrence_ + 1 : 0;
+    if (j == b.size() || (i < a.size() && a[i].key() < b[j].key()))
+      report_one_sided(list, a[i++], 0);
+    else if (i == a.size() || b[j].key() < a[i].key())
+      report_one_sided(list, b[j++], 1);
+    else
+      pair(a[i++], b[j++]);
+  }
+}
+
+template <class Fields>
+void ElementMatcher::compare_fields(DiffList list, const ListElement& a, const ListElement& b,
+                                    const Fields& fields) {
+  Keep keep{*this};
+  fields(keep, a);
+  Compare compare{*this, list, b};
+  fields(compare, b);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,232 @@
+#include "sessions/diff/explain_divergence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_schedule.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+// One side of a divergence.
+struct DivergedSide {
+  const StepTrace& trace;
+  const StepSource& source;
+  Names names;
+
+  bool is(RequestId request, std::string_view name) const {
+    return request.value >= 0 && source.request_name(request) == name;
+  }
+  template <class List>
+  auto find(const List& list, std::string_view name) const {
+    const auto found =
+        std::ranges::find_if(list, [&](const auto& element) { return is(element.request, name); });
+    return found == list.end() ? nullptr : &*found;
+  }
+};
+
+DivergedSide make_side(const StepRecord& record, const StepSource& source) {
+  Names names = make_names(source.config().kv_cache_config,
+                           [&source](RequestId id) { return source.request_name(id); });
+  names.mamba_cache_mode = source.config().mamba_cache_mode;
+  return {record.trace, source, std::move(names)};
+}
+
+std::string schedule_words(const DivergedSide& side, std::string_view request) {
+  std::string text;
+  if (std::ranges::any_of(side.trace.preempted, [&](RequestId id) { return side.is(id, request); }))
+    text = "preempted in this step; ";
+  if (const auto* s = side.find(side.trace.scheduled, request))
+    return text + fmt::format("{}: {} tokens ({} of {} drafts) behind c = {} of {} known{}",
+                              admission_name(s->admission), s->num_scheduled_tokens,
+                              s->num_draft_tokens, s->num_drafts_offered, s->num_computed_tokens,
+                              s->num_tokens,
+                              s->num_hit_tokens > 0
+                                  ? fmt::format(", {} from the prefix cache", s->num_hit_tokens)
+                                  : std::string());
+  if (const auto* skipped = side.find(side.trace.skipped, request))
+    return text + "no tokens: " + std::string(explain_skip(skipped->reason));
+  return text + "not considered in this step";
+}
+
+std::string lookup_words(const DivergedSide& side, std::string_view request) {
+  const auto* lookup = side.find(side.trace.lookups, request);
+  return lookup == nullptr ? std::string("no lookup")
+                           : explain_lookup(*lookup, side.source.config(), side.names);
+}
+
+std::string row_words(const DivergedSide& side, std::string_view request) {
+  const auto* row = side.find(side.trace.rows, request);
+  if (row == nullptr) return "no row";
+  std::string text = fmt::format("{} row behind exact c = {}, a = {} given to the builders",
+                                 row_class_name(row->row_class), row->num_computed_tokens,
+                                 row->num_accepted_tokens);
+  if (row->num_accepted_tokens_before != row->num_accepted_tokens)
+    text += fmt::format(" ({} before the pre-copies)", row->num_accepted_tokens_before);
+  if (row->accepted_from.value >= 0 && row->accepted_from != row->request)
+    text += " taken from " + side.source.request_name(row->accepted_from);
+  if (row->num_sampled_tokens == 0) return text + "; what it samples is discarded";
+  text += fmt::format("; samples a = {}", row->num_sampled_tokens);
+  const bool scripted = std::ranges::any_of(side.trace.commands, [&](const CommandTrace& command) {
+    return command.command == CommandKind::set_accepted_tokens && side.is(command.request, request);
+  });
+  return text + (scripted ? ", as a command says" : "");
+}
+
+std::string commit_words(const DivergedSide& side, std::string_view request) {
+  const auto* commit = side.find(side.trace.committed, request);
+  if (commit == nullptr) return "no frame of it returned";
+  return fmt::format(
+      "{}: {} tokens appended, c = {}, {} known{}", commit_outcome_name(commit->outcome),
+      commit->num_appended_tokens, commit->num_computed_tokens, commit->num_tokens,
+      commit->finished ? ", finished"
+                       : fmt::format(", {} drafts for the next step", commit->num_drafts_next));
+}
+
+std::string command_words(const DivergedSide& side, std::string_view request) {
+  std::string text;
+  for (const CommandTrace& command : side.trace.commands) {
+    if (!(request.empty() ? command.request.value < 0 : side.is(command.request, request)))
+      continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", command_name(command.command),
+                        command.value);
+    if (command.outcome == CommandOutcome::ignored)
+      text += fmt::format(" (ignored: {})", ignored_reason_words(command.reason));
+  }
+  return text.empty() ? "no command" : text;
+}
+
+std::string dispatch_words(const DivergedSide& side) {
+  return explain_dispatch({.dispatch = side.trace.graph,
+                           .num_tokens = side.trace.num_scheduled_tokens,
+                           .num_reqs = static_cast<std::int32_t>(side.trace.rows.size()),
+                           .uniform_decode = side.trace.uniform_decode,
+                           .num_spec = side.source.config().num_speculative_tokens});
+}
+
+const StateCopyDecision* find_decision(const DivergedSide& side, std::string_view request,
+                                       int launch) {
+  const CopyLaunch& copies = launch == 0 ? side.trace.pre_copies : side.trace.post_copies;
+  const auto* found = side.find(copies.decisions, request);
+  return found == nullptr ? nullptr : &found->decision;
+}
+
+// Collects pairs for the requests that differ.
+class Divergence {
+ public:
+  Divergence(const StepDifference& difference, DivergedSide a, DivergedSide b)
+      : difference_(difference), a_(std::move(a)), b_(std::move(b)) {}
+
+  std::vector<DecisionPair> take() { return std::move(pairs_); }
+
+  void add_request(std::int32_t number, std::string_view name) {
+    const std::string request(name);
+    if (has(number, {DiffList::commands}))
+      add(request, "command", DiffList::commands, command_words(a_, name), command_words(b_, name));
+    if (has(number, {DiffList::scheduled, DiffList::skipped, DiffList::preempted}))
+      add(request, "schedule", DiffList::scheduled, schedule_words(a_, name),
+          schedule_words(b_, name));
+    if (has(number, {DiffList::lookups, DiffList::lookup_groups}))
+      add(request, "prefix cache lookup", DiffList::lookups, lookup_words(a_, name),
+          lookup_words(b_, name));
+    if (has(number, {DiffList::rows}))
+      add(request, "row", DiffList::rows, row_words(a_, name), row_words(b_, name));
+    for (int launch = 0; launch < 2; ++launch) add_copy(number, request, launch);
+    if (has(number, {DiffList::commits}))
+      add(request, "commit", DiffList::commits, commit_words(a_, name), commit_words(b_, name));
+  }
+
+  void add_step() {
+    if (has(-1, {DiffList::commands}))
+      add("", "command", DiffList::commands, command_words(a_, ""), command_words(b_, ""));
+    if (has(-1, {DiffList::graph}))
+      add("", "graph dispatch", DiffList::graph, dispatch_words(a_), dispatch_words(b_));
+  }
+
+ private:
+  bool has(std::int32_t request, std::initializer_list<DiffList> lists) const {
+    return std::ranges::any_of(difference_.fields, [&](const FieldDifference& field) {
+      return field.request == request && std::ranges::find(lists, field.list) != lists.end();
+    });
+  }
+
+  void add(const std::string& request, std::string subject, DiffList list, std::string a,
+           std::string b) {
+    pairs_.push_back({request, std::move(subject),
+                      std::string(diff_list(list).source_for(a_.source.config().runner)),
+                      std::move(a), std::move(b)});
+  }
+
+  void add_copy(std::int32_t number, const std::string& request, int launch) {
+    const std::string_view part = launch == 0 ? "pre_copies" : "post_copies";
+    const bool differs = std::ranges::any_of(difference_.fields, [&](const FieldDifference& field) {
+      return field.request == number && field.part == part &&
+             (field.list == DiffList::copies || field.list == DiffList::state_copies);
+    });
+    if (!differs) return;
+    const StateCopyDecision* a = find_decision(a_, request, launch);
+    const StateCopyDecision* b = find_decision(b_, request, launch);
+    const auto words = [](const StateCopyDecision* decision) {
+      return decision == nullptr ? std::string("no copy") : explain_decision(*decision);
+    };
+    const StateCopyDecision* any = a != nullptr ? a : b;
+    pairs_.push_back({request, launch == 0 ? "pre-copy" : "post-copy",
+                      any == nullptr ? std::string() : std::string(decision_source(any->rule)),
+                      words(a), words(b)});
+  }
+
+  const StepDifference& difference_;
+  DivergedSide a_;
+  DivergedSide b_;
+  std::vector<DecisionPair> pairs_;
+};
+
+}  // namespace
+
+std::vector<DecisionPair> explain_divergence(const StepDifference& difference, const StepSource& a,
+                                             const StepSource& b, const RequestNumbers& names) {
+  if (difference.a == nullptr || difference.b == nullptr) return {};
+  Divergence divergence(difference, make_side(*difference.a, a), make_side(*difference.b, b));
+  divergence.add_step();
+  std::vector<std::int32_t> told;
+  for (const FieldDifference& field : difference.fields) {
+    if (field.request < 0 || std::ranges::find(told, field.request) != told.end()) continue;
+    told.push_back(field.request);
+    divergence.add_request(field.request, names.name(field.request));
+  }
+  return divergence.take();
+}
+
+std::vector<std::string> findings_of_one_side(const StepDifference& difference,
+                                              const StepSource& source, int side,
+                                              const RequestNumbers& names) {
+  const StepRecord* record = side == 0 ? difference.a : difference.b;
+  if (record == nullptr) return {};
+  const Names words = make_side(*record, source).names;
+  std::vector<std::string> texts;
+  for (const FieldDifference& field : difference.fields) {
+    if (field.list != DiffList::findings || field.field != kPresentField) continue;
+    if ((side == 0 ? field.a : field.b).kind == DiffValueKind::absent) continue;
+    for (const Finding& finding : record->findings) {
+      const bool same_request =
+          field.request < 0 ? finding.request.value < 0
+                            : finding.request.value >= 0 &&
+                                  source.request_name(finding.request) == names.name(field.request);
+      if (same_request && rule_info(finding.rule).slug == field.part &&
+          finding.group == field.group && finding.column == field.column) {
+        std::string text = explain_finding(finding, words);
+        if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+      }
+    }
+  }
+  return texts;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,56 @@
+// What a comparison leaves out, as rules that people write.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/diff/diff_lists.h"
+
+namespace hybridscope {
+
+class IgnoreRules {
+ public:
+  IgnoreRules();
+
+  // "blocks" (a section), "block_events" (a list), "rows.num_draft_count" (a field), "request:B",
+  // "step:5", "step:1-10". Error: an unknown rule, with those there are.
+  static Result<IgnoreRules> parse(std::span<const std::string> rules);
+
+  // Leaves out what only one of the model runners has: V2's slots, and of copy decisions the terms
+  // that only one runner's rule reads. What they move is compared.
+  void leave_out_runners();
+
+  bool ignores_field(DiffList list, std::size_t field) const {
+    const auto& fields = fields_[static_cast<std::size_t>(list)];
+    return field < fields.size() && fields[field];
+  }
+  bool ignores_list(DiffList list) const;            // all of its fields
+  bool ignores_section(DiffSection section) const {  // all fields of it
+    return sections_[static_cast<std::size_t>(section)];
+  }
+  bool ignores_request(std::string_view name) const;
+  bool ignores_step(std::int64_t step) const;
+  // Some fields of a section or some requests: its digest says too little then.
+  bool ignores_part_of(DiffSection section) const;
+  bool empty() const { return texts_.empty(); }
+  const std::vector<std::string>& texts() const { return texts_; }  // as given
+
+ private:
+  Status add(std::string_view rule);
+  bool add_section_or_list(std::string_view name);
+  Status add_field(std::string_view list, std::string_view field);
+
+  std::vector<std::string> texts_;
+  std::vector<bool> sections_;             // [kNumDiffSections]
+  std::vector<bool> partly_;               // [kNumDiffSections]
+  std::vector<std::vector<bool>> fields_;  // [kNumDiffLists][field_names]
+  std::vector<std::string> requests_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps_;  // first and last
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,48 @@
+// Finds every field in which two records of one step differ. Elements are matched by request name
+// and what else names them (group, column, launch), never by id or row number.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sessions/diff/element_matcher.h"
+#include "sessions/record/step_record.h"
+
+namespace hybridscope {
+
+// Which sections have to be looked into.
+using SectionMask = std::array<bool, kNumStepSections>;
+inline constexpr SectionMask kAllSections = {true, true, true, true, true,
+                                             true, true, true, true, true};
+
+class RecordComparer {
+ public:
+  // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
+  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level);
+
+  // Appends to `found`. What no digest covers (worker tables, writes) is always looked into.
+  void compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
+               std::vector<FieldDifference>& found);
+
+ private:
+  bool looks_into(DiffList list, const SectionMask& sections) const;
+  void compare_step(const StepTrace& a, const StepTrace& b, const SectionMask& sections);
+  void compare_schedule(const StepTrace& a, const StepTrace& b);
+  void compare_lookups(const StepTrace& a, const StepTrace& b);
+  void compare_rows(const StepTrace& a, const StepTrace& b, const SectionMask& sections);
+  void compare_copies(const StepTrace& a, const StepTrace& b, const SectionMask& sections);
+  void compare_blocks(const StepRecord& a, const StepRecord& b, const SectionMask& sections);
+  void compare_metadata(const StepRecord& a, const StepRecord& b);
+  void compare_findings(const StepRecord& a, const StepRecord& b);
+  void compare_writes(const StepRecord& a, const StepRecord& b);
+  void compare_array(const ListElement& element, const ArrayRecord& a, const ArrayRecord& b);
+  // Sections that differ although nothing that the level keeps does.
+  void compare_digests(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
+                       const std::vector<FieldDifference>& found);
+
+  ElementMatcher matcher_;
+  RecordLevel level_;
+  std::vector<std::string_view> array_names_;
+};
+
+}  // namespace hybridscope

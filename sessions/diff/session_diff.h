@@ -1,0 +1,69 @@
+// Walks two sessions side by side and gives their differences one step at a time, so that sessions
+// of any length need no more memory than short ones. Records are read only where digests differ.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/diff/diff_summary.h"
+#include "sessions/diff/ignore_rules.h"
+#include "sessions/diff/record_comparer.h"
+#include "sessions/diff/request_numbers.h"
+#include "sessions/record/step_source.h"
+
+namespace hybridscope {
+
+enum class StepPresence : std::uint8_t { both, only_a, only_b };
+
+// The differences of one step.
+struct StepDifference {
+  std::int64_t step = 0;
+  StepPresence presence = StepPresence::both;
+  // The steps behind the end of the other session are one difference.
+  bool tail = false;
+  std::int64_t last_step = 0;  // of the tail; otherwise `step`
+  std::int64_t num_steps = 1;
+  std::vector<FieldDifference> fields;  // none where one side lacks the step
+  const StepRecord* a = nullptr;        // null where the side lacks the step; tails: both
+  const StepRecord* b = nullptr;
+};
+
+class SessionDiff {
+ public:
+  // Sources must not have been read, and outlive this.
+  SessionDiff(StepSource& a, StepSource& b, IgnoreRules rules);
+
+  // The next step that differs, null behind the last one; valid until the next call. Errors: those
+  // of the sources.
+  Result<const StepDifference*> next();
+
+  // Of everything up to here.
+  const DiffSummary& summary() const { return summary_; }
+  const RequestNumbers& names() const { return names_; }
+  const IgnoreRules& rules() const { return rules_; }
+  RecordLevel level() const { return level_; }  // the lower one
+
+ private:
+  struct Side {
+    StepSource* source;
+    const StepStamp* stamp = nullptr;
+    bool consumed = true;
+  };
+
+  Status advance(Side& side, std::int64_t& num_steps, std::int64_t& last_step);
+  Result<bool> compare_records();
+  Result<const StepDifference*> one_sided(int side);
+  Result<const StepDifference*> tail(int side);
+  void start(std::int64_t step, StepPresence presence);
+
+  Side sides_[2];
+  IgnoreRules rules_;
+  RequestNumbers names_;
+  RecordLevel level_;
+  RecordComparer comparer_;
+  DiffSummary summary_;
+  StepDifference difference_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,102 @@
+#include "sessions/diff/value_names.h"
+
+#include <array>
+
+#include "core/base/check.h"
+#include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/finding_words.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope::value_names {
+namespace {
+
+// "none" for what has no name of its own.
+std::string_view or_none(std::string_view text) { return text.empty() ? "none" : text; }
+
+// Codes that no enumerator has come from damaged files.
+template <class T, std::size_t N>
+std::string_view pick(const std::array<std::string_view, N>& names, T value) {
+  const auto code = static_cast<std::size_t>(value);
+  return code < N ? names[code] : "unknown";
+}
+
+}  // namespace
+
+std::string_view name(CommandKind value) { return command_name(value); }
+std::string_view name(Admission value) { return admission_name(value); }
+std::string_view name(RowClass value) { return row_class_name(value); }
+std::string_view name(RowOrigin value) { return row_origin_name(value); }
+std::string_view name(CUDAGraphMode value) { return cudagraph_mode_name(value); }
+std::string_view name(StateCopyOutcome value) { return outcome_name(value); }
+std::string_view name(CommitOutcome value) { return commit_outcome_name(value); }
+std::string_view name(Rule value) { return rule_info(value).slug; }
+std::string_view name(ContentKind value) { return or_none(finding_words::content_name(value)); }
+std::string_view name(WriteKind value) { return or_none(finding_words::write_kind_name(value)); }
+
+std::string_view name(CommandOutcome value) {
+  static constexpr std::array<std::string_view, 2> kNames = {"done", "ignored"};
+  return pick(kNames, value);
+}
+
+std::string_view name(IgnoredReason value) {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "none",          "not_running",     "has_finished",        "drafts_planned_ahead",
+      "no_draft_list", "samples_nothing", "no_drafts_to_accept", "count_out_of_range",
+      "blocks_in_use", "frees_deferred"};
+  return pick(kNames, value);
+}
+
+std::string_view name(SkipReason value) {
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "no_token_budget",    "split_to_zero",  "max_model_len",          "chunked_prefill_off",
+      "allocation_refused", "max_num_seqs",   "behind_refused_request", "preemption_in_step",
+      "ends_in_flight",     "frees_deferred", "frame_in_flight"};
+  return pick(kNames, value);
+}
+
+std::string_view name(LookupStop value) {
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "caching_off", "limit_reached", "miss", "eagle_drop", "alignment", "cut_to_other_group"};
+  return pick(kNames, value);
+}
+
+std::string_view name(CudagraphDispatchReason value) {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "graphs_off",           "only_none_allowed", "above_largest_size", "no_graph_for_batch",
+      "uniform_decode_graph", "mixed_batch_graph", "not_uniform",        "full_graph_too_small",
+      "full_graph_forbidden", "piecewise_only"};
+  return pick(kNames, value);
+}
+
+std::string_view name(StateCopyRule value) {
+  static constexpr std::array<std::string_view, 7> kNames = {"preprocess_mamba",
+                                                             "preprocess_mamba_align_fused_kernel",
+                                                             "precopy_mamba_align_fused_kernel",
+                                                             "postprocess_mamba_v1",
+                                                             "postprocess_mamba_v2",
+                                                             "all_mode_boundary",
+                                                             "normalise_to_column_zero"};
+  return pick(kNames, value);
+}
+
+std::string_view write_name(WriteKind kind, ContentKind content) {
+  static constexpr std::array<std::array<std::string_view, 2>, 5> kNames = {
+      {{"never", "never"},
+       {"prefill temporal", "prefill conv"},
+       {"decode temporal", "decode conv"},
+       {"pre_copy temporal", "pre_copy conv"},
+       {"post_copy temporal", "post_copy conv"}}};
+  const auto code = static_cast<std::size_t>(kind);
+  if (code >= kNames.size() || content == ContentKind::attention) return name(kind);
+  return kNames[code][content == ContentKind::conv ? 1 : 0];
+}
+
+std::string_view name(CacheEventKind value) {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "allocated", "touched",    "freed",         "evicted",       "registered",
+      "withdrawn", "column_set", "table_dropped", "free_deferred", "free_due"};
+  return pick(kNames, value);
+}
+
+}  // namespace hybridscope::value_names

@@ -1,0 +1,42 @@
+// A run as a stream of records, made while it is read: each next() is a step of the engine, under
+// the checker.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/check/step_checker.h"
+#include "sessions/record/step_recorder.h"
+#include "sessions/record/step_source.h"
+#include "sessions/runner.h"
+
+namespace hybridscope {
+
+class LiveSource final : public StepSource {
+ public:
+  // Errors: those of Runner and StepChecker.
+  static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
+                                                    std::string title);
+
+  std::string title() const override { return title_; }
+  const EngineConfig& config() const override { return runner_.engine().config(); }
+  RecordLevel level() const override { return recorder_.level(); }
+  std::string request_name(RequestId request) const override;
+
+  // A run that makes no progress any more ends with the step that says so.
+  Result<const StepStamp*> next() override;
+  Result<const StepRecord*> record() override { return &record_; }
+
+ private:
+  LiveSource(Runner runner, StepChecker checker, RecordLevel level, std::string title);
+
+  std::string title_;
+  Runner runner_;
+  StepChecker checker_;
+  StepRecorder recorder_;
+  StepRecord record_;
+  StepStamp stamp_;
+  bool stuck_ = false;  // a step found no_progress
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,137 @@
+#include "sessions/diff/session_diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sessions/diff/live_pair.h"
+
+namespace hybridscope {
+namespace {
+
+using test::compare_runs;
+using test::Compared;
+using test::scenario_of;
+using test::shipped_scenario;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::StartsWith;
+
+TEST(SessionDiff, ARunHasNoDifferenceFromItself) {
+  for (const char* name : {"preemption_and_resume", "mixed_gdn_batch", "async_worked_example"}) {
+    const Scenario scenario = shipped_scenario(name);
+    const Compared compared = compare_runs(scenario, scenario);
+    EXPECT_THAT(compared.lines, IsEmpty()) << name;
+    EXPECT_EQ(compared.summary.verdict(), "No difference.");
+    EXPECT_EQ(compared.summary.num_common, compared.summary.num_steps_a);
+    EXPECT_GT(compared.summary.num_common, 3);
+  }
+}
+
+// A accepts one of one draft in step 2; `count` 1: none.
+Scenario accepting(std::int32_t count) {
+  Scenario scenario = shipped_scenario("align_boundary_by_accepted_drafts");
+  scenario.script.front().accept.front().count = count;
+  return scenario;
+}
+
+TEST(SessionDiff, AChangedAcceptedCountIsFoundWhereItIsSampled) {
+  const Compared compared = compare_runs(accepting(2), accepting(1), {"state"});
+  ASSERT_GE(compared.lines.size(), 13U);
+  EXPECT_EQ(
+      std::vector(compared.lines.begin(), compared.lines.begin() + 13),
+      (std::vector<std::string>{
+          "step 2 A commands.value set_accepted_tokens: 2 | 1",
+          "step 2 A rows.num_sampled_tokens: 2 | 1", "step 2 A commits.num_computed_tokens: 8 | 7",
+          "step 2 A commits.num_tokens: 9 | 8", "step 2 A commits.num_appended_tokens: 2 | 1",
+          "step 2 A copies.outcome post_copies: within_block_shift | no_boundary",
+          "step 2 A copies.resets_accepted_count post_copies: yes | no",
+          "step 2 A copies.num_accepted_tokens post_copies: 2 | 1",
+          "step 2 A copies.new_num_computed_tokens post_copies: 8 | 7",
+          "step 2 A copies.aligned_new_computed post_copies: 8 | 0",
+          "step 2 A copies.accept_token_bias post_copies: 1 | -7",
+          "step 2 A copies.dst_col post_copies: 0 | -1",
+          "step 2 A state_copies.present post_copies group 1: block 2 | -"}));
+  EXPECT_EQ(compared.summary.num_differing, 2);  // steps 2 and 3
+  EXPECT_EQ(compared.summary.verdict(), "The decisions differ.");
+}
+
+TEST(SessionDiff, StepsBehindTheEndOfTheOtherAreOneDifference) {
+  const Compared compared = compare_runs(accepting(2), accepting(1), {"step:1-3"});
+  EXPECT_THAT(compared.lines, ElementsAre("step 4-4 only in b"));
+  EXPECT_EQ(compared.summary.num_steps_a, 3);
+  EXPECT_EQ(compared.summary.num_steps_b, 4);
+  EXPECT_EQ(compared.summary.num_differences, 1);
+  EXPECT_EQ(compared.summary.num_only_b, 1);
+}
+
+// A prompt of 1 + K tokens has the shape of a verify step.
+TEST(SessionDiff, APolicyOfTheReferenceShowsInItsDecisionAndItsFinding) {
+  const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
+  Scenario pages = safe;
+  pages.settings.engine = EngineProfile::pages;
+  const Compared compared = compare_runs(safe, pages);
+  EXPECT_THAT(compared.lines,
+              IsSupersetOf({"step 1 graph.runtime_mode: PIECEWISE | FULL",
+                            "step 1 graph.reason: not_uniform | uniform_decode_graph",
+                            "step 1 groups.accepted_counts_given group 1: yes | no",
+                            "step 1 findings.present stale-persistent-array group 1: - | yes"}));
+}
+
+TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
+  const Scenario v2 = shipped_scenario("v2_slots");
+  Scenario v1 = v2;
+  v1.settings.runner = ModelRunner::v1;
+  EXPECT_THAT(compare_runs(v2, v1, {"layout", "metadata"}).lines, IsEmpty());
+  const Compared compared = compare_runs(v2, v1, {"metadata"});
+  EXPECT_THAT(compared.lines,
+              IsSupersetOf({"step 3 C layout.row: 1 | 2", "step 3 B layout.row: 2 | 1"}));
+  EXPECT_EQ(compared.summary.verdict(), "The same decisions in other rows.");
+}
+
+TEST(SessionDiff, RequestsAreKnownByNameWhateverTheirIds) {
+  const Scenario scenario = scenario_of(R"({
+    "version": 1, "name": "two", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 64, "async_scheduling": false},
+    "requests": [{"id": "A", "prompt": 9, "max_tokens": 3},
+                 {"id": "B", "prompt": 5, "max_tokens": 3}]})");
+  Scenario other = scenario;
+  std::swap(other.requests[0], other.requests[1]);
+  EXPECT_THAT(compare_runs(scenario, other, {"blocks", "layout", "metadata"}).lines, IsEmpty());
+  const Compared compared = compare_runs(scenario, other);
+  EXPECT_THAT(compared.lines,
+              IsSupersetOf({"step 1 A layout.row: 0 | 1", "step 1 B layout.row: 1 | 0",
+                            "step 1 A block_events.block column_set group 0 column 0: 1 | 3"}));
+  EXPECT_EQ(compared.summary.verdict(),
+            "The same decisions with other block ids and in other rows; metadata arrays, which are "
+            "made of them, differ too.");
+}
+
+TEST(SessionDiff, LevelBlocksSaysThatADigestDiffersWhereItKeepsNoMore) {
+  const Scenario v2 = shipped_scenario("v2_slots");
+  Scenario v1 = v2;
+  v1.settings.runner = ModelRunner::v1;
+  const Compared compared = compare_runs(v2, v1, {"layout"}, RecordLevel::blocks);
+  ASSERT_EQ(compared.lines.size(), 1U);  // only in step 3 rows stand otherwise
+  EXPECT_THAT(compared.lines[0], StartsWith("step 3 digests.metadata: 0x"));
+}
+
+TEST(SessionDiff, LevelCountsComparesDigestsAndSums) {
+  const Compared compared = compare_runs(accepting(2), accepting(1), {}, RecordLevel::counts);
+  EXPECT_THAT(compared.lines, IsSupersetOf({"step 2 A commands.value set_accepted_tokens: 2 | 1",
+                                            "step 2 counts.num_output_tokens: 2 | 1",
+                                            "step 2 counts.num_state_copies: 1 | 0",
+                                            "step 3 step.num_unfinished: 0 | 1"}));
+  EXPECT_THAT(compared.lines, Contains(StartsWith("step 2 digests.copies: 0x")));
+}
+
+TEST(SessionDiff, ARequestThatIsIgnoredDiffersNowhere) {
+  const Compared compared =
+      compare_runs(accepting(2), accepting(1), {"request:A", "step", "metadata", "step:4"});
+  EXPECT_THAT(compared.lines, IsEmpty());
+}
+
+}  // namespace
+}  // namespace hybridscope
