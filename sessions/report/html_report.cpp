@@ -1,0 +1,234 @@
+#include "sessions/report/html_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "core/model/model_layout.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/finding_list.h"
+#include "sessions/record/session_header.h"
+#include "sessions/report/block_ops.h"
+#include "sessions/report/report_page.h"
+#include "sessions/report/report_steps.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+void add_counts(const StepCounts& step, StepCounts& total) {
+  std::vector<std::int64_t> values;
+  for_each_count_field(step, [&](std::string_view, auto value) { values.push_back(value); });
+  std::size_t i = 0;
+  for_each_count_field(total, [&](std::string_view, auto& sum) {
+    sum = static_cast<std::remove_reference_t<decltype(sum)>>(sum + values[i++]);
+  });
+}
+
+json counts_by_name(const StepCounts& counts) {
+  json object = json::object();
+  for_each_count_field(
+      counts, [&](std::string_view name, auto value) { object[std::string(name)] = value; });
+  return object;
+}
+
+json describe_groups(const EngineConfig& config) {
+  json groups = json::array();
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+    groups.push_back({{"kind", mamba != nullptr ? mamba_type_name(mamba->mamba_type) : "attention"},
+                      {"mamba", mamba != nullptr},
+                      {"block_size", group.block_size()},
+                      {"layers", group.layers.size()}});
+  }
+  return groups;
+}
+
+std::string_view mode_name(MambaCacheMode mode) {
+  switch (mode) {
+    case MambaCacheMode::none:
+      return "none";
+    case MambaCacheMode::all:
+      return "all";
+    case MambaCacheMode::align:
+      return "align";
+  }
+  return {};
+}
+
+json describe_run(const StepSource& source, const HtmlReportOptions& options) {
+  const EngineConfig& config = source.config();
+  json meta = {{"title", source.title()},
+               {"name", options.name},
+               {"model", options.model},
+               {"engine", options.engine},
+               {"source", options.source},
+               {"program", options.program},
+               {"status", options.status},
+               {"note", options.note},
+               {"level", record_level_name(source.level())},
+               {"mode", mode_name(config.mamba_cache_mode)},
+               {"num_speculative_tokens", config.num_speculative_tokens},
+               {"runner", config.runner == ModelRunner::v1 ? "V1" : "V2"},
+               {"async_scheduling", config.async_scheduling},
+               {"cudagraph_mode", cudagraph_mode_name(config.cudagraph_mode)},
+               {"num_blocks", config.kv_cache_config.num_blocks},
+               {"max_num_seqs", config.max_num_seqs},
+               {"max_num_batched_tokens", config.max_num_batched_tokens},
+               {"groups", describe_groups(config)},
+               {"bookmarks", json::array()}};
+  for (const ReportBookmark& bookmark : options.bookmarks)
+    meta["bookmarks"].push_back({bookmark.step, bookmark.note});
+  return meta;
+}
+
+// Reads a source and keeps what the page shows of it.
+class ReportMaker {
+ public:
+  ReportMaker(StepSource& source, const HtmlReportOptions& options)
+      : source_(source),
+        options_(options),
+        names_(make_names(source.config().kv_cache_config,
+                          [this](RequestId request) { return name_of(request); })),
+        steps_(source.config(), names_) {}
+
+  Result<HtmlReport> make();
+
+ private:
+  bool has_range() const { return options_.first_step > 0 || options_.last_step > 0; }
+  bool in_range(std::int64_t step) const {
+    if (has_range()) return step >= options_.first_step && step <= options_.last_step;
+    return !cut_;
+  }
+  std::string name_of(RequestId request);
+  Status take(std::int64_t step);
+  void add(const StepRecord& record);
+  void cut();
+  std::string left_out() const;
+  std::string data() const;
+
+  StepSource& source_;
+  const HtmlReportOptions& options_;
+  Names names_;
+  ReportSteps steps_;
+  BlockState before_;                  // before the first step that is shown
+  std::vector<std::string> texts_;     // steps as JSON
+  std::vector<std::int64_t> numbers_;  // of texts_
+  std::map<std::int32_t, std::string> requests_;
+  std::size_t short_templates_ = 0;        // templates after kShortReportSteps steps
+  std::set<std::int32_t> short_requests_;  // requests known then
+  bool cut_ = false;
+  StepCounts totals_;
+  std::int64_t num_steps_ = 0;
+  std::int64_t first_ = 0;
+  std::int64_t last_ = 0;
+};
+
+std::string ReportMaker::name_of(RequestId request) {
+  const auto [place, added] = requests_.try_emplace(request.value);
+  if (added) place->second = source_.request_name(request);
+  return place->second;
+}
+
+void ReportMaker::add(const StepRecord& record) {
+  for (const ScheduledTrace& scheduled : record.trace.scheduled) name_of(scheduled.request);
+  for (const CommitTrace& commit : record.trace.committed) name_of(commit.request);
+  for (const SkippedRequest& skipped : record.trace.skipped) name_of(skipped.request);
+  for (const RequestId request : record.trace.preempted) name_of(request);
+  texts_.push_back(script_safe_json(steps_.step(record)));
+  numbers_.push_back(record.trace.step);
+  if (std::cmp_equal(texts_.size(), kShortReportSteps)) {
+    short_templates_ = steps_.texts().size();
+    for (const auto& [request, name] : requests_) short_requests_.insert(request);
+  }
+}
+
+// There are too many steps: only the first ones stay.
+void ReportMaker::cut() {
+  cut_ = true;
+  texts_.resize(kShortReportSteps);
+  numbers_.resize(kShortReportSteps);
+  steps_.texts().truncate(short_templates_);
+  std::erase_if(requests_,
+                [this](const auto& entry) { return !short_requests_.contains(entry.first); });
+}
+
+Status ReportMaker::take(std::int64_t step) {
+  if (!has_range() && !cut_ && std::cmp_equal(texts_.size(), kMaxReportSteps)) cut();
+  const bool before = has_range() && step < options_.first_step;
+  if (!in_range(step) && !before) return Ok{};
+  const Result<const StepRecord*> record = source_.record();
+  if (!record.ok()) return record.error();
+  if (before) {
+    const StepTrace& trace = record.value()->trace;
+    before_.apply(trace.cache_events);
+    before_.apply(record.value()->worker_changes);
+    before_.apply(trace.commit_events);
+  } else {
+    add(*record.value());
+  }
+  return Ok{};
+}
+
+std::string ReportMaker::left_out() const {
+  if (std::cmp_equal(texts_.size(), num_steps_)) return {};
+  return fmt::format("steps {} to {} are shown: {} of {} steps ({} to {})",
+                     grouped_number(numbers_.front()), grouped_number(numbers_.back()),
+                     grouped_number(static_cast<std::int64_t>(texts_.size())),
+                     grouped_number(num_steps_), grouped_number(first_), grouped_number(last_));
+}
+
+std::string ReportMaker::data() const {
+  json meta = describe_run(source_, options_);
+  meta["totals"] = counts_by_name(totals_);
+  meta["num_steps"] = num_steps_;
+  meta["left_out"] = left_out();
+  json requests = json::array();
+  for (const auto& [request, name] : requests_) requests.push_back({request, name});
+  const ReportTexts& texts = steps_.texts();
+  std::string data = fmt::format(
+      "{{\"meta\":{},\"requests\":{},\"templates\":{},\"start\":{},\"start_worker\":{},\"steps\":[",
+      script_safe_json(meta), script_safe_json(requests), script_safe_json(texts.templates()),
+      script_safe_json(before_.scheduler_ops()), script_safe_json(before_.worker_ops()));
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+    if (i > 0) data += ",\n";
+    data += texts_[i];
+  }
+  return data + "]}";
+}
+
+Result<HtmlReport> ReportMaker::make() {
+  for (;;) {
+    const Result<const StepStamp*> stamp = source_.next();
+    if (!stamp.ok()) return stamp.error();
+    if (stamp.value() == nullptr) break;
+    last_ = stamp.value()->step;
+    if (first_ == 0) first_ = last_;
+    ++num_steps_;
+    add_counts(stamp.value()->counts, totals_);
+    if (Status taken = take(last_); !taken.ok()) return taken.error();
+  }
+  if (texts_.empty() && has_range())
+    return Error{
+        ErrorKind::not_found,
+        num_steps_ == 0
+            ? fmt::format("{}: no step was recorded", source_.title())
+            : fmt::format("{}: there is no step from {} to {}, the recorded ones are {} "
+                          "to {}",
+                          source_.title(), options_.first_step, options_.last_step, first_, last_)};
+  return HtmlReport{.html = fill_report_page(data()),
+                    .num_steps = static_cast<std::int64_t>(texts_.size()),
+                    .num_all_steps = num_steps_,
+                    .left_out = texts_.empty() ? std::string() : left_out()};
+}
+
+}  // namespace
+
+Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options) {
+  return ReportMaker(source, options).make();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,85 @@
+// What the page was given: the run, its steps, the sentences (report_steps.cpp writes them).
+
+const data = JSON.parse(document.getElementById("report-data").textContent);
+const meta = data.meta;
+const steps = data.steps;
+const requestNames = new Map(data.requests);
+
+const ROW_CLASSES = ["decode", "verify", "prefill", "padding"];
+const ADMISSIONS = ["running", "new", "resumed"];
+const ORIGINS = ["kept", "moved", "added", "returned"];
+const COMMITS = ["taken", "chunk", "preempted", "stale run", "left the engine"];
+const GRAPH_MODES = ["NONE", "PIECEWISE", "FULL"];
+const OUTCOMES = ["copy", "within-block shift", "self-copy skipped", "no boundary", "fresh state",
+                  "same column", "padded row"];
+const TERMS = ["num_computed_tokens", "num_scheduled_tokens", "num_draft_tokens",
+               "num_accepted_tokens", "block_size", "mamba_state_idx", "computed_after",
+               "num_tokens_running_state", "new_num_computed_tokens", "aligned_new_computed",
+               "accept_token_bias", "src_col", "dst_col", "resets_accepted_count"];
+const EVENTS = ["allocated", "touched", "freed", "evicted", "registered", "withdrawn", "columns set",
+                "tables dropped", "free deferred", "free due"];
+
+function named(fields, values) {
+  const object = {};
+  fields.forEach((field, i) => { object[field] = values[i]; });
+  return object;
+}
+
+// [template, number...] back to the sentence.
+function sentence(reference) {
+  const pieces = data.templates[reference[0]];
+  let text = pieces[0];
+  for (let i = 1; i < pieces.length; ++i) text += reference[i] + pieces[i];
+  return text;
+}
+
+function nameOf(request) {
+  if (request < 0) return "–";
+  return requestNames.has(request) ? requestNames.get(request) : "r" + request;
+}
+
+const COUNT_FIELDS = ["num_reqs", "num_prefills", "num_draft_tokens", "num_prompt_tokens",
+                      "num_hit_tokens", "num_output_tokens", "num_finished", "num_preempted",
+                      "num_evicted", "num_state_copies", "state_copy_bytes", "num_errors",
+                      "num_warnings"];
+const STEP_FIELDS = ["committed_step", "time_us", "duration_us", "token_budget",
+                     "num_scheduled_tokens", "num_running", "num_waiting", "num_free_blocks",
+                     "num_unfinished", "num_tokens_padded", "num_reqs_padded", "runtime_mode"];
+const ROW_FIELDS = ["request", "row_class", "c", "q", "d", "a", "sampled", "admission", "hit",
+                    "prompt", "slot", "origin", "samples"];
+
+for (const step of steps) {
+  step.counts = named(COUNT_FIELDS, step.k);
+  step.facts = named(STEP_FIELDS, step.of);
+  step.rows = (step.r || []).map((values) => named(ROW_FIELDS, values));
+  step.decisions = (step.d || []).map(([launch, request, row, outcome, words, source, terms, copies]) =>
+    ({ launch, request, row, outcome, words, source, terms, copies }));
+  step.findings = (step.f || []).map(([rule, error, request, row, group, column, block, words]) =>
+    ({ rule, error, request, row, group, column, block, words, step: step.n }));
+}
+
+const placeOfStep = new Map(steps.map((step, i) => [step.n, i]));
+
+// What makes a step worth a mark, most important last.
+const MARKS = [
+  { key: "copy", letter: "c", words: "state copies", of: (s) => s.counts.num_state_copies },
+  { key: "evict", letter: "e", words: "evicted blocks", of: (s) => s.counts.num_evicted },
+  { key: "preempt", letter: "p", words: "preemptions", of: (s) => s.counts.num_preempted },
+  { key: "finding", letter: "!", words: "findings",
+    of: (s) => s.counts.num_errors + s.counts.num_warnings },
+];
+
+function grouped(number) {
+  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+function counted(number, noun) {
+  return grouped(number) + " " + noun + (number === 1 ? "" : "s");
+}
+
+// The step of the recording at or before a number, as a place in `steps`.
+function placeAtOrBefore(number) {
+  let place = 0;
+  while (place + 1 < steps.length && steps[place + 1].n <= number) ++place;
+  return place;
+}

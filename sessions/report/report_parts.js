@@ -1,0 +1,73 @@
+// Pieces of the page. Text is always set as text: nothing of the data becomes markup.
+
+function el(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined && text !== null) element.textContent = text;
+  return element;
+}
+
+function byId(id) { return document.getElementById(id); }
+
+function clear(element) {
+  element.replaceChildren();
+  return element;
+}
+
+// columns: [{ name, title, text: (row) => ..., left }]
+function table(columns, rows, decorate) {
+  const result = el("table", "grid");
+  const head = result.createTHead().insertRow();
+  for (const column of columns) {
+    const cell = el("th", column.left ? "left" : "", column.name);
+    cell.scope = "col";
+    if (column.title) cell.title = column.title;
+    head.append(cell);
+  }
+  const body = result.createTBody();
+  rows.forEach((row, i) => {
+    const line = body.insertRow();
+    for (const column of columns) {
+      const value = column.text(row, i);
+      const cell = el("td", column.left ? "left" : "");
+      if (value instanceof Node) cell.append(value); else cell.textContent = value;
+      line.append(cell);
+    }
+    if (decorate) decorate(line, row, i);
+  });
+  return result;
+}
+
+function stepLink(number) {
+  const link = el("a", "", "step " + number);
+  link.href = "#step=" + number;
+  return link;
+}
+
+function requestTag(request) {
+  const tag = el("span", "request", nameOf(request));
+  tag.dataset.request = request;
+  tag.title = nameOf(request) + " (request " + request + "): click to follow it";
+  return tag;
+}
+
+function severityTag(error) {
+  return el("span", error ? "tag error" : "tag warning", error ? "✖ error" : "▲ warning");
+}
+
+function findingLine(finding, withStep) {
+  const line = el("p", "finding " + (finding.error ? "error" : "warning"));
+  line.append(severityTag(finding.error), " ");
+  if (withStep) line.append(stepLink(finding.step), " ");
+  line.append(el("span", "words", sentence(finding.words)));
+  return line;
+}
+
+function bytes(count) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (count >= 1024 && unit + 1 < units.length) { count /= 1024; ++unit; }
+  return (unit === 0 ? count : count.toFixed(1)) + " " + units[unit];
+}
+
+function milliseconds(us) { return (us / 1000).toFixed(us % 1000 ? 2 : 0) + " ms"; }

@@ -1,0 +1,185 @@
+#include "sessions/report/report_steps.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sessions/explain_decision.h"
+#include "sessions/explain_dispatch.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_schedule.h"
+#include "sessions/report/block_ops.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+void put(json& object, const char* key, json value) {
+  if (!value.empty()) object[key] = std::move(value);
+}
+
+json rows(const StepTrace& trace) {
+  json list = json::array();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    list.push_back({row.request.value, static_cast<int>(row.row_class), row.num_computed_tokens,
+                    scheduled.num_scheduled_tokens, scheduled.num_draft_tokens,
+                    row.num_accepted_tokens, row.num_sampled_tokens,
+                    static_cast<int>(scheduled.admission), scheduled.num_hit_tokens,
+                    scheduled.num_prompt_tokens, row.slot, static_cast<int>(row.origin),
+                    scheduled.samples() ? 1 : 0});
+  }
+  return list;
+}
+
+json commits(const StepTrace& trace) {
+  json list = json::array();
+  for (const CommitTrace& commit : trace.committed)
+    list.push_back({commit.request.value, static_cast<int>(commit.outcome),
+                    commit.num_computed_tokens, commit.num_tokens, commit.num_appended_tokens,
+                    commit.num_drafts_next, commit.num_output_placeholders,
+                    commit.finished ? 1 : 0});
+  return list;
+}
+
+json counts(const StepCounts& counts) {
+  json list = json::array();
+  for_each_count_field(counts, [&list](std::string_view, auto value) { list.push_back(value); });
+  return list;
+}
+
+// How many events there are of each kind of CacheEventKind.
+json event_counts(const StepTrace& trace) {
+  std::vector<int> number(static_cast<std::size_t>(CacheEventKind::free_due) + 1);
+  for (const auto* events : {&trace.cache_events, &trace.commit_events})
+    for (const CacheEvent& event : *events) ++number[static_cast<std::size_t>(event.kind)];
+  return number;
+}
+
+json preempted(const StepTrace& trace) {
+  json list = json::array();
+  for (const RequestId request : trace.preempted) list.push_back(request.value);
+  return list;
+}
+
+json terms(const StateCopyDecision& d) {
+  return {d.num_computed_tokens,
+          d.num_scheduled_tokens,
+          d.num_draft_tokens,
+          d.num_accepted_tokens,
+          d.block_size,
+          d.mamba_state_idx,
+          d.computed_after,
+          d.num_tokens_running_state,
+          d.new_num_computed_tokens,
+          d.aligned_new_computed,
+          d.accept_token_bias,
+          d.src_col,
+          d.dst_col,
+          d.resets_accepted_count ? 1 : 0};
+}
+
+json copies_of(const CopyLaunch& launch, std::size_t decision) {
+  json list = json::array();
+  for (const StateCopyTrace& copy : launch.copies)
+    if (static_cast<std::size_t>(copy.decision) == decision)
+      list.push_back({copy.group, copy.conv_src_block, copy.temporal_src_block, copy.dst_block});
+  return list;
+}
+
+}  // namespace
+
+json ReportSteps::commands(const StepTrace& trace) {
+  json list = json::array();
+  for (const CommandTrace& command : trace.commands) {
+    std::string text(command_name(command.command));
+    if (command.request.value >= 0) text += " " + names_.request(command.request);
+    if (command.command == CommandKind::add_request)
+      text += fmt::format(" with a prompt of {} tokens", command.value);
+    else if (command.value != 0)
+      text += fmt::format(" {}", command.value);
+    if (command.outcome == CommandOutcome::ignored)
+      text += fmt::format(", ignored: {}", ignored_reason_words(command.reason));
+    list.push_back(texts_.add(text));
+  }
+  return list;
+}
+
+json ReportSteps::lookups(const StepTrace& trace) {
+  json list = json::array();
+  for (const AdmissionLookup& lookup : trace.lookups)
+    list.push_back({lookup.request.value, lookup.admitted ? 1 : 0, lookup.num_hit_tokens,
+                    texts_.add(explain_lookup(lookup, config_, names_))});
+  return list;
+}
+
+json ReportSteps::skipped(const StepTrace& trace) {
+  json list = json::array();
+  for (const SkippedRequest& skipped : trace.skipped)
+    list.push_back({skipped.request.value, texts_.add(explain_skip(skipped.reason))});
+  return list;
+}
+
+void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
+                                json& decisions) {
+  for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
+    const CopyDecisionTrace& decided = launch.decisions[i];
+    json entry = {launch_number, decided.request.value, decided.row,
+                  static_cast<int>(decided.decision.outcome),
+                  texts_.add(explain_decision(decided.decision))};
+    if (decided.decision.copies()) {
+      entry.push_back(texts_.add(decision_source(decided.decision.rule)));
+      entry.push_back(terms(decided.decision));
+      entry.push_back(copies_of(launch, i));
+    }
+    decisions.push_back(std::move(entry));
+  }
+}
+
+json ReportSteps::findings(const StepRecord& record) {
+  json list = json::array();
+  for (const Finding& finding : record.findings) {
+    const RuleInfo& rule = rule_info(finding.rule);
+    list.push_back({texts_.add(rule.slug), rule.severity == Severity::error ? 1 : 0,
+                    finding.request.value, finding.row, finding.group, finding.column,
+                    finding.block, texts_.add(explain_finding(finding, names_))});
+  }
+  return list;
+}
+
+json ReportSteps::step(const StepRecord& record) {
+  const StepTrace& trace = record.trace;
+  json step = {{"n", trace.step},
+               {"of",
+                {trace.committed_step, trace.time_us, trace.duration_us, trace.token_budget,
+                 trace.num_scheduled_tokens, trace.num_running, trace.num_waiting,
+                 trace.num_free_blocks, trace.num_unfinished, trace.graph.num_tokens_padded,
+                 trace.graph.num_reqs_padded, static_cast<int>(trace.graph.runtime_mode)}},
+               {"k", counts(record.counts)}};
+  put(step, "g",
+      texts_.add(explain_dispatch({.dispatch = trace.graph,
+                                   .num_tokens = trace.num_scheduled_tokens,
+                                   .num_reqs = record.counts.num_reqs,
+                                   .uniform_decode = trace.uniform_decode,
+                                   .num_spec = config_.num_speculative_tokens})));
+  put(step, "cmd", commands(trace));
+  put(step, "r", rows(trace));
+  put(step, "cm", commits(trace));
+  put(step, "lk", lookups(trace));
+  put(step, "sk", skipped(trace));
+  put(step, "pr", preempted(trace));
+  put(step, "e", block_ops(trace.cache_events));
+  put(step, "ce", block_ops(trace.commit_events));
+  put(step, "w", block_ops(record.worker_changes));
+  if (!trace.cache_events.empty() || !trace.commit_events.empty()) step["ec"] = event_counts(trace);
+  json decisions = json::array();
+  add_decisions(0, trace.pre_copies, decisions);
+  add_decisions(1, trace.post_copies, decisions);
+  put(step, "d", std::move(decisions));
+  put(step, "f", findings(record));
+  return step;
+}
+
+}  // namespace hybridscope

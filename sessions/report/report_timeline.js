@@ -1,0 +1,112 @@
+// The strip of steps x requests, and the marks under the slider.
+
+const MOST_LINES = 60;
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// Requests in the order in which they first have a row -> line of the strip.
+const stripLines = new Map();
+for (const step of steps)
+  for (const row of step.rows) if (!stripLines.has(row.request)) stripLines.set(row.request, stripLines.size);
+
+function drawTimeline() {
+  const canvas = byId("timeline");
+  const lines = Math.min(stripLines.size, MOST_LINES);
+  canvas.hidden = lines === 0;
+  if (lines === 0) return;
+  const width = canvas.clientWidth;
+  const height = Math.max(14, Math.min(lines * 8, 72));
+  const scale = window.devicePixelRatio || 1;
+  canvas.style.height = height + "px";
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const paint = canvas.getContext("2d");
+  paint.scale(scale, scale);
+  const colours = ["--decode", "--decode", "--prefill", "--muted"].map(colour);
+  const copied = colour("--copy");
+  const stepWidth = width / steps.length, lineHeight = height / lines;
+  const gap = stepWidth > 4 ? 1 : 0, lineGap = lineHeight > 3 ? 1 : 0;
+  steps.forEach((step, i) => {
+    const copying = new Set(step.decisions.filter((d) => d.copies).map((d) => d.request));
+    for (const row of step.rows) {
+      const line = stripLines.get(row.request);
+      if (line >= MOST_LINES) continue;
+      paint.fillStyle = copying.has(row.request) ? copied : colours[row.row_class];
+      paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 0.5), lineHeight - lineGap);
+    }
+  });
+  paint.fillStyle = colour("--preempt");
+  steps.forEach((step, i) => {
+    for (const request of step.pr || []) {
+      const line = stripLines.get(request);
+      if (line < MOST_LINES)
+        paint.fillRect(i * stepWidth, line * lineHeight, Math.max(stepWidth - gap, 1), lineHeight - lineGap);
+    }
+  });
+  paint.strokeStyle = colour("--text");
+  paint.lineWidth = 1.5;
+  paint.strokeRect(current * stepWidth, 0.75, Math.max(stepWidth, 2), height - 1.5);
+}
+
+function followTimeline() {
+  const canvas = byId("timeline");
+  const placeAt = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return Math.min(steps.length - 1,
+                    Math.max(0, Math.floor((event.clientX - box.left) / box.width * steps.length)));
+  };
+  let down = false;
+  canvas.addEventListener("pointerdown", (event) => { down = true; go(placeAt(event)); });
+  window.addEventListener("pointerup", () => { down = false; });
+  canvas.addEventListener("pointermove", (event) => {
+    if (down) go(placeAt(event));
+    const box = canvas.getBoundingClientRect();
+    const lines = Math.min(stripLines.size, MOST_LINES);
+    const line = Math.floor((event.clientY - box.top) / box.height * lines);
+    const request = [...stripLines.keys()][line];
+    canvas.title = "step " + steps[placeAt(event)].n + (request === undefined ? "" : ", " + nameOf(request)) +
+      (stripLines.size > MOST_LINES ? " (" + MOST_LINES + " of " + stripLines.size + " requests are drawn)" : "");
+  });
+}
+
+// One tick a step for each kind of mark, kinds below each other.
+function showMarks() {
+  const target = byId("marks");
+  MARKS.forEach((mark, line) => {
+    const places = steps.flatMap((step, i) => mark.of(step) > 0 ? [i] : []);
+    if (!places.length) return;
+    const lane = el("div", "lane " + mark.key);
+    lane.dataset.count = places.length;
+    for (const i of places) {
+      const tick = el("a", "tick", steps.length <= 60 ? mark.letter : "");
+      tick.href = "#step=" + steps[i].n;
+      tick.style.left = (i + 0.5) / steps.length * 100 + "%";
+      tick.title = "step " + steps[i].n + ": " + mark.words + " " + mark.of(steps[i]);
+      tick.tabIndex = -1;
+      lane.append(tick);
+    }
+    lane.title = mark.words;
+    target.append(lane);
+  });
+  const keys = byId("keys");
+  const key = (className, letter, words) => {
+    const item = el("span", "key");
+    item.append(el("span", "swatch " + className, letter), el("span", "", words));
+    keys.append(item);
+  };
+  if (stripLines.size) {
+    key("prefill", "", "prefill");
+    key("decode", "", meta.num_speculative_tokens ? "verify" : "decode");
+  }
+  for (const mark of MARKS) {
+    const number = steps.filter((step) => mark.of(step) > 0).length;
+    if (number) key("mark " + mark.key, mark.letter, counted(number, "step") + " with " + mark.words);
+  }
+  for (const bookmark of meta.bookmarks) {
+    const link = el("a", "key", "★ " + bookmark[0] + " " + bookmark[1]);
+    link.href = "#step=" + bookmark[0];
+    keys.append(link);
+  }
+}
