@@ -20,6 +20,7 @@ struct JudgeOptions {
   bool json = false;
   bool timings = true;
   bool strict = false;
+  std::string junit;  // file to write, empty: none
 };
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);
