@@ -1,40 +1,17 @@
 #include "cli/conformance_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "cli/conformance_report.h"
 #include "cli/exit_codes.h"
+#include "cli/progress.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr std::size_t kMaxInvalidShown = 10;  // of one file
-
-// On stderr, only where somebody watches.
-class Progress {
- public:
-  void show(const std::string& path, std::int64_t cases) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!watched_ || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    shown_ = true;
-    fmt::print(stderr, "\r\033[K{}: {} cases ", path, cases);
-    std::fflush(stderr);
-  }
-  void clear() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-    shown_ = false;
-  }
-
- private:
-  bool watched_ = isatty(STDERR_FILENO) != 0;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 void print_invalid(const FileReport& file) {
   if (const std::string hint = name_hint(file); !hint.empty())
@@ -63,7 +40,9 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Back
       report.files.push_back(check_vector_file(
           file, {.filter = options.filter,
                  .execute_copies = backends.execute_copies,
-                 .progress = [&](std::int64_t cases) { progress.show(file, cases); }}));
+                 .progress = [&](std::int64_t cases) {
+                   progress.show([&] { return fmt::format("{}: {} cases", file, cases); });
+                 }}));
       progress.clear();
       print_invalid(report.files.back());
     }

@@ -1,15 +1,18 @@
 #include "cli/judge_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/judge_session.h"
+#include "cli/judge_tests.h"
+#include "cli/progress.h"
+#include "cli/publish_tests.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
 
@@ -17,28 +20,6 @@ namespace hybridscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// On stderr, only where somebody watches.
-class Progress {
- public:
-  void show(const JudgeReport& report, std::int64_t bytes) {
-    if (!watched_ || Clock::now() - last_ < std::chrono::milliseconds(200)) return;
-    last_ = Clock::now();
-    shown_ = true;
-    fmt::print(stderr, "\r\033[K{:.0f} MB, trace {}, {} findings ",
-               static_cast<double>(bytes) / 1e6, report.traces.size(),
-               report.num_found(Severity::error));
-    std::fflush(stderr);
-  }
-  void clear() const {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  bool watched_ = isatty(STDERR_FILENO) != 0;
-  bool shown_ = false;
-  Clock::time_point last_ = Clock::now();
-};
 
 // A vector of the reference is several lines of a trace; they count as the one line.
 Status take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
@@ -69,7 +50,12 @@ Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession
                        ? take_vector(options, std::string(line.value()->text), number, session)
                        : session.take(*line.value(), number);
     session.report().bytes = source.bytes_taken();
-    progress.show(session.report(), source.bytes_taken());
+    progress.show([&] {
+      const JudgeReport& report = session.report();
+      return fmt::format("{:.0f} MB, trace {}, {} findings",
+                         static_cast<double>(report.bytes) / 1e6, report.traces.size(),
+                         report.num_found(Severity::error));
+    });
     if (taken.ok()) continue;
     progress.clear();
     return taken;
@@ -120,7 +106,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  hybridscope judge trace.jsonl\n"
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
       "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
-      "  hybridscope judge trace.jsonl --engine pages\n"
+      "  hybridscope judge trace.jsonl --engine pages --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
@@ -164,6 +150,10 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");
+  command
+      .add_option("--junit", options.junit,
+                  "write a JUnit report: a testsuite a trace, a testcase a rule")
+      ->type_name("FILE");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   add_record_options(command, options.record);
 }
@@ -205,6 +195,11 @@ int judge_command(const JudgeOptions& options) {
   if (options.timings)
     report.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   print_report(options, report);
+  const int published = publish_tests(tested_traces(options, report),
+                                      {.command = "judge",
+                                       .junit = options.junit,
+                                       .environment = read_ci_environment(environment_variable)});
+  if (published != kExitFine) return published;
   if (options.explain > 0 && judged.ok() && !session.explained()) {
     fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
     return kExitUsage;

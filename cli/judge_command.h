@@ -22,6 +22,7 @@ struct JudgeOptions {
   bool timings = true;
   bool strict = false;
   RecordOption record;  // several traces: the second one's name ends in "-2"
+  std::string junit;  // file to write, empty: none
 };
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);

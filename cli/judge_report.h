@@ -24,6 +24,7 @@ struct TraceReport {
   std::int64_t request_steps = 0;
   std::array<std::int64_t, kNumComputed> computed{};  // steps in which we computed it
   FindingList findings;
+  std::vector<std::int64_t> finding_lines;           // [findings.kept()] of the input
   std::optional<EngineDifference> first_difference;  // from our engine, with --engine
 };
 

@@ -107,8 +107,9 @@ Status JudgeSession::judge_step(std::int64_t line) {
   const auto judged = judge_->judge(reader_.step(), options_.check);
   if (!judged.ok()) return at_line(judged.error(), line);
   if (comparison_) comparison_->compare(reader_.step());
-  for (const Finding& finding : judged.value().findings)
-    report_.traces.back().findings.add(finding, false, names_);
+  TraceReport& trace = report_.traces.back();
+  for (const Finding& finding : judged.value().findings) trace.findings.add(finding, false, names_);
+  trace.finding_lines.resize(trace.findings.kept().size(), line);
   if (judged.value().trace.step == options_.explain) explain(judged.value());
   if (!recorded_) return Ok{};
   const JudgedStep& step = judged.value();

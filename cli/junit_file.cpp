@@ -1,17 +1,21 @@
 #include "cli/junit_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "cli/shown_text.h"
 
 namespace hybridscope {
 namespace {
 
 std::string xml(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : valid_text(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -26,31 +30,88 @@ std::string xml(std::string_view text) {
         escaped += "&quot;";
         break;
       default:
-        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
+        escaped += c;
     }
   }
   return escaped;
 }
 
-std::string failure(std::string_view type, const std::vector<std::string>& texts) {
-  std::string body =
-      fmt::format(">\n      <failure type=\"{}\" message=\"{}\">", xml(type), xml(texts.front()));
-  for (const std::string& text : texts) body += xml(text) + "\n";
-  return body + "</failure>\n    </testcase>\n";
+// In an attribute a reader makes a space of each newline that is not written as a reference.
+std::string attribute(std::string_view name, std::string_view value) {
+  std::string text = fmt::format(" {}=\"", name);
+  for (const char c : xml(value))
+    text += c == '\n' ? "&#10;" : c == '\t' ? "&#9;" : c == '\r' ? "&#13;" : std::string(1, c);
+  return text + '"';
 }
 
-std::string junit_text(std::string_view suite, const std::vector<JunitCase>& cases) {
-  std::string text;
+std::string_view element_name(JunitProblem problem) {
+  if (problem == JunitProblem::skipped) return "skipped";
+  return problem == JunitProblem::error ? "error" : "failure";
+}
+
+std::string problem_text(const JunitCase& test) {
+  const std::string_view element = element_name(test.problem);
+  std::string body = fmt::format("      <{}", element);
+  if (!test.type.empty()) body += attribute("type", test.type);
+  body += attribute("message", test.failures.front());
+  if (test.problem == JunitProblem::skipped) return body + "/>\n";
+  body += ">";
+  for (const std::string& text : test.failures) body += xml(text) + "\n";
+  return body + fmt::format("</{}>\n", element);
+}
+
+std::string case_text(std::string_view suite, const JunitCase& test) {
+  std::string text = "    <testcase" + attribute("classname", suite) + attribute("name", test.name);
+  if (!test.file.empty()) text += attribute("file", test.file);
+  if (test.line > 0) text += attribute("line", std::to_string(test.line));
+  if (test.failures.empty()) return text + "/>\n";
+  return text + ">\n" + problem_text(test) + "    </testcase>\n";
+}
+
+struct Counts {
+  std::size_t tests = 0;
   std::size_t failures = 0;
-  for (const JunitCase& test : cases) {
-    failures += test.failures.empty() ? 0 : 1;
-    text += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(suite), xml(test.name)) +
-            (test.failures.empty() ? "/>\n" : failure(test.type, test.failures));
+  std::size_t errors = 0;
+  std::size_t skipped = 0;
+
+  void add(const JunitSuite& suite) {
+    tests += suite.cases.size();
+    failures += count(suite, JunitProblem::failure);
+    errors += count(suite, JunitProblem::error);
+    skipped += count(suite, JunitProblem::skipped);
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
-      "tests=\"{}\" failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      xml(suite), cases.size(), failures, text);
+  std::string text() const {
+    return fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", tests,
+                       failures, errors, skipped);
+  }
+
+ private:
+  static std::size_t count(const JunitSuite& suite, JunitProblem problem) {
+    return static_cast<std::size_t>(std::ranges::count_if(suite.cases, [&](const JunitCase& test) {
+      return !test.failures.empty() && test.problem == problem;
+    }));
+  }
+};
+
+std::string seconds_text(std::optional<double> seconds) {
+  return seconds ? fmt::format(" time=\"{:.3f}\"", *seconds) : std::string();
+}
+
+std::string suite_text(const JunitSuite& suite) {
+  Counts counts;
+  counts.add(suite);
+  std::string text = "  <testsuite" + attribute("name", suite.name);
+  if (!suite.file.empty()) text += attribute("file", suite.file);
+  text += counts.text() + seconds_text(suite.seconds) + ">\n";
+  if (!suite.properties.empty()) {
+    text += "    <properties>\n";
+    for (const Property& property : suite.properties)
+      text += "      <property" + attribute("name", property.name) +
+              attribute("value", property.value) + "/>\n";
+    text += "    </properties>\n";
+  }
+  for (const JunitCase& test : suite.cases) text += case_text(suite.name, test);
+  return text + "  </testsuite>\n";
 }
 
 Status write_text(const std::string& path, const std::string& text) {
@@ -62,22 +123,44 @@ Status write_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Status write_junit_file(const std::string& path, std::string_view suite,
-                        const std::vector<JunitCase>& cases) {
-  const std::string text = junit_text(suite, cases);
+std::string junit_text(std::span<const JunitSuite> suites) {
+  Counts counts;
+  std::optional<double> seconds;
+  std::string text;
+  for (const JunitSuite& suite : suites) {
+    counts.add(suite);
+    if (suite.seconds) seconds = seconds.value_or(0) + *suite.seconds;
+    text += suite_text(suite);
+  }
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + counts.text() +
+         seconds_text(seconds) + ">\n" + text + "</testsuites>\n";
+}
+
+Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites) {
+  const std::string text = junit_text(suites);
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::directory)
     return Error{ErrorKind::io, fmt::format("cannot write {}: it is a directory", path)};
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
     return write_text(path, text);
-  const std::string temporary = path + ".part";
-  if (Status written = write_text(temporary, text); !written.ok()) return written;
+  // Two jobs that write one report do not write into each other's.
+  const std::string temporary = fmt::format("{}.{}.part", path, getpid());
+  if (Status written = write_text(temporary, text); !written.ok()) {
+    std::remove(temporary.c_str());
+    return Error{ErrorKind::io, fmt::format("cannot write {}", path)};
+  }
   std::filesystem::rename(temporary, path, error);
   if (!error) return Ok{};
   std::remove(temporary.c_str());
   return Error{ErrorKind::io,
                fmt::format("cannot rename {} to {}: {}", temporary, path, error.message())};
+}
+
+Status write_junit_file(const std::string& path, std::string_view suite,
+                        const std::vector<JunitCase>& cases) {
+  const std::vector<JunitSuite> suites = {{.name = std::string(suite), .cases = cases}};
+  return write_junit_file(path, suites);
 }
 
 }  // namespace hybridscope

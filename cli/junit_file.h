@@ -1,22 +1,44 @@
-// A JUnit report: one testsuite of named testcases, as continuous integration reads it.
+// A JUnit report as continuous integration reads it: testsuites of named testcases.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/tested_unit.h"
 #include "core/base/result.h"
 
 namespace hybridscope {
 
+enum class JunitProblem : std::uint8_t { failure, error, skipped };
+
 struct JunitCase {
-  std::string name;
+  std::string name{};
   std::string type{};                   // of the failure
-  std::vector<std::string> failures{};  // empty: passed
+  std::vector<std::string> failures{};  // lines, the first is the message; empty: passed
+  JunitProblem problem = JunitProblem::failure;
+  std::string file{};     // where the cause is; in no schema, read by those that annotate
+  std::int64_t line = 0;  // 0: none
 };
 
-// Each testcase has the suite's name as its class. A regular file is written beside the target and
-// renamed, anything else (a pipe, a device) is written to. Error io: the file cannot be written.
+struct JunitSuite {
+  std::string name{};
+  std::string file{};
+  std::optional<double> seconds{};
+  std::vector<Property> properties{};
+  std::vector<JunitCase> cases{};
+};
+
+// The whole report. Each testcase has its suite's name as its class; bytes that XML cannot hold
+// become U+FFFD.
+std::string junit_text(std::span<const JunitSuite> suites);
+
+// A regular file is written beside the target and renamed, anything else (a pipe, a device) is
+// written to. Error io: the file cannot be written.
+Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites);
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases);
 

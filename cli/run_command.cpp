@@ -1,19 +1,25 @@
 #include "cli/run_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/publish_tests.h"
 #include "cli/run_report.h"
+#include "cli/run_tests.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
+#include "cli/suite_command.h"
 #include "cli/twin_command.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/check_setup.h"
@@ -42,6 +48,24 @@ int fail(const Error& error) {
              : kExitInput;
 }
 
+PublishOptions publish_options(const RunOptions& options) {
+  return {.command = "run",
+          .junit = options.junit,
+          .environment = read_ci_environment(environment_variable)};
+}
+
+// What cannot even start.
+int fail(const RunOptions& options, const Error& error) {
+  const int code = fail(error);
+  const std::filesystem::path path = options.scenario;
+  const std::vector<TestedUnit> units = {
+      broken_run(options, {.file = options.scenario,
+                           .name = path.empty() ? options.traffic : path.stem().string(),
+                           .outcome = outcome_of(error),
+                           .message = error.message})};
+  return std::max(code, publish_tests(units, publish_options(options)));
+}
+
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
@@ -60,7 +84,8 @@ class RunSession {
                  .token = [this](RequestId id,
                                  std::int32_t p) { return runner_.engine().token(id, p); },
                  .max_tokens = [this](RequestId id) { return runner_.engine().max_tokens(id); }}),
-        start_(std::chrono::steady_clock::now()) {
+        start_(std::chrono::steady_clock::now()),
+        progress_(options.quiet) {
     names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
     if (options.trace.empty()) return;
     traced_.emplace(options.trace, std::ios::binary);
@@ -81,7 +106,8 @@ class RunSession {
   void explain(const StepTrace& trace, std::span<const Finding> findings);
   void show_progress();
   bool stop() const;
-  int finish();
+  int finish(const std::optional<Error>& refused);
+  int publish(const std::optional<Error>& refused) const;
   Status finish_recording(const std::optional<Error>& refused);
   void print_report();
   std::string why_stopped() const;
@@ -106,7 +132,7 @@ class RunSession {
   std::unique_ptr<RecordedSession> recorded_;  // --record
   std::optional<Error> record_failure_;        // recording stopped the run
   std::chrono::steady_clock::time_point start_;
-  std::chrono::steady_clock::time_point last_progress_ = start_;
+  Progress progress_;
 };
 
 Status RunSession::begin_recording() {
@@ -166,17 +192,13 @@ void RunSession::show_step(const StepTrace& trace, std::span<const Finding> find
   }
 }
 
-// On stderr, only where somebody watches.
 void RunSession::show_progress() {
   if (runner_.engine().num_requests() < 1000 && summary_.summary().steps < 1000) return;
-  if (options_.quiet || isatty(STDERR_FILENO) == 0) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_progress_ < std::chrono::milliseconds(200)) return;
-  last_progress_ = now;
-  fmt::print(stderr, "\rstep {}, {} of {} requests finished, {} findings ",
-             summary_.summary().steps, summary_.summary().requests_finished,
-             runner_.plan().requests.size(), report_.findings.num_found(Severity::error));
-  std::fflush(stderr);
+  progress_.show([&] {
+    return fmt::format("step {}, {} of {} requests finished, {} findings", summary_.summary().steps,
+                       summary_.summary().requests_finished, runner_.plan().requests.size(),
+                       report_.findings.num_found(Severity::error));
+  });
 }
 
 Status RunSession::step() {
@@ -204,11 +226,11 @@ int RunSession::run() {
   std::optional<Error> refused;
   while (!runner_.done() && !stop() && !refused)
     if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
-  if (last_progress_ != start_) fmt::print(stderr, "\r\033[K");
+  progress_.clear();
   if (Status recorded = finish_recording(refused); !recorded.ok())
     record_failure_ = recorded.error();
   if (refused) report_.stopped = refused->message;
-  const int code = finish();
+  const int code = finish(refused);
   if (record_failure_) {
     fmt::print(stderr, "hybridscope run: {}\n", record_failure_->message);
     return record_exit_code(*record_failure_);
@@ -225,7 +247,17 @@ std::string RunSession::why_stopped() const {
                      summary_.summary().steps);
 }
 
-int RunSession::finish() {
+int RunSession::publish(const std::optional<Error>& refused) const {
+  const RunOutcome outcome = refused             ? outcome_of(*refused)
+                             : was_interrupted() ? RunOutcome::interrupted
+                                                 : outcome_of(report_, options_.strict);
+  std::vector<TestedUnit> units = {
+      tested_run(options_, options_.scenario, runner_.plan(), report_, outcome)};
+  if (refused || was_interrupted()) break_off(units.front(), report_.stopped);
+  return publish_tests(units, publish_options(options_));
+}
+
+int RunSession::finish(const std::optional<Error>& refused) {
   report_.summary = summary_.summary();
   report_.stopped = why_stopped();
   if (runner_.done() || cannot_progress_) report_.unmet = expectation_.unmet(report_.summary);
@@ -235,12 +267,7 @@ int RunSession::finish() {
     report_.peak_rss_bytes = peak_memory_bytes();
   }
   if (options_.explain == 0) print_report();
-  if (!options_.junit.empty())
-    if (Status written = write_junit(options_.junit, runner_.plan(), report_, options_.strict);
-        !written.ok()) {
-      fmt::print(stderr, "hybridscope run: {}\n", written.error().message);
-      return kExitEnvironment;
-    }
+  if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
     fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);
     return kExitEnvironment;
@@ -251,10 +278,7 @@ int RunSession::finish() {
                options_.explain, report_.summary.steps);
     return kExitUsage;
   }
-  const bool warned = options_.strict && report_.findings.num_unexpected(Severity::warning) > 0;
-  return report_.findings.num_unexpected(Severity::error) > 0 || warned || !report_.unmet.empty()
-             ? kExitFindings
-             : kExitFine;
+  return outcome_exit_code(outcome_of(report_, options_.strict));
 }
 
 void RunSession::print_report() {
@@ -291,13 +315,14 @@ int run_command(const RunOptions& options) {
                options.scenario.empty() ? "nothing" : "both");
     return kExitUsage;
   }
+  if (options.suite.is_suite()) return suite_command(options);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
-  if (!plan.ok()) return fail(plan.error());
+  if (!plan.ok()) return fail(options, plan.error());
   auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return fail(runner.error());
+  if (!runner.ok()) return fail(options, runner.error());
   auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return fail(checker.error());
+  if (!checker.ok()) return fail(options, checker.error());
   RunSession session(options, std::move(runner).value(), std::move(checker).value());
   if (Status begun = session.begin_recording(); !begun.ok()) {
     fmt::print(stderr, "hybridscope run: {}\n", begun.error().message);

@@ -15,11 +15,13 @@ constexpr const char* kExamples =
     "  hybridscope run scenarios/async_worked_example.json --twin\n"
     "  hybridscope run --traffic trace.jsonl --model qwen3-next-80b-a3b --mode align \\\n"
     "      --kv-memory 60GiB --num-speculative-tokens 2 --json\n"
+    "  hybridscope run scenarios/ --shard 1/2 --junit report.xml\n"
     "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
     "  hybridscope run scenarios/async_worked_example.json --record runs.db:before\n"
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
-    "4 environment, 5 a bug of hybridscope, 130 interrupted.";
+    "4 environment, 5 a bug of hybridscope, 130 interrupted. Of several scenarios the worst "
+    "counts.";
 
 const CLI::Validator kPositive(
     [](std::string& text) {
@@ -47,8 +49,16 @@ Result<Traffic> read_any_traffic(const std::string& source, const EngineSettings
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   command.footer(kExamples);
-  command.add_option("scenario", options.scenario, "scenario file (docs/scenario-format.md)")
-      ->type_name("SCENARIO.json");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "scenario",
+          [&options](const std::vector<std::string>& paths) {
+            options.suite.paths = paths;
+            options.scenario = paths.front();
+          },
+          "scenario files (docs/scenario-format.md) and folders of them")
+      ->type_name("SCENARIO.json|DIR");
+  add_suite_options(command, options.suite);
   command
       .add_option("--traffic", options.traffic,
                   "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
@@ -96,7 +106,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "leave out wall time and memory, so that two runs compare equal");
   command.add_option("--trace", options.trace, "write every decision as a trace for judge")
       ->type_name("FILE");
-  command.add_option("--junit", options.junit, "write a JUnit report")->type_name("FILE");
+  command
+      .add_option("--junit", options.junit,
+                  "write a JUnit report: a testsuite a scenario, a testcase a rule")
+      ->type_name("FILE");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");

@@ -7,6 +7,7 @@
 
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
+#include "cli/suite_options.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
 #include "sessions/run_plan.h"
@@ -16,7 +17,8 @@ namespace hybridscope {
 enum class RunOutput : std::uint8_t { table, json, jsonl };
 
 struct RunOptions {
-  std::string scenario;  // file; empty: traffic
+  std::string scenario;  // file, the first of several; empty: traffic
+  SuiteOptions suite;    // all scenarios, and which of them
   std::string traffic;   // file or "synthetic"
   std::string model;     // empty: the scenario's, else the default
   SettingsOptions settings;

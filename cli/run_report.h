@@ -1,13 +1,13 @@
-// What a run leaves behind, as text, JSON and JUnit.
+// What a run leaves behind, as text and JSON.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/base/result.h"
 #include "sessions/finding_list.h"
 #include "sessions/run_plan.h"
 #include "sessions/run_summary.h"
@@ -23,6 +23,9 @@ struct RunReport {
   std::optional<std::int64_t> peak_rss_bytes;
 };
 
+// "safe", "pages", or "mixed" for single policies set against them.
+std::string_view profile_name(const Policies& policies);
+
 // The last lines of the default output.
 // The profile that has these policies, "mixed": none has.
 std::string_view profile_name(const Policies& policies);
@@ -31,10 +34,5 @@ std::string format_summary(const RunPlan& plan, const RunReport& report);
 
 // {config, summary, findings}.
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report);
-
-// One testsuite, a testcase for each rule; unexpected findings are failures (warnings with
-// `strict`). Errors of write_junit_file.
-Status write_junit(const std::string& path, const RunPlan& plan, const RunReport& report,
-                   bool strict);
 
 }  // namespace hybridscope

@@ -90,4 +90,25 @@ Result<EngineSettings> SettingsOptions::apply(EngineSettings base) const {
   return base;
 }
 
+std::vector<std::string> SettingsOptions::words() const {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings_table()) {
+    const std::string& text = values_.at(setting_path(setting));
+    if (text.empty()) continue;
+    const std::string names = option_names(setting);
+    const std::string name = names.substr(0, names.find(','));
+    if (setting.kind == SettingKind::boolean) {
+      words.push_back(text == "false" ? "--no-" + name.substr(2) : name);
+    } else {
+      words.push_back(name);
+      words.push_back(text);
+    }
+  }
+  if (!speculative_config_.empty()) {
+    words.emplace_back("--speculative-config");
+    words.push_back(speculative_config_);
+  }
+  return words;
+}
+
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/settings.h"
@@ -19,6 +20,9 @@ class SettingsOptions {
   // What was given, on top of `base`. Error: a value out of range, or bad JSON in
   // --speculative-config.
   Result<EngineSettings> apply(EngineSettings base) const;
+
+  // What was given, as words of a command line.
+  std::vector<std::string> words() const;
 
  private:
   Status apply_speculative_config(EngineSettings& settings) const;

@@ -59,6 +59,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fmt/": ("sessions", "storage", "gui/model", "gui", "cli", "app", "tests"),
     "spdlog/": ("app",),
     "CLI/": ("cli", "app"),
+    "fnmatch.h": ("cli",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "tests"),
     "sys/": ("storage", "gui", "cli", "app", "tests"),
     "gtest/": ("tests",),

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hybridscope::test {
 
@@ -11,10 +13,17 @@ struct ProgramResult {
   std::string err;
 };
 
-// `arguments` as typed in a shell, from the project's root.
-ProgramResult run_program(const std::string& arguments);
+// `arguments` as typed in a shell, from the project's root. `environment` is "NAME=value ..." for a
+// shell; what CI and test runners set themselves is taken away.
+ProgramResult run_program(const std::string& arguments, const std::string& environment = "");
 
 // A file below the test's temporary folder with this content; its path.
 std::string temporary_file(const std::string& name, const std::string& content);
+
+// A folder of this test alone with these files, name and content; its path, without a slash.
+std::string temporary_folder(const std::string& name,
+                             const std::vector<std::pair<std::string, std::string>>& files);
+
+std::string read_file(const std::string& path);
 
 }  // namespace hybridscope::test

@@ -1,0 +1,65 @@
+// A plan run step by step under the checker, and what it adds up to; printing is for others.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cli/run_report.h"
+#include "core/check/step_checker.h"
+#include "sessions/expectation_check.h"
+#include "sessions/explain_names.h"
+#include "sessions/run_summary.h"
+#include "sessions/runner.h"
+
+namespace hybridscope {
+
+// Both valid until the next step.
+struct CheckedStep {
+  const StepTrace* trace = nullptr;
+  std::span<const Finding> findings;
+};
+
+// Why a run ends before it is over.
+struct RunEnd {
+  bool interrupted = false;
+  std::string refused = {};  // what the engine refused, empty: nothing
+  bool timings = true;
+};
+
+class CheckedRun {
+ public:
+  // Error: what the runner or the checker refuses.
+  static Result<std::unique_ptr<CheckedRun>> create(RunPlan plan, CheckScope scope);
+  CheckedRun(Runner runner, StepChecker checker, CheckScope scope);
+  CheckedRun(const CheckedRun&) = delete;  // the names refer to the engine of this object
+  CheckedRun& operator=(const CheckedRun&) = delete;
+
+  // Nothing is left to do, or nothing can be done.
+  bool over() const { return runner_.done() || cannot_progress_; }
+  // Error: a request or command that the engine refuses.
+  Result<CheckedStep> step();
+  // What it was; the steps so far count when it is not over.
+  RunReport finish(const RunEnd& end);
+
+  const RunPlan& plan() const { return runner_.plan(); }
+  const Names& names() const { return names_; }
+  const RunSummary& summary() const { return summary_.summary(); }
+  std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
+
+ private:
+  std::string why_stopped(const RunEnd& end) const;
+
+  Runner runner_;
+  StepChecker checker_;
+  CheckScope scope_;
+  Names names_;
+  SummaryBuilder summary_;
+  ExpectationCheck expectation_;
+  RunReport report_;
+  bool cannot_progress_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace hybridscope

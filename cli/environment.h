@@ -1,0 +1,26 @@
+// The environment variables that the command line listens to; nothing else reads them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace hybridscope {
+
+// The value of a variable, "" when it is not set.
+using EnvironmentLookup = std::function<std::string(const char* name)>;
+
+// Of this process.
+std::string environment_variable(const char* name);
+
+// What continuous integration is told beside the exit code.
+struct CiEnvironment {
+  bool github_annotations = false;  // GITHUB_ACTIONS=true
+  std::string step_summary;         // GITHUB_STEP_SUMMARY under GitHub, a file; empty: none
+};
+
+CiEnvironment read_ci_environment(const EnvironmentLookup& lookup);
+
+// Does somebody watch a terminal? Not under CI, and not on one that cannot erase (TERM=dumb).
+bool is_watched(const EnvironmentLookup& lookup, bool is_terminal);
+
+}  // namespace hybridscope

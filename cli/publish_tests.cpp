@@ -1,0 +1,39 @@
+#include "cli/publish_tests.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "cli/annotations.h"
+#include "cli/exit_codes.h"
+#include "cli/junit_report.h"
+#include "cli/step_summary.h"
+
+namespace hybridscope {
+namespace {
+
+void tell_github(std::span<const TestedUnit> units, const PublishOptions& options) {
+  fmt::print(stderr, "{}", annotations_text(units));
+  if (options.environment.step_summary.empty()) return;
+  const Status written = append_step_summary(options.environment.step_summary,
+                                             fmt::format("hybridscope {}", options.command), units);
+  if (!written.ok())
+    fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
+}
+
+}  // namespace
+
+int publish_tests(std::span<const TestedUnit> units, const PublishOptions& options) {
+  if (options.environment.github_annotations) tell_github(units, options);
+  if (options.junit.empty()) return kExitFine;
+  std::vector<JunitSuite> suites;
+  suites.reserve(units.size());
+  for (const TestedUnit& unit : units) suites.push_back(junit_suite(unit));
+  const Status written = write_junit_file(options.junit, suites);
+  if (written.ok()) return kExitFine;
+  fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
+  return kExitEnvironment;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,155 @@
+#include "cli/run_tests.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "cli/exit_codes.h"
+#include "cli/run_words.h"
+#include "cli/scenario_lines.h"
+#include "cli/version.h"
+#include "sessions/explain_start_up.h"
+
+namespace hybridscope {
+namespace {
+
+struct OutcomeRow {
+  std::string_view name;
+  int exit_code;
+};
+
+// In the order of the enum.
+constexpr std::array kOutcomes = {
+    OutcomeRow{"ok", kExitFine},
+    OutcomeRow{"stopped", kExitFine},
+    OutcomeRow{"unmet", kExitFindings},
+    OutcomeRow{"findings", kExitFindings},
+    OutcomeRow{"invalid", kExitInput},
+    OutcomeRow{"environment", kExitEnvironment},
+    OutcomeRow{"internal error", kExitInternal},
+    OutcomeRow{"interrupted", kExitInterrupted},
+    OutcomeRow{"not run", kExitFine},
+};
+static_assert(kOutcomes.size() == static_cast<std::size_t>(RunOutcome::not_run) + 1);
+
+const OutcomeRow& row_of(RunOutcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)];
+}
+
+std::vector<Property> properties_of(const RunPlan& plan) {
+  const EngineConfig& config = plan.setup.config;
+  return {{"version", kVersion},
+          {"model", plan.setup.layout.model.name},
+          {"profile", std::string(profile_name(config.policies))},
+          {"mamba_cache_mode", std::string(mamba_cache_mode_name(config.mamba_cache_mode))},
+          {"runner", std::string(runner_name(config.runner))},
+          {"seed", std::to_string(config.seed)}};
+}
+
+// N of a message "FILE:N:...", else 0.
+std::int64_t line_in_message(std::string_view message, std::string_view file) {
+  if (file.empty() || !message.starts_with(file)) return 0;
+  message.remove_prefix(file.size());
+  std::int64_t line = 0;
+  if (message.starts_with(':'))
+    std::from_chars(message.data() + 1, message.data() + message.size(), line);
+  return line;
+}
+
+}  // namespace
+
+int outcome_exit_code(RunOutcome outcome) { return row_of(outcome).exit_code; }
+
+std::string_view outcome_name(RunOutcome outcome) { return row_of(outcome).name; }
+
+RunOutcome outcome_of(const RunReport& report, bool strict) {
+  if (report.findings.num_unexpected(Severity::error) > 0 ||
+      (strict && report.findings.num_unexpected(Severity::warning) > 0))
+    return RunOutcome::findings;
+  if (!report.unmet.empty()) return RunOutcome::unmet;
+  return report.stopped.empty() ? RunOutcome::fine : RunOutcome::stopped;
+}
+
+RunOutcome outcome_of(const Error& error) {
+  const bool environment =
+      error.kind == ErrorKind::device || error.kind == ErrorKind::not_available;
+  return environment ? RunOutcome::environment : RunOutcome::invalid;
+}
+
+void add_problems(const FindingList& findings, const ProblemWords& words, TestedUnit& unit) {
+  const auto severity_of = [&](Rule rule) {
+    return words.strict ? Severity::error : rule_info(rule).severity;
+  };
+  std::vector<std::int64_t> added(rule_table().size());
+  for (std::size_t i = 0; i < findings.kept().size(); ++i) {
+    const KeptFinding& kept = findings.kept()[i];
+    if (kept.expected) continue;
+    const Rule rule = kept.finding.rule;
+    ++added[static_cast<std::size_t>(rule)];
+    unit.problems.push_back({.severity = severity_of(rule),
+                             .type = std::string(rule_info(rule).slug),
+                             .text = kept.text,
+                             .line = words.line(i),
+                             .command = words.command(kept.finding.step)});
+  }
+  for (const RuleInfo& rule : rule_table()) {
+    const std::int64_t more =
+        findings.count(rule.rule).unexpected - added[static_cast<std::size_t>(rule.rule)];
+    if (more > 0)
+      unit.left_out.push_back(
+          {.severity = severity_of(rule.rule), .type = std::string(rule.slug), .count = more});
+  }
+}
+
+TestedUnit tested_run(const RunOptions& options, const std::string& file, const RunPlan& plan,
+                      const RunReport& report, RunOutcome outcome) {
+  TestedUnit unit{.name = plan.name,
+                  .file = file,
+                  .result = std::string(outcome_name(outcome)),
+                  .steps = report.summary.steps,
+                  .findings = report.findings.num_found(Severity::error),
+                  .seconds = report.wall_seconds,
+                  .properties = properties_of(plan),
+                  .command = run_words(options, file)};
+  const ScenarioLines lines(report.findings.kept().empty() ? std::string() : file);
+  add_problems(
+      report.findings,
+      {.strict = options.strict,
+       .line =
+           [&](std::size_t kept) {
+             const auto& request = report.findings.kept()[kept].json.at("request");
+             return lines.of_request(request.is_string() ? request.get<std::string>() : "");
+           },
+       .command = [&](std::int64_t step) { return run_words(options, file, step); }},
+      unit);
+  for (const std::string& unmet : report.unmet)
+    unit.problems.push_back(
+        {.type = "expect", .text = "expectation not met: " + unmet, .line = file.empty() ? 0 : 1});
+  return unit;
+}
+
+void break_off(TestedUnit& unit, const std::string& message) {
+  unit.broken = message;
+  const std::int64_t line = line_in_message(message, unit.file);
+  unit.problems.push_back({.type = "run", .text = message, .line = line});
+}
+
+TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken) {
+  TestedUnit unit{.name = broken.name,
+                  .file = broken.file,
+                  .result = std::string(outcome_name(broken.outcome)),
+                  .properties = {{"version", kVersion}},
+                  .command = run_words(options, broken.file)};
+  break_off(unit, broken.message);
+  return unit;
+}
+
+TestedUnit skipped_run(const std::string& file, const std::string& name, const std::string& why) {
+  return {.name = name,
+          .file = file,
+          .result = std::string(outcome_name(RunOutcome::not_run)),
+          .skipped = why};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,65 @@
+// A run of a scenario or traffic as a tested unit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/run_options.h"
+#include "cli/run_report.h"
+#include "cli/tested_unit.h"
+
+namespace hybridscope {
+
+// How a run ended, the worst last; each has an exit code and a word.
+enum class RunOutcome : std::uint8_t {
+  fine,
+  stopped,  // after --steps, as asked
+  unmet,    // expectations
+  findings,
+  invalid,  // input
+  environment,
+  internal_error,
+  interrupted,
+  not_run,
+};
+
+int outcome_exit_code(RunOutcome outcome);
+// "ok", "findings", ...
+std::string_view outcome_name(RunOutcome outcome);
+// Of a run that went to its end or was stopped.
+RunOutcome outcome_of(const RunReport& report, bool strict);
+// Of an input that was refused.
+RunOutcome outcome_of(const Error& error);
+
+// How findings become problems.
+struct ProblemWords {
+  bool strict = false;                                   // warnings are errors
+  std::function<std::int64_t(std::size_t kept)> line{};  // [findings.kept()]
+  std::function<std::string(std::int64_t step)> command{};
+};
+
+// Adds those that nobody expected to the problems of `unit`.
+void add_problems(const FindingList& findings, const ProblemWords& words, TestedUnit& unit);
+
+// What was run: `file` is empty for traffic.
+TestedUnit tested_run(const RunOptions& options, const std::string& file, const RunPlan& plan,
+                      const RunReport& report, RunOutcome outcome);
+
+struct BrokenRun {
+  std::string file{};
+  std::string name{};
+  RunOutcome outcome = RunOutcome::invalid;
+  std::string message{};
+};
+
+// What could not be run.
+TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken);
+// What nobody tried to run.
+TestedUnit skipped_run(const std::string& file, const std::string& name, const std::string& why);
+
+// Makes `unit` one that broke off in the middle.
+void break_off(TestedUnit& unit, const std::string& message);
+
+}  // namespace hybridscope

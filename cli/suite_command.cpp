@@ -1,0 +1,156 @@
+#include "cli/suite_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/environment.h"
+#include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/publish_tests.h"
+#include "cli/shown_text.h"
+#include "cli/step_json.h"
+#include "cli/suite_report.h"
+#include "cli/suite_run.h"
+#include "cli/suite_selection.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMaxNamesShown = 20;
+
+int usage(const std::string& message) {
+  fmt::print(stderr, "hybridscope run: {}\n", message);
+  return kExitUsage;
+}
+
+// What means one run, and would be written over or mixed up by several; "" when there is nothing.
+std::string excluded_option(const RunOptions& options) {
+  if (!options.traffic.empty()) return "--traffic";
+  if (options.explain > 0) return "--explain";
+  if (!options.trace.empty()) return "--trace";
+  if (options.twin) return "--twin";
+  return {};
+}
+
+std::string nothing_selected(const SuiteOptions& options, const SuiteSelection& selection) {
+  if (selection.found.empty()) {
+    std::string paths;
+    for (const std::string& path : options.paths)
+      paths += (paths.empty() ? "" : ", ") + one_line(path);
+    return fmt::format("nothing to run: no .json file in {}", paths);
+  }
+  std::string names;
+  for (std::size_t i = 0; i < selection.found.size() && i < kMaxNamesShown; ++i)
+    names += "\n  " + one_line(selection.found[i].name);
+  if (selection.found.size() > kMaxNamesShown)
+    names += fmt::format("\n  and {} more", selection.found.size() - kMaxNamesShown);
+  return fmt::format("nothing to run: no scenario has a name that matches \"{}\"; there are{}",
+                     one_line(options.filter), names);
+}
+
+// Bazel takes a test that leaves this file alone for one that cannot be sharded.
+void tell_that_shards_work() {
+  for (const char* name : {"TEST_SHARD_STATUS_FILE", "GTEST_SHARD_STATUS_FILE"})
+    if (const std::string path = environment_variable(name); !path.empty())
+      std::ofstream(path, std::ios::app).flush();
+}
+
+// What is printed while the suite runs, and at its end.
+class SuitePrinter {
+ public:
+  explicit SuitePrinter(const RunOptions& options) : options_(options) {}
+
+  void heading(const SuiteReport& report, std::size_t num_runs) const {
+    if (options_.output != RunOutput::table || options_.quiet) return;
+    fmt::print("{}", format_suite_heading(report, num_runs));
+    if (num_runs > 0) fmt::print("{}", format_suite_columns(options_.timings));
+  }
+  void result(const SuiteResult& result) const {
+    if (options_.output == RunOutput::jsonl)
+      fmt::print("{}\n", json_line(suite_result_to_json(result)));
+    else if (options_.output == RunOutput::table &&
+             (!options_.quiet || result.outcome != RunOutcome::fine))
+      fmt::print("{}", format_suite_line(result, options_.timings));
+    if (options_.output != RunOutput::table && !result.unit.broken.empty())
+      fmt::print(stderr, "hybridscope run: {}\n", result.unit.broken);
+    std::fflush(stdout);
+  }
+  void end(const SuiteReport& report) const {
+    if (options_.output == RunOutput::table) {
+      fmt::print("{}{}", options_.quiet ? "" : "\n", format_suite_summary(report));
+      return;
+    }
+    nlohmann::ordered_json json = suite_to_json(report);
+    if (options_.output == RunOutput::jsonl) json.erase("scenarios");  // they were printed
+    fmt::print("{}\n", json_line(json, options_.output == RunOutput::json ? 2 : -1));
+  }
+
+ private:
+  const RunOptions& options_;
+};
+
+// A line of --jsonl.
+void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& names) {
+  nlohmann::ordered_json json = {{"scenario", entry.name}};
+  json.update(step_to_json(*step.trace, names, step.findings));
+  fmt::print("{}\n", json_line(json));
+}
+
+int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteReport report) {
+  const auto start = std::chrono::steady_clock::now();
+  const SuitePrinter printer(options);
+  printer.heading(report, selection.runs.size());
+  ask_for_interrupts();
+  SuiteRun run(options, selection.runs.size());
+  if (options.output == RunOutput::jsonl) run.on_step(print_step);
+  for (const SuiteEntry& entry : selection.runs) {
+    report.results.push_back(run.run(entry));
+    printer.result(report.results.back());
+  }
+  if (options.timings)
+    report.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  printer.end(report);
+  std::vector<TestedUnit> units;
+  units.reserve(report.results.size());
+  for (SuiteResult& result : report.results) units.push_back(std::move(result.unit));
+  const int published =
+      publish_tests(units, {.command = "run",
+                            .junit = options.junit,
+                            .environment = read_ci_environment(environment_variable)});
+  return std::max(report.exit_code(), published);
+}
+
+}  // namespace
+
+int suite_command(const RunOptions& options) {
+  const SuiteOptions& suite = options.suite;
+  if (suite.paths.empty()) return usage("--shard and --filter need scenario files or a folder");
+  if (const std::string option = excluded_option(options); !option.empty())
+    return usage(option +
+                 " is for one scenario; here are several, or a folder, --shard or "
+                 "--filter");
+  auto shard = suite.shard ? Result<std::optional<Shard>>(suite.shard)
+                           : shard_of_environment(environment_variable);
+  if (!shard.ok()) return usage(shard.error().message);
+  tell_that_shards_work();
+  const SuiteSelection selection =
+      select_scenarios(find_scenarios(suite.paths), suite.filter, shard.value());
+  if (selection.num_matching == 0) return usage(nothing_selected(suite, selection));
+  return run_suite(options, selection,
+                   {.paths = suite.paths,
+                    .filter = suite.filter,
+                    .shard = shard.value(),
+                    .num_found = selection.found.size(),
+                    .num_matching = selection.num_matching,
+                    .results = {},
+                    .wall_seconds = {}});
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,11 @@
+// `hybridscope run` with several scenarios: each runs, whatever becomes of the others.
+#pragma once
+
+#include "cli/run_options.h"
+
+namespace hybridscope {
+
+// Returns the exit code: the worst of all scenarios; 2 when none is selected, 130 when interrupted.
+int suite_command(const RunOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,24 @@
+// Which scenarios `hybridscope run` was told to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/shard.h"
+
+namespace hybridscope {
+
+struct SuiteOptions {
+  std::vector<std::string> paths;  // scenario files, and folders of them
+  std::string filter;              // glob on names, empty: all
+  std::optional<Shard> shard;
+
+  // Is there more to it than one file? A folder, a filter or a shard makes a suite of one file.
+  bool is_suite() const;
+};
+
+void add_suite_options(CLI::App& command, SuiteOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,42 @@
+// Runs the scenarios of a suite one by one; nothing that one of them does ends the suite.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "cli/checked_run.h"
+#include "cli/progress.h"
+#include "cli/run_options.h"
+#include "cli/suite_report.h"
+#include "cli/suite_selection.h"
+
+namespace hybridscope {
+
+class SuiteRun {
+ public:
+  // Called after each step of each scenario, with what is valid until the next one.
+  using OnStep = std::function<void(const SuiteEntry&, const CheckedStep&, const Names&)>;
+
+  // `options` must outlive this object.
+  SuiteRun(const RunOptions& options, std::size_t num_scenarios);
+
+  void on_step(OnStep listener) { listener_ = std::move(listener); }
+
+  // After an interrupt scenarios are skipped.
+  SuiteResult run(const SuiteEntry& entry);
+
+ private:
+  SuiteResult run_guarded(const SuiteEntry& entry);
+  SuiteResult run_to_the_end(const SuiteEntry& entry);
+  SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
+  bool stops(const CheckedRun& run) const;
+  void show_progress(const SuiteEntry& entry, const CheckedRun& run);
+
+  const RunOptions& options_;
+  std::size_t num_scenarios_;
+  std::size_t num_started_ = 0;
+  OnStep listener_;
+  Progress progress_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,50 @@
+// A scenario or a trace as reports for continuous integration tell it: JUnit, annotations and the
+// step summary are three readers of this value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/check/finding.h"
+
+namespace hybridscope {
+
+// What failed, or would under --strict.
+struct Problem {
+  Severity severity = Severity::error;
+  std::string type{};     // slug of a rule, "expect", "difference" or "run"
+  std::string text{};     // without newline
+  std::int64_t line = 0;  // of the unit's file, 0: of none
+  std::string command{};  // shows it, empty: the unit's own command
+};
+
+// Problems of one type beyond those kept.
+struct ProblemsLeftOut {
+  Severity severity = Severity::error;
+  std::string type{};
+  std::int64_t count = 0;
+};
+
+struct Property {
+  std::string name{};
+  std::string value{};
+};
+
+struct TestedUnit {
+  std::string name{};
+  std::string file{};    // as given, empty: none
+  std::string result{};  // "ok", "findings", ...
+  std::int64_t steps = 0;
+  std::int64_t findings = 0;           // of severity error, expected ones too
+  std::optional<double> seconds{};     // absent: --no-timings, or it did not run
+  std::vector<Property> properties{};  // enough to run the same again
+  std::string command{};               // runs it alone
+  std::vector<Problem> problems{};
+  std::vector<ProblemsLeftOut> left_out{};
+  std::string broken{};   // why it did not run or broke off; empty: it did not
+  std::string skipped{};  // why nobody tried; empty: somebody did
+};
+
+}  // namespace hybridscope

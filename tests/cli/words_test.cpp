@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "cli/environment.h"
+#include "cli/progress.h"
+#include "cli/run_words.h"
+#include "cli/scenario_lines.h"
+#include "cli/shown_text.h"
+#include "tests/cli/program.h"
+
+namespace hybridscope {
+namespace {
+
+TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
+  EXPECT_EQ(shell_word("scenarios/a_1.json"), "scenarios/a_1.json");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("two chats"), "'two chats'");
+  EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+}
+
+TEST(RunWords, RunTheScenarioAloneWithTheSameSettings) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  app.parse(
+      "scenarios --mode align --no-async-scheduling --model tiny-gdn --check all --strict --shard "
+      "1/2 --junit r.xml --json");
+  EXPECT_EQ(run_words(options, "scenarios/two chats.json", 4),
+            "hybridscope run 'scenarios/two chats.json' --model tiny-gdn --mamba-cache-mode align "
+            "--no-async-scheduling --check all --strict --explain 4");
+}
+
+TEST(RunWords, OfTrafficNameTheTraffic) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  app.parse("--traffic synthetic --limit 60 --steps 9");
+  EXPECT_EQ(run_words(options, ""), "hybridscope run --traffic synthetic --limit 60 --steps 9");
+}
+
+TEST(OneLine, HasNoControlCharactersAndIsCutBetweenCharacters) {
+  EXPECT_EQ(one_line("a\nb\x1B[31m\x7F"), "a\\x0Ab\\x1B[31m\\x7F");
+  EXPECT_EQ(one_line("\xC2\x85 \xFF"), "\\xC2\\x85 \\xFF");
+  EXPECT_EQ(one_line("gr\xC3\xBC\xC3\x9F"
+                     "e",
+                     4),
+            "gr\xC3\xBC...");
+  EXPECT_EQ(one_line("four", 4), "four");
+}
+
+TEST(ValidText, HasAReplacementForEveryByteThatIsNoUtf8) {
+  EXPECT_EQ(valid_text("a\n\xC3\xBC"), "a\n\xC3\xBC");
+  EXPECT_EQ(valid_text("\xC3"), "\xEF\xBF\xBD");
+  EXPECT_EQ(valid_text("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // a surrogate
+  EXPECT_EQ(valid_text("\xF0\x9F\x98\x80"), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(valid_text(std::string_view("\0", 1)), "\xEF\xBF\xBD");
+}
+
+TEST(ScenarioLines, FindWhereARequestIsDeclared) {
+  const ScenarioLines lines(test::temporary_file("lines.json",
+                                                 "{\n \"requests\": [\n  {\"id\": \"A\"},\n"
+                                                 "  {\"id\" : \"B\", \"prompt\": 1}\n ]\n}"));
+  EXPECT_EQ(lines.of_request("A"), 3);
+  EXPECT_EQ(lines.of_request("B"), 4);
+  EXPECT_EQ(lines.of_request("C"), 1);
+  EXPECT_EQ(ScenarioLines("no_such_file.json").of_request("A"), 0);
+}
+
+TEST(ProgressPace, IsALineEveryTenSecondsWhereNobodyWatches) {
+  using std::chrono::milliseconds;
+  const ProgressPace::Clock::time_point start{};
+  ProgressPace log(false, start);
+  EXPECT_FALSE(log.due(start + milliseconds(9'999)));
+  EXPECT_TRUE(log.due(start + milliseconds(10'000)));
+  EXPECT_FALSE(log.due(start + milliseconds(19'999)));
+  EXPECT_TRUE(log.due(start + milliseconds(20'001)));
+  ProgressPace terminal(true, start);
+  EXPECT_FALSE(terminal.due(start + milliseconds(199)));
+  EXPECT_TRUE(terminal.due(start + milliseconds(200)));
+}
+
+bool watched(std::map<std::string, std::string> variables) {
+  return is_watched([&](const char* name) { return variables[name]; }, true);
+}
+
+TEST(Environment, NobodyWatchesUnderCiOrOnADumbTerminal) {
+  EXPECT_TRUE(watched({}));
+  EXPECT_TRUE(watched({{"CI", "false"}, {"TERM", "xterm"}}));
+  EXPECT_FALSE(watched({{"CI", "true"}}));
+  EXPECT_FALSE(watched({{"TERM", "dumb"}}));
+  EXPECT_FALSE(is_watched([](const char*) { return std::string(); }, false));
+}
+
+TEST(Environment, GithubIsToldOnlyWhereItSaysSo) {
+  const auto lookup = [](const char* actions) {
+    return [actions](const char* name) {
+      return std::string(name) == "GITHUB_ACTIONS" ? std::string(actions) : std::string("s.md");
+    };
+  };
+  EXPECT_TRUE(read_ci_environment(lookup("true")).github_annotations);
+  EXPECT_EQ(read_ci_environment(lookup("true")).step_summary, "s.md");
+  EXPECT_FALSE(read_ci_environment(lookup("")).github_annotations);
+  EXPECT_EQ(read_ci_environment(lookup("")).step_summary, "");
+}
+
+}  // namespace
+}  // namespace hybridscope
