@@ -16,7 +16,8 @@ class LiveSource final : public StepSource {
  public:
   // Errors: those of Runner and StepChecker.
   static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
-                                                    std::string title);
+                                                    std::string title,
+                                                    CheckScope scope = CheckScope::step);
 
   std::string title() const override { return title_; }
   const EngineConfig& config() const override { return runner_.engine().config(); }
@@ -28,11 +29,13 @@ class LiveSource final : public StepSource {
   Result<const StepRecord*> record() override { return &record_; }
 
  private:
-  LiveSource(Runner runner, StepChecker checker, RecordLevel level, std::string title);
+  LiveSource(Runner runner, StepChecker checker, RecordLevel level, std::string title,
+             CheckScope scope);
 
   std::string title_;
   Runner runner_;
   StepChecker checker_;
+  CheckScope scope_;
   StepRecorder recorder_;
   StepRecord record_;
   StepStamp stamp_;

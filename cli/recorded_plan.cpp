@@ -1,0 +1,41 @@
+#include "cli/recorded_plan.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "sessions/record/session_plan.h"
+
+namespace hybridscope {
+
+Result<RecordedPlan> open_recorded_plan(std::string_view text) {
+  RecordedPlan recorded;
+  recorded.place = parse_session_place(text);
+  auto file = SessionFile::open(recorded.place.file, FileAccess::read);
+  if (!file.ok()) return file.error();
+  auto info = file.value().find(recorded.place.name);
+  if (!info.ok()) return info.error();
+  recorded.info = std::move(info).value();
+  const SessionHeader& header = recorded.info.header;
+  recorded.place.name = header.name;
+  const std::string title = fmt::format("{}:{}", recorded.place.file, header.name);
+  if (header.kind == SessionKind::judge)
+    return invalid_input(
+        fmt::format("{} holds the decisions of another engine ({}), which cannot be run again here",
+                    title, header.source));
+  auto plan = read_session_plan(header.plan, title);
+  if (!plan.ok()) return plan.error();
+  recorded.plan = std::move(plan).value();
+  return recorded;
+}
+
+int fail_sessions(std::string_view command, const Error& error) {
+  fmt::print(stderr, "hybridscope sessions {}: {}\n", command, error.message);
+  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
+             ? kExitEnvironment
+             : kExitInput;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,26 @@
+// The plan of a recorded session, for the commands that run it again.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "sessions/run_plan.h"
+#include "storage/session_file.h"
+
+namespace hybridscope {
+
+struct RecordedPlan {
+  SessionPlace place;  // its name filled in
+  SessionInfo info;
+  RunPlan plan;
+};
+
+// `place`: FILE.db[:NAME]. Errors: those of SessionFile; a session of `judge`, which no engine of
+// ours made; a plan that this version cannot read.
+Result<RecordedPlan> open_recorded_plan(std::string_view place);
+
+// "hybridscope sessions rerun: MESSAGE" on stderr; the exit code for it.
+int fail_sessions(std::string_view command, const Error& error);
+
+}  // namespace hybridscope

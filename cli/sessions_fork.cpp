@@ -1,0 +1,190 @@
+#include "cli/sessions_fork.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "cli/fork_run.h"
+#include "cli/interrupt.h"
+#include "cli/recorded_plan.h"
+#include "sessions/check_setup.h"
+#include "sessions/finding_list.h"
+#include "sessions/record/session_plan.h"
+#include "sessions/runner.h"
+#include "sessions/settings_table.h"
+#include "storage/session_reader.h"
+
+namespace hybridscope {
+namespace {
+
+struct NameValue {
+  std::string name;
+  std::string value;
+};
+
+// Split at the last '=': names may have one.
+Result<NameValue> name_and_value(std::string_view option, const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return invalid_input(fmt::format("{} {}: expected NAME=VALUE", option, text));
+  return NameValue{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Status read_counts(std::string_view option, const std::vector<std::string>& texts,
+                   std::vector<RequestCount>& counts) {
+  for (const std::string& text : texts) {
+    const auto parts = name_and_value(option, text);
+    if (!parts.ok()) return parts.error();
+    const std::string& digits = parts.value().value;
+    RequestCount count{.request = parts.value().name};
+    const auto end = digits.data() + digits.size();
+    if (const auto read = std::from_chars(digits.data(), end, count.count);
+        read.ec != std::errc{} || read.ptr != end)
+      return invalid_input(fmt::format("{} {}: {} is no number", option, text, digits));
+    counts.push_back(std::move(count));
+  }
+  return Ok{};
+}
+
+Status read_policies(const SessionsForkOptions& options, ScriptStep& changes) {
+  EngineSettings settings;
+  if (!options.engine.empty())
+    if (Status set = set_setting_text(settings, *find_setting("", "engine"), options.engine);
+        !set.ok())
+      return set;
+  for (const std::string& text : options.policies) {
+    const auto parts = name_and_value("--policy", text);
+    if (!parts.ok()) return parts.error();
+    const Setting* setting = find_setting("policies", parts.value().name);
+    if (setting == nullptr)
+      return invalid_input(
+          fmt::format("--policy {}: no policy is called {}", text, parts.value().name));
+    if (Status set = set_setting_text(settings, *setting, parts.value().value); !set.ok())
+      return set;
+  }
+  changes.engine = settings.engine;
+  changes.policies = settings.policies;
+  return Ok{};
+}
+
+SessionHeader header_of(const RecordedPlan& parent, const RunPlan& fork, std::int32_t step) {
+  SessionHeader header = parent.info.header;
+  header.name.clear();
+  header.kind = SessionKind::run;
+  header.plan = write_session_plan(fork);
+  header.config = fork.setup.config;
+  header.parent_name = parent.info.header.name;
+  header.forked_at = step;
+  return header;
+}
+
+Result<RunPlan> forked_plan(const RecordedPlan& parent, const SessionsForkOptions& options,
+                            std::int64_t last_step) {
+  const auto at = fork_of(options);
+  if (!at.ok()) return at.error();
+  if (options.step > last_step)
+    return invalid_input(fmt::format("--at {}: {}:{} ends with step {}", options.step,
+                                     parent.place.file, parent.place.name, last_step));
+  return fork_plan(parent.plan, at.value());
+}
+
+void print_report(const ForkRun& run, const SessionsForkOptions& options) {
+  for (const KeptFinding* kept : run.findings().shown()) fmt::print("{}\n", kept->text);
+  fmt::print("forked {} at step {}: {} steps, {}, {}\n", options.place, options.step,
+             grouped_number(run.num_steps()),
+             counted(run.findings().num_found(Severity::error), "finding"),
+             counted(run.findings().num_found(Severity::warning), "warning"));
+}
+
+}  // namespace
+
+CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
+  CLI::App& command = *sessions.add_subcommand(
+      "fork", "run a session again and let it go another way from a step on");
+  command.add_option("session", options.place, "the session; without a name the last one")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+  command.add_option("--at", options.step, "the first step that may differ")
+      ->required()
+      ->check(CLI::PositiveNumber)
+      ->type_name("K");
+  command.add_option("--accept", options.accept, "tokens accepted in that step, bonus included")
+      ->type_name("REQUEST=COUNT");
+  command.add_option("--drafts", options.drafts, "drafts offered in that step")
+      ->type_name("REQUEST=COUNT");
+  command.add_option("--preempt", options.preempt, "preempt before that step")
+      ->type_name("REQUEST");
+  command.add_option("--abort", options.abort, "abort before that step")->type_name("REQUEST");
+  command.add_option("--budget", options.budget, "token budget of that step")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
+  command.add_flag("--reset", options.reset, "reset the prefix cache if nobody holds blocks");
+  command.add_flag("--reset-running", options.reset_running,
+                   "preempt every running request, then reset the prefix cache");
+  command.add_option("--policy", options.policies, "a policy from that step on")
+      ->type_name("NAME=VALUE");
+  command.add_option("--engine", options.engine, "profile from that step on: safe, pages")
+      ->type_name("PROFILE");
+  command.add_flag("--drop-script", options.drop_script,
+                   "leave out what the session's script says from that step on");
+  add_record_options(command, options.record);
+  command.footer(
+      "Each step before K is held against the session's: one that differs is an error.\n"
+      "Example: hybridscope sessions fork run.db:before --at 12 --accept A=1 --record "
+      "run.db:after");
+  return command;
+}
+
+Result<ForkAt> fork_of(const SessionsForkOptions& options) {
+  ForkAt at{.step = options.step, .drop_script = options.drop_script};
+  ScriptStep& changes = at.changes;
+  if (Status read = read_counts("--accept", options.accept, changes.accept); !read.ok())
+    return read.error();
+  if (Status read = read_counts("--drafts", options.drafts, changes.drafts); !read.ok())
+    return read.error();
+  if (Status read = read_policies(options, changes); !read.ok()) return read.error();
+  changes.preempt = options.preempt;
+  changes.abort = options.abort;
+  if (options.budget > 0) changes.budget = options.budget;
+  if (options.reset) changes.reset_prefix_cache = PrefixCacheReset::unless_running;
+  if (options.reset_running) changes.reset_prefix_cache = PrefixCacheReset::preempting_running;
+  if (changes == ScriptStep{} && !options.drop_script)
+    return invalid_input(
+        "nothing changes: give at least one of --accept, --drafts, --preempt, "
+        "--abort, --budget, --reset, --reset-running, --policy, --engine, "
+        "--drop-script");
+  return at;
+}
+
+int sessions_fork_command(const SessionsForkOptions& options) {
+  const auto parent = open_recorded_plan(options.place);
+  if (!parent.ok()) return fail_sessions("fork", parent.error());
+  const auto reader = SessionReader::open(parent.value().place);
+  if (!reader.ok()) return fail_sessions("fork", reader.error());
+  auto plan = forked_plan(parent.value(), options, reader.value()->last_step());
+  if (!plan.ok()) return fail_sessions("fork", plan.error());
+  const auto source = open_session_source(parent.value().place);
+  if (!source.ok()) return fail_sessions("fork", source.error());
+  for (std::size_t i = parent.value().plan.notes.size(); i < plan.value().notes.size(); ++i)
+    fmt::print(stderr, "note: {}\n", plan.value().notes[i]);
+  SessionHeader header = header_of(parent.value(), plan.value(), options.step);
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return fail_sessions("fork", runner.error());
+  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
+  if (!checker.ok()) return fail_sessions("fork", checker.error());
+  ForkRun run(std::move(runner).value(), std::move(checker).value());
+  if (!options.record.place.empty())
+    if (Status begun = run.record(options.record, std::move(header)); !begun.ok())
+      return fail_sessions("fork", begun.error());
+  ask_for_interrupts();
+  ForkGuard guard(*source.value(), options.step);
+  if (Status ended = run.run(guard); !ended.ok()) return fail_sessions("fork", ended.error());
+  print_report(run, options);
+  if (was_interrupted()) return kExitInterrupted;
+  return run.findings().num_found(Severity::error) > 0 ? kExitFindings : kExitFine;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,180 @@
+// Recorded sessions run again and go other ways.
+#include "cli/sessions_fork.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/exit_codes.h"
+#include "cli/recorded_plan.h"
+#include "cli/sessions_rerun.h"
+#include "sessions/check_setup.h"
+#include "sessions/record/session_plan.h"
+#include "sessions/runner.h"
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Said {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+class RecordedSessions : public testing::Test {
+ protected:
+  RecordedSessions() {
+    std::filesystem::create_directories(folder_);
+    record("before", plan());
+  }
+  ~RecordedSessions() override { std::filesystem::remove_all(folder_); }
+
+  static RunPlan plan() {
+    const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/v2_slots.json";
+    return plan_scenario(read_scenario_file(file).value(), file).value();
+  }
+
+  std::string place(const std::string& name) const { return folder_ + "/runs.db:" + name; }
+
+  // Runs `run` and stores it as if it were a run of `kept`.
+  void record(const std::string& name, const RunPlan& run, const std::string& kept = "",
+              SessionKind kind = SessionKind::run) const {
+    Runner runner = Runner::create(run).value();
+    StepChecker checker = StepChecker::create(make_check_config(run.setup.config)).value();
+    const Names names = make_names(run.setup.config.kv_cache_config,
+                                   [&](RequestId id) { return runner.engine().name_of(id); });
+    SessionHeader header;
+    header.kind = kind;
+    header.source = "v2_slots.json";
+    header.engine = "safe";
+    header.plan = kept.empty() ? write_session_plan(run) : kept;
+    header.config = run.setup.config;
+    RecordOption option;
+    option.place = place(name);
+    auto session =
+        RecordedSession::begin(option, parse_session_place(option.place), header, names).value();
+    while (!runner.done()) {
+      const StepTrace& trace = *runner.step().value();
+      ASSERT_TRUE(session->add(trace, checker.check(trace), {}).ok());
+    }
+    ASSERT_TRUE(session->finish(SessionStatus::complete, "").ok());
+  }
+
+  static Said said_by(const std::function<int()>& command) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Said said;
+    said.code = command();
+    std::fflush(stdout);
+    std::fflush(stderr);
+    said.out = testing::internal::GetCapturedStdout();
+    said.err = testing::internal::GetCapturedStderr();
+    return said;
+  }
+  Said rerun(const std::string& name, bool json = false) const {
+    return said_by([&] { return sessions_rerun_command({.place = place(name), .json = json}); });
+  }
+  static Said fork(const SessionsForkOptions& options) {
+    return said_by([&] { return sessions_fork_command(options); });
+  }
+
+ private:
+  std::string folder_ = testing::TempDir() + "hybridscope_fork_" + std::to_string(::getpid());
+};
+
+TEST_F(RecordedSessions, ReproduceStepByStep) {
+  const Said said = rerun("before");
+  EXPECT_EQ(said.code, kExitFine);
+  EXPECT_THAT(said.out, HasSubstr("runs.db:before reproduces: 6 steps as recorded\n"));
+}
+
+TEST_F(RecordedSessions, OneThatDoesNotReproduceSaysFromWhichStepOnAndInWhat) {
+  RunPlan other = plan();
+  other.requests[0].request.prompt[0].length += 1;
+  record("tampered", plan(), write_session_plan(other));
+  const Said said = rerun("tampered");
+  EXPECT_EQ(said.code, kExitFindings);
+  EXPECT_THAT(said.out, HasSubstr("runs.db:tampered does not reproduce here\n"));
+  EXPECT_THAT(said.out, HasSubstr("otherwise, first step 1: commands, schedule"));
+  EXPECT_THAT(rerun("tampered", true).out, HasSubstr("\"reproduces\": false"));
+}
+
+TEST_F(RecordedSessions, OfAnotherEngineCannotRunAgain) {
+  record("judged", plan(), "{\"format\":1}", SessionKind::judge);
+  const Said said = rerun("judged");
+  EXPECT_EQ(said.code, kExitInput);
+  EXPECT_THAT(said.err, HasSubstr("runs.db:judged holds the decisions of another engine"));
+}
+
+TEST_F(RecordedSessions, AForkIsRecordedWithItsParentAndReproducesItself) {
+  SessionsForkOptions options{.place = place("before"), .step = 3, .preempt = {"A"}};
+  options.record.place = place("after");
+  const Said said = fork(options);
+  EXPECT_EQ(said.code, kExitFine) << said.err << said.out;
+  EXPECT_THAT(said.out, HasSubstr("runs.db:before at step 3: "));
+  const RecordedPlan after = open_recorded_plan(place("after")).value();
+  EXPECT_EQ(after.info.header.parent_name, "before");
+  EXPECT_EQ(after.info.header.forked_at, 3);
+  EXPECT_EQ(after.info.status, SessionStatus::complete);
+  EXPECT_EQ(rerun("after").code, kExitFine);
+  options = {.place = place("after"), .step = 5, .policies = {"row_order=query_len"}};
+  EXPECT_EQ(fork(options).code, kExitFine);
+}
+
+TEST_F(RecordedSessions, AForkOfOneThatDoesNotReproduceIsRefused) {
+  RunPlan other = plan();
+  other.requests[0].request.prompt[0].length += 1;
+  record("tampered", plan(), write_session_plan(other));
+  const Said said = fork({.place = place("tampered"), .step = 6, .budget = 3});
+  EXPECT_EQ(said.code, kExitInput);
+  EXPECT_THAT(said.err, StartsWith("hybridscope sessions fork: step 1: commands, schedule"));
+  EXPECT_THAT(said.err, HasSubstr("does not reproduce here, so it cannot be forked at step 6"));
+}
+
+TEST_F(RecordedSessions, WhatAForkCannotDoIsToldInOneLine) {
+  const auto error_of = [&](SessionsForkOptions options) {
+    options.place = place("before");
+    const Said said = fork(options);
+    EXPECT_EQ(said.code, kExitInput);
+    return said.err;
+  };
+  EXPECT_THAT(error_of({.step = 3}), HasSubstr("nothing changes: give at least one of --accept"));
+  EXPECT_THAT(error_of({.step = 99, .budget = 1}), HasSubstr("before ends with step 6"));
+  EXPECT_THAT(error_of({.step = 3, .accept = {"A"}}),
+              StartsWith("hybridscope sessions fork: --accept A: expected NAME=VALUE"));
+  EXPECT_THAT(error_of({.step = 3, .accept = {"A=two"}}), HasSubstr("two is no number"));
+  EXPECT_THAT(error_of({.step = 3, .accept = {"Z=1"}}),
+              HasSubstr("fork at step 3: /accept/Z: no request is called \"Z\""));
+  EXPECT_THAT(error_of({.step = 3, .policies = {"row=x"}}), HasSubstr("no policy is called row"));
+  EXPECT_THAT(error_of({.step = 3, .policies = {"full_attention_cut=every_group"}}),
+              HasSubstr("cannot change while an engine runs"));
+}
+
+TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
+  CLI::App app;
+  SessionsForkOptions options;
+  CLI::App& command = add_sessions_fork(app, options);
+  app.parse(
+      "fork run.db:x --at 5 --accept a=b=2 --drafts B=0 --preempt C --abort D --budget 7 "
+      "--reset-running --policy no_draft_step=column_zero --engine pages --drop-script");
+  EXPECT_TRUE(command.parsed());
+  const ForkAt at = fork_of(options).value();
+  EXPECT_EQ(at.step, 5);
+  EXPECT_TRUE(at.drop_script);
+  EXPECT_EQ(at.changes, (ScriptStep{.budget = 7,
+                                    .accept = {{"a=b", 2}},
+                                    .drafts = {{"B", 0}},
+                                    .preempt = {"C"},
+                                    .abort = {"D"},
+                                    .reset_prefix_cache = PrefixCacheReset::preempting_running,
+                                    .engine = EngineProfile::pages,
+                                    .policies = {.no_draft_step = NoDraftStep::column_zero}}));
+}
+
+}  // namespace
+}  // namespace hybridscope
