@@ -17,6 +17,7 @@
 #include "cli/judge_command.h"
 #include "cli/model_command.h"
 #include "cli/run_command.h"
+#include "cli/sessions_command.h"
 #include "cli/version.h"
 #include "core/base/check.h"
 
@@ -44,6 +45,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& judge_app =
       *app.add_subcommand("judge", "execute and check the decisions of another engine");
   add_judge_options(judge_app, judge);
+  CLI::App& sessions_app =
+      *app.add_subcommand("sessions", "recorded sessions: list, show, query, compare, export");
+  const std::function<int()> sessions_command = add_sessions_command(sessions_app);
   ModelOptions model;
   CLI::App& model_app =
       *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
@@ -56,12 +60,13 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
   describe_doctor(doctor_app);
 
-  const std::vector<const CLI::App*> commands = {&run_app, &judge_app, &conformance_app, &model_app,
-                                                 &doctor_app};
+  const std::vector<const CLI::App*> commands = {&run_app,         &judge_app, &sessions_app,
+                                                 &conformance_app, &model_app, &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(stderr,
-               "hybridscope: there is no command \"{}\" (run, judge, conformance, model, doctor)\n",
+               "hybridscope: there is no command \"{}\" (run, judge, sessions, conformance, model, "
+               "doctor)\n",
                argv[1]);
     return kExitUsage;
   }
@@ -72,6 +77,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   }
   if (run_app.parsed()) return run_command(run);
   if (judge_app.parsed()) return judge_command(judge);
+  if (sessions_app.parsed()) return sessions_command();
   if (model_app.parsed()) return model_command(model);
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (doctor_app.parsed()) return doctor_command();

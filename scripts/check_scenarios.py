@@ -36,7 +36,8 @@ GOOD = {
     "script": [
         {"step": 2, "accept": {"A": 2}},
         {"step": 3, "budget": 3, "drafts": {"A": 0}, "preempt": ["A"], "abort": ["B"]},
-        {"step": 4, "reset_prefix_cache": {"running": True}},
+        {"step": 4, "reset_prefix_cache": {"running": True}, "engine": "pages"},
+        {"step": 5, "policies": {"no_draft_step": "verify_with_counts"}},
     ],
     "expect": {"findings": [{"rule": "running-state-wrong", "step": 3, "request": "A"}]},
 }
@@ -78,6 +79,9 @@ PLANTED = [
     (["script", 1], "budget", 0),
     (["script", 1], "preempt", "A"),
     (["script", 2], "reset_prefix_cache", {"runing": True}),
+    (["script", 2], "engine", "page"),
+    (["script", 3, "policies"], "no_draft_step", "column_one"),
+    (["script", 3, "policies"], "block_registration", "at_allocation"),
     (["expect"], "findings", "some"),
     (["expect", "findings", 0], "rule", MISSING),
 ]

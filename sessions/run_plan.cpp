@@ -9,6 +9,7 @@
 #include "sessions/explain_start_up.h"
 #include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
+#include "sessions/scripted_policies.h"
 #include "sessions/settings_table.h"
 
 namespace hybridscope {
@@ -33,6 +34,8 @@ void note_start_up(RunPlan& plan) {
     plan.notes.push_back(
         fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
   for (std::string& note : start_up_notes(plan.setup)) plan.notes.push_back(std::move(note));
+  for (std::string& note : scripted_policy_notes(plan.settings, plan.script))
+    plan.notes.push_back(std::move(note));
 }
 
 }  // namespace

@@ -11,14 +11,30 @@ namespace hybridscope {
 Result<Runner> Runner::create(RunPlan plan) {
   auto engine = Engine::create(plan.setup.config);
   if (!engine.ok()) return engine.error();
-  return Runner(std::move(plan), std::move(engine).value());
+  return Runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
 }
 
-Runner::Runner(RunPlan plan, Engine engine)
-    : plan_(std::move(plan)), engine_(std::move(engine)), joined_(plan_.requests.size(), false) {}
+Runner Runner::clone() const {
+  Runner copy(plan_, engine_.clone());
+  copy.policies_ = policies_;
+  copy.ids_ = ids_;
+  copy.joined_ = joined_;
+  copy.next_request_ = next_request_;
+  copy.num_joined_ = num_joined_;
+  copy.next_script_ = next_script_;
+  copy.next_step_ = next_step_;
+  return copy;
+}
+
+Runner::Runner(std::shared_ptr<const RunPlan> plan, Engine engine)
+    : plan_(std::move(plan)),
+      engine_(std::move(engine)),
+      policies_(plan_->settings),
+      joined_(plan_->requests.size(), false) {}
 
 bool Runner::done() const {
-  return next_request_ == plan_.requests.size() && next_script_ == plan_.script.size() && is_idle();
+  return next_request_ == plan_->requests.size() && next_script_ == plan_->script.size() &&
+         is_idle();
 }
 
 // Nobody runs or waits, and no frame has to return.
@@ -30,10 +46,10 @@ bool Runner::is_idle() const {
 void Runner::skip_idle_steps() {
   if (!is_idle()) return;
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
-  if (next_request_ < plan_.requests.size())
-    next = std::min<std::int64_t>(next, plan_.requests[next_request_].at_step);
-  if (next_script_ < plan_.script.size())
-    next = std::min<std::int64_t>(next, plan_.script[next_script_].step);
+  if (next_request_ < plan_->requests.size())
+    next = std::min<std::int64_t>(next, plan_->requests[next_request_].at_step);
+  if (next_script_ < plan_->script.size())
+    next = std::min<std::int64_t>(next, plan_->script[next_script_].step);
   if (next == std::numeric_limits<std::int64_t>::max() || next <= next_step_) return;
   next_step_ = next;
   engine_.advance_to_step(next);
@@ -43,7 +59,7 @@ void Runner::skip_idle_steps() {
 // next due one can only have another at_step.
 Status Runner::join_due_requests() {
   if (is_idle()) jump_to_next_arrival();
-  const auto& requests = plan_.requests;
+  const auto& requests = plan_->requests;
   for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;) {
     if (joined_[i]) {
       ++i;
@@ -62,7 +78,7 @@ Status Runner::join_due_requests() {
 
 void Runner::jump_to_next_arrival() {
   std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
-  const auto& requests = plan_.requests;
+  const auto& requests = plan_->requests;
   for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;
        ++i) {
     if (joined_[i]) continue;
@@ -73,18 +89,17 @@ void Runner::jump_to_next_arrival() {
 }
 
 Status Runner::join(std::size_t index) {
-  ArrivingRequest& arriving = plan_.requests[index];
+  const ArrivingRequest& arriving = plan_->requests[index];
   const auto added = engine_.add_request(arriving.request);
   if (!added.ok()) return added.error();
-  if (!plan_.script.empty()) ids_[arriving.request.name] = added.value();
-  arriving.request.prompt = {};  // the engine has its own copy
+  if (!plan_->script.empty()) ids_[arriving.request.name] = added.value();
   joined_[index] = true;
   ++num_joined_;
   return Ok{};
 }
 
 Status Runner::apply_script() {
-  for (; next_script_ < plan_.script.size() && plan_.script[next_script_].step <= next_step_;
+  for (; next_script_ < plan_->script.size() && plan_->script[next_script_].step <= next_step_;
        ++next_script_) {
     std::string missing;
     const auto find = [&](std::string_view name) {
@@ -92,7 +107,10 @@ Status Runner::apply_script() {
       if (found == ids_.end()) missing = name;
       return found == ids_.end() ? RequestId{} : found->second;
     };
-    const std::vector<Command> commands = script_commands(plan_.script[next_script_], find);
+    const ScriptStep& step = plan_->script[next_script_];
+    if (const std::optional<Policies> policies = policies_.change(step))
+      if (Status applied = engine_.apply(SetPolicies{*policies}); !applied.ok()) return applied;
+    const std::vector<Command> commands = script_commands(step, find);
     if (!missing.empty())
       return invalid_input("the script of step " + std::to_string(next_step_) +
                            " names request \"" + missing + "\", which has not joined yet");
@@ -106,7 +124,8 @@ Result<const StepTrace*> Runner::step() {
   skip_idle_steps();
   if (Status joined = join_due_requests(); !joined.ok()) return joined.error();
   if (Status applied = apply_script(); !applied.ok()) return applied.error();
-  const auto pending = (plan_.requests.size() - num_joined_) + (plan_.script.size() - next_script_);
+  const auto pending =
+      (plan_->requests.size() - num_joined_) + (plan_->script.size() - next_script_);
   engine_.set_num_pending_commands(static_cast<std::int32_t>(pending));
   ++next_step_;
   return &engine_.step();

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "sessions/run_plan.h"
+#include "sessions/scripted_policies.h"
 
 namespace hybridscope {
 
@@ -18,6 +20,9 @@ class Runner {
   // Error: what Engine::create refuses.
   static Result<Runner> create(RunPlan plan);
 
+  // A runner of its own that stands where this one stands; both go on alike. The plan is shared.
+  Runner clone() const;
+
   // Nothing is left to join, to be scripted or to be finished.
   bool done() const;
 
@@ -25,10 +30,10 @@ class Runner {
   Result<const StepTrace*> step();
 
   const Engine& engine() const { return engine_; }
-  const RunPlan& plan() const { return plan_; }
+  const RunPlan& plan() const { return *plan_; }
 
  private:
-  Runner(RunPlan plan, Engine engine);
+  Runner(std::shared_ptr<const RunPlan> plan, Engine engine);
   bool is_idle() const;
   void skip_idle_steps();
   void jump_to_next_arrival();
@@ -36,8 +41,9 @@ class Runner {
   Status join(std::size_t index);
   Status apply_script();
 
-  RunPlan plan_;
+  std::shared_ptr<const RunPlan> plan_;
   Engine engine_;
+  ScriptedPolicies policies_;
   std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
   std::vector<bool> joined_;                           // [requests]
   std::size_t next_request_ = 0;                       // all before it have joined

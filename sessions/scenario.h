@@ -48,8 +48,8 @@ struct RequestCount {
 
 enum class PrefixCacheReset : std::uint8_t { none, unless_running, preempting_running };
 
-// What happens at one step: `budget`, `drafts`, `preempt`, `abort` and the reset before it
-// schedules, `accept` when it samples.
+// What happens at one step: `accept` when it samples, everything else before it schedules. Profile
+// and policies hold from this step on.
 struct ScriptStep {
   std::int32_t step = 1;
   std::optional<std::int32_t> budget = {};  // max_num_batched_tokens of this step only
@@ -58,6 +58,8 @@ struct ScriptStep {
   std::vector<std::string> preempt = {};
   std::vector<std::string> abort = {};
   PrefixCacheReset reset_prefix_cache = PrefixCacheReset::none;
+  std::optional<EngineProfile> engine = {};  // leaves the caching policies as they are
+  PolicyOverrides policies = {};             // none that caching_policy_names() lists
   friend bool operator==(const ScriptStep&, const ScriptStep&) = default;
 };
 

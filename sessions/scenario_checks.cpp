@@ -7,6 +7,8 @@
 #include "core/check/finding.h"
 #include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
+#include "sessions/scripted_policies.h"
+#include "sessions/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -65,11 +67,6 @@ void check_name(const NameUse& use, const JoinSteps& requests, JsonErrors& error
                                          quoted_text(use.id), at_step, use.step));
 }
 
-struct ScriptPlace {
-  const ScriptStep& step;
-  std::string pointer;
-};
-
 void check_budget(const ScriptPlace& place, const EngineSettings& settings, JsonErrors& errors) {
   const std::int32_t max_budget = settings.max_num_batched_tokens.value_or(8192);
   if (place.step.budget && *place.step.budget > max_budget)
@@ -118,6 +115,17 @@ void check_names(const ScriptPlace& place, const JoinSteps& requests, JsonErrors
                errors);
 }
 
+void check_policies(const ScriptPlace& place, JsonErrors& errors) {
+  EngineSettings changed;
+  changed.policies = place.step.policies;
+  for (const std::string_view name : caching_policy_names())
+    if (get_setting(changed, *find_setting("policies", name)))
+      errors.fail(child_pointer(place.pointer + "/policies", name),
+                  fmt::format("{} is a caching policy, which cannot change while an engine runs: "
+                              "blocks have been cached by it (set it in /settings/policies)",
+                              name));
+}
+
 void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& errors) {
   std::string known;
   for (const RuleInfo& rule : rule_table()) {
@@ -129,15 +137,19 @@ void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& e
 
 }  // namespace
 
+void check_script_step(const ScriptPlace& place, const EngineSettings& settings,
+                       const JoinSteps& requests, JsonErrors& errors) {
+  check_budget(place, settings, errors);
+  check_counts(place, resolved_num_speculative_tokens(settings), requests, errors);
+  check_names(place, requests, errors);
+  check_policies(place, errors);
+}
+
 void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
                   const JoinSteps& requests, JsonErrors& errors) {
-  const std::int32_t k = resolved_num_speculative_tokens(settings);
-  for (std::size_t i = 0; i < script.size(); ++i) {
-    const ScriptPlace place{.step = script[i], .pointer = fmt::format("/script/{}", i)};
-    check_budget(place, settings, errors);
-    check_counts(place, k, requests, errors);
-    check_names(place, requests, errors);
-  }
+  for (std::size_t i = 0; i < script.size(); ++i)
+    check_script_step({.step = script[i], .pointer = fmt::format("/script/{}", i)}, settings,
+                      requests, errors);
 }
 
 void check_expectation(const Expectation& expect, const JoinSteps& requests, JsonErrors& errors) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +19,16 @@ void check_scenario(const Scenario& scenario, JsonErrors& errors);
 // Steps at which requests join, by name. The names outlive it.
 using JoinSteps = std::map<std::string_view, std::int32_t>;
 
-// Scripted names have joined, counts and budgets fit the settings ("/script/0/accept/A").
+// A scripted step and where it stands, for messages.
+struct ScriptPlace {
+  const ScriptStep& step;
+  std::string pointer;
+};
+
+// Scripted names have joined, counts and budgets fit the settings, no policy of caching changes
+// ("/script/0/accept/A").
+void check_script_step(const ScriptPlace& place, const EngineSettings& settings,
+                       const JoinSteps& requests, JsonErrors& errors);
 void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
                   const JoinSteps& requests, JsonErrors& errors);
 

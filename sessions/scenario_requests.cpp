@@ -145,6 +145,43 @@ Result<std::vector<ArrivingRequest>> resolve_requests(const Scenario& scenario) 
   return arriving;
 }
 
+Result<AddRequest> resolve_request(const ScenarioRequest& request,
+                                   std::span<const ArrivingRequest> known) {
+  const PromptSpec& spec = request.prompt;
+  AddRequest resolved{.name = request.id,
+                      .prompt = {},
+                      .max_tokens = request.max_tokens,
+                      .priority = request.priority,
+                      .cache_salt = request.cache_salt,
+                      .key = request_key(request.id)};
+  const auto shared = std::find_if(known.begin(), known.end(), [&](const ArrivingRequest& r) {
+    return r.request.name == spec.share;
+  });
+  if (shared == known.end() && spec.share_tokens > 0)
+    resolved.prompt.push_back({.content = text_content(spec.share), .length = spec.share_tokens});
+  if (shared != known.end()) {
+    const std::int64_t prompt = num_prompt_tokens(shared->request);
+    if (spec.share_tokens > prompt + shared->request.max_tokens)
+      return invalid_input(fmt::format(
+          "request {}: {} tokens of request {}, whose sequence ends at {} prompt + {} output "
+          "tokens",
+          quoted_text(request.id), spec.share_tokens, quoted_text(spec.share), prompt,
+          shared->request.max_tokens));
+    const std::int32_t output =
+        append_prefix(resolved.prompt, shared->request.prompt, spec.share_tokens);
+    if (output > 0)
+      resolved.prompt.push_back({.source = PromptSegment::Source::output,
+                                 .content = shared->request.key,
+                                 .first = static_cast<std::int32_t>(prompt),
+                                 .length = output});
+  }
+  if (spec.tokens > spec.share_tokens)
+    resolved.prompt.push_back({.content = text_content(request.id),
+                               .first = spec.share_tokens,
+                               .length = spec.tokens - spec.share_tokens});
+  return resolved;
+}
+
 std::vector<Command> script_commands(const ScriptStep& step, const FindRequestId& find) {
   std::vector<Command> commands;
   const auto each = [&](const auto& names, auto&& make) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,14 @@ namespace hybridscope {
 // sequence.
 Result<std::vector<ArrivingRequest>> resolve_requests(const Scenario& scenario);
 
-// Commands of one script step in the order reset, abort, preempt, budget, drafts, accept. `find`
-// gives the engine's id of a request; a request that has not joined (value -1) gets no command.
+// A request that joins those of a run: it may share the sequence of one of them, else a text. Error
+// as above, without a pointer.
+Result<AddRequest> resolve_request(const ScenarioRequest& request,
+                                   std::span<const ArrivingRequest> known);
+
+// Commands of one script step, but for its policies, in the order reset, abort, preempt, budget,
+// drafts, accept. `find` gives the engine's id of a request; a request that has not joined (value
+// -1) gets no command.
 using FindRequestId = std::function<RequestId(std::string_view)>;
 std::vector<Command> script_commands(const ScriptStep& step, const FindRequestId& find);
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sessions/settings_json.h"
+
 namespace hybridscope {
 namespace {
 
@@ -38,9 +40,10 @@ PrefixCacheReset read_reset(const JsonPlace& place, JsonErrors& errors) {
 }
 
 ScriptStep read_step(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(
-      place, {"step", "budget", "accept", "drafts", "preempt", "abort", "reset_prefix_cache"},
-      errors);
+  const ObjectReader reader(place,
+                            {"step", "budget", "accept", "drafts", "preempt", "abort",
+                             "reset_prefix_cache", "engine", "policies"},
+                            errors);
   ScriptStep step;
   reader.require("step");
   step.step = static_cast<std::int32_t>(reader.integer("step", {1, kMaxStep}).value_or(1));
@@ -52,6 +55,9 @@ ScriptStep read_step(const JsonPlace& place, JsonErrors& errors) {
   step.abort = read_names(reader.find("abort"), errors);
   if (const auto reset = reader.find("reset_prefix_cache"))
     step.reset_prefix_cache = read_reset(*reset, errors);
+  EngineSettings changed = read_policy_settings(reader, errors);
+  step.engine = changed.engine;
+  step.policies = changed.policies;
   return step;
 }
 
@@ -87,6 +93,10 @@ nlohmann::ordered_json script_step_to_json(const ScriptStep& step) {
     json["reset_prefix_cache"] = true;
   else if (step.reset_prefix_cache == PrefixCacheReset::preempting_running)
     json["reset_prefix_cache"] = {{"running", true}};
+  EngineSettings changed;
+  changed.engine = step.engine;
+  changed.policies = step.policies;
+  json.update(settings_to_json(changed));
   return json;
 }
 

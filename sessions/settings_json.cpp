@@ -52,22 +52,23 @@ std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
   return std::nullopt;
 }
 
+void read_setting(const ObjectReader& reader, const Setting& setting, EngineSettings& settings,
+                  JsonErrors& errors) {
+  const std::optional<JsonPlace> place = reader.find(setting.name);
+  if (!place) return;
+  const std::optional<SettingValue> value = value_from_json(*place->value);
+  if (!value)
+    return errors.fail(place->pointer,
+                       fmt::format("{} is {} (allowed: {})", setting.name,
+                                   describe_json(*place->value), allowed_values(setting)));
+  if (const Status stored = set_setting(settings, setting, *value); !stored.ok())
+    errors.fail(place->pointer, stored.error().message);
+}
+
 void read_section(const ObjectReader& reader, std::string_view section, EngineSettings& settings,
                   JsonErrors& errors) {
-  for (const Setting& setting : settings_table()) {
-    if (setting.section != section) continue;
-    const std::optional<JsonPlace> place = reader.find(setting.name);
-    if (!place) continue;
-    const std::optional<SettingValue> value = value_from_json(*place->value);
-    if (!value) {
-      errors.fail(place->pointer,
-                  fmt::format("{} is {} (allowed: {})", setting.name, describe_json(*place->value),
-                              allowed_values(setting)));
-      continue;
-    }
-    if (const Status stored = set_setting(settings, setting, *value); !stored.ok())
-      errors.fail(place->pointer, stored.error().message);
-  }
+  for (const Setting& setting : settings_table())
+    if (setting.section == section) read_setting(reader, setting, settings, errors);
 }
 
 nlohmann::ordered_json to_json(const Setting& setting, const SettingValue& value) {
@@ -96,6 +97,15 @@ EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors)
     if (const auto object = top.find(section))
       read_section(ObjectReader(*object, names_of_section(section), errors), section, settings,
                    errors);
+  return settings;
+}
+
+EngineSettings read_policy_settings(const ObjectReader& reader, JsonErrors& errors) {
+  EngineSettings settings;
+  read_setting(reader, *find_setting("", "engine"), settings, errors);
+  if (const auto policies = reader.find("policies"))
+    read_section(ObjectReader(*policies, names_of_section("policies"), errors), "policies",
+                 settings, errors);
   return settings;
 }
 

@@ -14,6 +14,9 @@ EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
 // The same for settings that change others: alone they may exclude each other.
 EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors);
 
+// What a step of a script may change of them: members "engine" and "policies" of `reader`'s object.
+EngineSettings read_policy_settings(const ObjectReader& reader, JsonErrors& errors);
+
 // What is set, in the order of the settings table.
 nlohmann::ordered_json settings_to_json(const EngineSettings& settings);
 

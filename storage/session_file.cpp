@@ -16,9 +16,8 @@ namespace {
 
 constexpr const char* kInfoColumns =
     "session, name, kind, status, status_reason, level, created_us, program, source, model, "
-    "engine, "
-    "plan, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, num_request_steps, "
-    "num_errors, num_warnings";
+    "engine, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, "
+    "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens";
 
 // The value whose name the file has; the tables' CHECKs allow no other.
 template <class Enum, std::size_t N>
@@ -53,7 +52,6 @@ SessionInfo read_info(SQLite::Statement& row) {
   info.header.source = text();
   info.header.model = text();
   info.header.engine = text();
-  info.header.plan = text();
   info.header.parent_name = text();
   info.header.forked_at = number();
   info.note = text();
@@ -61,6 +59,8 @@ SessionInfo read_info(SQLite::Statement& row) {
   info.num_request_steps = number();
   info.num_errors = number();
   info.num_warnings = number();
+  info.mamba_cache_mode = text();
+  info.num_speculative_tokens = static_cast<std::int32_t>(number());
   return info;
 }
 
@@ -141,9 +141,15 @@ Result<SessionInfo> SessionFile::find(std::string_view name) const {
   if (!all.ok()) return all.error();
   if (all.value().empty())
     return Error{ErrorKind::not_found, fmt::format("{}: no session in it", path_)};
-  if (name.empty()) return std::move(all.value().back());
-  for (SessionInfo& info : all.value())
-    if (info.header.name == name) return std::move(info);
+  for (SessionInfo& info : all.value()) {
+    if (name.empty() ? &info != &all.value().back() : info.header.name != name) continue;
+    return guarded([&]() -> Result<SessionInfo> {
+      SQLite::Statement plan(*database_, "SELECT plan FROM sessions WHERE session = ?");
+      plan.bind(1, info.session);
+      if (plan.executeStep()) info.header.plan = plan.getColumn(0).getString();
+      return std::move(info);
+    });
+  }
   return Error{ErrorKind::not_found, fmt::format("{}: no session \"{}\" in it, there is {}", path_,
                                                  name, list_names(all.value()))};
 }

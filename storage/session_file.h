@@ -29,7 +29,9 @@ SessionPlace parse_session_place(std::string_view text);
 // One row of `sessions`.
 struct SessionInfo {
   std::int64_t session = 0;  // its number in the file
-  SessionHeader header;      // but config, which follows from the plan (SessionReader has it)
+  SessionHeader header;      // plan: find() and SessionReader only; config: the latter only
+  std::string mamba_cache_mode;
+  std::int32_t num_speculative_tokens = 0;
   SessionStatus status = SessionStatus::recording;
   std::string status_reason;
   std::int64_t created_us = 0;  // Unix time
@@ -69,7 +71,7 @@ class SessionFile {
 
   const std::string& path() const { return path_; }
 
-  // In the order in which they were begun.
+  // In the order in which they were begun, without plans.
   Result<std::vector<SessionInfo>> sessions() const;
   // By name; an empty name is the one begun last. Error not_found, which lists the names there are.
   Result<SessionInfo> find(std::string_view name) const;

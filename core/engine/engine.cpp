@@ -110,6 +110,32 @@ Engine::Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_ca
   frame_.trace.groups = make_group_traces(config_.kv_cache_config);
 }
 
+Engine::Engine(const Engine& other)
+    : config_(other.config_),
+      kv_cache_(std::make_unique<KVCacheManager>(*other.kv_cache_)),
+      worker_(other.worker_),
+      requests_(other.requests_),
+      output_(other.output_),
+      in_flight_(other.in_flight_),
+      pending_(other.pending_),
+      preempted_by_command_(other.preempted_by_command_),
+      scripted_accepts_(other.scripted_accepts_),
+      added_(other.added_),
+      step_budget_(other.step_budget_),
+      num_unfinished_(other.num_unfinished_),
+      num_pending_commands_(other.num_pending_commands_),
+      step_(other.step_),
+      now_us_(other.now_us_) {
+  kv_cache_->set_event_log(nullptr);  // schedule() names our own
+  scheduler_ = std::make_unique<Scheduler>(
+      *other.scheduler_, *kv_cache_,
+      [this](RequestId id) -> Request& { return requests_[id].scheduling; });
+  // A trace tells of each group when its persistent buffers were written last; the rest of the last
+  // frame views `other`'s arrays.
+  frame_.trace.groups = other.frame_.trace.groups;
+  frame_.trace.clear();
+}
+
 Status check_request_fits(const EngineConfig& config, const AddRequest& request) {
   const auto bad = [&](const std::string& message) {
     return invalid_input("request \"" + request.name + "\": " + message);

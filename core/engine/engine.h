@@ -44,6 +44,12 @@ class Engine {
   // Errors: settings that contradict each other, with the numbers.
   static Result<Engine> create(const EngineConfig& config);
 
+  // An engine of its own that stands where this one stands; told the same, both go on alike. Views
+  // of the last trace stay this engine's.
+  Engine clone() const { return Engine(*this); }
+  Engine(Engine&&) = default;
+  Engine& operator=(Engine&&) = default;
+
   // Adds a request before the next step. Errors: an empty or too long prompt, a segment without
   // tokens, no output token to make, a pool that could never hold it.
   Result<RequestId> add_request(const AddRequest& request);
@@ -86,6 +92,7 @@ class Engine {
 
  private:
   Engine(const EngineConfig& config, std::unique_ptr<KVCacheManager> kv_cache, Worker worker);
+  Engine(const Engine& other);
 
   void schedule(Frame& frame);
   void prepare(Frame& frame);

@@ -37,6 +37,13 @@ struct EngineRequest {
 // Requests by id. A finished request keeps its name; the rest is given back by release().
 class RequestList {
  public:
+  RequestList() = default;
+  // A list of its own: what a request views of its fingerprints is its copy's.
+  RequestList(const RequestList& other);
+  RequestList(RequestList&&) = default;
+  RequestList& operator=(RequestList&&) = default;
+  RequestList& operator=(const RequestList&) = delete;
+
   EngineRequest& add(std::string name) {
     requests_.push_back(std::make_unique<EngineRequest>());
     names_.push_back(std::move(name));

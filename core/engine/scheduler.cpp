@@ -42,6 +42,18 @@ RequestCacheView cache_view(const Request& request) {
 Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
     : config_(config), kv_cache_(kv_cache) {}
 
+Scheduler::Scheduler(const Scheduler& other, KVCacheManager& kv_cache,
+                     const FindRequest& request_of)
+    : config_(other.config_),
+      kv_cache_(kv_cache),
+      finished_req_ids_(other.finished_req_ids_),
+      num_frames_scheduled_(other.num_frames_scheduled_),
+      num_frames_returned_(other.num_frames_returned_),
+      deferred_frees_(other.deferred_frees_) {
+  for (const Request* request : other.running_) running_.push_back(&request_of(request->id));
+  for (const Request* request : other.waiting_) waiting_.push_back(&request_of(request->id));
+}
+
 void Scheduler::set_policies(const Policies& policies) {
   config_.aligned_split = policies.aligned_split;
   config_.one_token_prompt = policies.one_token_prompt;

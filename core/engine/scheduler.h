@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -74,6 +75,12 @@ class Scheduler {
  public:
   // `kv_cache` outlives the scheduler.
   Scheduler(SchedulerConfig config, KVCacheManager& kv_cache);
+
+  // Where `other` stands between two steps, with copies of its cache and of its requests:
+  // `request_of` gives a request's copy. Its last answer is not copied.
+  using FindRequest = std::function<Request&(RequestId)>;
+  Scheduler(const Scheduler& other, KVCacheManager& kv_cache, const FindRequest& request_of);
+  Scheduler(Scheduler&&) = default;
 
   // Requests stay where they are until they are aborted or finished (owned by the caller).
   void add_request(Request& request);

@@ -211,6 +211,16 @@ INSTANTIATE_TEST_SUITE_P(
              scenario("", R"({"id": "A", "prompt": 6, "at_step": 4})",
                       R"(, "script": [{"step": 3, "preempt": ["A"]}])"),
              ": /script/0/preempt/0: request \"A\" joins at step 4, after step 3"},
+        Case{"unknown_profile", with_script(R"({"step": 3, "engine": "page"})"),
+             ": /script/0/engine: engine is \"page\" (allowed: one of safe, pages)"},
+        Case{"policy_as_text", with_script(R"({"step": 3, "policies": "pages"})"),
+             ": /script/0/policies: expected an object, found \"pages\""},
+        Case{"caching_policy",
+             with_script(R"({"step": 3, "policies": {"block_registration": "at_allocation"}})"),
+             ": /script/0/policies/block_registration: block_registration is a caching policy, "
+             "which "
+             "cannot change while an engine runs: blocks have been cached by it (set it in "
+             "/settings/policies)"},
         Case{"unknown_victim", with_script(R"({"step": 3, "abort": ["A", "Z"]})"),
              ": /script/0/abort/1: no request is called \"Z\""},
         Case{"budget_above_the_maximum", with_script(R"({"step": 3, "budget": 8193})"),

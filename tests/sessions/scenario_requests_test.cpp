@@ -121,6 +121,23 @@ TEST(ScenarioRequests, SharingThatGrowsBeyondMemoryIsRefused) {
             "/requests/2828/prompt/share: sharing makes more than 4000000 prompt pieces in all");
 }
 
+TEST(ScenarioRequests, OneThatJoinsARunSharesAsOneOfTheFileDoes) {
+  Scenario scenario;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 6}, .max_tokens = 9},
+                       {.id = "B", .prompt = {.tokens = 12, .share = "A", .share_tokens = 10}},
+                       {.id = "C", .prompt = {.tokens = 4, .share = "text", .share_tokens = 3}}};
+  const auto requests = resolve_requests(scenario).value();
+  for (const std::size_t i : {1, 2})
+    EXPECT_EQ(resolve_request(scenario.requests[i], requests).value().prompt,
+              requests[i].request.prompt);
+  EXPECT_EQ(resolve_request({.id = "D", .prompt = {.tokens = 16, .share = "A", .share_tokens = 16}},
+                            requests)
+                .error()
+                .message,
+            "request \"D\": 16 tokens of request \"A\", whose sequence ends at 6 prompt + 9 output "
+            "tokens");
+}
+
 TEST(ScenarioRequests, AStepBecomesCommandsInAFixedOrder) {
   const ScriptStep step = {.step = 3,
                            .budget = 5,

@@ -1,0 +1,18 @@
+// `hybridscope sessions ...`: what can be done with recorded sessions, one row a subcommand.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace hybridscope {
+
+// One subcommand: run() is called when it was given.
+struct SessionsSubcommand {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+};
+
+// Adds the subcommands to `sessions`; the answer runs the one that was given.
+std::function<int()> add_sessions_command(CLI::App& sessions);
+
+}  // namespace hybridscope

@@ -1,0 +1,221 @@
+#include "cli/sessions_list.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/text_table.h"
+#include "sessions/finding_list.h"
+#include "storage/session_file.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kNameColumns = 44;
+
+// "2026-11-21 23:41", UTC.
+std::string format_time(std::int64_t time_us) {
+  const std::time_t seconds = static_cast<std::time_t>(time_us / 1000000);
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(seconds));
+}
+
+std::string format_findings(const SessionInfo& info) {
+  if (info.num_errors == 0 && info.num_warnings == 0) return "none";
+  std::string text = counted(info.num_errors, "error");
+  if (info.num_warnings > 0) text += ", " + counted(info.num_warnings, "warning");
+  return text;
+}
+
+void print_table(const std::vector<SessionInfo>& sessions) {
+  TextTable table({"<name", "<status", "<kind", "<level", "<model", "<mode", "<engine", "K",
+                   "steps", "request-steps", "<findings", "<created (UTC)"});
+  for (const SessionInfo& info : sessions)
+    table.add(
+        {printable(info.header.name, kNameColumns), std::string(session_status_name(info.status)),
+         std::string(session_kind_name(info.header.kind)),
+         std::string(record_level_name(info.header.level)),
+         printable(info.header.model, kNameColumns), info.mamba_cache_mode,
+         printable(info.header.engine, kNameColumns), std::to_string(info.num_speculative_tokens),
+         grouped_number(info.num_steps), grouped_number(info.num_request_steps),
+         format_findings(info), format_time(info.created_us)});
+  fmt::print("{}", table.format());
+  for (const SessionInfo& info : sessions) {
+    if (!info.header.parent_name.empty())
+      fmt::print("{}: forked from {} at step {}\n", printable(info.header.name),
+                 printable(info.header.parent_name), info.header.forked_at);
+    if (!info.status_reason.empty())
+      fmt::print("{}: {}\n", printable(info.header.name), printable(info.status_reason));
+    if (!info.note.empty())
+      fmt::print("{}: note: {}\n", printable(info.header.name), printable(info.note));
+  }
+}
+
+nlohmann::ordered_json session_to_json(const SessionInfo& info) {
+  nlohmann::ordered_json json = {{"name", info.header.name},
+                                 {"kind", session_kind_name(info.header.kind)},
+                                 {"status", session_status_name(info.status)},
+                                 {"status_reason", info.status_reason},
+                                 {"level", record_level_name(info.header.level)},
+                                 {"source", info.header.source},
+                                 {"model", info.header.model},
+                                 {"mamba_cache_mode", info.mamba_cache_mode},
+                                 {"engine", info.header.engine},
+                                 {"num_speculative_tokens", info.num_speculative_tokens},
+                                 {"num_steps", info.num_steps},
+                                 {"num_request_steps", info.num_request_steps},
+                                 {"num_errors", info.num_errors},
+                                 {"num_warnings", info.num_warnings},
+                                 {"created_us", info.created_us},
+                                 {"program", info.program},
+                                 {"note", info.note}};
+  if (!info.header.parent_name.empty()) {
+    json["parent"] = info.header.parent_name;
+    json["forked_at"] = info.header.forked_at;
+  }
+  return json;
+}
+
+// Opens the file of `place` and does `work` with the session it names.
+template <class Work>
+int with_session(std::string_view command, const std::string& text, const Work& work) {
+  const SessionPlace place = parse_session_place(text);
+  auto file = SessionFile::open(place.file, FileAccess::write);
+  if (!file.ok()) return report_error(command, file.error());
+  const auto info = file.value().find(place.name);
+  if (!info.ok()) return report_error(command, info.error());
+  const Status done = work(file.value(), info.value());
+  return done.ok() ? kExitFine : report_error(command, done.error());
+}
+
+int list_sessions(const std::string& path, bool json) {
+  const auto file = SessionFile::open(path, FileAccess::read);
+  if (!file.ok()) return report_error("sessions list", file.error());
+  const auto sessions = file.value().sessions();
+  if (!sessions.ok()) return report_error("sessions list", sessions.error());
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const SessionInfo& info : sessions.value()) list.push_back(session_to_json(info));
+    fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else if (sessions.value().empty()) {
+    fmt::print("{} holds no session\n", path);
+  } else {
+    print_table(sessions.value());
+  }
+  return kExitFine;
+}
+
+CLI::Option* add_place(CLI::App& app, std::string& place) {
+  return app
+      .add_option("session", place,
+                  "session file and, behind a colon, a session's name; without "
+                  "one the session begun last")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+}
+
+}  // namespace
+
+SessionsSubcommand add_sessions_list(CLI::App& sessions) {
+  CLI::App& app = *sessions.add_subcommand("list", "the sessions of a file, oldest first");
+  const auto path = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  app.add_option("file", *path, "session file")->required()->type_name("FILE.db");
+  app.add_flag("--json", *json, "one array of objects");
+  return {&app, [=] { return list_sessions(*path, *json); }};
+}
+
+SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
+  CLI::App& app =
+      *sessions.add_subcommand("delete", "delete a session with everything recorded of it");
+  const auto place = std::make_shared<std::string>();
+  add_place(app, *place)->description("session file and name; the name has to be given");
+  return {&app, [=] {
+            if (parse_session_place(*place).name.empty()) {
+              fmt::print(stderr,
+                         "hybridscope sessions delete: \"{}\" names no session, expected "
+                         "FILE.db:NAME (hybridscope sessions list FILE.db)\n",
+                         *place);
+              return static_cast<int>(kExitUsage);
+            }
+            return with_session("sessions delete", *place,
+                                [](SessionFile& file, const SessionInfo& info) {
+                                  return file.remove(info.session);
+                                });
+          }};
+}
+
+SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
+  CLI::App& app = *sessions.add_subcommand("rename", "give a session another name");
+  const auto place = std::make_shared<std::string>();
+  const auto name = std::make_shared<std::string>();
+  add_place(app, *place);
+  app.add_option("name", *name, "its new name")->required()->type_name("NAME");
+  return {&app, [=] {
+            return with_session("sessions rename", *place,
+                                [&](SessionFile& file, const SessionInfo& info) {
+                                  return file.rename(info.session, *name);
+                                });
+          }};
+}
+
+SessionsSubcommand add_sessions_note(CLI::App& sessions) {
+  CLI::App& app = *sessions.add_subcommand("note", "write a note to a session, \"\" removes it");
+  const auto place = std::make_shared<std::string>();
+  const auto note = std::make_shared<std::string>();
+  add_place(app, *place);
+  app.add_option("text", *note, "the note, UTF-8")->required()->type_name("TEXT");
+  return {&app, [=] {
+            return with_session("sessions note", *place,
+                                [&](SessionFile& file, const SessionInfo& info) {
+                                  return file.set_note(info.session, *note);
+                                });
+          }};
+}
+
+SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
+  struct Options {
+    std::string place;
+    std::int64_t step = 0;
+    std::int64_t remove = 0;
+    std::string note;
+  };
+  CLI::App& app = *sessions.add_subcommand(
+      "bookmark", "mark a step, with a note; without --step list the bookmarks");
+  const auto options = std::make_shared<Options>();
+  add_place(app, options->place);
+  CLI::Option* step = app.add_option("--step", options->step, "the step to mark")
+                          ->type_name("N")
+                          ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
+  app.add_option("--note", options->note, "what to remember")->type_name("TEXT")->needs(step);
+  app.add_option("--remove", options->remove, "remove the bookmark of this number")
+      ->type_name("ID")
+      ->excludes(step);
+  return {&app, [=] {
+            return with_session(
+                "sessions bookmark", options->place,
+                [&](SessionFile& file, const SessionInfo& info) -> Status {
+                  if (options->remove != 0) return file.remove_bookmark(options->remove);
+                  if (options->step != 0) {
+                    const auto added =
+                        file.add_bookmark(info.session, options->step, options->note);
+                    if (!added.ok()) return added.error();
+                  }
+                  const auto bookmarks = file.bookmarks(info.session);
+                  if (!bookmarks.ok()) return bookmarks.error();
+                  TextTable table({"id", "step", "<note"});
+                  for (const Bookmark& mark : bookmarks.value())
+                    table.add({std::to_string(mark.bookmark), std::to_string(mark.step),
+                               printable(mark.note)});
+                  fmt::print("{}", table.empty() ? "no bookmarks\n" : table.format());
+                  return Ok{};
+                });
+          }};
+}
+
+}  // namespace hybridscope

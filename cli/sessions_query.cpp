@@ -1,0 +1,196 @@
+#include "cli/sessions_query.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/text_table.h"
+#include "sessions/finding_list.h"
+#include "storage/session_query.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct QueryOptions {
+  std::string file;
+  std::string sql;
+  std::int64_t limit = 1000;
+  bool json = false;
+};
+
+std::string cell_of(const QueryValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.6g}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
+  if (const auto* blob = std::get_if<BlobLength>(&value))
+    return fmt::format("({} bytes)", blob->bytes);
+  return "NULL";
+}
+
+Json json_of(const QueryValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* blob = std::get_if<BlobLength>(&value)) return {{"blob_bytes", blob->bytes}};
+  return nullptr;
+}
+
+int query(const QueryOptions& options) {
+  const auto file = SessionFile::open(options.file, FileAccess::read);
+  if (!file.ok()) return report_error("sessions query", file.error());
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+  Json objects = Json::array();
+  std::int64_t taken = 0;
+  bool cut = false;
+  const QueryVisitor visitor{
+      .columns = [&](const std::vector<std::string>& names) { columns = names; },
+      .row =
+          [&](const std::vector<QueryValue>& values) {
+            cut = options.limit > 0 && taken == options.limit;
+            if (cut) return false;
+            ++taken;
+            if (options.json) {
+              Json object = Json::object();
+              for (std::size_t i = 0; i < values.size(); ++i)
+                object[columns[i]] = json_of(values[i]);
+              objects.push_back(std::move(object));
+            } else {
+              std::vector<std::string>& cells = rows.emplace_back();
+              for (const QueryValue& value : values) cells.push_back(cell_of(value));
+            }
+            return true;
+          }};
+  const Status done = run_query(file.value(), options.sql, visitor);
+  if (!done.ok()) return report_error("sessions query", done.error());
+  if (options.json) {
+    fmt::print("{}\n", objects.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    TextTable table(columns);
+    for (auto& row : rows) table.add(std::move(row));
+    fmt::print("{}", table.format());
+  }
+  if (cut)
+    fmt::print(stderr, "hybridscope sessions query: the first {} rows are shown (--limit 0: all)\n",
+               options.limit);
+  return kExitFine;
+}
+
+struct StatsOptions {
+  std::string place;
+  std::int64_t buckets = 20;
+  bool json = false;
+};
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? "-"
+                    : fmt::format("{:.1f} %",
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+void print_stats(const std::vector<StatsBucket>& buckets) {
+  TextTable table({"steps", "req/step", "tokens", "prompt", "hit tokens", "hit", "output",
+                   "finished", "preempted", "evicted", "copies", "copy MB", "padding", "min free",
+                   "max waiting", "findings"});
+  for (const StatsBucket& b : buckets)
+    table.add({b.first_step == b.last_step ? std::to_string(b.first_step)
+                                           : fmt::format("{}-{}", b.first_step, b.last_step),
+               fmt::format("{:.1f}", static_cast<double>(b.num_request_steps) /
+                                         static_cast<double>(b.num_steps)),
+               grouped_number(b.num_scheduled_tokens), grouped_number(b.num_prompt_tokens),
+               grouped_number(b.num_hit_tokens), percent(b.num_hit_tokens, b.num_prompt_tokens),
+               grouped_number(b.num_output_tokens), grouped_number(b.num_finished),
+               grouped_number(b.num_preempted), grouped_number(b.num_evicted),
+               grouped_number(b.num_state_copies),
+               fmt::format("{:.1f}", static_cast<double>(b.state_copy_bytes) / 1e6),
+               percent(b.num_padding_tokens, b.num_padding_tokens + b.num_scheduled_tokens),
+               grouped_number(b.min_free_blocks), grouped_number(b.max_waiting),
+               grouped_number(b.num_errors + b.num_warnings)});
+  fmt::print("{}", table.format());
+  fmt::print(
+      "\nhit: hit tokens of the prompt tokens admitted.  padding: of the tokens that graphs ran.\n"
+      "copies: state copies, decisions times mamba groups.  min free: blocks.\n");
+}
+
+Json bucket_to_json(const StatsBucket& b) {
+  return {{"first_step", b.first_step},
+          {"last_step", b.last_step},
+          {"num_steps", b.num_steps},
+          {"num_request_steps", b.num_request_steps},
+          {"num_scheduled_tokens", b.num_scheduled_tokens},
+          {"num_prompt_tokens", b.num_prompt_tokens},
+          {"num_hit_tokens", b.num_hit_tokens},
+          {"num_output_tokens", b.num_output_tokens},
+          {"num_finished", b.num_finished},
+          {"num_preempted", b.num_preempted},
+          {"num_evicted", b.num_evicted},
+          {"num_state_copies", b.num_state_copies},
+          {"state_copy_bytes", b.state_copy_bytes},
+          {"num_padding_tokens", b.num_padding_tokens},
+          {"min_free_blocks", b.min_free_blocks},
+          {"max_waiting", b.max_waiting},
+          {"num_errors", b.num_errors},
+          {"num_warnings", b.num_warnings}};
+}
+
+int stats(const StatsOptions& options) {
+  const SessionPlace place = parse_session_place(options.place);
+  const auto file = SessionFile::open(place.file, FileAccess::read);
+  if (!file.ok()) return report_error("sessions stats", file.error());
+  const auto info = file.value().find(place.name);
+  if (!info.ok()) return report_error("sessions stats", info.error());
+  const auto buckets = session_stats(file.value(), info.value().session, options.buckets);
+  if (!buckets.ok()) return report_error("sessions stats", buckets.error());
+  if (options.json) {
+    Json list = Json::array();
+    for (const StatsBucket& bucket : buckets.value()) list.push_back(bucket_to_json(bucket));
+    fmt::print("{}\n", list.dump(2));
+  } else if (buckets.value().empty()) {
+    fmt::print("session \"{}\" has no step\n", printable(info.value().header.name));
+  } else {
+    print_stats(buckets.value());
+  }
+  return kExitFine;
+}
+
+}  // namespace
+
+SessionsSubcommand add_sessions_query(CLI::App& sessions) {
+  CLI::App& app = *sessions.add_subcommand("query", "run SQL on a session file, read-only");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions query runs.db \"SELECT name, num_steps FROM sessions\"\n"
+      "  hybridscope sessions query runs.db \"SELECT * FROM v_copies WHERE step = 12\" --json\n"
+      "\n"
+      "Tables and views are described in docs/session-format.md, with ten queries to start from.");
+  const auto options = std::make_shared<QueryOptions>();
+  app.add_option("file", options->file, "session file")->required()->type_name("FILE.db");
+  app.add_option("sql", options->sql, "one SELECT statement")->required()->type_name("SQL");
+  app.add_option("--limit", options->limit, "rows shown at most, 0: all (default 1000)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, INT64_MAX, "a number from 0 on"));
+  app.add_flag("--json", options->json, "one array of objects");
+  return {&app, [=] { return query(*options); }};
+}
+
+SessionsSubcommand add_sessions_stats(CLI::App& sessions) {
+  CLI::App& app = *sessions.add_subcommand(
+      "stats", "hit tokens, copies, padding and preemptions over the steps of a session");
+  const auto options = std::make_shared<StatsOptions>();
+  app.add_option("session", options->place, "session file and, behind a colon, a session's name")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+  app.add_option("--buckets", options->buckets, "rows to sum the steps up in (default 20)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}, "1 to 100000"));
+  app.add_flag("--json", options->json, "one array of objects");
+  return {&app, [=] { return stats(*options); }};
+}
+
+}  // namespace hybridscope

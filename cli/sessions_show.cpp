@@ -1,0 +1,185 @@
+#include "cli/sessions_show.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/step_json.h"
+#include "cli/step_table.h"
+#include "cli/text_table.h"
+#include "core/model/model_layout.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_names.h"
+#include "sessions/explain_step.h"
+#include "sessions/finding_list.h"
+#include "sessions/record/record_views.h"
+#include "storage/session_player.h"
+
+namespace hybridscope {
+namespace {
+
+struct ShowOptions {
+  std::string place;
+  std::int64_t step = 0;  // to explain, or the first of the table; 0: from the start
+  std::int64_t num_steps = 40;
+  bool explain = false;
+  bool json = false;
+};
+
+class SessionView {
+ public:
+  SessionView(const ShowOptions& options, SessionPlayer& player)
+      : options_(options),
+        player_(player),
+        config_(player.reader().info().header.config),
+        names_(make_names(config_.kv_cache_config,
+                          [this](RequestId id) { return player_.reader().request_name(id); })) {
+    names_.mamba_cache_mode = config_.mamba_cache_mode;
+  }
+
+  Status show_step();
+  Status show_session();
+
+ private:
+  void print_heading() const;
+  void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
+  Status print_steps();
+
+  const ShowOptions& options_;
+  SessionPlayer& player_;
+  const EngineConfig& config_;
+  Names names_;
+};
+
+void SessionView::print_heading() const {
+  const SessionInfo& info = player_.reader().info();
+  const SessionHeader& header = info.header;
+  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups, engine {}\n",
+             printable(header.name), printable(header.model),
+             mamba_cache_mode_name(config_.mamba_cache_mode), config_.block_size,
+             config_.num_speculative_tokens, grouped_number(config_.kv_cache_config.num_blocks),
+             config_.kv_cache_config.groups.size(), printable(header.engine));
+  fmt::print("{} of {} by {}, level {}, {}{}{}\n", session_kind_name(header.kind),
+             printable(header.source), printable(info.program), record_level_name(header.level),
+             session_status_name(info.status), info.status_reason.empty() ? "" : ": ",
+             printable(info.status_reason));
+  if (!header.parent_name.empty())
+    fmt::print("forked from {} at step {}\n", printable(header.parent_name), header.forked_at);
+  if (!info.note.empty()) fmt::print("note: {}\n", printable(info.note, 2000));
+  fmt::print("{} in steps {} to {}, {} request-steps; {}, {}\n\n", counted(info.num_steps, "step"),
+             player_.reader().first_step(), player_.reader().last_step(),
+             grouped_number(info.num_request_steps), counted(info.num_errors, "error"),
+             counted(info.num_warnings, "warning"));
+}
+
+void SessionView::print_bookmarks(const std::vector<Bookmark>& bookmarks) const {
+  for (const Bookmark& mark : bookmarks)
+    fmt::print("bookmark {} at step {}: {}\n", mark.bookmark, mark.step,
+               mark.note.empty() ? "(no note)" : printable(mark.note));
+  if (!bookmarks.empty()) fmt::print("\n");
+}
+
+Status SessionView::print_steps() {
+  SessionReader& reader = player_.reader();
+  const auto start = reader.step_at_or_before(options_.step);
+  if (!start.ok()) return start.error();
+  std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();
+  std::vector<StepRow> rows;
+  std::vector<std::string> findings;
+  while (static_cast<std::int64_t>(rows.size()) < options_.num_steps && step > 0) {
+    const auto record = reader.read(step);
+    if (!record.ok()) return record.error();
+    rows.push_back(describe_step(record.value()->trace, names_, record.value()->findings));
+    for (const Finding& finding : record.value()->findings)
+      findings.push_back(explain_finding(finding, names_));
+    const auto next = reader.step_after(step);
+    if (!next.ok()) return next.error();
+    step = next.value();
+  }
+  fmt::print("{}", format_step_table(rows));
+  if (!findings.empty()) fmt::print("\n{}\n", fmt::join(findings, "\n"));
+  if (step > 0)
+    fmt::print("\n{} of {} shown; go on with --step {}\n", rows.size(),
+               counted(reader.info().num_steps, "step"), step);
+  return Ok{};
+}
+
+Status SessionView::show_session() {
+  print_heading();
+  const SessionInfo& info = player_.reader().info();
+  const auto file = SessionFile::open(parse_session_place(options_.place).file, FileAccess::read);
+  if (!file.ok()) return file.error();
+  const auto bookmarks = file.value().bookmarks(info.session);
+  if (!bookmarks.ok()) return bookmarks.error();
+  print_bookmarks(bookmarks.value());
+  if (info.num_steps == 0) return Ok{};
+  return print_steps();
+}
+
+Status SessionView::show_step() {
+  if (Status gone = player_.go_to(options_.step); !gone.ok()) return gone;
+  const StepRecord& record = player_.record();
+  if (options_.json) {
+    fmt::print("{}\n", step_to_json(record.trace, names_, record.findings)
+                           .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return Ok{};
+  }
+  if (player_.reader().info().header.level == RecordLevel::counts)
+    return invalid_input(fmt::format(
+        "session \"{}\" was recorded at level counts: it has sums and no decisions of step {}, "
+        "expected level blocks or full (run --record-level)",
+        player_.reader().info().header.name, options_.step));
+  RecordViews views(config_);
+  fmt::print("{}", explain_step({.trace = views.attach(record, player_.worker_tables()),
+                                 .config = config_,
+                                 .names = names_,
+                                 .scheduler_tables = player_.scheduler_tables(),
+                                 .findings = record.findings}));
+  if (player_.reader().info().header.level != RecordLevel::full)
+    fmt::print(
+        "\nRecorded at level blocks: decisions that copy nothing, metadata and slots are not kept "
+        "(--record-level full).\n");
+  return Ok{};
+}
+
+int show(const ShowOptions& options) {
+  auto player = SessionPlayer::open(parse_session_place(options.place));
+  if (!player.ok()) return report_error("sessions show", player.error());
+  SessionView view(options, *player.value());
+  const Status shown = options.explain || options.json ? view.show_step() : view.show_session();
+  return shown.ok() ? kExitFine : report_error("sessions show", shown.error());
+}
+
+}  // namespace
+
+SessionsSubcommand add_sessions_show(CLI::App& sessions) {
+  CLI::App& app =
+      *sessions.add_subcommand("show", "what a session is, its steps, one step in words");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions show runs.db\n"
+      "  hybridscope sessions show runs.db:before --step 12 --explain\n"
+      "  hybridscope sessions show runs.db:before --step 12 --json");
+  const auto options = std::make_shared<ShowOptions>();
+  app.add_option("session", options->place, "session file and, behind a colon, a session's name")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+  const CLI::Range from_one(std::int64_t{1}, INT64_MAX, "a step from 1 on");
+  CLI::Option* step = app.add_option("--step", options->step, "begin the table with this step")
+                          ->type_name("N")
+                          ->check(from_one);
+  app.add_option("--limit", options->num_steps, "steps in the table at most (default 40)")
+      ->type_name("N")
+      ->check(from_one);
+  app.add_flag("--explain", options->explain, "tell everything about the step of --step")
+      ->needs(step);
+  app.add_flag("--json", options->json, "the step of --step as one object")->needs(step);
+  return {&app, [=] { return show(*options); }};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,133 @@
+#include "sessions/live/fork.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "sessions/live/rerun.h"
+#include "sessions/object_reader.h"
+#include "sessions/scenario_checks.h"
+#include "sessions/scenario_requests.h"
+#include "sessions/scripted_policies.h"
+
+namespace hybridscope {
+namespace {
+
+// By name, as a script that is read has them.
+void lay_over(std::vector<RequestCount>& counts, const std::vector<RequestCount>& changes) {
+  for (const RequestCount& change : changes) {
+    const auto place = std::lower_bound(
+        counts.begin(), counts.end(), change.request,
+        [](const RequestCount& count, const std::string& name) { return count.request < name; });
+    if (place != counts.end() && place->request == change.request)
+      place->count = change.count;
+    else
+      counts.insert(place, change);
+  }
+}
+
+void lay_over(std::vector<std::string>& names, const std::vector<std::string>& changes) {
+  for (const std::string& name : changes)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+void lay_over(ScriptStep& step, const ScriptStep& changes) {
+  if (changes.budget) step.budget = changes.budget;
+  lay_over(step.accept, changes.accept);
+  lay_over(step.drafts, changes.drafts);
+  lay_over(step.preempt, changes.preempt);
+  lay_over(step.abort, changes.abort);
+  if (changes.reset_prefix_cache != PrefixCacheReset::none)
+    step.reset_prefix_cache = changes.reset_prefix_cache;
+  if (changes.engine) step.engine = changes.engine;
+  lay_over(step.policies, changes.policies);
+}
+
+std::vector<ScriptStep>::iterator place_of(std::vector<ScriptStep>& script, std::int32_t step) {
+  return std::lower_bound(script.begin(), script.end(), step,
+                          [](const ScriptStep& s, std::int32_t number) { return s.step < number; });
+}
+
+// The script's entry of the step, made where there is none.
+ScriptStep& entry_of(std::vector<ScriptStep>& script, std::int32_t step) {
+  auto place = place_of(script, step);
+  if (place == script.end() || place->step != step)
+    place = script.insert(place, ScriptStep{.step = step});
+  return *place;
+}
+
+Status add_request(RunPlan& plan, const ScenarioRequest& request, std::int32_t step) {
+  for (const ArrivingRequest& arriving : plan.requests)
+    if (arriving.request.name == request.id)
+      return invalid_input(fmt::format("request {} is there already", quoted_text(request.id)));
+  auto resolved = resolve_request(request, plan.requests);
+  if (!resolved.ok()) return resolved.error();
+  ArrivingRequest added{
+      .at_step = step, .arrival_us = request.arrival_us, .request = std::move(resolved).value()};
+  if (Status fits = check_request_fits(plan.setup.config, added.request); !fits.ok()) return fits;
+  const auto joins = [](const ArrivingRequest& r) { return std::tie(r.at_step, r.arrival_us); };
+  const auto place = std::upper_bound(
+      plan.requests.begin(), plan.requests.end(), added,
+      [&](const ArrivingRequest& a, const ArrivingRequest& b) { return joins(a) < joins(b); });
+  plan.requests.insert(place, std::move(added));
+  return Ok{};
+}
+
+JoinSteps join_steps(const RunPlan& plan) {
+  JoinSteps steps;
+  for (const ArrivingRequest& arriving : plan.requests)
+    steps.emplace(arriving.request.name, arriving.at_step);
+  return steps;
+}
+
+}  // namespace
+
+Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at) {
+  const std::string here = fmt::format("fork at step {}", at.step);
+  if (at.step < 1 || at.step > kMaxStep)
+    return invalid_input(fmt::format("{}: expected a step from 1 to {}", here, kMaxStep));
+  RunPlan fork = plan;
+  fork.expect = {};
+  if (at.drop_script) fork.script.erase(place_of(fork.script, at.step), fork.script.end());
+  for (const ScenarioRequest& request : at.requests)
+    if (Status added = add_request(fork, request, at.step); !added.ok())
+      return Error{added.error().kind, fmt::format("{}: {}", here, added.error().message)};
+  ScriptStep changes = at.changes;
+  changes.step = at.step;
+  if (changes == ScriptStep{.step = at.step}) return fork;
+  ScriptStep& entry = entry_of(fork.script, at.step);
+  lay_over(entry, changes);
+  JsonErrors errors(here);
+  check_script_step({.step = entry, .pointer = ""}, fork.settings, join_steps(fork), errors);
+  if (errors.failed()) return errors.error();
+  for (std::string& note : scripted_policy_notes(fork.settings, {entry}))
+    fork.notes.push_back(std::move(note));
+  return fork;
+}
+
+Status ForkGuard::check(std::int64_t step, const StepDigests& digests) {
+  if (agreed_) return Ok{};
+  const auto told = parent_.next();
+  if (!told.ok()) return told.error();
+  const std::int64_t parents = told.value() == nullptr ? step_ : told.value()->step;
+  const auto differs = [&](std::int64_t number, const std::string& how) {
+    return Error{ErrorKind::invalid_input,
+                 fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be "
+                             "forked at step {}",
+                             number, how, parent_.title(), step_)};
+  };
+  if (step >= step_ && parents >= step_) {
+    agreed_ = true;
+    return Ok{};
+  }
+  if (step < parents) return differs(step, "there is no such step in");
+  if (parents < step) return differs(parents, "the fork lacks a step of");
+  if (told.value()->digests == digests) return Ok{};
+  return differs(
+      step, section_list(different_sections(told.value()->digests, digests)) + " are not those of");
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,134 @@
+#include "sessions/live/live_player.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/check_setup.h"
+
+namespace hybridscope {
+
+Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options options) {
+  HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
+  auto checker = StepChecker::create(make_check_config(plan.setup.config));
+  if (!checker.ok()) return checker.error();
+  auto runner = Runner::create(std::move(plan));
+  if (!runner.ok()) return runner.error();
+  Stand start{std::move(runner).value(), std::move(checker).value()};
+  return std::unique_ptr<LivePlayer>(new LivePlayer(std::move(start), options));
+}
+
+LivePlayer::LivePlayer(Stand start, Options options) : options_(options), live_(std::move(start)) {
+  snapshots_.push_back(live_.clone());
+}
+
+const StepTrace& LivePlayer::trace() const {
+  HS_EXPECT(trace_ != nullptr);
+  return *trace_;
+}
+
+std::int64_t LivePlayer::number_of(std::int64_t position) const {
+  return position == 0 ? 0 : numbers_[static_cast<std::size_t>(position - 1)];
+}
+
+Status LivePlayer::step() {
+  if (done())
+    return Error{ErrorKind::not_found,
+                 "the run ends with step " + std::to_string(number_of(live_.position))};
+  return run_next();
+}
+
+Status LivePlayer::step_back() {
+  if (position_ <= 1)
+    return Error{ErrorKind::not_found,
+                 position_ == 0 ? "no step was run yet"
+                                : "step " + std::to_string(number()) + " is the first one"};
+  return move_to(position_ - 1);
+}
+
+Status LivePlayer::go_to(std::int64_t step) {
+  const std::int64_t from = position_;
+  if (numbers_.empty() || numbers_.back() < step) {
+    if (Status moved = move_to(static_cast<std::int64_t>(numbers_.size())); !moved.ok())
+      return moved;
+    while (!done() && number() < step)
+      if (Status stepped = run_next(); !stepped.ok()) return stepped;
+  }
+  const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), step);
+  if (found != numbers_.end() && *found == step) return move_to(found - numbers_.begin() + 1);
+  std::string message = "there is no step " + std::to_string(step);
+  if (found != numbers_.begin()) message += ": after " + std::to_string(*(found - 1)) + " comes ";
+  if (found != numbers_.begin())
+    message += found == numbers_.end() ? "none" : std::to_string(*found);
+  if (Status moved = move_to(from); !moved.ok()) return moved;
+  return Error{ErrorKind::not_found, message};
+}
+
+// From the nearest snapshot before the step, or from here when that is nearer.
+Status LivePlayer::move_to(std::int64_t position) {
+  if (position == position_) return Ok{};
+  const std::int64_t before = std::max<std::int64_t>(position - 1, 0);
+  auto nearest = std::upper_bound(
+      snapshots_.begin(), snapshots_.end(), before,
+      [](std::int64_t wanted, const Stand& snapshot) { return wanted < snapshot.position; });
+  --nearest;  // the start is always there
+  if (live_.position > before || nearest->position > live_.position) {
+    live_ = nearest->clone();
+    position_ = live_.position;
+    trace_ = nullptr;
+    findings_ = {};
+    refused_.reset();
+  }
+  while (position_ < position)
+    if (Status stepped = run_next(); !stepped.ok()) return stepped;
+  return Ok{};
+}
+
+Status LivePlayer::run_next() {
+  if (refused_) return *refused_;
+  keep_snapshot();
+  const auto trace = live_.runner.step();
+  if (!trace.ok()) {
+    refused_ = trace.error();
+    return trace.error();
+  }
+  trace_ = trace.value();
+  findings_ = live_.checker.check(*trace_, options_.scope);
+  ++num_steps_run_;
+  position_ = ++live_.position;
+  if (static_cast<std::size_t>(position_) > numbers_.size()) numbers_.push_back(trace_->step);
+  return Ok{};
+}
+
+void LivePlayer::keep_snapshot() {
+  if (live_.position % options_.spacing != 0) return;
+  const auto place = std::lower_bound(
+      snapshots_.begin(), snapshots_.end(), live_.position,
+      [](const Stand& snapshot, std::int64_t wanted) { return snapshot.position < wanted; });
+  if (place != snapshots_.end() && place->position == live_.position) return;
+  snapshots_.insert(place, live_.clone());
+  if (snapshots_.size() > options_.max_snapshots) thin_snapshots();
+}
+
+// Drops the one that is missed least: the gap it leaves is smallest beside its distance from here.
+void LivePlayer::thin_snapshots() {
+  std::size_t least = 1;
+  double least_loss = 0;
+  for (std::size_t i = 1; i < snapshots_.size(); ++i) {
+    const std::int64_t before = snapshots_[i - 1].position;
+    const std::int64_t after = i + 1 < snapshots_.size()
+                                   ? snapshots_[i + 1].position
+                                   : snapshots_[i].position + options_.spacing;
+    const std::int64_t distance = std::abs(live_.position - before) + options_.spacing;
+    const double loss = static_cast<double>(after - before) / static_cast<double>(distance);
+    if (i == 1 || loss < least_loss) {
+      least = i;
+      least_loss = loss;
+    }
+  }
+  snapshots_.erase(snapshots_.begin() + static_cast<std::ptrdiff_t>(least));
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,154 @@
+// `hybridscope sessions list|show|stats|query|note|bookmark|rename|delete` as a user types them.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kScenario = "scenarios/align_boundary_by_accepted_drafts.json";
+
+// A file with the session "before", recorded at level full; nothing of an earlier test is in it.
+class Sessions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name =
+        std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".db";
+    file_ = temporary_file(name, "");
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + ending);
+    const ProgramResult run = run_program(std::string("run -q ") + kScenario + " --record " +
+                                          file_ + ":before --record-level full");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
+  ProgramResult sessions(const std::string& arguments) const {
+    return run_program("sessions " + arguments);
+  }
+  std::string file_;
+};
+
+TEST_F(Sessions, ListTellsEachSessionInALine) {
+  const ProgramResult list = sessions("list " + file_);
+  ASSERT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out,
+              ContainsRegex("before +complete +run +full +tiny-mamba2 +align +safe +1 +3"));
+  const auto json = nlohmann::json::parse(sessions("list " + file_ + " --json").out);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["name"], "before");
+  EXPECT_EQ(json[0]["num_steps"], 3);
+  EXPECT_EQ(json[0]["status"], "complete");
+}
+
+TEST_F(Sessions, ShowPrintsTheStepsAsTheRunDid) {
+  const ProgramResult show = sessions("show " + file_ + ":before");
+  ASSERT_EQ(show.exit_code, 0) << show.err;
+  const std::string run = run_program(std::string("run ") + kScenario).out;
+  const std::string table =
+      run.substr(run.find("step  "), run.find("requests: class") - run.find("step  "));
+  EXPECT_THAT(show.out, HasSubstr(table));
+}
+
+// What explains a recorded step is what explained it when it ran; only the names of the arrays that
+// a replayed graph reads are not recorded.
+TEST_F(Sessions, ShowExplainsAStepAsTheRunDid) {
+  const ProgramResult show = sessions("show " + file_ + ":before --step 2 --explain");
+  ASSERT_EQ(show.exit_code, 0) << show.err;
+  std::string run = run_program(std::string("run ") + kScenario + " --explain 2").out;
+  const std::size_t begin = run.find("    The replayed graph reads");
+  ASSERT_NE(begin, std::string::npos);
+  run.erase(begin, run.find("\n\n", begin) + 1 - begin);
+  EXPECT_EQ(show.out, run);
+}
+
+TEST_F(Sessions, AStepThatIsNotThereIsNamed) {
+  const ProgramResult show = sessions("show " + file_ + " --step 99 --explain");
+  EXPECT_EQ(show.exit_code, 3);
+  EXPECT_THAT(show.err, HasSubstr("99"));
+  EXPECT_THAT(show.out, IsEmpty());
+}
+
+TEST_F(Sessions, ASessionThatIsNotThereIsNamedWithThoseThatAre) {
+  const ProgramResult show = sessions("show " + file_ + ":after");
+  EXPECT_EQ(show.exit_code, 3);
+  EXPECT_THAT(show.err, HasSubstr("\"after\""));
+  EXPECT_THAT(show.err, HasSubstr("before"));
+}
+
+TEST_F(Sessions, StatsSumUpTheSteps) {
+  const auto json = nlohmann::json::parse(sessions("stats " + file_ + " --buckets 1 --json").out);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["first_step"], 1);
+  EXPECT_EQ(json[0]["last_step"], 3);
+  EXPECT_EQ(json[0]["num_prompt_tokens"], 6);
+  EXPECT_EQ(json[0]["num_output_tokens"], 4);
+  EXPECT_EQ(json[0]["num_state_copies"], 2);
+  EXPECT_EQ(json[0]["state_copy_bytes"], 1920);
+  EXPECT_EQ(json[0]["num_padding_tokens"], 2);
+  EXPECT_THAT(sessions("stats " + file_ + " --buckets 2").out, ContainsRegex("1-2 .*\n +3 "));
+}
+
+TEST_F(Sessions, QueriesReadAndNeverWrite) {
+  const ProgramResult read =
+      sessions("query " + file_ + " \"SELECT name, num_steps FROM sessions\"");
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_EQ(read.out, "name    num_steps\nbefore  3\n");
+  const ProgramResult drop = sessions("query " + file_ + " \"DELETE FROM sessions\"");
+  EXPECT_EQ(drop.exit_code, 3);
+  EXPECT_THAT(drop.err, HasSubstr("would change the file"));
+  const ProgramResult two = sessions("query " + file_ + " \"SELECT 1; SELECT 2\"");
+  EXPECT_EQ(two.exit_code, 3);
+  EXPECT_THAT(two.err, HasSubstr("more than one statement"));
+  const ProgramResult wrong = sessions("query " + file_ + " \"SELECT nothing FROM nowhere\"");
+  EXPECT_EQ(wrong.exit_code, 3);
+  EXPECT_THAT(wrong.err, HasSubstr("no such table: nowhere"));
+  EXPECT_THAT(sessions("list " + file_).out, HasSubstr("before"));
+}
+
+TEST_F(Sessions, QueriesAreCutWhereTheLimitSays) {
+  const ProgramResult some = sessions("query " + file_ + " \"SELECT step FROM steps\" --limit 2");
+  EXPECT_EQ(some.out, "step\n1\n2\n");
+  EXPECT_THAT(some.err, HasSubstr("first 2 rows"));
+}
+
+TEST_F(Sessions, NotesAreShownOnOneLineWhateverIsInThem) {
+  ASSERT_EQ(sessions("note " + file_ + " $'two\\nlines \\x1b[31m <b>\"quoted\"</b>'").exit_code, 0);
+  const std::string list = sessions("list " + file_).out;
+  EXPECT_THAT(list, HasSubstr("two\\nlines \\x1B[31m <b>\"quoted\"</b>"));
+  EXPECT_THAT(list, Not(HasSubstr("\x1b")));
+  const ProgramResult broken = sessions("note " + file_ + " $'\\xff'");
+  EXPECT_EQ(broken.exit_code, 3);
+  EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
+}
+
+TEST_F(Sessions, BookmarksAreKeptShownAndRemoved) {
+  ASSERT_EQ(sessions("bookmark " + file_ + " --step 2 --note 'the shift'").exit_code, 0);
+  EXPECT_THAT(sessions("show " + file_).out, HasSubstr("bookmark 1 at step 2: the shift"));
+  EXPECT_EQ(sessions("bookmark " + file_ + " --step 99").exit_code, 3);
+  EXPECT_EQ(sessions("bookmark " + file_ + " --remove 1").exit_code, 0);
+  EXPECT_THAT(sessions("bookmark " + file_).out, HasSubstr("no bookmarks"));
+}
+
+TEST_F(Sessions, RenameAndDelete) {
+  ASSERT_EQ(sessions("rename " + file_ + ":before 'the \"first\" one'").exit_code, 0);
+  EXPECT_EQ(sessions("delete " + file_).exit_code, 2);  // no name
+  EXPECT_EQ(sessions("delete " + file_ + ":before").exit_code, 3);
+  EXPECT_EQ(sessions("delete '" + file_ + ":the \"first\" one'").exit_code, 0);
+  EXPECT_THAT(sessions("list " + file_).out, HasSubstr("holds no session"));
+}
+
+TEST(SessionsCommand, FilesThatAreNoSessionsAreRefused) {
+  EXPECT_EQ(run_program("sessions list README.md").exit_code, 3);
+  EXPECT_EQ(run_program("sessions list nowhere.db").exit_code, 3);
+  EXPECT_EQ(run_program("sessions").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,38 @@
+#include "cli/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+TEST(TextTable, AlignsNumbersRightAndWordsLeft) {
+  TextTable table({"<name", "steps"});
+  table.add({"a", "3"});
+  table.add({"longer", "12,031"});
+  EXPECT_EQ(table.format(),
+            "name     steps\n"
+            "a            3\n"
+            "longer  12,031\n");
+}
+
+TEST(TextTable, CountsCharactersNotBytes) {
+  TextTable table({"<name", "n"});
+  table.add({"\xC3\xA9", "1"});  // one column wide
+  EXPECT_EQ(table.format(), "name  n\n\xC3\xA9     1\n");
+}
+
+TEST(Printable, KeepsTextOnOneLineAndOutOfTheTerminal) {
+  EXPECT_EQ(printable("plain \xC3\xA9"), "plain \xC3\xA9");
+  EXPECT_EQ(printable("a\nb\tc"), "a\\nb\\x09c");
+  EXPECT_EQ(printable("\x1b[2J"), "\\x1B[2J");
+  EXPECT_EQ(printable("\xff\xc3"), "\\xFF\\xC3");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xC2\\x9B");  // an 8-bit control sequence
+}
+
+TEST(Printable, CutsWhatIsTooWide) {
+  EXPECT_EQ(printable("abcdef", 4), "abcd...");
+  EXPECT_EQ(printable("abcd", 4), "abcd");
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,117 @@
+// A clone goes on as its original would have, and neither notices the other.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
+#include "sessions/record/step_digests.h"
+#include "tests/core/engine/engine_scenario.h"
+#include "tests/support/property.h"
+
+namespace hybridscope::test {
+namespace {
+
+constexpr int kMaxSteps = 2000;
+
+// An engine on its way through a scenario, with its checker.
+class Drive {
+ public:
+  explicit Drive(const EngineScenario& scenario)
+      : scenario_(&scenario),
+        engine_(Engine::create(scenario.config).value()),
+        checker_(StepChecker::create(make_check_config(scenario.config)).value()) {}
+
+  Drive clone() const { return Drive(*this); }
+
+  bool done() const {
+    return (next_ == scenario_->commands.size() && engine_.num_unfinished() == 0 &&
+            !engine_.has_frame_in_flight()) ||
+           step_ == kMaxSteps;
+  }
+
+  StepDigests step() {
+    for (; next_ < scenario_->commands.size() && scenario_->commands[next_].step <= step_; ++next_)
+      (void)engine_.apply(scenario_->commands[next_].command);  // refused: nobody is there yet
+    ++step_;
+    const StepTrace& trace = engine_.step();
+    return digester_.digest(trace, checker_.check(trace, CheckScope::all));
+  }
+
+  // Goes another way than the scenario says.
+  void stray() {
+    RC_ASSERT(engine_.apply(ResetPrefixCache{.reset_running_requests = true}).ok());
+    for (int i = 0; i < 3; ++i) engine_.step();
+  }
+
+  std::vector<StepDigests> finish() {
+    std::vector<StepDigests> digests;
+    while (!done()) digests.push_back(step());
+    return digests;
+  }
+
+ private:
+  Drive(const Drive& other)
+      : scenario_(other.scenario_),
+        engine_(other.engine_.clone()),
+        checker_(other.checker_),
+        next_(other.next_),
+        step_(other.step_) {}
+
+  const EngineScenario* scenario_;
+  Engine engine_;
+  StepChecker checker_;
+  StepDigester digester_{[](RequestId request) { return std::to_string(request.value); }};
+  std::size_t next_ = 0;
+  int step_ = 0;
+};
+
+void check_clone(const ScenarioShape& shape, int at_percent) {
+  const EngineScenario scenario = make_scenario(shape);
+  const std::vector<StepDigests> alone = Drive(scenario).finish();
+  const auto at = alone.size() * static_cast<std::size_t>(at_percent) / 100;
+
+  Drive original(scenario);
+  for (std::size_t i = 0; i < at; ++i) RC_ASSERT(original.step() == alone[i]);
+  Drive first = original.clone();
+  const Drive kept = original.clone();
+  const std::vector<StepDigests> rest(alone.begin() + static_cast<std::ptrdiff_t>(at), alone.end());
+  RC_ASSERT(first.finish() == rest);
+  original.clone().stray();
+  RC_ASSERT(original.finish() == rest);
+  RC_ASSERT(kept.clone().finish() == rest);
+}
+
+class EngineClone : public testing::TestWithParam<MambaCacheMode> {};
+
+TEST_P(EngineClone, GoesOnAsItsOriginal) {
+  const MambaCacheMode mode = GetParam();
+  int num_v2 = 0;
+  int num_asynchronous = 0;
+  int num_deferring = 0;
+  check_property(200, [&] {
+    ScenarioShape shape = draw_shape(mode, [](int low, int high) { return draw(low, high); });
+    check_clone(shape, draw(0, 100));
+    num_v2 += shape.runner_v2 ? 1 : 0;
+    num_asynchronous += shape.asynchronous ? 1 : 0;
+    num_deferring += shape.asynchronous && shape.kv_consumer ? 1 : 0;
+  });
+  EXPECT_GT(num_v2, 10);
+  EXPECT_LT(num_v2, 190);
+  EXPECT_GT(num_asynchronous, 10);
+  EXPECT_LT(num_asynchronous, 190);
+  EXPECT_GT(num_deferring, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, EngineClone,
+                         testing::Values(MambaCacheMode::none, MambaCacheMode::all,
+                                         MambaCacheMode::align),
+                         [](const auto& mode) {
+                           return std::string(mode.param == MambaCacheMode::none  ? "none"
+                                              : mode.param == MambaCacheMode::all ? "all"
+                                                                                  : "align");
+                         });
+
+}  // namespace
+}  // namespace hybridscope::test

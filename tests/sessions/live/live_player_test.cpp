@@ -1,0 +1,126 @@
+#include "sessions/live/live_player.h"
+
+#include <gmock/gmock.h>
+
+#include "sessions/record/step_digests.h"
+#include "sessions/synthetic_traffic.h"
+#include "tests/sessions/record/plan_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::DigestedStep;
+using test::digests_of;
+using test::plan_of_file;
+using test::plan_of_text;
+using testing::HasSubstr;
+
+// What the player shows of the step it is at.
+DigestedStep shown(const LivePlayer& player) {
+  StepDigester digester([&](RequestId id) { return player.runner().engine().name_of(id); });
+  return {player.number(), digester.digest(player.trace(), player.findings())};
+}
+
+RunPlan traffic_plan(bool async_scheduling) {
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.num_gpu_blocks_override = 256;
+  settings.max_num_seqs = 8;
+  settings.max_model_len = 512;
+  settings.async_scheduling = async_scheduling;
+  return plan_traffic(make_synthetic_traffic({.seed = 3,
+                                              .num_conversations = 16,
+                                              .num_system_prompts = 2,
+                                              .turns = {1, 3},
+                                              .system_tokens = {20, 60},
+                                              .user_tokens = {4, 30},
+                                              .output_tokens = {20, 60}})
+                          .value(),
+                      {.name = "synthetic", .model = "tiny-gdn", .settings = settings})
+      .value();
+}
+
+TEST(LivePlayer, GoesForwardAsARunDoes) {
+  const RunPlan plan = traffic_plan(true);
+  const auto steps = digests_of(plan);
+  const auto player = LivePlayer::create(plan, {}).value();
+  EXPECT_EQ(player->number(), 0);
+  for (const DigestedStep& step : steps) {
+    ASSERT_TRUE(player->step().ok());
+    ASSERT_EQ(shown(*player), step);
+  }
+  EXPECT_TRUE(player->done());
+  EXPECT_THAT(player->step().error().message, HasSubstr("the run ends with step"));
+}
+
+TEST(LivePlayer, StepsBackToTheFirstStepAndForthAgain) {
+  for (const std::string& path : test::shipped_scenarios()) {
+    SCOPED_TRACE(path);
+    const auto steps = digests_of(plan_of_file(path));
+    const auto player =
+        LivePlayer::create(plan_of_file(path), {.max_snapshots = 3, .spacing = 2}).value();
+    for (std::size_t i = 0; i < steps.size(); ++i) ASSERT_TRUE(player->step().ok());
+    for (std::size_t i = steps.size() - 1; i > 0; --i) {
+      ASSERT_TRUE(player->step_back().ok());
+      ASSERT_EQ(shown(*player), steps[i - 1]);
+    }
+    EXPECT_THAT(player->step_back().error().message, HasSubstr("is the first one"));
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      ASSERT_TRUE(player->step().ok());
+      ASSERT_EQ(shown(*player), steps[i]);
+    }
+  }
+}
+
+TEST(LivePlayer, GoesToAnyStepWithFewSnapshotsAndAShortRunFromOne) {
+  for (const bool async_scheduling : {false, true}) {
+    const RunPlan plan = traffic_plan(async_scheduling);
+    const auto steps = digests_of(plan);
+    ASSERT_GT(steps.size(), 150u);
+    const auto player = LivePlayer::create(plan, {.max_snapshots = 12, .spacing = 4}).value();
+    std::uint64_t state = 1;
+    constexpr int kMoves = 100;
+    for (int i = 0; i < kMoves; ++i) {
+      const auto to = static_cast<std::size_t>((state = mix(state, 5)) % steps.size());
+      ASSERT_TRUE(player->go_to(steps[to].step).ok());
+      ASSERT_EQ(shown(*player), steps[to]);
+      ASSERT_LE(player->num_snapshots(), 12u);
+    }
+    // Running from the start each time would be half of the steps a move.
+    EXPECT_LT(player->num_steps_run(), kMoves * static_cast<std::int64_t>(steps.size()) / 6);
+  }
+}
+
+TEST(LivePlayer, GoingBackFromTheEndCostsAPartOfTheWay) {
+  const RunPlan plan = traffic_plan(false);
+  const auto steps = digests_of(plan);
+  for (std::size_t back = 1; back < steps.size(); back = back * 2 + 1) {
+    const auto player = LivePlayer::create(plan, {.max_snapshots = 16, .spacing = 4}).value();
+    ASSERT_TRUE(player->go_to(steps.back().step).ok());
+    const std::int64_t before = player->num_steps_run();
+    ASSERT_TRUE(player->go_to(steps[steps.size() - 1 - back].step).ok());
+    EXPECT_LE(player->num_steps_run() - before, 4 + static_cast<std::int64_t>(back) / 2) << back;
+  }
+}
+
+TEST(LivePlayer, AStepThatIsLeftOutIsNotThereAndThePlayerStays) {
+  const auto player =
+      LivePlayer::create(plan_of_text(R"({"version": 1, "name": "n", "model": "tiny-mamba2",
+              "settings": {"block_size": 8, "num_gpu_blocks_override": 16, "max_model_len": 64,
+                           "async_scheduling": false},
+              "requests": [{"id": "A", "prompt": 4, "max_tokens": 2},
+                           {"id": "B", "prompt": 4, "max_tokens": 2, "at_step": 900}]})"),
+                         {})
+          .value();
+  ASSERT_TRUE(player->go_to(2).ok());
+  EXPECT_EQ(player->go_to(500).error().message, "there is no step 500: after 2 comes 900");
+  EXPECT_EQ(player->number(), 2);
+  EXPECT_EQ(player->go_to(902).error().message, "there is no step 902: after 901 comes none");
+  EXPECT_EQ(player->number(), 2);
+  EXPECT_EQ(player->go_to(0).error().message, "there is no step 0");
+  EXPECT_TRUE(player->go_to(901).ok());
+  EXPECT_TRUE(player->done());
+}
+
+}  // namespace
+}  // namespace hybridscope
