@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/sessions_export.h"
+#include "cli/sessions_import.h"
 #include "cli/sessions_list.h"
 #include "cli/sessions_query.h"
 #include "cli/sessions_show.h"
@@ -23,7 +25,8 @@ std::function<int()> add_sessions_command(CLI::App& sessions) {
   const std::vector<SessionsSubcommand> subcommands = {
       add_sessions_list(sessions),   add_sessions_show(sessions),   add_sessions_stats(sessions),
       add_sessions_query(sessions),  add_sessions_note(sessions),   add_sessions_bookmark(sessions),
-      add_sessions_rename(sessions), add_sessions_delete(sessions),
+      add_sessions_rename(sessions), add_sessions_delete(sessions), add_sessions_export(sessions),
+      add_sessions_import(sessions),
   };
   return [subcommands] {
     for (const SessionsSubcommand& subcommand : subcommands)

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sessions/json_reader.h"
+#include "sessions/judge/zstd_input.h"
 
 namespace hybridscope {
 namespace {
@@ -40,7 +41,10 @@ LineSource::LineSource(std::string file, ReadBytes read, std::size_t max_line_by
 }
 
 Result<LineSource> LineSource::open(const std::string& path) {
-  if (path == "-") return LineSource("<stdin>", read_from(STDIN_FILENO, nullptr, "<stdin>"));
+  if (path == "-") {
+    const std::string name = "<stdin>";
+    return LineSource(name, unpack_zstd(read_from(STDIN_FILENO, nullptr, name), name));
+  }
   if (Status no_directory = check_no_directory(path); !no_directory.ok())
     return no_directory.error();
   const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rb"),
@@ -48,7 +52,7 @@ Result<LineSource> LineSource::open(const std::string& path) {
   if (!file)
     return Error{ErrorKind::io,
                  fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  return LineSource(path, read_from(::fileno(file.get()), file, path));
+  return LineSource(path, unpack_zstd(read_from(::fileno(file.get()), file, path), path));
 }
 
 Result<std::optional<PaddedLine>> LineSource::next() {

@@ -25,7 +25,8 @@ class LineSource {
   // soon as its newline is.
   LineSource(std::string file, ReadBytes read, std::size_t max_line_bytes = kMaxLineBytes);
 
-  // "-" is standard input. Error io: the file cannot be opened.
+  // "-" is standard input. A zstd file is unpacked while it is read. Error io: the file cannot be
+  // opened.
   static Result<LineSource> open(const std::string& path);
 
   // The next line without its newline, valid until the next call; empty at the end. The last line
@@ -35,7 +36,7 @@ class LineSource {
 
   // Of the line that next() gave last, from 1.
   std::int64_t line_number() const { return line_number_; }
-  // How much of the file the lines so far were, newlines included.
+  // How much of the (unpacked) file the lines so far were, newlines included.
   std::int64_t bytes_taken() const { return bytes_taken_; }
 
  private:

@@ -38,7 +38,7 @@ function stop() {
 function play() {
   if (playing !== null) { stop(); return; }
   if (current === steps.length - 1) go(0);
-  byId("play").textContent = "⏸ pause";
+  byId("play").textContent = "‖ pause";
   playing = setInterval(() => {
     if (current === steps.length - 1) stop(); else go(current + 1);
   }, 500);

@@ -1,7 +1,7 @@
 // Block tables: requests x columns for each group, as the scheduler sees them and, where it
 // differs, as the worker does.
 
-const ALIGNED_COLUMNS = 20;  // groups of at most so many stand in columns, wider ones are folded
+const ALIGNED_COLUMNS = 13;  // groups of at most so many stand in columns, wider ones are folded
 const SHORT_ROWS = 40;
 const FOLD_FROM = 3;         // so many quiet cells in a row become one
 

@@ -77,7 +77,7 @@ function showMarks() {
   MARKS.forEach((mark, line) => {
     const places = steps.flatMap((step, i) => mark.of(step) > 0 ? [i] : []);
     if (!places.length) return;
-    const lane = el("div", "lane " + mark.key);
+    const lane = el("div", "lane on-" + mark.key);
     lane.dataset.count = places.length;
     for (const i of places) {
       const tick = el("a", "tick", steps.length <= 60 ? mark.letter : "");
@@ -102,7 +102,7 @@ function showMarks() {
   }
   for (const mark of MARKS) {
     const number = steps.filter((step) => mark.of(step) > 0).length;
-    if (number) key("mark " + mark.key, mark.letter, counted(number, "step") + " with " + mark.words);
+    if (number) key("on-" + mark.key, mark.letter, counted(number, "step") + " with " + mark.words);
   }
   for (const bookmark of meta.bookmarks) {
     const link = el("a", "key", "★ " + bookmark[0] + " " + bookmark[1]);

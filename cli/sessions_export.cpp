@@ -1,0 +1,215 @@
+#include "cli/sessions_export.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/version.h"
+#include "sessions/judge/trace_writer.h"
+#include "sessions/output_file.h"
+#include "sessions/record/session_plan.h"
+#include "sessions/report/html_report.h"
+#include "sessions/runner.h"
+#include "storage/record_jsonl.h"
+#include "storage/session_reader.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kCommand = "sessions export";
+
+struct ExportOptions {
+  std::string place;
+  std::string html;
+  std::string jsonl;
+  std::string trace;
+  std::string steps;  // "A-B"
+};
+
+struct StepRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+// "12-80", or "12" for one step.
+std::optional<StepRange> parse_range(const std::string& text) {
+  StepRange range;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, range.first);
+  if (first.ec != std::errc{} || range.first < 1) return std::nullopt;
+  range.last = range.first;
+  if (first.ptr == end) return range;
+  if (*first.ptr != '-') return std::nullopt;
+  const auto last = std::from_chars(first.ptr + 1, end, range.last);
+  if (last.ec != std::errc{} || last.ptr != end || range.last < range.first) return std::nullopt;
+  return range;
+}
+
+// Writes one text as a file.
+Status write_whole(const std::string& path, std::string_view text) {
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  if (Status written = file.value().write(text); !written.ok()) return written;
+  return file.value().finish();
+}
+
+HtmlReportOptions report_options(const SessionInfo& info, const StepRange& range) {
+  HtmlReportOptions options{.name = info.header.name,
+                            .model = info.header.model,
+                            .engine = info.header.engine,
+                            .source = info.header.source,
+                            .program = info.program,
+                            .status = std::string(session_status_name(info.status)),
+                            .note = info.note,
+                            .bookmarks = {},
+                            .first_step = range.first,
+                            .last_step = range.last};
+  if (!info.status_reason.empty()) options.status += ": " + info.status_reason;
+  return options;
+}
+
+Status export_html(const ExportOptions& options, const SessionPlace& place,
+                   const SessionInfo& info) {
+  HtmlReportOptions about = report_options(info, parse_range(options.steps).value_or(StepRange{}));
+  const auto file = SessionFile::open(place.file, FileAccess::read);
+  if (!file.ok()) return file.error();
+  const auto bookmarks = file.value().bookmarks(info.session);
+  if (!bookmarks.ok()) return bookmarks.error();
+  for (const Bookmark& bookmark : bookmarks.value())
+    about.bookmarks.push_back({.step = bookmark.step, .note = bookmark.note});
+  const auto source = open_session_source(place);
+  if (!source.ok()) return source.error();
+  const auto report = write_html_report(*source.value(), about);
+  if (!report.ok()) return report.error();
+  if (!report.value().left_out.empty())
+    fmt::print(stderr, "hybridscope {}: {}{}\n", kCommand, report.value().left_out,
+               options.steps.empty() ? "; --steps A-B chooses others" : "");
+  return write_whole(options.html, report.value().html);
+}
+
+Status export_jsonl(const std::string& path, SessionReader& reader) {
+  const SessionInfo& info = reader.info();
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  RecordJsonlWriter writer([&reader](RequestId request) { return reader.request_name(request); });
+  Status written = file.value().write(writer.header(info.header) + "\n");
+  std::int64_t num_steps = 0;
+  for (std::int64_t step = reader.first_step(); step > 0 && written.ok(); ++num_steps) {
+    const auto record = reader.read(step);
+    if (!record.ok()) return record.error();
+    written = file.value().write(writer.step(*record.value()) + "\n");
+    const auto next = reader.step_after(step);
+    if (!next.ok()) return next.error();
+    step = next.value();
+  }
+  if (!written.ok()) return written;
+  written = file.value().write(writer.end({.status = info.status,
+                                           .reason = info.status_reason,
+                                           .note = info.note,
+                                           .num_steps = num_steps}) +
+                               "\n");
+  return written.ok() ? file.value().finish() : written;
+}
+
+// The tokens that a trace tells are not recorded: the plan runs again and is written on the way.
+Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& file) {
+  auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
+  if (!plan.ok()) return plan.error();
+  const std::string name = plan.value().name;
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return runner.error();
+  const Engine& engine = runner.value().engine();
+  TraceWriter writer(
+      engine.config(),
+      {.name = [&engine](RequestId id) { return engine.name_of(id); },
+       .token = [&engine](RequestId id, std::int32_t at) { return engine.token(id, at); },
+       .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); }});
+  if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
+  while (!runner.value().done()) {
+    const auto trace = runner.value().step();
+    if (!trace.ok()) return trace.error();
+    if (trace.value()->step > last_step) break;
+    if (Status written = file.write(writer.step(*trace.value()) + "\n"); !written.ok())
+      return written;
+  }
+  return file.finish();
+}
+
+Status export_trace(const std::string& path, const SessionReader& reader) {
+  const SessionInfo& info = reader.info();
+  if (info.header.kind != SessionKind::run)
+    return invalid_input(
+        fmt::format("{}: a judged session has no trace of its own: what was judged is {}; --jsonl "
+                    "has all that was recorded",
+                    reader.title(), info.header.source));
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  return write_trace(info, reader.last_step(), file.value());
+}
+
+Status export_session(const ExportOptions& options) {
+  const SessionPlace place = parse_session_place(options.place);
+  const auto reader = SessionReader::open(place);
+  if (!reader.ok()) return reader.error();
+  const SessionInfo& info = reader.value()->info();
+  // The session that was found, also where none was named.
+  const SessionPlace found{.file = place.file, .name = info.header.name};
+  if (!options.html.empty())
+    if (Status done = export_html(options, found, info); !done.ok()) return done;
+  if (!options.jsonl.empty())
+    if (Status done = export_jsonl(options.jsonl, *reader.value()); !done.ok()) return done;
+  if (!options.trace.empty()) return export_trace(options.trace, *reader.value());
+  return Ok{};
+}
+
+int run_export(const ExportOptions& options) {
+  if (options.html.empty() && options.jsonl.empty() && options.trace.empty()) {
+    fmt::print(stderr, "hybridscope {}: nothing to write, expected --html, --jsonl or --trace\n",
+               kCommand);
+    return kExitUsage;
+  }
+  if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps))) {
+    fmt::print(stderr, "hybridscope {}: --steps {}: expected A-B with 1 <= A <= B, and --html\n",
+               kCommand, options.steps);
+    return kExitUsage;
+  }
+  const Status done = export_session(options);
+  return done.ok() ? static_cast<int>(kExitFine) : report_error(kCommand, done.error());
+}
+
+}  // namespace
+
+SessionsSubcommand add_sessions_export(CLI::App& sessions) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* app = sessions.add_subcommand(
+      "export", "write a session as an HTML report, as JSON Lines or as a trace");
+  app->footer(
+      "Examples:\n"
+      "  hybridscope sessions export runs.db:before --html before.html\n"
+      "  hybridscope sessions export runs.db:before --html part.html --steps 120-180\n"
+      "  hybridscope sessions export runs.db:before --jsonl before.jsonl.zst\n"
+      "  hybridscope sessions export runs.db:before --jsonl - | jq .step\n"
+      "\n"
+      "The report is one file that opens offline in any browser. A trace can be judged.\n"
+      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment.");
+  app->add_option("session", options->place, "the session; without a name the last one")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+  app->add_option("--html", options->html, "report to write")->type_name("OUT.html");
+  app->add_option("--jsonl", options->jsonl, "everything of every step, - for standard output")
+      ->type_name("OUT.jsonl[.zst]|-");
+  app->add_option("--trace", options->trace, "the decisions in the judge's format; runs them again")
+      ->type_name("OUT.jsonl[.zst]|-");
+  app->add_option("--steps", options->steps,
+                  "steps of the report (default: all of 2,000, else the first 200)")
+      ->type_name("A-B");
+  return {.app = app, .run = [options] { return run_export(*options); }};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,126 @@
+#include "cli/sessions_import.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/version.h"
+#include "sessions/explain_finding.h"
+#include "sessions/judge/line_source.h"
+#include "storage/record_jsonl.h"
+#include "storage/session_writer.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kCommand = "sessions import";
+
+struct ImportOptions {
+  std::string input;
+  std::string place;
+};
+
+Result<std::unique_ptr<SessionWriter>> begin_session(const SessionPlace& place,
+                                                     const SessionHeader& header,
+                                                     const RecordJsonlReader& reader) {
+  const auto name = [&reader](RequestId request) { return reader.request_name(request); };
+  Names names = make_names(header.config.kv_cache_config, name);
+  names.mamba_cache_mode = header.config.mamba_cache_mode;
+  const SessionPlace wanted{.file = place.file,
+                            .name = place.name.empty() ? header.name : place.name};
+  return SessionWriter::begin(wanted, header,
+                              {.program = fmt::format("hybridscope {} (imported)", kVersion),
+                               .request_name = name,
+                               .finding_text = [names](const Finding& finding) {
+                                 return explain_finding(finding, names);
+                               }});
+}
+
+Status copy_steps(const std::string& input, LineSource& lines, RecordJsonlReader& reader,
+                  SessionWriter& writer) {
+  for (;;) {
+    const auto line = lines.next();
+    if (!line.ok()) return line.error();
+    if (!line.value()) break;
+    const std::string_view text = line.value()->text;
+    const auto step = reader.read_step(text, lines.line_number(), writer.next_record());
+    if (!step.ok()) return step.error();
+    if (!step.value()) continue;
+    if (Status pushed = writer.push(); !pushed.ok()) return pushed;
+  }
+  if (!reader.end())
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}:{}: not the last line of a session: the file is cut off", input,
+                             lines.line_number())};
+  return writer.finish(reader.end()->status, reader.end()->reason);
+}
+
+// Takes what was written out of the file again.
+void remove_session(const std::string& file, std::int64_t session) {
+  auto opened = SessionFile::open(file, FileAccess::write);
+  if (!opened.ok()) return;
+  if (Status removed = opened.value().remove(session); !removed.ok())
+    fmt::print(stderr, "hybridscope {}: {}\n", kCommand, removed.error().message);
+}
+
+Status import_session(const ImportOptions& options) {
+  auto lines = LineSource::open(options.input);
+  if (!lines.ok()) return lines.error();
+  const auto first = lines.value().next();
+  if (!first.ok()) return first.error();
+  if (!first.value())
+    return Error{ErrorKind::corrupt, options.input + ": empty, expected the header of a session"};
+  RecordJsonlReader reader(options.input);
+  const auto header = reader.read_header(first.value()->text, 1);
+  if (!header.ok()) return header.error();
+  const SessionPlace place = parse_session_place(options.place);
+  auto begun = begin_session(place, header.value(), reader);
+  if (!begun.ok()) return begun.error();
+  std::unique_ptr<SessionWriter> writer = std::move(begun).value();
+  const std::string name = writer->name();
+  const std::int64_t session = writer->session();
+  Status copied = copy_steps(options.input, lines.value(), reader, *writer);
+  writer.reset();
+  if (!copied.ok()) {
+    remove_session(place.file, session);
+    return copied;
+  }
+  if (!reader.end()->note.empty()) {
+    auto file = SessionFile::open(place.file, FileAccess::write);
+    if (!file.ok()) return file.error();
+    if (Status noted = file.value().set_note(session, reader.end()->note); !noted.ok())
+      return noted;
+  }
+  fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);
+  return Ok{};
+}
+
+}  // namespace
+
+SessionsSubcommand add_sessions_import(CLI::App& sessions) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* app = sessions.add_subcommand("import", "make a session of what export --jsonl wrote");
+  app->footer(
+      "Examples:\n"
+      "  hybridscope sessions import before.jsonl.zst runs.db\n"
+      "  zstdcat before.jsonl.zst | hybridscope sessions import - runs.db:from_ci\n"
+      "\n"
+      "A session that is there is never overwritten; of a damaged file nothing stays behind.\n"
+      "Exit codes: 0 imported, 2 usage, 3 damaged or unreadable input, a name that is taken,\n"
+      "4 environment.");
+  app->add_option("input", options->input, "what was exported, - for standard input")
+      ->required()
+      ->type_name("IN.jsonl[.zst]|-");
+  app->add_option("session", options->place, "where to; without a name it keeps its own")
+      ->required()
+      ->type_name("FILE.db[:NAME]");
+  return {.app = app, .run = [options] {
+            const Status done = import_session(*options);
+            return done.ok() ? static_cast<int>(kExitFine) : report_error(kCommand, done.error());
+          }};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,141 @@
+// `hybridscope sessions export|import` as a user types them.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A file with the session "before", recorded at level full; `path` names more files beside it.
+class SessionsExport : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name =
+        std::string(::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ = temporary_file("export_" + name, "");
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    const ProgramResult run =
+        run_program("run -q scenarios/v2_slots.json --record-level full --record " +
+                    path("runs.db") + ":before");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string text(const std::string& name) const {
+    std::ostringstream bytes;
+    bytes << std::ifstream(path(name), std::ios::binary).rdbuf();
+    return bytes.str();
+  }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+  }
+  ProgramResult sessions(const std::string& arguments) const {
+    return run_program("sessions " + arguments);
+  }
+  std::size_t num_files() const {
+    std::size_t number = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      number += entry.path().filename().string().starts_with("runs.db") ? 0 : 1;
+    return number;
+  }
+  std::string folder_;
+};
+
+TEST_F(SessionsExport, AReportIsOneFile) {
+  const ProgramResult result =
+      sessions("export " + path("runs.db") + ":before --html " + path("a.html"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(num_files(), 1u);
+  EXPECT_THAT(text("a.html"), StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(text("a.html"), HasSubstr(R"("name":"before")"));
+}
+
+TEST_F(SessionsExport, ARangeOfStepsSaysWhatItLeavesOut) {
+  const std::string place = path("runs.db") + ":before";
+  const ProgramResult part =
+      sessions("export " + place + " --html " + path("a.html") + " --steps 2-3");
+  ASSERT_EQ(part.exit_code, 0) << part.err;
+  EXPECT_THAT(part.err, HasSubstr("steps 2 to 3 are shown: 2 of 6 steps (1 to 6)"));
+  const ProgramResult none =
+      sessions("export " + place + " --html " + path("b.html") + " --steps 7-9");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("there is no step from 7 to 9"));
+  EXPECT_FALSE(std::filesystem::exists(path("b.html")));
+  for (const char* range : {"3-2", "0-2", "x", "2-", "-2"})
+    EXPECT_EQ(
+        sessions("export " + place + " --html " + path("b.html") + " --steps=" + range).exit_code,
+        2)
+        << range;
+  EXPECT_EQ(sessions("export " + place).exit_code, 2);
+}
+
+TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
+  const std::string place = path("runs.db") + ":before";
+  for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
+    SCOPED_TRACE(name);
+    const ProgramResult out = sessions("export " + place + " --jsonl " + path(name));
+    ASSERT_EQ(out.exit_code, 0) << out.err;
+    const ProgramResult in = sessions("import " + path(name) + " " + path("other.db") + ":" + name);
+    ASSERT_EQ(in.exit_code, 0) << in.err;
+    EXPECT_THAT(in.out, HasSubstr("6 steps"));
+    const ProgramResult again = sessions("export " + path("other.db") + ":" + name + " --jsonl -");
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    const std::string plain = sessions("export " + place + " --jsonl -").out;
+    EXPECT_EQ(again.out.substr(again.out.find('\n')), plain.substr(plain.find('\n')));
+  }
+  EXPECT_LT(text("a.jsonl.zst").size(), text("a.jsonl").size() / 3);
+}
+
+TEST_F(SessionsExport, AnImportNeverOverwrites) {
+  sessions("export " + path("runs.db") + " --jsonl " + path("a.jsonl"));
+  const ProgramResult in = sessions("import " + path("a.jsonl") + " " + path("runs.db"));
+  EXPECT_EQ(in.exit_code, 3);
+  EXPECT_THAT(in.err, HasSubstr("before"));
+  const ProgramResult list = sessions("list " + path("runs.db") + " --json");
+  EXPECT_EQ(nlohmann::json::parse(list.out).size(), 1u);
+}
+
+TEST_F(SessionsExport, OfADamagedFileNothingIsImported) {
+  sessions("export " + path("runs.db") + " --jsonl " + path("a.jsonl"));
+  const std::string whole = text("a.jsonl");
+  const auto refuse = [&](const std::string& damaged, const std::string& message) {
+    write("b.jsonl", damaged);
+    const ProgramResult in = sessions("import " + path("b.jsonl") + " " + path("runs.db") + ":new");
+    EXPECT_EQ(in.exit_code, 3);
+    EXPECT_THAT(in.err, HasSubstr(message));
+    const auto list = nlohmann::json::parse(sessions("list " + path("runs.db") + " --json").out);
+    EXPECT_EQ(list.size(), 1u);
+  };
+  refuse(whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1), "the file is cut off");
+  refuse(whole.substr(0, whole.size() - 20), "b.jsonl:8:");
+  std::string wrong = whole;
+  wrong.replace(wrong.find("\"step\":4"), 8, "\"step\":3");
+  refuse(wrong, "b.jsonl:5: /step: 3, expected a number above 3");
+  refuse("{}\n", "b.jsonl:1: /: no header of a session");
+  refuse("", "empty, expected the header of a session");
+}
+
+TEST_F(SessionsExport, ATraceIsJudgedAlsoCompressed) {
+  for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
+    const ProgramResult out =
+        sessions("export " + path("runs.db") + ":before --trace " + path(name));
+    ASSERT_EQ(out.exit_code, 0) << out.err;
+    const ProgramResult judged = run_program("judge " + path(name));
+    EXPECT_EQ(judged.exit_code, 0) << judged.out << judged.err;
+    EXPECT_THAT(judged.out, HasSubstr("6 steps"));
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,144 @@
+// What a report's file holds; report_test.py looks at it in a browser.
+#include "sessions/report/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "sessions/record/live_source.h"
+#include "sessions/report/block_ops.h"
+#include "sessions/report/report_page.h"
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::unique_ptr<StepSource> run_of(const std::string& file, RecordLevel level) {
+  const std::string path = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + file;
+  const Scenario scenario = read_scenario_file(path).value();
+  return LiveSource::create(plan_scenario(scenario, file).value(), level, file).value();
+}
+
+json data_of(const std::string& html) {
+  const std::string_view begin = "id=\"report-data\">";
+  const std::size_t from = html.find(begin) + begin.size();
+  return json::parse(html.substr(from, html.find("</script>", from) - from));
+}
+
+// So many steps in which nothing happens.
+class IdleSource final : public StepSource {
+ public:
+  explicit IdleSource(std::int64_t num_steps) : num_steps_(num_steps) {}
+  std::string title() const override { return "idle.db:long"; }
+  const EngineConfig& config() const override { return config_; }
+  RecordLevel level() const override { return RecordLevel::counts; }
+  std::string request_name(RequestId) const override { return "A"; }
+  Result<const StepStamp*> next() override {
+    if (stamp_.step == num_steps_) return nullptr;
+    record_.trace.step = ++stamp_.step;
+    return &stamp_;
+  }
+  Result<const StepRecord*> record() override { return &record_; }
+
+ private:
+  std::int64_t num_steps_;
+  EngineConfig config_;
+  StepStamp stamp_;
+  StepRecord record_;
+};
+
+TEST(HtmlReport, HoldsEveryStepOfARun) {
+  const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);
+  const HtmlReport report = write_html_report(*source, {.name = "boundary"}).value();
+  EXPECT_EQ(report.num_steps, 3);
+  EXPECT_EQ(report.left_out, "");
+  const json data = data_of(report.html);
+  EXPECT_EQ(data["meta"]["name"], "boundary");
+  EXPECT_EQ(data["meta"]["mode"], "align");
+  EXPECT_EQ(data["requests"], json::parse(R"([[0, "A"]])"));
+  EXPECT_EQ(data["steps"].size(), 3);
+}
+
+TEST(HtmlReport, LoadsNothingFromElsewhere) {
+  const auto source = run_of("plain_decode.json", RecordLevel::full);
+  const std::string html = write_html_report(*source, {}).value().html;
+  for (const char* load : {"http:", "https:", "src=", "@import", "url(", "fetch(", "XMLHttp"})
+    EXPECT_THAT(html, Not(HasSubstr(load)));
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+}
+
+TEST(HtmlReport, WithoutARangeLongRunsShowTheirFirstSteps) {
+  IdleSource source(2001);
+  const HtmlReport report = write_html_report(source, {}).value();
+  EXPECT_EQ(report.num_steps, 200);
+  EXPECT_EQ(report.num_all_steps, 2001);
+  EXPECT_EQ(report.left_out, "steps 1 to 200 are shown: 200 of 2,001 steps (1 to 2,001)");
+  IdleSource shorter(2000);
+  EXPECT_EQ(write_html_report(shorter, {}).value().num_steps, 2000);
+}
+
+TEST(HtmlReport, ARangeBeginsWithTheTablesOfTheStepsBefore) {
+  const auto whole = run_of("plain_decode.json", RecordLevel::blocks);
+  const json all = data_of(write_html_report(*whole, {}).value().html);
+  EXPECT_EQ(all["start"], json::array());
+  const auto source = run_of("plain_decode.json", RecordLevel::blocks);
+  const HtmlReport report = write_html_report(*source, {.first_step = 2, .last_step = 3}).value();
+  const json data = data_of(report.html);
+  EXPECT_EQ(data["steps"].size(), 2);
+  EXPECT_EQ(data["steps"][0]["n"], 2);
+  EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 4 steps"));
+  EXPECT_EQ(data["start"].empty(), false);
+}
+
+TEST(HtmlReport, ARangeWithoutAStepIsAnError) {
+  IdleSource source(5);
+  const auto report = write_html_report(source, {.first_step = 7, .last_step = 9});
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().message,
+            "idle.db:long: there is no step from 7 to 9, the recorded ones are 1 to 5");
+}
+
+TEST(ScriptSafeJson, NoTextEndsTheScriptItStandsIn) {
+  EXPECT_EQ(script_safe_json(json("</script><!-- & \u2028 \xff \"")),
+            R"("\u003c/script\u003e\u003c!-- \u0026 \u2028 \ufffd \"")");
+}
+
+TEST(BlockOps, ColumnsInARowAreOneOperation) {
+  using enum CacheEventKind;
+  const auto set = [](std::int32_t column, std::int32_t block) {
+    return CacheEvent{
+        .kind = column_set, .group = 1, .request = {4}, .column = column, .block = block};
+  };
+  const std::vector<CacheEvent> events = {
+      set(0, 7),
+      set(1, 8),
+      set(2, 9),
+      set(5, 0),
+      set(6, 0),
+      {.kind = registered, .group = 1, .request = {4}, .block = 7, .num_tokens = 16},
+      {.kind = table_dropped, .group = 1, .request = {4}},
+      {.kind = evicted, .block = 7}};
+  EXPECT_EQ(block_ops(events), json::parse("[1,4,1,0,3,7, 0,4,1,5,2,0,0, 3,7,4,1,16, 2,4,1, 4,7]"));
+}
+
+TEST(BlockOps, AStateIsWhatItsOperationsLeaveBehind) {
+  using enum CacheEventKind;
+  BlockState state;
+  state.apply(std::vector<CacheEvent>{
+      {.kind = column_set, .group = 0, .request = {1}, .column = 1, .block = 6},
+      {.kind = column_set, .group = 0, .request = {2}, .column = 0, .block = 3},
+      {.kind = registered, .group = 0, .request = {1}, .block = 6, .num_tokens = 32},
+      {.kind = registered, .group = 0, .request = {1}, .block = 5, .num_tokens = 16},
+      {.kind = table_dropped, .group = 0, .request = {2}},
+      {.kind = evicted, .block = 5}});
+  EXPECT_EQ(state.scheduler_ops(), json::parse("[0,1,0,0,2,0,6, 3,6,1,0,32]").get<json>());
+}
+
+}  // namespace
+}  // namespace hybridscope

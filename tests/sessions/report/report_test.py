@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Reports in a real browser: what the page shows at a step, names that want to be markup, keys.
+
+report_test.py SAMPLE_REPORT SCENARIOS [FOLDER]: with FOLDER, reports and screenshots stay there.
+Exit code 77: there is no Chromium.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+VOID = frozenset("area br col embed hr img input link meta source".split())
+
+
+class Node:
+    def __init__(self, tag, attributes, parent):
+        self.tag, self.parent, self.children = tag, parent, []
+        self.attributes = {name: value or "" for name, value in attributes}
+
+    def text(self):
+        return "".join(c if isinstance(c, str) else c.text() for c in self.children)
+
+    def all(self, tag=None, **attributes):
+        """Nodes below this one; class_="x" asks for one of the classes, data_row for data-row."""
+        found = []
+        for child in self.children:
+            if isinstance(child, str):
+                continue
+            if (tag is None or child.tag == tag) and child.has(attributes):
+                found.append(child)
+            found += child.all(tag, **attributes)
+        return found
+
+    def has(self, attributes):
+        for name, value in attributes.items():
+            own = self.attributes.get(name.rstrip("_").replace("_", "-"))
+            if own is None or value not in (own.split() if name == "class_" else [own]):
+                return False
+        return True
+
+    def one(self, tag=None, **attributes):
+        found = self.all(tag, **attributes)
+        assert len(found) == 1, f"{len(found)} elements {tag} {attributes}"
+        return found[0]
+
+    def shown(self):
+        return "hidden" not in self.attributes and (self.parent is None or self.parent.shown())
+
+
+class Page(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.root = self.at = Node("", [], None)
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        node = Node(tag, attrs, self.at)
+        self.at.children.append(node)
+        if tag not in VOID:
+            self.at = node
+
+    def handle_endtag(self, tag):
+        node = self.at
+        while node is not self.root and node.tag != tag:
+            node = node.parent
+        if node is not self.root:
+            self.at = node.parent
+
+    def handle_data(self, data):
+        self.at.children.append(data)
+
+
+class Browser:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, Path(folder)
+
+    def run(self, url, *options):
+        """(page, log) after the page's script has run."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as profile:
+            done = subprocess.run(
+                [self.program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                 "--disable-dev-shm-usage", "--disable-extensions",
+                 "--disable-background-networking", f"--user-data-dir={profile}",
+                 "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0",
+                 "--window-size=1280,800", "--virtual-time-budget=5000", *options, url],
+                capture_output=True, timeout=120, env={**os.environ, "HOME": profile})
+        return done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+    def page(self, file, hash_=""):
+        html, log = self.run(f"file://{file}{hash_}", "--dump-dom")
+        for word in ("Uncaught", "CONSOLE"):
+            assert word not in log, log
+        return Page(html).root
+
+
+class ReportTest(unittest.TestCase):
+    def report(self, name, scenario, *arguments):
+        out = FOLDER / f"{name}.html"
+        subprocess.run([SAMPLE, scenario if isinstance(scenario, Path) else SCENARIOS / scenario,
+                        out, *arguments], check=True, capture_output=True)
+        return out
+
+    def test_a_link_opens_at_its_step_with_the_copy_and_why(self):
+        file = self.report("copy", "align_boundary_by_accepted_drafts.json", "level=full",
+                           "name=boundary", "model_name=tiny-mamba2")
+        page = BROWSER.page(file, "#step=2")
+        self.assertEqual(page.one("body").attributes["data-step"], "2")
+        self.assertEqual(page.one(id="step-title").text(), "2")
+        self.assertEqual(page.one("h1").text(), "boundary")
+        rows = page.one(id="rows").one("tbody").all("tr")
+        self.assertEqual([[cell.text() for cell in row.all("td")] for row in rows],
+                         [["0", "A", "verify", "6", "2", "1", "1", "2", "1 of 1 drafts", "",
+                           "running"]])
+        copy = page.one(id="copies").one(class_="copy")
+        self.assertIn("group 1: conv 2, temporal 3 → 2", copy.text())
+        self.assertIn("running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7 + 2 - 1 = 8;",
+                      copy.text())
+        self.assertIn("postprocess_mamba_fused_kernel", copy.text())
+        why_not = page.one(id="copies").one("details", class_="why-not").text()
+        self.assertIn("the running column stays, nothing to copy", why_not)
+        cell = page.one("td", data_request="0", data_group="1", data_column="0")
+        self.assertEqual(cell.attributes["data-block"], "2")
+        self.assertEqual(cell.attributes["data-role"], "running")
+        spec = page.one("td", data_request="0", data_group="1", data_column="1")
+        self.assertEqual((spec.attributes["data-block"], spec.attributes["data-role"]),
+                         ("3", "spec"))
+        self.assertIn("captured size 2: nothing to pad", page.one(id="graph").text())
+        self.assertFalse(page.one(id="step-findings").shown())
+        self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
+
+    def test_findings_stand_at_their_step_their_cell_and_in_the_list(self):
+        file = self.report("findings", "skipped_for_a_step.json", "engine=pages", "level=blocks")
+        page = BROWSER.page(file, "#step=5")
+        self.assertEqual(len(page.one(id="step-findings").all(class_="finding")), 2)
+        self.assertIn("block 14 holds the state of 3 tokens of C, expected 5",
+                      page.one(id="step-findings").text())
+        found = page.one(id="tables").all("td", class_="found")
+        self.assertEqual([(c.attributes["data-group"], c.attributes["data-column"],
+                           c.attributes["data-block"]) for c in found], [("1", "0", "14")])
+        rows = page.one(id="all-findings").one("tbody").all("tr")
+        self.assertEqual(len(rows), 6)
+        self.assertEqual(rows[-1].one("a", href="#step=8").text(), "step 8")
+        self.assertEqual(page.one(id="verdict").text(), "✖ 6 errors, 0 warnings")
+        marks = page.one(id="marks").one(class_="lane", data_count="4", title="findings")
+        self.assertEqual([tick.attributes["href"] for tick in marks.all("a")],
+                         ["#step=5", "#step=6", "#step=7", "#step=8"])
+        # The worker still has block 2 where the scheduler has put the null block.
+        cell = page.one("td", data_request="0", data_group="1", data_column="0")
+        self.assertEqual(cell.attributes["data-block"], "0")
+        self.assertEqual(cell.one(class_="worker").text(), "w 2")
+
+    def test_names_stay_text_whatever_they_hold(self):
+        evil = "</script><img src=x onerror=\"document.body.dataset.evil=1\"><!-- ' & \u2028 \\u0041"
+        scenario = json.loads((SCENARIOS / "plain_decode.json").read_text())
+        scenario["requests"][0]["id"] = identifier = "</script><img src=x onerror=alert(1)><!--'\u2028"
+        scenario.pop("expect", None)
+        scenario.pop("script", None)
+        path = FOLDER / "evil.json"
+        path.write_text(json.dumps(scenario))
+        file = self.report("names", path, f"name={evil}", "note=<b>bold</b>",
+                           b"source=\xff\xfe</title>")
+        page = BROWSER.page(file)
+        self.assertNotIn("data-evil", page.one("body").attributes)
+        self.assertEqual(page.all("img"), [])
+        self.assertEqual(page.one("h1").text(), evil)
+        self.assertEqual(page.one(id="rows").one(class_="request").text(), identifier)
+        self.assertIn("\ufffd", page.one(id="facts").text())
+
+    def test_keys_buttons_and_the_slider_change_the_step(self):
+        file = self.report("keys", "preemption_and_resume.json")
+        driver = """<script>
+          const seen = [];
+          const note = () => seen.push(document.body.dataset.step + location.hash);
+          const key = (key) => { document.body.dispatchEvent(
+            new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true })); note(); };
+          ["ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight", "Home", "ArrowLeft", "n"].forEach(key);
+          document.getElementById("next").click(); note();
+          document.getElementById("last").click(); note();
+          const slider = document.getElementById("slider");
+          slider.value = 3; slider.dispatchEvent(new Event("input")); note();
+          const cells = () => [...document.querySelectorAll("#tables td.cell")].map((c) => c.title).join();
+          const there = cells();
+          key("End"); key("Home");
+          slider.value = 3; slider.dispatchEvent(new Event("input")); note();
+          document.body.dataset.same = cells() === there;
+          document.body.dataset.seen = seen.join(" ");
+        </script></body>"""
+        driven = FOLDER / "driven.html"
+        driven.write_text(file.read_text().replace("</body>", driver))
+        body = BROWSER.page(driven).one("body")
+        last = max(int(step["n"]) for step in data_of(file)["steps"])
+        seen = body.attributes["data-seen"].split()
+        self.assertEqual(seen[:7], ["2#step=2", "3#step=3", "2#step=2", f"{last}#step={last}",
+                                    f"{last}#step={last}", "1#step=1", "1#step=1"])
+        self.assertEqual(seen[9:11], [f"{last}#step={last}", "4#step=4"])
+        self.assertEqual(seen[-1], "4#step=4")
+        self.assertEqual(body.attributes["data-same"], "true")
+
+    def test_a_part_of_a_run_shows_the_tables_that_the_whole_shows(self):
+        whole = BROWSER.page(self.report("whole", "preemption_and_resume.json"), "#step=12")
+        file = self.report("part", "preemption_and_resume.json", "steps=11-13")
+        part = BROWSER.page(file, "#step=12")
+        cells = [(c.attributes["title"], c.text()) for c in whole.one(id="tables").all("td")]
+        self.assertTrue(cells)
+        self.assertEqual(
+            [(c.attributes["title"], c.text()) for c in part.one(id="tables").all("td")], cells)
+        self.assertIn("steps 11 to 13 are shown", part.one(id="left-out").text())
+
+    def test_level_counts_says_what_it_lacks(self):
+        page = BROWSER.page(self.report("counts", "plain_decode.json", "level=counts"), "#step=2")
+        self.assertIn("rows were not kept", page.one(id="rows").text())
+        self.assertFalse(page.one(id="tables").shown())
+
+
+def data_of(file):
+    text = file.read_text()
+    begin = text.index('id="report-data">') + len('id="report-data">')
+    return json.loads(text[begin:text.index("</script>", begin)])
+
+
+if __name__ == "__main__":
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        print("skipped: there is no chromium")
+        sys.exit(77)
+    SAMPLE, SCENARIOS = sys.argv[1], Path(sys.argv[2])
+    keep = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    with tempfile.TemporaryDirectory() as temporary:
+        FOLDER = keep or Path(temporary)
+        BROWSER = Browser(chromium, temporary)
+        result = unittest.main(argv=sys.argv[:1], exit=False).result
+    sys.exit(0 if result.wasSuccessful() else 1)
