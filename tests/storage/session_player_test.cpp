@@ -167,9 +167,9 @@ TEST(SessionPlayer, StaysWhereItIsWhenThereIsNoSuchStep) {
   EXPECT_EQ(player->go_to(99).error().kind, ErrorKind::not_found);
   EXPECT_EQ(player->step(), 2);
   EXPECT_EQ(player->record().trace.step, 2);
-  ASSERT_TRUE(player->go_to(4).ok());
+  ASSERT_TRUE(player->go_to(5).ok());
   EXPECT_FALSE(player->step_forward().value());
-  EXPECT_EQ(player->step(), 4);
+  EXPECT_EQ(player->step(), 5);
 }
 
 TEST(SessionPlayer, LevelCountsHasNoTables) {
