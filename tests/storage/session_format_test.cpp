@@ -53,8 +53,8 @@ class SessionFormat : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryFolder;
     file_ = *folder_ / "runs.db";
-    record("before", under_profile("multi_turn_with_drafts", EngineProfile::pages));
-    record("after", under_profile("multi_turn_with_drafts", EngineProfile::safe));
+    record("before", under_profile("skipped_for_a_step", EngineProfile::pages));
+    record("after", under_profile("skipped_for_a_step", EngineProfile::safe));
     record("short of blocks", shipped_scenario("preemption_and_resume"));
     record("padded", shipped_scenario("graph_padding"));
     record("traffic", synthetic_run(40), 120);

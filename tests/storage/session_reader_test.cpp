@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(Reading, UnknownRuleIsAnError) {
   EXPECT_THAT(
-      read_after("INSERT INTO findings SELECT session, 3, 0, 'no-such-rule', 'error', 0, 0, 0, 0, "
+      read_after("INSERT INTO findings SELECT session, 3, 0, 'error', 'no-such-rule', 0, 0, 0, 0, "
                  "0, 0, 0, 0, '', 0, 0, 0, 0, 0, '' FROM sessions",
                  3),
       HasSubstr("step 3: findings.rule: 'no-such-rule' is no rule of this version"));
