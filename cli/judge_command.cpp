@@ -8,6 +8,7 @@
 
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/judge_session.h"
 #include "cli/judge_tests.h"
 #include "cli/progress.h"
@@ -43,7 +44,7 @@ Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession
   for (;;) {
     const auto line = source.next();
     if (!line.ok()) return line.error();
-    if (!line.value()) break;
+    if (!line.value() || was_interrupted()) break;
     const std::int64_t number = source.line_number();
     Status taken = options.from_pipeline
                        ? take_vector(options, std::string(line.value()->text), number, session)
@@ -74,6 +75,12 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
   fmt::print("{}", format_judge_summary(report));
 }
 
+void finish(const Status& judged, JudgeSession& session) {
+  if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
+  if (was_interrupted()) return session.finish(SessionStatus::interrupted, "interrupted");
+  session.finish(SessionStatus::complete, "");
+}
+
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
   if (!report.stopped.empty()) return kExitInput;
   if (report.traces.empty() && options.filter.empty()) {
@@ -100,11 +107,12 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
       "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
       "  hybridscope judge trace.jsonl --engine pages --junit report.xml\n"
+      "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment, 5 a bug of hybridscope.");
+      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted (--record).");
   command.add_option("trace", options.input, "a trace, - for standard input")
       ->required()
       ->type_name("TRACE.jsonl|-");
@@ -147,11 +155,17 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                   "write a JUnit report: a testsuite a trace, a testcase a rule")
       ->type_name("FILE");
   command.add_flag("--strict", options.strict, "warnings count as findings");
+  add_record_options(command, options.record);
 }
 
 int judge_command(const JudgeOptions& options) {
   if (options.convert && !options.from_pipeline) {
     fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
+    return kExitUsage;
+  }
+  if (options.convert && !options.record.place.empty()) {
+    fmt::print(stderr,
+               "hybridscope judge: --convert judges nothing, --record does not go with it\n");
     return kExitUsage;
   }
   if (options.explain > 0 && options.json) {
@@ -165,9 +179,14 @@ int judge_command(const JudgeOptions& options) {
   }
   const Clock::time_point start = Clock::now();
   JudgeSession session(options);
+  if (!options.record.place.empty()) ask_for_interrupts();
   const Status judged = judge_lines(options, source.value(), session);
-  session.finish();
+  finish(judged, session);
   JudgeReport& report = session.report();
+  if (const auto& failure = session.record_failure()) {
+    fmt::print(stderr, "hybridscope judge: {}\n", failure->message);
+    return record_exit_code(*failure);
+  }
   if (!judged.ok()) {
     report.stopped = judged.error().message;
     fmt::print(stderr, "hybridscope judge: {}\n", report.stopped);
@@ -185,7 +204,7 @@ int judge_command(const JudgeOptions& options) {
     fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
     return kExitUsage;
   }
-  return exit_code(options, report);
+  return was_interrupted() ? kExitInterrupted : exit_code(options, report);
 }
 
 }  // namespace hybridscope

@@ -128,6 +128,18 @@ std::string read_string(const JsonPlace& place, JsonErrors& errors) {
   return {};
 }
 
+std::string read_name(const JsonPlace& place, JsonErrors& errors) {
+  constexpr std::size_t kMaxName = 64;
+  std::string name = read_string(place, errors);
+  if (name.empty() || name.size() > kMaxName)
+    errors.fail(place.pointer,
+                fmt::format("expected 1 to {} bytes, found {}", kMaxName, name.size()));
+  for (const char c : name)
+    if (static_cast<unsigned char>(c) < 0x20)
+      errors.fail(place.pointer, "a control character in a name (expected printable text)");
+  return name;
+}
+
 bool read_boolean(const JsonPlace& place, JsonErrors& errors) {
   if (place.value->is_boolean()) return place.value->get<bool>();
   errors.fail(place.pointer,

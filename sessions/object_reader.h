@@ -47,6 +47,8 @@ std::optional<std::int64_t> whole_number(const nlohmann::json& value);
 // The readers below report to `errors` and go on with an empty or smallest value.
 std::int64_t read_integer(const JsonPlace& place, const IntegerRange& range, JsonErrors& errors);
 std::string read_string(const JsonPlace& place, JsonErrors& errors);
+// A name that can stand in a message and in a file name: 1 to 64 bytes without control characters.
+std::string read_name(const JsonPlace& place, JsonErrors& errors);
 bool read_boolean(const JsonPlace& place, JsonErrors& errors);
 // Elements of an array.
 std::vector<JsonPlace> read_array(const JsonPlace& place, JsonErrors& errors);

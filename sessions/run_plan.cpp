@@ -9,6 +9,7 @@
 #include "sessions/explain_start_up.h"
 #include "sessions/hf_config.h"
 #include "sessions/scenario_requests.h"
+#include "sessions/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -65,7 +66,7 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
     longest = std::max(longest, num_prompt_tokens(arriving.request) + arriving.request.max_tokens);
   RunPlan plan{.name = input.name,
                .teaches = {},
-               .settings = input.settings,
+               .settings = {},
                .setup = {},
                .requests = std::move(traffic.requests),
                .script = {},
@@ -77,10 +78,13 @@ Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input) {
   if (!input.settings.max_model_len && needed > setup.value().config.max_model_len) {
     plan.notes.push_back(fmt::format("max_model_len raised from {} to {} for the longest request",
                                      setup.value().config.max_model_len, needed));
-    input.settings.max_model_len = static_cast<std::int32_t>(needed);
+    if (Status set = set_setting(input.settings, *find_setting("", "max_model_len"), needed);
+        !set.ok())
+      return set.error();
     setup = make_engine_setup(input.model, input.settings);
     if (!setup.ok()) return setup.error();
   }
+  plan.settings = input.settings;
   plan.setup = std::move(setup).value();
   for (const ArrivingRequest& arriving : plan.requests)
     if (Status fits = check_request_fits(plan.setup.config, arriving.request); !fits.ok())

@@ -15,10 +15,10 @@
 namespace hybridscope {
 
 struct RunPlan {
-  std::string name;         // of the scenario or the traffic
-  std::string teaches;      // scenarios
-  EngineSettings settings;  // as given
-  EngineSetup setup;
+  std::string name;                       // of the scenario or the traffic
+  std::string teaches;                    // scenarios
+  EngineSettings settings;                // as given, but for what a note says was changed
+  EngineSetup setup;                      // follows from the settings and setup.layout.model
   std::vector<ArrivingRequest> requests;  // in the order in which they join
   std::vector<ScriptStep> script;         // ascending steps
   Expectation expect;

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <string>
-#include <string_view>
 
 #include "core/check/finding.h"
 #include "sessions/hf_config.h"
@@ -20,14 +18,12 @@ void check_model(const std::string& model, JsonErrors& errors) {
     errors.fail("/model", spec.error().message);
 }
 
-using RequestsById = std::map<std::string_view, const ScenarioRequest*>;
-
-RequestsById check_ids(const Scenario& scenario, JsonErrors& errors) {
-  RequestsById by_id;
+JoinSteps check_ids(const Scenario& scenario, JsonErrors& errors) {
+  JoinSteps by_id;
   if (scenario.requests.empty()) errors.fail("/requests", "no request (expected at least one)");
   for (std::size_t i = 0; i < scenario.requests.size(); ++i) {
     const ScenarioRequest& request = scenario.requests[i];
-    if (!by_id.emplace(request.id, &request).second)
+    if (!by_id.emplace(request.id, request.at_step).second)
       errors.fail(fmt::format("/requests/{}/id", i),
                   fmt::format("request {} is defined twice", quoted_text(request.id)));
   }
@@ -57,32 +53,37 @@ struct NameUse {
   std::int32_t step = 1;
 };
 
-void check_name(const NameUse& use, const RequestsById& requests, JsonErrors& errors) {
+void check_name(const NameUse& use, const JoinSteps& requests, JsonErrors& errors) {
   const auto found = requests.find(use.id);
   if (found == requests.end()) {
     errors.fail(use.pointer, fmt::format("no request is called {}", quoted_text(use.id)));
     return;
   }
-  const std::int32_t at_step = found->second->at_step;
+  const std::int32_t at_step = found->second;
   if (use.step < at_step)
     errors.fail(use.pointer, fmt::format("request {} joins at step {}, after step {}",
                                          quoted_text(use.id), at_step, use.step));
 }
 
-void check_script_step(const Scenario& scenario, std::size_t index, const RequestsById& requests,
-                       JsonErrors& errors) {
-  const ScriptStep& step = scenario.script[index];
-  const std::string here = fmt::format("/script/{}", index);
-  const std::int32_t k = resolved_num_speculative_tokens(scenario.settings);
-  const std::int32_t max_budget = scenario.settings.max_num_batched_tokens.value_or(8192);
-  if (step.budget && *step.budget > max_budget)
-    errors.fail(here + "/budget",
+struct ScriptPlace {
+  const ScriptStep& step;
+  std::string pointer;
+};
+
+void check_budget(const ScriptPlace& place, const EngineSettings& settings, JsonErrors& errors) {
+  const std::int32_t max_budget = settings.max_num_batched_tokens.value_or(8192);
+  if (place.step.budget && *place.step.budget > max_budget)
+    errors.fail(place.pointer + "/budget",
                 fmt::format("a budget of {} tokens with max_num_batched_tokens {} (expected at "
                             "most {})",
-                            *step.budget, max_budget, max_budget));
-  for (const RequestCount& accept : step.accept) {
-    const std::string pointer = child_pointer(here + "/accept", accept.request);
-    check_name({pointer, accept.request, step.step}, requests, errors);
+                            *place.step.budget, max_budget, max_budget));
+}
+
+void check_counts(const ScriptPlace& place, std::int32_t k, const JoinSteps& requests,
+                  JsonErrors& errors) {
+  for (const RequestCount& accept : place.step.accept) {
+    const std::string pointer = child_pointer(place.pointer + "/accept", accept.request);
+    check_name({pointer, accept.request, place.step.step}, requests, errors);
     if (accept.count > k + 1 && k == 0)
       errors.fail(pointer, fmt::format("{} accepted tokens, but the engine makes no drafts: "
                                        "num_speculative_tokens is 0 (expected 1, the bonus token)",
@@ -93,9 +94,9 @@ void check_script_step(const Scenario& scenario, std::size_t index, const Reques
                               "1 to {}, the bonus token included)",
                               accept.count, k, k + 1));
   }
-  for (const RequestCount& drafts : step.drafts) {
-    const std::string pointer = child_pointer(here + "/drafts", drafts.request);
-    check_name({pointer, drafts.request, step.step}, requests, errors);
+  for (const RequestCount& drafts : place.step.drafts) {
+    const std::string pointer = child_pointer(place.pointer + "/drafts", drafts.request);
+    check_name({pointer, drafts.request, place.step.step}, requests, errors);
     if (drafts.count > k && k == 0)
       errors.fail(pointer,
                   fmt::format("{} drafts, but the engine makes none: num_speculative_tokens is 0",
@@ -105,11 +106,16 @@ void check_script_step(const Scenario& scenario, std::size_t index, const Reques
                   fmt::format("{} drafts with num_speculative_tokens {} (expected 0 to {})",
                               drafts.count, k, k));
   }
+}
+
+void check_names(const ScriptPlace& place, const JoinSteps& requests, JsonErrors& errors) {
+  const ScriptStep& step = place.step;
   for (std::size_t i = 0; i < step.preempt.size(); ++i)
-    check_name({fmt::format("{}/preempt/{}", here, i), step.preempt[i], step.step}, requests,
-               errors);
+    check_name({fmt::format("{}/preempt/{}", place.pointer, i), step.preempt[i], step.step},
+               requests, errors);
   for (std::size_t i = 0; i < step.abort.size(); ++i)
-    check_name({fmt::format("{}/abort/{}", here, i), step.abort[i], step.step}, requests, errors);
+    check_name({fmt::format("{}/abort/{}", place.pointer, i), step.abort[i], step.step}, requests,
+               errors);
 }
 
 void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& errors) {
@@ -121,8 +127,20 @@ void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& e
   errors.fail(pointer, fmt::format("no rule is called {} (known: {})", quoted_text(slug), known));
 }
 
-void check_expectation(const Scenario& scenario, const RequestsById& requests, JsonErrors& errors) {
-  const Expectation& expect = scenario.expect;
+}  // namespace
+
+void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
+                  const JoinSteps& requests, JsonErrors& errors) {
+  const std::int32_t k = resolved_num_speculative_tokens(settings);
+  for (std::size_t i = 0; i < script.size(); ++i) {
+    const ScriptPlace place{.step = script[i], .pointer = fmt::format("/script/{}", i)};
+    check_budget(place, settings, errors);
+    check_counts(place, k, requests, errors);
+    check_names(place, requests, errors);
+  }
+}
+
+void check_expectation(const Expectation& expect, const JoinSteps& requests, JsonErrors& errors) {
   for (std::size_t i = 0; expect.findings && i < expect.findings->size(); ++i) {
     check_rule(fmt::format("/expect/findings/{}/rule", i), (*expect.findings)[i].rule, errors);
     if (const auto& request = (*expect.findings)[i].request)
@@ -131,21 +149,18 @@ void check_expectation(const Scenario& scenario, const RequestsById& requests, J
                   .step = kMaxStep},
                  requests, errors);
   }
-  const auto num_requests = static_cast<std::int64_t>(scenario.requests.size());
+  const auto num_requests = static_cast<std::int64_t>(requests.size());
   if (expect.finished && *expect.finished > num_requests)
     errors.fail("/expect/finished",
                 fmt::format("{} finished requests of {}", *expect.finished, num_requests));
 }
 
-}  // namespace
-
 void check_scenario(const Scenario& scenario, JsonErrors& errors) {
   check_model(scenario.model, errors);
-  const RequestsById requests = check_ids(scenario, errors);
+  const JoinSteps requests = check_ids(scenario, errors);
   check_lengths(scenario, errors);
-  for (std::size_t i = 0; i < scenario.script.size(); ++i)
-    check_script_step(scenario, i, requests, errors);
-  check_expectation(scenario, requests, errors);
+  check_script(scenario.script, scenario.settings, requests, errors);
+  check_expectation(scenario.expect, requests, errors);
   if (errors.failed()) return;
   if (const auto resolved = resolve_requests(scenario); !resolved.ok())
     errors.fail("", resolved.error().message);

@@ -1,5 +1,10 @@
-// What must hold between the parts of a scenario. For scenario_reader.cpp.
+// What must hold between the parts of a scenario, or of a run that has lost its scenario.
 #pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "sessions/object_reader.h"
 #include "sessions/scenario.h"
@@ -9,5 +14,15 @@ namespace hybridscope {
 // Names exist and are used once, sharing can be resolved, prompts and scripted counts fit the
 // settings. What needs the model's sizes is checked by engine_setup.
 void check_scenario(const Scenario& scenario, JsonErrors& errors);
+
+// Steps at which requests join, by name. The names outlive it.
+using JoinSteps = std::map<std::string_view, std::int32_t>;
+
+// Scripted names have joined, counts and budgets fit the settings ("/script/0/accept/A").
+void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
+                  const JoinSteps& requests, JsonErrors& errors);
+
+// Rules and requests are known ("/expect/findings/0/rule").
+void check_expectation(const Expectation& expect, const JoinSteps& requests, JsonErrors& errors);
 
 }  // namespace hybridscope

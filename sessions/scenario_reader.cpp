@@ -9,25 +9,13 @@
 #include "sessions/json_reader.h"
 #include "sessions/object_reader.h"
 #include "sessions/scenario_checks.h"
+#include "sessions/scenario_expectation.h"
 #include "sessions/scenario_requests.h"
 #include "sessions/scenario_script.h"
 #include "sessions/settings_json.h"
 
 namespace hybridscope {
 namespace {
-
-// A name that can stand in a message and in a file name.
-std::string read_name(const JsonPlace& place, JsonErrors& errors) {
-  constexpr std::size_t kMaxName = 64;
-  std::string name = read_string(place, errors);
-  if (name.empty() || name.size() > kMaxName)
-    errors.fail(place.pointer,
-                fmt::format("expected 1 to {} bytes, found {}", kMaxName, name.size()));
-  for (const char c : name)
-    if (static_cast<unsigned char>(c) < 0x20)
-      errors.fail(place.pointer, "a control character in a name (expected printable text)");
-  return name;
-}
 
 PromptSpec read_prompt(const JsonPlace& place, JsonErrors& errors) {
   const IntegerRange tokens = {1, kMaxPromptTokens};
@@ -72,34 +60,6 @@ ScenarioRequest read_request(const JsonPlace& place, JsonErrors& errors) {
   request.cache_salt =
       static_cast<std::uint64_t>(reader.integer("cache_salt", {0, INT64_MAX}).value_or(0));
   return request;
-}
-
-Expectation read_expectation(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader reader(place, {"findings", "steps", "finished"}, errors);
-  Expectation expect;
-  if (const auto findings = reader.find("findings")) {
-    expect.findings.emplace();
-    if (findings->value->is_string()) {
-      if (*findings->value != "none")
-        errors.fail(findings->pointer, fmt::format("expected \"none\" or an array, found {}",
-                                                   describe_json(*findings->value)));
-    } else {
-      for (const JsonPlace& element : read_array(*findings, errors)) {
-        const ObjectReader finding(element, {"rule", "step", "request"}, errors);
-        ExpectedFinding expected;
-        if (const auto rule = finding.require("rule")) expected.rule = read_name(*rule, errors);
-        if (const auto step = finding.integer("step", {1, kMaxStep}))
-          expected.step = static_cast<std::int32_t>(*step);
-        expected.request = finding.string("request");
-        expect.findings->push_back(std::move(expected));
-      }
-    }
-  }
-  if (const auto steps = reader.integer("steps", {0, kMaxStep}))
-    expect.steps = static_cast<std::int32_t>(*steps);
-  if (const auto finished = reader.integer("finished", {0, kMaxStep}))
-    expect.finished = static_cast<std::int32_t>(*finished);
-  return expect;
 }
 
 // Other versions are refused before any other key is judged.

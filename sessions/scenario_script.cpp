@@ -8,6 +8,8 @@
 namespace hybridscope {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::vector<RequestCount> read_counts(const std::optional<JsonPlace>& place,
                                       const IntegerRange& range, JsonErrors& errors) {
   std::vector<RequestCount> counts;
@@ -53,6 +55,12 @@ ScriptStep read_step(const JsonPlace& place, JsonErrors& errors) {
   return step;
 }
 
+Json counts_to_json(const std::vector<RequestCount>& counts) {
+  Json json = Json::object();
+  for (const RequestCount& count : counts) json[count.request] = count.count;
+  return json;
+}
+
 }  // namespace
 
 std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors) {
@@ -66,6 +74,20 @@ std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors) 
     script.push_back(std::move(step));
   }
   return script;
+}
+
+nlohmann::ordered_json script_step_to_json(const ScriptStep& step) {
+  Json json = {{"step", step.step}};
+  if (step.budget) json["budget"] = *step.budget;
+  if (!step.accept.empty()) json["accept"] = counts_to_json(step.accept);
+  if (!step.drafts.empty()) json["drafts"] = counts_to_json(step.drafts);
+  if (!step.preempt.empty()) json["preempt"] = step.preempt;
+  if (!step.abort.empty()) json["abort"] = step.abort;
+  if (step.reset_prefix_cache == PrefixCacheReset::unless_running)
+    json["reset_prefix_cache"] = true;
+  else if (step.reset_prefix_cache == PrefixCacheReset::preempting_running)
+    json["reset_prefix_cache"] = {{"running", true}};
+  return json;
 }
 
 }  // namespace hybridscope

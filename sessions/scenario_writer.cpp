@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sessions/scenario_expectation.h"
+#include "sessions/scenario_script.h"
 #include "sessions/settings_json.h"
 
 namespace hybridscope {
@@ -26,42 +28,6 @@ Json request_to_json(const ScenarioRequest& request) {
   if (request.at_step != defaults.at_step) json["at_step"] = request.at_step;
   if (request.arrival_us != defaults.arrival_us) json["arrival_us"] = request.arrival_us;
   if (request.cache_salt != defaults.cache_salt) json["cache_salt"] = request.cache_salt;
-  return json;
-}
-
-Json counts_to_json(const std::vector<RequestCount>& counts) {
-  Json json = Json::object();
-  for (const RequestCount& count : counts) json[count.request] = count.count;
-  return json;
-}
-
-Json step_to_json(const ScriptStep& step) {
-  Json json = {{"step", step.step}};
-  if (step.budget) json["budget"] = *step.budget;
-  if (!step.accept.empty()) json["accept"] = counts_to_json(step.accept);
-  if (!step.drafts.empty()) json["drafts"] = counts_to_json(step.drafts);
-  if (!step.preempt.empty()) json["preempt"] = step.preempt;
-  if (!step.abort.empty()) json["abort"] = step.abort;
-  if (step.reset_prefix_cache == PrefixCacheReset::unless_running)
-    json["reset_prefix_cache"] = true;
-  else if (step.reset_prefix_cache == PrefixCacheReset::preempting_running)
-    json["reset_prefix_cache"] = {{"running", true}};
-  return json;
-}
-
-Json expectation_to_json(const Expectation& expect) {
-  Json json = Json::object();
-  if (expect.findings) {
-    json["findings"] = expect.findings->empty() ? Json("none") : Json::array();
-    for (const ExpectedFinding& finding : *expect.findings) {
-      Json element = {{"rule", finding.rule}};
-      if (finding.step) element["step"] = *finding.step;
-      if (finding.request) element["request"] = *finding.request;
-      json["findings"].push_back(std::move(element));
-    }
-  }
-  if (expect.steps) json["steps"] = *expect.steps;
-  if (expect.finished) json["finished"] = *expect.finished;
   return json;
 }
 
@@ -114,7 +80,7 @@ std::string write_scenario(const Scenario& scenario) {
     requests.push_back(request_to_json(request));
   write_array_member(out, "requests", requests);
   std::vector<Json> script;
-  for (const ScriptStep& step : scenario.script) script.push_back(step_to_json(step));
+  for (const ScriptStep& step : scenario.script) script.push_back(script_step_to_json(step));
   if (!script.empty()) write_array_member(out, "script", script);
   if (scenario.expect != Expectation{})
     write_member(out, "expect", expectation_to_json(scenario.expect));

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hybridscope {
 
@@ -13,10 +12,14 @@ namespace hybridscope {
 inline constexpr std::int32_t kApplicationId = 0x48795331;
 // PRAGMA user_version: what this program writes. Older versions are migrated when a file is opened
 // for writing; newer ones are refused.
-inline constexpr std::int32_t kSchemaVersion = 1;
+inline constexpr std::int32_t kSchemaVersion = 2;
 
-// SQL that makes version n+1 out of version n, element 0 makes version 1 out of an empty file.
-std::span<const std::string_view> schema_steps();
+// Makes version n+1 out of version n. Run in one transaction, part after part.
+struct SchemaStep {
+  std::vector<std::string_view> sql;  // each some statements
+};
+// [kSchemaVersion] element 0 makes version 1 out of an empty database.
+std::vector<SchemaStep> schema_steps();
 
 // Codes of the enums that tables hold, for people: enum_names(enum, code, name).
 struct EnumName {
@@ -24,6 +27,6 @@ struct EnumName {
   std::int32_t code = 0;
   std::string_view name;
 };
-std::span<const EnumName> enum_names();
+std::vector<EnumName> enum_names();
 
 }  // namespace hybridscope

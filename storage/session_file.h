@@ -29,7 +29,7 @@ SessionPlace parse_session_place(std::string_view text);
 // One row of `sessions`.
 struct SessionInfo {
   std::int64_t session = 0;  // its number in the file
-  SessionHeader header;
+  SessionHeader header;      // but config, which follows from the plan (SessionReader has it)
   SessionStatus status = SessionStatus::recording;
   std::string status_reason;
   std::int64_t created_us = 0;  // Unix time
@@ -49,8 +49,8 @@ struct Bookmark {
 };
 
 enum class FileAccess : std::uint8_t {
-  read,    // the file must exist; an older version is read through a migrated copy in memory or
-           // refused with the command that migrates it
+  read,    // the file must exist; an older version is migrated where the file can be written and
+           // refused where it cannot
   write,   // the file must exist; migrated when older
   create,  // made when it does not exist
 };
@@ -59,9 +59,10 @@ class SessionFile {
  public:
   // Errors (each names the file): not_found, no such file or directory; corrupt, no SQLite file, a
   // database of another program, a truncated or damaged one, a newer version (which one, and which
-  // this program knows); not_available, locked by another program, a read-only file or directory,
-  // disk full. The file is untouched then.
-  static Result<SessionFile> open(const std::string& path, FileAccess access);
+  // this program knows); not_available, locked by another program for busy_timeout_ms, a read-only
+  // file or directory, disk full. The file is untouched then.
+  static Result<SessionFile> open(const std::string& path, FileAccess access,
+                                  std::int64_t busy_timeout_ms = 10000);
   SessionFile(SessionFile&&) noexcept;
   SessionFile& operator=(SessionFile&&) noexcept;
   ~SessionFile();
@@ -73,11 +74,14 @@ class SessionFile {
   // By name; an empty name is the one begun last. Error not_found, which lists the names there are.
   Result<SessionInfo> find(std::string_view name) const;
 
-  // With everything of it; children keep their parent's name.
+  // With everything of it; children keep their parent's name. Errors of the changes below: what
+  // names no row (not_found), what text does not fit (invalid_input), what keeps from writing.
   Status remove(std::int64_t session);
+  // A name that is taken is invalid_input.
   Status rename(std::int64_t session, std::string_view name);
   // Valid UTF-8 of at most kMaxNoteBytes; else an error.
   Status set_note(std::int64_t session, std::string_view note);
+  // Error not_found: the session has no such step.
   Result<Bookmark> add_bookmark(std::int64_t session, std::int64_t step, std::string_view note);
   Status remove_bookmark(std::int64_t bookmark);
   Result<std::vector<Bookmark>> bookmarks(std::int64_t session) const;  // by step
@@ -87,6 +91,9 @@ class SessionFile {
 
  private:
   SessionFile(std::string path, std::unique_ptr<SQLite::Database> database);
+  // What `work` answers; what SQLite throws in it is its error.
+  template <class Work>
+  auto guarded(Work&& work) const -> decltype(work());
 
   std::string path_;
   std::unique_ptr<SQLite::Database> database_;

@@ -14,22 +14,36 @@ namespace hybridscope {
 
 class SessionPlayer {
  public:
+  // Stands before the first step. Errors: those of SessionReader.
   static Result<std::unique_ptr<SessionPlayer>> open(const SessionPlace& place);
-  virtual ~SessionPlayer() = default;
+  ~SessionPlayer();
+  SessionPlayer(const SessionPlayer&) = delete;
+  SessionPlayer& operator=(const SessionPlayer&) = delete;
 
-  virtual SessionReader& reader() = 0;
-  // Error not_found: no such step.
-  virtual Status go_to(std::int64_t step) = 0;
-  // False: there is none.
-  virtual Result<bool> step_forward() = 0;
-  virtual Result<bool> step_back() = 0;
+  // Reading through it invalidates record().
+  SessionReader& reader();
+  // 0: before the first one, or after an error.
+  std::int64_t step() const;
+  // Error not_found: no such step; the player stays where it is. Errors corrupt and io: the player
+  // stands before the first step.
+  Status go_to(std::int64_t step);
+  // False: there is none, and the player stays where it is.
+  Result<bool> step_forward();
+  Result<bool> step_back();
 
   // Of the step gone to last; valid until the next move.
-  virtual const StepRecord& record() const = 0;
-  // After the step's cache_events and before its commit_events (levels blocks and full).
-  virtual const BlockTableMirror& scheduler_tables() const = 0;
+  const StepRecord& record() const;
+  // After the step's cache_events and before its commit_events (levels blocks and full; empty at
+  // level counts).
+  const BlockTableMirror& scheduler_tables() const;
   // After the step's changes.
-  virtual const WorkerTables& worker_tables() const = 0;
+  const WorkerTables& worker_tables() const;
+
+ private:
+  struct Impl;
+  explicit SessionPlayer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace hybridscope

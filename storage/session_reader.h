@@ -7,29 +7,61 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/check/state_write.h"
 #include "sessions/record/step_source.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
 
+// Not thread-safe. Sees the file as it was when the session was opened: steps that a writer adds
+// meanwhile are there for who opens it again.
 class SessionReader {
  public:
   // Opens the file for reading. Errors: those of SessionFile, a name that is not there, a plan that
   // this version cannot read.
   static Result<std::unique_ptr<SessionReader>> open(const SessionPlace& place);
-  virtual ~SessionReader() = default;
+  ~SessionReader();
+  SessionReader(const SessionReader&) = delete;
+  SessionReader& operator=(const SessionReader&) = delete;
 
-  virtual const SessionInfo& info() const = 0;
+  // With the config that its plan gives.
+  const SessionInfo& info() const;
+  // "runs.db:before"
+  const std::string& title() const;
   // The steps that were recorded; numbers can have gaps (idle steps are left out).
-  virtual std::int64_t first_step() const = 0;  // 0: there is none
-  virtual std::int64_t last_step() const = 0;
+  std::int64_t first_step() const;  // 0: there is none
+  std::int64_t last_step() const;
   // The recorded step at or before / behind `step`; 0: none.
-  virtual Result<std::int64_t> step_at_or_before(std::int64_t step) = 0;
-  virtual Result<std::int64_t> step_after(std::int64_t step) = 0;
-  // Valid until the next call. Error not_found: no such step; corrupt: rows that cannot be.
-  virtual Result<const StepRecord*> read(std::int64_t step) = 0;
+  Result<std::int64_t> step_at_or_before(std::int64_t step);
+  Result<std::int64_t> step_after(std::int64_t step);
+  // Valid until the next step is read. Error not_found: no such step; corrupt: rows that cannot be,
+  // with table, column and step.
+  Result<const StepRecord*> read(std::int64_t step);
 
-  virtual std::string request_name(RequestId request) const = 0;
+  // Steps in their order: the first one behind the one of the last call; null behind the last.
+  Result<const StepStamp*> next_stamp();
+
+  // Empty for a number that no step has named.
+  std::string request_name(RequestId request) const;
+  std::int32_t num_requests() const;
+
+  // What the block held of this content when the step was over: the write that put it there; of
+  // kind never when nothing was written since the block was given out. Level full only; otherwise
+  // an error invalid_input.
+  Result<StateWrite> last_write(std::int32_t block, ContentKind content, std::int64_t step);
+  // That write and, as long as they are copies, the writes of what they copied, latest first: where
+  // the state came from. Empty: nothing was written.
+  Result<std::vector<StateWrite>> write_chain(std::int32_t block, ContentKind content,
+                                              std::int64_t step);
+
+  // For the other units of storage.
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  explicit SessionReader(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
 };
 
 // The session's steps one after another, for diff and export. Owns the reader.

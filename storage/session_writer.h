@@ -21,27 +21,39 @@ inline constexpr std::size_t kMaxQueuedSteps = 512;
 class SessionWriter {
  public:
   struct Options {
-    std::string program;                                 // "hybridscope 0.1.0"
-    std::function<std::string(RequestId)> request_name;  // asked by the caller's thread only
-    std::function<std::string(const Finding&)> finding_text;
+    std::string program;                                      // "hybridscope 0.1.0"
+    std::function<std::string(RequestId)> request_name;       // asked by the caller's thread only
+    std::function<std::string(const Finding&)> finding_text;  // as well
     std::int64_t busy_timeout_ms = 10000;  // how long another writer of the file is waited for
   };
 
   // Begins a session in the file; it is in the file, empty, when this returns. An empty name
-  // becomes the source's with a number that is free; a name that is taken is an error.
+  // becomes the source's with a number that is free. Errors: those of SessionFile::open; a name
+  // that is taken or that check_session_name refuses (invalid_input).
   static Result<std::unique_ptr<SessionWriter>> begin(const SessionPlace& place,
                                                       const SessionHeader& header, Options options);
-  virtual ~SessionWriter() = default;
+  // Without finish(): writes what was pushed; the session stays "recording", as a killed one does.
+  ~SessionWriter();
+  SessionWriter(const SessionWriter&) = delete;
+  SessionWriter& operator=(const SessionWriter&) = delete;
 
   // A record to fill; its storage comes back from the writer. Waits while the queue is full.
-  virtual StepRecord& next_record() = 0;
+  StepRecord& next_record();
   // Hands over the record that next_record() gave. Error: what the writer's thread met (disk full,
   // locked too long); nothing is recorded any more then, what was committed stays.
-  virtual Status push() = 0;
-  // Waits until everything is in the file and notes how the run ended.
-  virtual Status finish(SessionStatus status, const std::string& reason) = 0;
+  Status push();
+  // Waits until everything is in the file and notes how the run ended. Error: as push(); the
+  // session is "failed" then, as far as that can still be written.
+  Status finish(SessionStatus status, const std::string& reason);
 
-  virtual const std::string& name() const = 0;  // of the session in the file
+  const std::string& name() const;  // of the session in the file
+  std::int64_t session() const;     // its number in the file
+
+ private:
+  class Recorder;
+  explicit SessionWriter(std::unique_ptr<Recorder> recorder);
+
+  std::unique_ptr<Recorder> recorder_;
 };
 
 }  // namespace hybridscope

@@ -64,6 +64,35 @@ void BlockTableMirror::apply(const CacheEvent& event) {
   }
 }
 
+void BlockTableMirror::set_block_ids(RequestId request, std::int32_t group,
+                                     std::span<const std::int32_t> ids) {
+  std::vector<std::int32_t>& kept = table(request, group);
+  for (const std::int32_t block : ids) hold(block, 1);
+  for (const std::int32_t block : kept) hold(block, -1);
+  kept.assign(ids.begin(), ids.end());
+}
+
+void BlockTableMirror::set_deferred(std::int32_t block, std::int32_t count) {
+  HS_EXPECT(block >= 0 && static_cast<std::size_t>(block) < deferred_.size());
+  std::int32_t& kept = deferred_[static_cast<std::size_t>(block)];
+  num_deferred_ += count - kept;
+  kept = count;
+}
+
+std::vector<RequestId> BlockTableMirror::requests() const {
+  std::vector<RequestId> result;
+  for (std::size_t id = 0; id < slot_of_request_.size(); ++id) {
+    if (slot_of_request_[id] < 0) continue;
+    const auto first =
+        tables_.begin() +
+        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(slot_of_request_[id]) * num_groups_);
+    if (std::any_of(first, first + static_cast<std::ptrdiff_t>(num_groups_),
+                    [](const std::vector<std::int32_t>& ids) { return !ids.empty(); }))
+      result.push_back(RequestId{static_cast<std::int32_t>(id)});
+  }
+  return result;
+}
+
 std::span<const std::int32_t> BlockTableMirror::block_ids(RequestId request,
                                                           std::int32_t group) const {
   const auto id = static_cast<std::size_t>(request.value);

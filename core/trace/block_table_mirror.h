@@ -16,6 +16,16 @@ class BlockTableMirror {
 
   void apply(const CacheEvent& event);
 
+  // Restoring what another mirror held: the whole table of a request in one group, [columns]; the
+  // references to a block that no table stands for.
+  void set_block_ids(RequestId request, std::int32_t group, std::span<const std::int32_t> ids);
+  void set_deferred(std::int32_t block, std::int32_t count);
+
+  std::int32_t num_groups() const { return static_cast<std::int32_t>(num_groups_); }
+  std::int32_t num_blocks() const { return static_cast<std::int32_t>(holders_.size()); }
+  // Requests that have a column in any group, ascending.
+  std::vector<RequestId> requests() const;
+
   // [columns] empty for a request without blocks.
   std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
   // The block in one column; the null block beyond the list.

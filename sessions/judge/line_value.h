@@ -1,5 +1,6 @@
-// Typed reading of one parsed line of a trace. As sessions/object_reader.h, for simdjson: a value
-// knows where it stands, and the first thing wrong is kept. For the readers of this folder.
+// Typed reading of a parsed document: a line of a trace, the plan of a session. As
+// sessions/object_reader.h, for simdjson: a value knows where it stands, and the first thing wrong
+// is kept.
 #pragma once
 
 #include <simdjson.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,11 @@ enum class SessionStatus : std::uint8_t {
 std::string_view session_kind_name(SessionKind kind);
 std::string_view session_status_name(SessionStatus status);
 std::string_view record_level_name(RecordLevel level);
+
+// The other way round; empty: nothing is called so.
+std::optional<SessionKind> session_kind_of(std::string_view name);
+std::optional<SessionStatus> session_status_of(std::string_view name);
+std::optional<RecordLevel> record_level_of(std::string_view name);
 
 struct SessionHeader {
   std::string name;

@@ -10,11 +10,15 @@
 
 namespace hybridscope {
 
+inline constexpr int kSessionPlanVersion = 1;
+
 // JSON. The model is written out with its dimensions, prompts as their segments.
 std::string write_session_plan(const RunPlan& plan);
 
-// Error, with `file` and a JSON pointer: no such plan, an unknown version of it, values out of
-// range, settings the model does not allow.
+// Gives the plan that was written: running it makes the same traces. Error corrupt: no JSON. Error
+// invalid_input, "FILE: POINTER: ...": another version, unknown or missing keys, values out of
+// range, settings the model does not allow, requests that could never finish, scripts that name
+// requests there are not.
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file);
 
 }  // namespace hybridscope

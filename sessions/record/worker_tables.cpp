@@ -55,6 +55,11 @@ void WorkerTables::apply(const WorkerTableChange& change) {
   ids[column] = change.block;
 }
 
+void WorkerTables::set_block_ids(RequestId request, std::int32_t group,
+                                 std::span<const std::int32_t> ids) {
+  table(request, group).assign(ids.begin(), ids.end());
+}
+
 void WorkerTables::drop(RequestId request) {
   for (std::size_t g = 0; g < num_groups_; ++g) {
     const std::size_t index = static_cast<std::size_t>(request.value) * num_groups_ + g;

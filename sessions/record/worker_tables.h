@@ -25,9 +25,12 @@ class WorkerTables {
 
   // Takes over recorded changes.
   void apply(const WorkerTableChange& change);
+  // Restores a whole table: [columns]
+  void set_block_ids(RequestId request, std::int32_t group, std::span<const std::int32_t> ids);
   // The request has left; its tables are forgotten.
   void drop(RequestId request);
 
+  std::int32_t num_groups() const { return static_cast<std::int32_t>(num_groups_); }
   // [columns known so far]
   std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
   // Requests that have a table, ascending.

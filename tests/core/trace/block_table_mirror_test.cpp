@@ -108,6 +108,30 @@ TEST(BlockTableMirror, OtherEventsChangeNothing) {
   EXPECT_EQ(mirror.num_held_blocks(), 0);
 }
 
+TEST(BlockTableMirror, ListsTheRequestsThatHaveATable) {
+  BlockTableMirror mirror(2, 16);
+  mirror.apply(column_set(4, 1, 0, 5));
+  mirror.apply(column_set(2, 0, 0, 6));
+  mirror.apply(column_set(3, 0, 0, 7));
+  mirror.apply(table_dropped(3, 0));
+  EXPECT_THAT(mirror.requests(), ElementsAre(RequestId{2}, RequestId{4}));
+}
+
+TEST(BlockTableMirror, RestoredTableHoldsItsBlocks) {
+  BlockTableMirror mirror(1, 16);
+  mirror.apply(column_set(0, 0, 0, 9));
+  mirror.set_block_ids({0}, 0, std::vector<std::int32_t>{0, 5, 5});
+  mirror.set_deferred(7, 2);
+  EXPECT_THAT(mirror.block_ids({0}, 0), ElementsAre(0, 5, 5));
+  EXPECT_EQ(mirror.holders(5), 2);
+  EXPECT_EQ(mirror.holders(9), 0);
+  EXPECT_EQ(mirror.num_held_blocks(), 1);
+  EXPECT_EQ(mirror.deferred(7), 2);
+  EXPECT_EQ(mirror.num_deferred(), 2);
+  mirror.apply(table_dropped(0, 0));
+  EXPECT_EQ(mirror.num_held_blocks(), 0);
+}
+
 TEST(BlockTableMirror, BlocksOutsideThePoolAreAnErrorOfTheCaller) {
   BlockTableMirror mirror(1, 4);
   EXPECT_THROW(mirror.apply(column_set(0, 0, 0, 4)), ContractViolation);

@@ -1,0 +1,48 @@
+#include "sessions/record/session_header.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hybridscope {
+namespace {
+
+// In the order of the enums.
+constexpr std::array<std::string_view, 2> kKinds = {"run", "judge"};
+constexpr std::array<std::string_view, 5> kStatuses = {"recording", "complete", "stopped",
+                                                       "interrupted", "failed"};
+constexpr std::array<std::string_view, 3> kLevels = {"counts", "blocks", "full"};
+
+template <class Enum, std::size_t N>
+std::optional<Enum> enum_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+std::string_view session_kind_name(SessionKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+std::string_view session_status_name(SessionStatus status) {
+  return kStatuses[static_cast<std::size_t>(status)];
+}
+
+std::string_view record_level_name(RecordLevel level) {
+  return kLevels[static_cast<std::size_t>(level)];
+}
+
+std::optional<SessionKind> session_kind_of(std::string_view name) {
+  return enum_of<SessionKind>(kKinds, name);
+}
+
+std::optional<SessionStatus> session_status_of(std::string_view name) {
+  return enum_of<SessionStatus>(kStatuses, name);
+}
+
+std::optional<RecordLevel> record_level_of(std::string_view name) {
+  return enum_of<RecordLevel>(kLevels, name);
+}
+
+}  // namespace hybridscope

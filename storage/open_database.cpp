@@ -1,0 +1,203 @@
+#include "storage/open_database.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "storage/file_header.h"
+#include "storage/schema.h"
+#include "storage/sql_error.h"
+
+namespace hybridscope {
+namespace {
+
+using Database = std::unique_ptr<SQLite::Database>;
+
+constexpr std::int64_t kPageSize = 8192;
+constexpr std::int64_t kCheckedFileBytes = 1 << 20;  // up to here quick_check takes milliseconds
+
+// SQLite's own handler waits ever longer, up to 100 ms, and misses the moment between two
+// transactions of a busy writer.
+constexpr std::int64_t kPollUs = 500;
+
+int wait_a_turn(void* max_polls, int polls) {
+  if (polls >= static_cast<int>(reinterpret_cast<std::intptr_t>(max_polls))) return 0;
+  std::this_thread::sleep_for(std::chrono::microseconds(kPollUs));
+  return 1;
+}
+
+std::int64_t pragma(SQLite::Database& database, const char* name) {
+  return database.execAndGet(std::string("PRAGMA ") + name).getInt64();
+}
+
+bool has_tables(SQLite::Database& database) {
+  return database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() > 0;
+}
+
+// A '?' or '#' in a path ends the path of a URI.
+std::string immutable_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char byte : path) {
+    if (byte == '?' || byte == '#' || byte == '%')
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+    else
+      uri += byte;
+  }
+  return uri + "?immutable=1";
+}
+
+// Reads the first page, so that everything that keeps the file from being read shows here.
+Database connect(const std::string& name, int flags, std::int64_t busy_timeout_ms) {
+  auto database = std::make_unique<SQLite::Database>(name, flags | SQLite::OPEN_NOMUTEX);
+  set_busy_timeout(*database, busy_timeout_ms);
+  pragma(*database, "schema_version");
+  return database;
+}
+
+// A file in a directory that cannot be written to has no place for the files that SQLite keeps
+// beside it; without a write-ahead log it does not need them.
+Database connect_to_read(const std::string& path, std::int64_t busy_timeout_ms) {
+  try {
+    return connect(path, SQLite::OPEN_READONLY, busy_timeout_ms);
+  } catch (const SQLite::Exception& exception) {
+    const int code = exception.getErrorCode() & 0xFF;
+    if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_write_ahead_log(path)) throw;
+    return connect(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
+  }
+}
+
+// Every version that is missing, all or nothing.
+void upgrade(SQLite::Database& database) {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  const auto steps = schema_steps();
+  // Another program may have been quicker.
+  const std::int64_t version = pragma(database, "user_version");
+  for (std::int64_t i = version; i < kSchemaVersion; ++i)
+    for (const std::string_view sql : steps[static_cast<std::size_t>(i)].sql)
+      database.exec(std::string(sql));
+  SQLite::Statement insert(database, "INSERT OR REPLACE INTO enum_names VALUES (?, ?, ?)");
+  for (const EnumName& row : enum_names()) {
+    insert.bind(1, std::string(row.of));
+    insert.bind(2, row.code);
+    insert.bind(3, std::string(row.name));
+    insert.exec();
+    insert.reset();
+  }
+  if (version < kSchemaVersion) {
+    database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+    database.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  }
+  transaction.commit();
+}
+
+// The page size of an empty database, and its journal, which no transaction can change.
+void prepare_empty(SQLite::Database& database, std::int64_t busy_timeout_ms) {
+  database.exec(fmt::format("PRAGMA page_size = {}", kPageSize));
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  for (;;) {
+    try {
+      database.exec("PRAGMA journal_mode = WAL");
+      return;
+    } catch (const SQLite::Exception& exception) {
+      if ((exception.getErrorCode() & 0xFF) != SQLITE_BUSY ||
+          std::chrono::steady_clock::now() > deadline)
+        throw;
+      std::this_thread::sleep_for(std::chrono::microseconds(kPollUs));
+    }
+  }
+}
+
+Status check_kind(SQLite::Database& database, const std::string& path) {
+  const std::int64_t application = pragma(database, "application_id");
+  const std::int64_t version = pragma(database, "user_version");
+  if (application != kApplicationId)
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}: no session file: a database of another program (application_id "
+                             "{}, expected {})",
+                             path, application, kApplicationId)};
+  if (version > kSchemaVersion)
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}: written by a newer hybridscope: version {} of the file, this "
+                             "program knows versions up to {}",
+                             path, version, kSchemaVersion)};
+  if (version < 1)
+    return Error{ErrorKind::corrupt,
+                 fmt::format("{}: damaged: version {} of the file, expected 1 to {}", path, version,
+                             kSchemaVersion)};
+  return Ok{};
+}
+
+Status check_content(SQLite::Database& database, const std::string& path) {
+  if (pragma(database, "page_count") * pragma(database, "page_size") > kCheckedFileBytes)
+    return Ok{};
+  const std::string answer = database.execAndGet("PRAGMA quick_check(1)").getString();
+  if (answer == "ok") return Ok{};
+  return Error{ErrorKind::corrupt, fmt::format("{}: damaged or truncated: {}", path, answer)};
+}
+
+void set_up_to_write(SQLite::Database& database) {
+  database.exec("PRAGMA foreign_keys = ON");
+  // A power cut may cost the last transactions, a killed program none; the file stays whole.
+  database.exec("PRAGMA synchronous = NORMAL");
+}
+
+Result<Database> open_existing(const std::string& path, const OpenOptions& options) {
+  const bool reads = options.access == FileAccess::read;
+  Database database = reads ? connect_to_read(path, options.busy_timeout_ms)
+                            : connect(path, SQLite::OPEN_READWRITE, options.busy_timeout_ms);
+  if (!has_tables(*database) && pragma(*database, "application_id") == 0) {
+    if (options.access != FileAccess::create)
+      return Error{ErrorKind::corrupt, fmt::format("{}: no session file: an empty database", path)};
+    prepare_empty(*database, options.busy_timeout_ms);
+    upgrade(*database);
+  }
+  if (Status kind = check_kind(*database, path); !kind.ok()) return kind.error();
+  if (Status content = check_content(*database, path); !content.ok()) return content.error();
+  const std::int64_t version = pragma(*database, "user_version");
+  if (version < kSchemaVersion && reads) {
+    if (access(path.c_str(), W_OK) != 0)
+      return Error{ErrorKind::not_available,
+                   fmt::format("{}: version {} of the file, this program reads version {}; it is "
+                               "brought up to date when it is opened where it can be written",
+                               path, version, kSchemaVersion)};
+    database.reset();
+    const auto writable = open_existing(
+        path, {.access = FileAccess::write, .busy_timeout_ms = options.busy_timeout_ms});
+    return writable.ok() ? open_existing(path, options) : writable.error();
+  }
+  if (version < kSchemaVersion) upgrade(*database);
+  if (!reads) set_up_to_write(*database);
+  return database;
+}
+
+Database make(const std::string& path, std::int64_t busy_timeout_ms) {
+  Database database = connect(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
+  prepare_empty(*database, busy_timeout_ms);
+  upgrade(*database);
+  set_up_to_write(*database);
+  return database;
+}
+
+}  // namespace
+
+void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms) {
+  const auto max_polls = static_cast<std::intptr_t>(busy_timeout_ms * 1000 / kPollUs);
+  sqlite3_busy_handler(database.getHandle(), wait_a_turn, reinterpret_cast<void*>(max_polls));
+}
+
+Result<Database> open_database(const std::string& path, const OpenOptions& options) {
+  const auto found = look_at_file(path, options.access);
+  if (!found.ok()) return found.error();
+  return catch_sqlite(path, nullptr, [&]() -> Result<Database> {
+    if (found.value() == FoundFile::nothing) return make(path, options.busy_timeout_ms);
+    return open_existing(path, options);
+  });
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,232 @@
+#include "storage/session_file.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <utility>
+
+#include "storage/open_database.h"
+#include "storage/session_text.h"
+#include "storage/sql_error.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kInfoColumns =
+    "session, name, kind, status, status_reason, level, created_us, program, source, model, "
+    "engine, "
+    "plan, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, num_request_steps, "
+    "num_errors, num_warnings";
+
+// The value whose name the file has; the tables' CHECKs allow no other.
+template <class Enum, std::size_t N>
+Enum named(const std::array<Enum, N>& values, std::string_view (*name)(Enum),
+           const std::string& text) {
+  for (const Enum value : values)
+    if (name(value) == text) return value;
+  throw SQLite::Exception("unknown word \"" + text + "\" in table sessions", SQLITE_CORRUPT);
+}
+
+SessionStatus status_of(const std::string& text) {
+  using enum SessionStatus;
+  return named(std::array{recording, complete, stopped, interrupted, failed}, session_status_name,
+               text);
+}
+
+SessionInfo read_info(SQLite::Statement& row) {
+  SessionInfo info;
+  int column = 0;
+  const auto text = [&] { return row.getColumn(column++).getString(); };
+  const auto number = [&] { return row.getColumn(column++).getInt64(); };
+  info.session = number();
+  info.header.name = text();
+  info.header.kind =
+      named(std::array{SessionKind::run, SessionKind::judge}, session_kind_name, text());
+  info.status = status_of(text());
+  info.status_reason = text();
+  info.header.level = named(std::array{RecordLevel::counts, RecordLevel::blocks, RecordLevel::full},
+                            record_level_name, text());
+  info.created_us = number();
+  info.program = text();
+  info.header.source = text();
+  info.header.model = text();
+  info.header.engine = text();
+  info.header.plan = text();
+  info.header.parent_name = text();
+  info.header.forked_at = number();
+  info.note = text();
+  info.num_steps = number();
+  info.num_request_steps = number();
+  info.num_errors = number();
+  info.num_warnings = number();
+  return info;
+}
+
+Error no_such_session(const std::string& path, std::int64_t session) {
+  return {ErrorKind::not_found, fmt::format("{}: no session number {}", path, session)};
+}
+
+// "a", "b" and 3 more.
+std::string list_names(const std::vector<SessionInfo>& sessions) {
+  constexpr std::size_t kMaxShown = 12;
+  std::string text;
+  for (std::size_t i = 0; i < sessions.size() && i < kMaxShown; ++i)
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", sessions[i].header.name);
+  if (sessions.size() > kMaxShown) text += fmt::format(" and {} more", sessions.size() - kMaxShown);
+  return text;
+}
+
+// Tables whose rows belong to a session, whichever version made them.
+std::vector<std::string> tables_of_sessions(SQLite::Database& database) {
+  std::vector<std::string> tables;
+  SQLite::Statement query(database,
+                          "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+                          "WHERE t.type = 'table' AND c.name = 'session'");
+  while (query.executeStep()) tables.push_back(query.getColumn(0).getString());
+  return tables;
+}
+
+// Rule by rule, deleting a session through its foreign keys would look each of its steps up in each
+// table.
+bool remove_rows(SQLite::Database& database, std::int64_t session) {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  SQLite::Statement forget(database, "UPDATE sessions SET parent = NULL WHERE parent = ?");
+  forget.bind(1, session);
+  forget.exec();
+  bool found = false;
+  for (const std::string& table : tables_of_sessions(database)) {
+    SQLite::Statement remove(database, "DELETE FROM " + table + " WHERE session = ?");
+    remove.bind(1, session);
+    const int rows = remove.exec();
+    found = found || (table == "sessions" && rows > 0);
+  }
+  transaction.commit();
+  return found;
+}
+
+}  // namespace
+
+SessionFile::SessionFile(std::string path, std::unique_ptr<SQLite::Database> database)
+    : path_(std::move(path)), database_(std::move(database)) {}
+SessionFile::SessionFile(SessionFile&&) noexcept = default;
+SessionFile& SessionFile::operator=(SessionFile&&) noexcept = default;
+SessionFile::~SessionFile() = default;
+
+Result<SessionFile> SessionFile::open(const std::string& path, FileAccess access,
+                                      std::int64_t busy_timeout_ms) {
+  auto database = open_database(path, {.access = access, .busy_timeout_ms = busy_timeout_ms});
+  if (!database.ok()) return database.error();
+  return SessionFile(path, std::move(database).value());
+}
+
+template <class Work>
+auto SessionFile::guarded(Work&& work) const -> decltype(work()) {
+  return catch_sqlite(path_, database_->getHandle(), std::forward<Work>(work));
+}
+
+Result<std::vector<SessionInfo>> SessionFile::sessions() const {
+  return guarded([&]() -> Result<std::vector<SessionInfo>> {
+    SQLite::Statement query(*database_,
+                            fmt::format("SELECT {} FROM sessions ORDER BY session", kInfoColumns));
+    std::vector<SessionInfo> sessions;
+    while (query.executeStep()) sessions.push_back(read_info(query));
+    return sessions;
+  });
+}
+
+Result<SessionInfo> SessionFile::find(std::string_view name) const {
+  auto all = sessions();
+  if (!all.ok()) return all.error();
+  if (all.value().empty())
+    return Error{ErrorKind::not_found, fmt::format("{}: no session in it", path_)};
+  if (name.empty()) return std::move(all.value().back());
+  for (SessionInfo& info : all.value())
+    if (info.header.name == name) return std::move(info);
+  return Error{ErrorKind::not_found, fmt::format("{}: no session \"{}\" in it, there is {}", path_,
+                                                 name, list_names(all.value()))};
+}
+
+Status SessionFile::remove(std::int64_t session) {
+  return guarded([&]() -> Status {
+    database_->exec("PRAGMA foreign_keys = OFF");
+    const bool found = remove_rows(*database_, session);
+    database_->exec("PRAGMA foreign_keys = ON");
+    if (!found) return no_such_session(path_, session);
+    return Ok{};
+  });
+}
+
+Status SessionFile::rename(std::int64_t session, std::string_view name) {
+  if (Status fits = check_session_name(name); !fits.ok()) return fits;
+  return guarded([&]() -> Status {
+    SQLite::Statement taken(*database_,
+                            "SELECT count(*) FROM sessions WHERE name = ? AND session <> ?");
+    taken.bind(1, std::string(name));
+    taken.bind(2, session);
+    taken.executeStep();
+    if (taken.getColumn(0).getInt64() > 0)
+      return invalid_input(fmt::format("{}: there is a session \"{}\" already", path_, name));
+    SQLite::Statement update(*database_, "UPDATE sessions SET name = ? WHERE session = ?");
+    update.bind(1, std::string(name));
+    update.bind(2, session);
+    if (update.exec() == 0) return no_such_session(path_, session);
+    return Ok{};
+  });
+}
+
+Status SessionFile::set_note(std::int64_t session, std::string_view note) {
+  if (Status fits = check_note(note); !fits.ok()) return fits;
+  return guarded([&]() -> Status {
+    SQLite::Statement update(*database_, "UPDATE sessions SET note = ? WHERE session = ?");
+    update.bind(1, std::string(note));
+    update.bind(2, session);
+    if (update.exec() == 0) return no_such_session(path_, session);
+    return Ok{};
+  });
+}
+
+Result<Bookmark> SessionFile::add_bookmark(std::int64_t session, std::int64_t step,
+                                           std::string_view note) {
+  if (Status fits = check_note(note); !fits.ok()) return fits.error();
+  return guarded([&]() -> Result<Bookmark> {
+    SQLite::Statement insert(*database_,
+                             "INSERT INTO bookmarks (session, step, note) SELECT session, step, ? "
+                             "FROM steps WHERE session = ? AND step = ?");
+    insert.bind(1, std::string(note));
+    insert.bind(2, session);
+    insert.bind(3, step);
+    if (insert.exec() == 0)
+      return Error{ErrorKind::not_found,
+                   fmt::format("{}: session number {} has no step {}", path_, session, step)};
+    return Bookmark{
+        .bookmark = database_->getLastInsertRowid(), .step = step, .note = std::string(note)};
+  });
+}
+
+Status SessionFile::remove_bookmark(std::int64_t bookmark) {
+  return guarded([&]() -> Status {
+    SQLite::Statement remove(*database_, "DELETE FROM bookmarks WHERE bookmark = ?");
+    remove.bind(1, bookmark);
+    if (remove.exec() > 0) return Ok{};
+    return Error{ErrorKind::not_found, fmt::format("{}: no bookmark {}", path_, bookmark)};
+  });
+}
+
+Result<std::vector<Bookmark>> SessionFile::bookmarks(std::int64_t session) const {
+  return guarded([&]() -> Result<std::vector<Bookmark>> {
+    SQLite::Statement query(
+        *database_,
+        "SELECT bookmark, step, note FROM bookmarks WHERE session = ? ORDER BY step, bookmark");
+    query.bind(1, session);
+    std::vector<Bookmark> bookmarks;
+    while (query.executeStep())
+      bookmarks.push_back({.bookmark = query.getColumn(0).getInt64(),
+                           .step = query.getColumn(1).getInt64(),
+                           .note = query.getColumn(2).getString()});
+    return bookmarks;
+  });
+}
+
+}  // namespace hybridscope

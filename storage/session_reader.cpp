@@ -1,0 +1,187 @@
+#include "storage/session_reader.h"
+
+#include <SQLiteCpp/Database.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "storage/reader_impl.h"
+#include "storage/session_config.h"
+
+namespace hybridscope {
+namespace {
+
+ReadContext make_context(const SessionFile& file, const SessionInfo& info) {
+  ReadContext context;
+  context.database = file.database().getHandle();
+  context.session = info.session;
+  context.place = fmt::format("{}: session '{}'", file.path(), info.header.name);
+  return context;
+}
+
+}  // namespace
+
+SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
+    : file(std::move(opened)),
+      info(std::move(about)),
+      title(file.path() + ":" + info.header.name),
+      context(make_context(file, info)),
+      before(context, "SELECT max(step) FROM steps WHERE session = ? AND step <= ?"),
+      after(context, "SELECT min(step) FROM steps WHERE session = ? AND step > ?"),
+      name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
+      loader(context, info.header.level, info.header.config),
+      stamps(make_stamp_cursor(context)) {
+  // All that is read from here on is of one moment, also while somebody writes.
+  ReadStatement begin(context, "BEGIN");
+  begin.start({});
+  begin.step();
+  ReadStatement requests(context, "SELECT max(request) + 1 FROM requests WHERE session = ?");
+  const std::int64_t count = number(requests, {});
+  if (count < 0 || count > std::numeric_limits<std::int32_t>::max())
+    context.fail(ErrorKind::corrupt, fmt::format("requests.request: {}", count - 1));
+  context.num_requests = static_cast<std::int32_t>(count);
+  first_step = number(after, {std::numeric_limits<std::int64_t>::min()});
+  last_step = number(before, {std::numeric_limits<std::int64_t>::max()});
+}
+
+std::int64_t SessionReader::Impl::number(ReadStatement& query,
+                                         std::initializer_list<std::int64_t> parameters) {
+  std::vector<std::int64_t> all{context.session};
+  all.insert(all.end(), parameters);
+  query.start(all);
+  const std::int64_t found = query.step() ? sqlite3_column_int64(query.get(), 0) : 0;
+  query.stop();
+  return found;
+}
+
+SessionReader::SessionReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SessionReader::~SessionReader() = default;
+
+Result<std::unique_ptr<SessionReader>> SessionReader::open(const SessionPlace& place) {
+  auto file = SessionFile::open(place.file, FileAccess::read);
+  if (!file) return file.error();
+  auto info = file.value().find(place.name);
+  if (!info) return info.error();
+  auto config = read_session_config(info.value(), place.file);
+  if (!config) return config.error();
+  info.value().header.config = std::move(config).value();
+  auto impl = std::make_unique<Impl>(std::move(file).value(), std::move(info).value());
+  if (impl->context.error) return *impl->context.error;
+  return std::unique_ptr<SessionReader>(new SessionReader(std::move(impl)));
+}
+
+const SessionInfo& SessionReader::info() const { return impl_->info; }
+const std::string& SessionReader::title() const { return impl_->title; }
+std::int64_t SessionReader::first_step() const { return impl_->first_step; }
+std::int64_t SessionReader::last_step() const { return impl_->last_step; }
+std::int32_t SessionReader::num_requests() const { return impl_->context.num_requests; }
+
+Result<std::int64_t> SessionReader::step_at_or_before(std::int64_t step) {
+  return impl_->answer(impl_->number(impl_->before, {step}));
+}
+
+Result<std::int64_t> SessionReader::step_after(std::int64_t step) {
+  return impl_->answer(impl_->number(impl_->after, {step}));
+}
+
+Result<const StepRecord*> SessionReader::read(std::int64_t step) {
+  const bool found = impl_->loader.load(step, impl_->record);
+  if (!found && !impl_->context.error)
+    return Error{ErrorKind::not_found,
+                 fmt::format("{}: no step {} was recorded (steps {} to {})", impl_->context.place,
+                             step, first_step(), last_step())};
+  return impl_->answer<const StepRecord*>(&impl_->record);
+}
+
+Result<const StepStamp*> SessionReader::next_stamp() {
+  TableCursor& cursor = impl_->stamps;
+  cursor.seek(impl_->stamp.step + 1);
+  const StepStamp* found = nullptr;
+  if (cursor.has_row()) {
+    read_stamp(cursor, impl_->stamp);
+    cursor.advance();
+    found = &impl_->stamp;
+  }
+  return impl_->answer(found);
+}
+
+std::string SessionReader::request_name(RequestId request) const {
+  if (request.value < 0 || request.value >= impl_->context.num_requests) return {};
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= impl_->names.size()) impl_->names.resize(id + 1);
+  std::optional<std::string>& known = impl_->names[id];
+  if (!known) {
+    impl_->name.start({impl_->context.session, request.value});
+    known.emplace();
+    if (impl_->name.step()) {
+      const unsigned char* text = sqlite3_column_text(impl_->name.get(), 0);
+      if (text != nullptr)
+        known->assign(reinterpret_cast<const char*>(text),
+                      static_cast<std::size_t>(sqlite3_column_bytes(impl_->name.get(), 0)));
+    }
+    impl_->name.stop();
+  }
+  return *known;
+}
+
+namespace {
+
+// Error: the level does not keep the log of writes.
+Result<WriteHistory*> history_of(SessionReader::Impl& impl) {
+  if (impl.info.header.level != RecordLevel::full)
+    return invalid_input(
+        fmt::format("{}: it was recorded at level {}, writes to blocks are kept at level full",
+                    impl.context.place, record_level_name(impl.info.header.level)));
+  if (!impl.history) impl.history.emplace(impl.context);
+  return &*impl.history;
+}
+
+}  // namespace
+
+Result<StateWrite> SessionReader::last_write(std::int32_t block, ContentKind content,
+                                             std::int64_t step) {
+  auto history = history_of(*impl_);
+  if (!history) return history.error();
+  return impl_->answer(history.value()->last(block, content, step).value_or(StateWrite{}));
+}
+
+Result<std::vector<StateWrite>> SessionReader::write_chain(std::int32_t block, ContentKind content,
+                                                           std::int64_t step) {
+  auto history = history_of(*impl_);
+  if (!history) return history.error();
+  return impl_->answer(history.value()->chain(block, content, step));
+}
+
+namespace {
+
+class SessionSource final : public StepSource {
+ public:
+  explicit SessionSource(std::unique_ptr<SessionReader> reader) : reader_(std::move(reader)) {}
+
+  std::string title() const override { return reader_->title(); }
+  const EngineConfig& config() const override { return reader_->info().header.config; }
+  RecordLevel level() const override { return reader_->info().header.level; }
+  std::string request_name(RequestId request) const override {
+    return reader_->request_name(request);
+  }
+  Result<const StepStamp*> next() override {
+    auto stamp = reader_->next_stamp();
+    if (stamp && stamp.value() != nullptr) step_ = stamp.value()->step;
+    return stamp;
+  }
+  Result<const StepRecord*> record() override { return reader_->read(step_); }
+
+ private:
+  std::unique_ptr<SessionReader> reader_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<StepSource>> open_session_source(const SessionPlace& place) {
+  auto reader = SessionReader::open(place);
+  if (!reader) return reader.error();
+  return std::unique_ptr<StepSource>(std::make_unique<SessionSource>(std::move(reader).value()));
+}
+
+}  // namespace hybridscope

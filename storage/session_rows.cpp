@@ -1,0 +1,139 @@
+#include "storage/session_rows.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/model/model_layout.h"
+#include "sessions/explain_start_up.h"
+#include "storage/session_text.h"
+
+namespace hybridscope {
+namespace {
+
+std::int64_t unix_time_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool is_taken(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement query(database, "SELECT count(*) FROM sessions WHERE name = ?");
+  query.bind(1, name);
+  query.executeStep();
+  return query.getColumn(0).getInt64() > 0;
+}
+
+std::string free_name(SQLite::Database& database, const std::string& source) {
+  const std::string base = name_of_source(source);
+  for (std::int64_t number = 1;; ++number)
+    if (std::string name = fmt::format("{}-{}", base, number); !is_taken(database, name))
+      return name;
+}
+
+void insert_groups(SQLite::Database& database, std::int64_t session, const KVCacheConfig& config) {
+  SQLite::Statement insert(database,
+                           "INSERT INTO kv_cache_groups (session, grp, kind, block_size, "
+                           "num_layers) VALUES (?, ?, ?, ?, ?)");
+  std::int64_t number = 0;
+  for (const KVCacheGroup& group : config.groups) {
+    insert.bind(1, session);
+    insert.bind(2, number++);
+    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+    insert.bind(3, std::string(mamba ? mamba_type_name(mamba->mamba_type) : "full_attention"));
+    insert.bind(4, group.block_size());
+    insert.bind(5, static_cast<std::int64_t>(group.layers.size()));
+    insert.exec();
+    insert.reset();
+  }
+}
+
+// The parent's number, where it is in the same file.
+void set_parent(SQLite::Database& database, std::int64_t session, const SessionHeader& header) {
+  if (header.parent_name.empty()) return;
+  SQLite::Statement update(database,
+                           "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = "
+                           "(SELECT session FROM sessions WHERE name = ?1) WHERE session = ?3");
+  update.bind(1, header.parent_name);
+  update.bind(2, header.forked_at);
+  update.bind(3, session);
+  update.exec();
+}
+
+std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
+                        const std::string& name) {
+  const SessionHeader& header = session.header;
+  const EngineConfig& config = header.config;
+  SQLite::Statement insert(
+      database,
+      "INSERT INTO sessions (name, kind, status, level, created_us, program, source, model, "
+      "mamba_cache_mode, engine, runner, async_scheduling, num_speculative_tokens, num_blocks, "
+      "plan) VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int column = 0;
+  const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
+  const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
+  text(name);
+  text(session_kind_name(header.kind));
+  text(record_level_name(header.level));
+  number(unix_time_us());
+  text(session.program);
+  text(header.source);
+  text(header.model);
+  text(mamba_cache_mode_name(config.mamba_cache_mode));
+  text(header.engine);
+  text(runner_name(config.runner));
+  number(config.async_scheduling);
+  number(config.num_speculative_tokens);
+  number(config.kv_cache_config.num_blocks);
+  text(header.plan);
+  insert.exec();
+  return database.getLastInsertRowid();
+}
+
+}  // namespace
+
+Result<BegunSession> insert_session(SQLite::Database& database, const NewSession& session) {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  if (!session.name.empty() && is_taken(database, session.name))
+    return invalid_input(fmt::format("{}: there is a session \"{}\" already; give another name",
+                                     session.file, session.name));
+  BegunSession begun;
+  begun.name = session.name.empty() ? free_name(database, session.header.source) : session.name;
+  begun.session = insert_row(database, session, begun.name);
+  set_parent(database, begun.session, session.header);
+  insert_groups(database, begun.session, session.header.config.kv_cache_config);
+  transaction.commit();
+  return begun;
+}
+
+void SessionTotals::add(const StepRecord& record) {
+  ++num_steps;
+  num_request_steps += record.counts.num_reqs;
+  num_errors += record.counts.num_errors;
+  num_warnings += record.counts.num_warnings;
+}
+
+bool update_totals(SQLite::Database& database, std::int64_t session, const SessionTotals& totals) {
+  SQLite::Statement update(database,
+                           "UPDATE sessions SET num_steps = ?, num_request_steps = ?, "
+                           "num_errors = ?, num_warnings = ? WHERE session = ?");
+  update.bind(1, totals.num_steps);
+  update.bind(2, totals.num_request_steps);
+  update.bind(3, totals.num_errors);
+  update.bind(4, totals.num_warnings);
+  update.bind(5, session);
+  return update.exec() > 0;
+}
+
+bool update_status(SQLite::Database& database, std::int64_t session, SessionStatus status,
+                   const std::string& reason) {
+  SQLite::Statement update(database,
+                           "UPDATE sessions SET status = ?, status_reason = ? WHERE session = ?");
+  update.bind(1, std::string(session_status_name(status)));
+  update.bind(2, reason);
+  update.bind(3, session);
+  return update.exec() > 0;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,229 @@
+#include "storage/step_loader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "storage/block_rows.h"
+#include "storage/step_cursors.h"
+
+namespace hybridscope {
+namespace {
+
+// The key column `column` of the row at hand counts from 0 within what it numbers.
+void expect_number(const TableCursor& cursor, int column, std::string_view name,
+                   std::size_t expected) {
+  const auto number = static_cast<std::int64_t>(expected);
+  const std::int64_t found = cursor.integer(column, 0, std::numeric_limits<std::int32_t>::max());
+  if (found != number) cursor.fail(name, fmt::format("{}, expected {}", found, number));
+}
+
+// The step's rows of a table whose key is one number, one item each.
+template <class Item, class ForEach>
+void read_items(TableCursor& cursor, std::int64_t step, std::vector<Item>& items,
+                ForEach for_each) {
+  items.clear();
+  for (cursor.seek(step); cursor.at_row(); cursor.advance()) {
+    expect_number(cursor, 0, "ordinal", items.size());
+    RowFields columns(cursor, 1);
+    for_each(items.emplace_back(), columns);
+  }
+}
+
+}  // namespace
+
+StepLoader::StepLoader(ReadContext& context, RecordLevel level, const EngineConfig& config)
+    : context_(context),
+      level_(level),
+      groups_(make_group_traces(config.kv_cache_config)),
+      limits_(block_limits(config)),
+      cursors_(std::make_unique<Cursors>(context)) {}
+
+StepLoader::~StepLoader() = default;
+
+bool StepLoader::load(std::int64_t step, StepRecord& record) {
+  TableCursor& steps = cursors_->steps;
+  steps.seek(step);
+  if (!steps.at_row()) return false;
+  record.clear();
+  StepTrace& trace = record.trace;
+  trace.step = step;
+  RowFields columns(steps, 0);
+  fields::kStep(record, columns);
+  fields::kDigests(record.digests, columns);
+  steps.advance();
+  TableCursor& graph = cursors_->graph_padding;
+  graph.seek(step);
+  if (!graph.at_row()) {
+    context_.fail(ErrorKind::corrupt, fmt::format("step {}: graph_padding has no row", step));
+    return false;
+  }
+  RowFields graph_columns(graph, 0);
+  fields::kGraph(trace, graph_columns);
+  read_items(cursors_->commands, step, trace.commands, fields::kCommand);
+  load_findings(record);
+  if (level_ >= RecordLevel::blocks) {
+    load_schedule(trace);
+    load_groups(trace);
+    load_events(record);
+    load_copies(trace);
+  }
+  if (level_ >= RecordLevel::full) {
+    load_arrays(record);
+    load_writes(record);
+  }
+  return !context_.error;
+}
+
+void StepLoader::load_schedule(StepTrace& trace) {
+  read_items(cursors_->preemptions, trace.step, trace.preempted, fields::kPreempted);
+  read_items(cursors_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
+  read_items(cursors_->commits, trace.step, trace.committed, fields::kCommit);
+  load_lookups(trace);
+  load_rows(trace);
+}
+
+void StepLoader::load_lookups(StepTrace& trace) {
+  read_items(cursors_->lookups, trace.step, trace.lookups, fields::kLookup);
+  TableCursor& cursor = cursors_->lookup_groups;
+  for (cursor.seek(trace.step); cursor.at_row(); cursor.advance()) {
+    const auto last = static_cast<std::int64_t>(trace.lookups.size()) - 1;
+    if (last < 0) return cursor.fail("ordinal", "no lookup has this number");
+    const std::int64_t lookup = cursor.integer(0, 0, last);
+    auto& groups = trace.lookups[static_cast<std::size_t>(lookup)].explanation.groups;
+    expect_number(cursor, 1, "grp", groups.size());
+    RowFields columns(cursor, 2);
+    fields::kGroupLookup(groups.emplace_back(), columns);
+  }
+}
+
+void StepLoader::load_rows(StepTrace& trace) {
+  TableCursor& cursor = cursors_->rows;
+  constexpr std::int32_t kUnseen = -2;
+  constexpr std::int32_t kMaxRows = 1 << 18;  // more than any batch has
+  for (cursor.seek(trace.step); cursor.at_row(); cursor.advance()) {
+    const std::size_t number = trace.scheduled.size();
+    expect_number(cursor, 0, "scheduled", number);
+    RowFields columns(cursor, 1);
+    ScheduledTrace& scheduled = trace.scheduled.emplace_back();
+    fields::kScheduled(scheduled, columns);
+    const int row_column = columns.next_column();
+    if (cursor.is_null(row_column)) continue;
+    const auto place = static_cast<std::size_t>(cursor.integer(row_column, 0, kMaxRows));
+    if (context_.error) return;
+    if (place >= trace.rows.size()) trace.rows.resize(place + 1, RowTrace{.scheduled = kUnseen});
+    RowTrace& row = trace.rows[place];
+    if (row.scheduled != kUnseen) return cursor.fail("row", fmt::format("{} twice", place));
+    row.scheduled = static_cast<std::int32_t>(number);
+    row.request = scheduled.request;
+    RowFields row_columns(cursor, row_column + 1);
+    fields::kRow(row, row_columns);
+  }
+  for (const RowTrace& row : trace.rows)
+    if (row.scheduled == kUnseen)
+      context_.fail(ErrorKind::corrupt,
+                    fmt::format("step {}: rows.row: {} is missing below {}", trace.step,
+                                &row - trace.rows.data(), trace.rows.size()));
+}
+
+void StepLoader::load_groups(StepTrace& trace) {
+  trace.groups = groups_;
+  TableCursor& cursor = cursors_->step_groups;
+  std::size_t number = 0;
+  for (cursor.seek(trace.step); cursor.at_row(); cursor.advance()) {
+    expect_number(cursor, 0, "grp", number);
+    if (number >= groups_.size())
+      return cursor.fail("grp", fmt::format("the model has {} groups", groups_.size()));
+    RowFields columns(cursor, 1);
+    fields::kGroup(trace.groups[number++], columns);
+  }
+  if (number != groups_.size())
+    context_.fail(ErrorKind::corrupt, fmt::format("step {}: step_groups has {} rows, expected {}",
+                                                  trace.step, number, groups_.size()));
+}
+
+void StepLoader::load_events(StepRecord& record) {
+  StepTrace& trace = record.trace;
+  TableCursor& events = cursors_->block_events;
+  for (events.seek(trace.step); events.at_row(); events.advance()) {
+    expect_number(events, 0, "ordinal", trace.cache_events.size() + trace.commit_events.size());
+    const BlockEventRow row = read_block_event(events, limits_);
+    if (!row.at_commit && !trace.commit_events.empty())
+      events.fail("at_commit", "0 behind an event at commit");
+    (row.at_commit ? trace.commit_events : trace.cache_events).push_back(row.event);
+  }
+  TableCursor& changes = cursors_->worker_table_changes;
+  for (changes.seek(trace.step); changes.at_row(); changes.advance()) {
+    expect_number(changes, 0, "ordinal", record.worker_changes.size());
+    record.worker_changes.push_back(read_worker_change(changes, limits_));
+  }
+}
+
+void StepLoader::load_copies(StepTrace& trace) {
+  const auto launch_of = [&trace](const TableCursor& cursor) -> CopyLaunch& {
+    return cursor.integer(0, 0, 1) == 0 ? trace.pre_copies : trace.post_copies;
+  };
+  TableCursor& decisions = cursors_->copy_decisions;
+  for (decisions.seek(trace.step); decisions.at_row(); decisions.advance()) {
+    CopyLaunch& launch = launch_of(decisions);
+    expect_number(decisions, 1, "decision", launch.decisions.size());
+    CopyDecisionTrace& decided = launch.decisions.emplace_back();
+    RowFields columns(decisions, 2);
+    columns("row", decided.row);
+    fields::kDecision(decided, columns);
+  }
+  TableCursor& copies = cursors_->state_copies;
+  for (copies.seek(trace.step); copies.at_row(); copies.advance()) {
+    CopyLaunch& launch = launch_of(copies);
+    expect_number(copies, 1, "ordinal", launch.copies.size());
+    StateCopyTrace& copy = launch.copies.emplace_back();
+    RowFields columns(copies, 2);
+    fields::kCopy(copy, columns);
+    if (copy.decision < 0 || static_cast<std::size_t>(copy.decision) >= launch.decisions.size())
+      copies.fail("decision", fmt::format("{} of {}", copy.decision, launch.decisions.size()));
+    if (copy.group < 0 || copy.group >= limits_.num_groups)
+      copies.fail("grp", fmt::format("{} of {}", copy.group, limits_.num_groups));
+  }
+}
+
+void StepLoader::load_findings(StepRecord& record) {
+  read_items(cursors_->findings, record.trace.step, record.findings, fields::kFinding);
+  for (Finding& finding : record.findings) finding.step = record.trace.step;
+}
+
+void StepLoader::load_arrays(StepRecord& record) {
+  TableCursor& writes = cursors_->attention_writes;
+  auto& groups = record.trace.groups;
+  for (writes.seek(record.trace.step); writes.at_row(); writes.advance()) {
+    const std::int64_t group = writes.integer(0, 0, limits_.num_groups - 1);
+    if (context_.error) return;
+    auto& of_group = groups[static_cast<std::size_t>(group)].attention_writes;
+    expect_number(writes, 1, "ordinal", of_group.size());
+    RowFields columns(writes, 2);
+    fields::kAttentionWrite(of_group.emplace_back(), columns);
+  }
+  TableCursor& arrays = cursors_->metadata_arrays;
+  for (arrays.seek(record.trace.step); arrays.at_row(); arrays.advance()) {
+    expect_number(arrays, 0, "ordinal", record.arrays.size());
+    read_array(arrays, record.arrays.emplace_back());
+  }
+}
+
+void StepLoader::load_writes(StepRecord& record) {
+  read_items(cursors_->write_events, record.trace.step, record.writes, fields::kWrite);
+  for (StateWrite& write : record.writes)
+    write.event.step = static_cast<std::int32_t>(record.trace.step);
+}
+
+TableCursor make_stamp_cursor(ReadContext& context) { return make_steps_cursor(context); }
+
+void read_stamp(const TableCursor& cursor, StepStamp& stamp) {
+  StepRecord record;
+  RowFields columns(cursor, 0);
+  fields::kStep(record, columns);
+  fields::kDigests(stamp.digests, columns);
+  stamp.step = cursor.next_step();
+  stamp.counts = record.counts;
+}
+
+}  // namespace hybridscope

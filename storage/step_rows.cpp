@@ -1,0 +1,243 @@
+#include "storage/step_rows.h"
+
+#include <utility>
+
+#include "storage/insert.h"
+#include "storage/table_fields.h"
+
+namespace hybridscope {
+
+using fields::columns;
+
+namespace {
+
+// What the scheduler decided, then the worker's row of the same request.
+std::vector<std::string> row_columns() {
+  auto names = columns<ScheduledTrace>({"step", "scheduled"}, fields::kScheduled);
+  const auto row = columns<RowTrace>({"row"}, fields::kRow);
+  names.insert(names.end(), row.begin(), row.end());
+  return names;
+}
+
+std::vector<std::string> finding_columns() {
+  auto names = columns<Finding>({"step", "ordinal", "severity"}, fields::kFinding);
+  names.emplace_back("text");
+  return names;
+}
+
+}  // namespace
+
+struct StepRows::Inserts {
+  Inserts(SQLite::Database& db, std::int64_t s)
+      : requests(db, "requests", s, {"request", "name", "first_step"}),
+        steps(db, "steps", s, columns<StepRecord>({"step"}, fields::kStep)),
+        digests(db, "digests", s, columns<StepDigests>({"step"}, fields::kDigests)),
+        graph_padding(db, "graph_padding", s, columns<StepTrace>({"step"}, fields::kGraph)),
+        commands(db, "commands", s, columns<CommandTrace>({"step", "ordinal"}, fields::kCommand)),
+        rows(db, "rows", s, row_columns()),
+        commits(db, "commits", s, columns<CommitTrace>({"step", "ordinal"}, fields::kCommit)),
+        preemptions(db, "preemptions", s, {"step", "ordinal", "request"}),
+        skipped_requests(db, "skipped_requests", s,
+                         columns<SkippedRequest>({"step", "ordinal"}, fields::kSkipped)),
+        lookups(db, "lookups", s, columns<AdmissionLookup>({"step", "ordinal"}, fields::kLookup)),
+        lookup_groups(db, "lookup_groups", s,
+                      columns<GroupLookup>({"step", "ordinal", "grp"}, fields::kGroupLookup)),
+        step_groups(db, "step_groups", s, columns<GroupTrace>({"step", "grp"}, fields::kGroup)),
+        block_events(db, "block_events", s,
+                     columns<CacheEvent>({"step", "ordinal", "at_commit"}, fields::kEvent)),
+        worker_table_changes(db, "worker_table_changes", s,
+                             columns<WorkerTableChange>({"step", "ordinal"}, fields::kChange)),
+        copy_decisions(
+            db, "copy_decisions", s,
+            columns<CopyDecisionTrace>({"step", "launch", "decision", "row"}, fields::kDecision)),
+        state_copies(db, "state_copies", s,
+                     columns<StateCopyTrace>({"step", "launch", "ordinal"}, fields::kCopy)),
+        attention_writes(
+            db, "attention_writes", s,
+            columns<AttentionWrite>({"step", "grp", "ordinal"}, fields::kAttentionWrite)),
+        metadata_arrays(db, "metadata_arrays", s,
+                        {"step", "ordinal", "grp", "name", "dtype", "dims", "num_rows", "num_cols",
+                         "elements"}),
+        write_events(db, "write_events", s, columns<StateWrite>({"step", "place"}, fields::kWrite)),
+        findings(db, "findings", s, finding_columns()),
+        keyframes(db, "keyframes", s, {"step", "tables"}) {}
+
+  Insert requests;
+  Insert steps;
+  Insert digests;
+  Insert graph_padding;
+  Insert commands;
+  Insert rows;
+  Insert commits;
+  Insert preemptions;
+  Insert skipped_requests;
+  Insert lookups;
+  Insert lookup_groups;
+  Insert step_groups;
+  Insert block_events;
+  Insert worker_table_changes;
+  Insert copy_decisions;
+  Insert state_copies;
+  Insert attention_writes;
+  Insert metadata_arrays;
+  Insert write_events;
+  Insert findings;
+  Insert keyframes;
+};
+
+namespace {
+
+// One row for each of `values`, numbered from 0.
+template <class Values, class ForEach>
+void insert_all(Insert& insert, std::int64_t step, const Values& values, ForEach for_each) {
+  std::int64_t ordinal = 0;
+  for (const auto& value : values) {
+    insert.row(step).integer(ordinal++);
+    for_each(value, insert);
+    insert.run();
+  }
+}
+
+// One row.
+template <class T, class ForEach>
+void insert_one(Insert& insert, std::int64_t step, const T& value, ForEach for_each) {
+  insert.row(step);
+  for_each(value, insert);
+  insert.run();
+}
+
+}  // namespace
+
+StepRows::StepRows(SQLite::Database& database, std::int64_t session)
+    : inserts_(std::make_unique<Inserts>(database, session)) {}
+
+StepRows::~StepRows() = default;
+
+void StepRows::write_request(std::int64_t step, RequestId request, const std::string& name) {
+  inserts_->requests.row(request.value).text(name).integer(step).run();
+}
+
+void StepRows::write(const StepRecord& record, std::span<const std::string> finding_texts) {
+  const StepTrace& trace = record.trace;
+  insert_one(inserts_->steps, trace.step, record, fields::kStep);
+  insert_one(inserts_->digests, trace.step, record.digests, fields::kDigests);
+  insert_one(inserts_->graph_padding, trace.step, trace, fields::kGraph);
+  insert_all(inserts_->commands, trace.step, trace.commands, fields::kCommand);
+  write_schedule(trace);
+  write_rows(trace);
+  insert_all(inserts_->commits, trace.step, trace.committed, fields::kCommit);
+  write_blocks(record);
+  write_copies(trace);
+  write_groups(record);
+  insert_all(inserts_->write_events, trace.step, record.writes, fields::kWrite);
+  write_findings(record, finding_texts);
+}
+
+void StepRows::write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables) {
+  inserts_->keyframes.row(step).blob(tables).run();
+}
+
+void StepRows::write_schedule(const StepTrace& trace) {
+  insert_all(inserts_->preemptions, trace.step, trace.preempted,
+             [](RequestId request, Insert& insert) { insert.integer(request.value); });
+  insert_all(inserts_->skipped_requests, trace.step, trace.skipped, fields::kSkipped);
+  insert_all(inserts_->lookups, trace.step, trace.lookups, fields::kLookup);
+  for (std::size_t i = 0; i < trace.lookups.size(); ++i) {
+    const auto& groups = trace.lookups[i].explanation.groups;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      Insert& insert = inserts_->lookup_groups;
+      insert.row(trace.step).integer(static_cast<std::int64_t>(i));
+      insert.integer(static_cast<std::int64_t>(group));
+      fields::kGroupLookup(groups[group], insert);
+      insert.run();
+    }
+  }
+}
+
+void StepRows::write_rows(const StepTrace& trace) {
+  row_of_.assign(trace.scheduled.size(), nullptr);
+  for (const RowTrace& row : trace.rows) row_of_[static_cast<std::size_t>(row.scheduled)] = &row;
+  Insert& insert = inserts_->rows;
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
+    insert.row(trace.step).integer(static_cast<std::int64_t>(i));
+    fields::kScheduled(trace.scheduled[i], insert);
+    if (const RowTrace* row = row_of_[i]) {
+      insert.integer(row - trace.rows.data());
+      fields::kRow(*row, insert);
+    } else {
+      insert.nulls();
+    }
+    insert.run();
+  }
+}
+
+void StepRows::write_blocks(const StepRecord& record) {
+  Insert& insert = inserts_->block_events;
+  const StepTrace& trace = record.trace;
+  std::int64_t ordinal = 0;
+  for (const bool at_commit : {false, true})
+    for (const CacheEvent& event : at_commit ? trace.commit_events : trace.cache_events) {
+      insert.row(trace.step).integer(ordinal++).integer(at_commit);
+      fields::kEvent(event, insert);
+      insert.run();
+    }
+  insert_all(inserts_->worker_table_changes, trace.step, record.worker_changes, fields::kChange);
+}
+
+void StepRows::write_copies(const StepTrace& trace) {
+  std::int64_t launch_number = 0;
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
+    Insert& decisions = inserts_->copy_decisions;
+    for (std::size_t i = 0; i < launch->decisions.size(); ++i) {
+      decisions.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
+      decisions.integer(launch->decisions[i].row);
+      fields::kDecision(launch->decisions[i], decisions);
+      decisions.run();
+    }
+    Insert& copies = inserts_->state_copies;
+    for (std::size_t i = 0; i < launch->copies.size(); ++i) {
+      copies.row(trace.step).integer(launch_number).integer(static_cast<std::int64_t>(i));
+      fields::kCopy(launch->copies[i], copies);
+      copies.run();
+    }
+    ++launch_number;
+  }
+}
+
+void StepRows::write_groups(const StepRecord& record) {
+  const std::int64_t step = record.trace.step;
+  for (const GroupTrace& group : record.trace.groups) {
+    inserts_->step_groups.row(step).integer(group.group);
+    fields::kGroup(group, inserts_->step_groups);
+    inserts_->step_groups.run();
+    std::int64_t ordinal = 0;
+    for (const AttentionWrite& write : group.attention_writes) {
+      inserts_->attention_writes.row(step).integer(group.group).integer(ordinal++);
+      fields::kAttentionWrite(write, inserts_->attention_writes);
+      inserts_->attention_writes.run();
+    }
+  }
+  std::int64_t ordinal = 0;
+  for (const ArrayRecord& array : record.arrays) {
+    Insert& insert = inserts_->metadata_arrays;
+    insert.row(step).integer(ordinal++).integer(array.group).text(array.name);
+    insert.integer(static_cast<std::int64_t>(array.dtype)).integer(array.dims);
+    insert.integer(array.rows).integer(array.cols);
+    array.present ? insert.blob(array.values) : insert.null();
+    insert.run();
+  }
+}
+
+void StepRows::write_findings(const StepRecord& record, std::span<const std::string> texts) {
+  Insert& insert = inserts_->findings;
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    const Finding& finding = record.findings[i];
+    const bool error = rule_info(finding.rule).severity == Severity::error;
+    insert.row(record.trace.step).integer(static_cast<std::int64_t>(i));
+    insert.text(error ? "error" : "warning");
+    fields::kFinding(finding, insert);
+    insert.text(texts[i]).run();
+  }
+}
+
+}  // namespace hybridscope

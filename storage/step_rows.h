@@ -1,0 +1,46 @@
+// A step record as rows of the session file's tables (docs/session-format.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sessions/record/step_record.h"
+
+namespace SQLite {
+class Database;
+}
+
+namespace hybridscope {
+
+class StepRows {
+ public:
+  // Prepares one INSERT a table. Everything here throws SQLite::Exception.
+  StepRows(SQLite::Database& database, std::int64_t session);
+  ~StepRows();
+  StepRows(const StepRows&) = delete;
+  StepRows& operator=(const StepRows&) = delete;
+
+  // The first step that names the request.
+  void write_request(std::int64_t step, RequestId request, const std::string& name);
+  // Requires: the step is in no table yet. `finding_texts`: [findings]
+  void write(const StepRecord& record, std::span<const std::string> finding_texts);
+  // Block tables as the step found them (keyframe.h).
+  void write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables);
+
+ private:
+  struct Inserts;
+  void write_step(const StepRecord& record);
+  void write_schedule(const StepTrace& trace);
+  void write_rows(const StepTrace& trace);
+  void write_blocks(const StepRecord& record);
+  void write_copies(const StepTrace& trace);
+  void write_groups(const StepRecord& record);
+  void write_findings(const StepRecord& record, std::span<const std::string> texts);
+
+  std::unique_ptr<Inserts> inserts_;
+  std::vector<const RowTrace*> row_of_;  // [scheduled], of the step being written
+};
+
+}  // namespace hybridscope

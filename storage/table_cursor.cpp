@@ -1,0 +1,177 @@
+#include "storage/table_cursor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hybridscope {
+namespace {
+
+// Reading over the rows of so many steps costs less than a search.
+constexpr std::int64_t kStepsReadOver = 2;
+
+// step, then the caller's columns.
+constexpr int kFirstColumn = 1;
+
+std::string select(const std::string& from, const std::vector<std::string>& keys,
+                   const std::vector<std::string>& columns) {
+  std::string names = "step";
+  for (const auto* list : {&keys, &columns})
+    for (const std::string& name : *list) names += ", " + name;
+  std::string order = "step";
+  for (const std::string& key : keys) order += ", " + key;
+  return fmt::format("SELECT {} FROM {} WHERE session = ? AND step >= ? ORDER BY {}", names, from,
+                     order);
+}
+
+ErrorKind kind_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:  // a table or column that is not there
+      return ErrorKind::corrupt;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return ErrorKind::not_available;
+    default:
+      return ErrorKind::io;
+  }
+}
+
+}  // namespace
+
+std::string_view ReadContext::keep(std::string_view text) {
+  auto found = texts.find(text);
+  if (found == texts.end()) found = texts.emplace(text).first;
+  return *found;
+}
+
+void ReadContext::fail(ErrorKind kind, const std::string& what) {
+  if (!error) error = Error{kind, place + ": " + what};
+}
+
+void ReadContext::fail_sqlite(int code) { fail(kind_of(code), sqlite3_errmsg(database)); }
+
+ReadStatement::ReadStatement(ReadContext& context, const std::string& sql) : context_(context) {
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v3(context.database, sql.c_str(), static_cast<int>(sql.size()) + 1,
+                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  statement_.reset(statement);
+  if (code != SQLITE_OK) context.fail_sqlite(code);
+}
+
+void ReadStatement::start(std::span<const std::int64_t> parameters) {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_.get());
+  int index = 1;
+  for (const std::int64_t value : parameters)
+    if (const int code = sqlite3_bind_int64(statement_.get(), index++, value); code != SQLITE_OK)
+      context_.fail_sqlite(code);
+}
+
+bool ReadStatement::step() {
+  if (statement_ == nullptr) return false;
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) context_.fail_sqlite(code);
+  return false;
+}
+
+void ReadStatement::stop() {
+  if (statement_ != nullptr) sqlite3_reset(statement_.get());
+}
+
+TableCursor::TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
+                         const std::vector<std::string>& columns)
+    : context_(context),
+      from_(std::move(from)),
+      statement_(context, select(from_, keys, columns)) {}
+
+void TableCursor::bind(std::int64_t step) {
+  statement_.start({context_.session, step});
+  covered_from_ = step;
+  has_row_ = false;
+  advance();
+}
+
+void TableCursor::advance() {
+  if (has_row_) covered_from_ = step_ + 1;
+  has_row_ = statement_.step();
+  if (has_row_) step_ = sqlite3_column_int64(statement_.get(), 0);
+}
+
+void TableCursor::seek(std::int64_t step) {
+  wanted_ = step;
+  if (step < covered_from_ || (has_row_ && step_ + kStepsReadOver < step)) return bind(step);
+  while (has_row_ && step_ < step) advance();
+}
+
+std::int64_t TableCursor::next_step() const {
+  return has_row_ ? step_ : std::numeric_limits<std::int64_t>::max();
+}
+
+std::string TableCursor::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_.get(), column + kFirstColumn);
+  return name == nullptr ? "?" : name;
+}
+
+void TableCursor::fail(std::string_view column, const std::string& expected_and_found) const {
+  context_.fail(ErrorKind::corrupt,
+                fmt::format("step {}: {}.{}: {}", step_, from_.substr(0, from_.find(' ')), column,
+                            expected_and_found));
+}
+
+bool TableCursor::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column + kFirstColumn) == SQLITE_NULL;
+}
+
+std::int64_t TableCursor::integer(int column, std::int64_t least, std::int64_t most) const {
+  const int index = column + kFirstColumn;
+  if (sqlite3_column_type(statement_.get(), index) != SQLITE_INTEGER) {
+    fail(column_name(column), is_null(column) ? "NULL, expected an integer" : "no integer");
+    return least;
+  }
+  const std::int64_t value = sqlite3_column_int64(statement_.get(), index);
+  if (value < least || value > most) {
+    fail(column_name(column), fmt::format("{}, expected {} to {}", value, least, most));
+    return least;
+  }
+  return value;
+}
+
+std::string_view TableCursor::text(int column) const {
+  const int index = column + kFirstColumn;
+  if (sqlite3_column_type(statement_.get(), index) != SQLITE_TEXT) {
+    fail(column_name(column), is_null(column) ? "NULL, expected text" : "no text");
+    return {};
+  }
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), index));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index))};
+}
+
+std::span<const unsigned char> TableCursor::blob(int column) const {
+  const int index = column + kFirstColumn;
+  if (sqlite3_column_type(statement_.get(), index) != SQLITE_BLOB) {
+    fail(column_name(column), is_null(column) ? "NULL, expected a blob" : "no blob");
+    return {};
+  }
+  const auto* bytes =
+      static_cast<const unsigned char*>(sqlite3_column_blob(statement_.get(), index));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index))};
+}
+
+void RowFields::read_rule(int column, Rule& rule) {
+  const std::string_view slug = cursor_.text(column);
+  for (const RuleInfo& info : rule_table())
+    if (info.slug == slug) {
+      rule = info.rule;
+      return;
+    }
+  cursor_.fail("rule", fmt::format("'{}' is no rule of this version", slug));
+}
+
+}  // namespace hybridscope

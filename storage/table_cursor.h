@@ -1,0 +1,140 @@
+// The rows of one session in one table, step by step. Who reads steps in their order reads on;
+// only going back or far ahead has the table searched. Every value is checked before it is used.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/check/finding.h"
+#include "storage/enum_codes.h"
+
+namespace hybridscope {
+
+// What the cursors of one session share. Outlives them.
+struct ReadContext {
+  sqlite3* database = nullptr;
+  std::int64_t session = 0;
+  std::string place;                         // for messages: "runs.db: session 'before'"
+  std::int32_t num_requests = 0;             // requests are 0 .. num_requests - 1
+  std::set<std::string, std::less<>> texts;  // what records point to
+  std::optional<Error> error;                // the first one; whoever starts reading clears it
+
+  std::string_view keep(std::string_view text);
+  void fail(ErrorKind kind, const std::string& what);
+  // What SQLite has just met.
+  void fail_sqlite(int code);
+};
+
+// A prepared statement that owns itself. Errors go to the context.
+class ReadStatement {
+ public:
+  ReadStatement(ReadContext& context, const std::string& sql);
+  // Binds parameters 1, 2, ... and starts anew.
+  void start(std::span<const std::int64_t> parameters);
+  void start(std::initializer_list<std::int64_t> parameters) {
+    start(std::span(parameters.begin(), parameters.size()));
+  }
+  // False: no row is left, or an error.
+  bool step();
+  // Lets go of the row at hand.
+  void stop();
+  sqlite3_stmt* get() const { return statement_.get(); }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  ReadContext& context_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+class TableCursor {
+ public:
+  // `from`: a table, or tables joined on session and step. Columns are `keys`, by which rows of a
+  // step are ordered, then `columns`.
+  TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
+              const std::vector<std::string>& columns);
+
+  // To the first row of this step; where it has none, to the first behind it.
+  void seek(std::int64_t step);
+  // Is there a row that was not read yet, of the step that was sought? False after an error.
+  bool at_row() const { return has_row_ && step_ == wanted_ && !context_.error; }
+  // Is there any row left?
+  bool has_row() const { return has_row_ && !context_.error; }
+  // The step of the row that comes next, whatever was sought; the largest number behind the last.
+  std::int64_t next_step() const;
+  void advance();
+
+  ReadContext& context() const { return context_; }
+  // Of the row at hand: [keys, columns]; 0 is the first key.
+  bool is_null(int column) const;
+  // Error corrupt, and `least`, when the value is no integer from least to most.
+  std::int64_t integer(int column, std::int64_t least, std::int64_t most) const;
+  std::string_view text(int column) const;  // valid until the cursor moves
+  std::span<const unsigned char> blob(int column) const;
+  // Notes that the row at hand cannot be.
+  void fail(std::string_view column, const std::string& expected_and_found) const;
+
+ private:
+  void bind(std::int64_t step);
+  std::string column_name(int column) const;
+
+  ReadContext& context_;
+  std::string from_;
+  ReadStatement statement_;
+  std::int64_t wanted_ = 0;
+  std::int64_t step_ = 0;  // of the row at hand
+  bool has_row_ = false;
+  // All rows of this step and of those behind it are ahead, the row at hand among them.
+  std::int64_t covered_from_ = std::numeric_limits<std::int64_t>::max();
+};
+
+// Fills the members that a field list shows it from the columns of the cursor's row, in turn.
+class RowFields {
+ public:
+  RowFields(const TableCursor& cursor, int first) : cursor_(cursor), column_(first) {}
+
+  template <class T>
+  void operator()(std::string_view, T& member) {
+    const int column = column_++;
+    if constexpr (std::is_same_v<T, RequestId>)
+      member.value = static_cast<std::int32_t>(
+          cursor_.integer(column, -1, cursor_.context().num_requests - 1));
+    else if constexpr (std::is_same_v<T, Rule>)
+      read_rule(column, member);
+    else if constexpr (std::is_same_v<T, std::string_view>)
+      member = cursor_.context().keep(cursor_.text(column));
+    else if constexpr (std::is_enum_v<T>)
+      member = static_cast<T>(cursor_.integer(column, 0, num_codes<T>() - 1));
+    else if constexpr (std::is_same_v<T, bool>)
+      member = cursor_.integer(column, 0, 1) != 0;
+    else if constexpr (std::is_same_v<T, std::uint64_t>)  // the same 64 bits
+      member = static_cast<T>(cursor_.integer(column, std::numeric_limits<std::int64_t>::min(),
+                                              std::numeric_limits<std::int64_t>::max()));
+    else
+      member = static_cast<T>(
+          cursor_.integer(column, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  }
+
+  int next_column() const { return column_; }
+
+ private:
+  void read_rule(int column, Rule& rule);
+
+  const TableCursor& cursor_;
+  int column_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,45 @@
+// Who wrote what a block holds, from the log of writes that level full keeps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/check/state_write.h"
+#include "storage/table_cursor.h"
+
+namespace hybridscope {
+
+class WriteHistory {
+ public:
+  explicit WriteHistory(ReadContext& context);
+
+  // The write whose result the block held when the step was over; empty: nothing was written since
+  // the block was given out. Errors go to the context.
+  std::optional<StateWrite> last(std::int32_t block, ContentKind content, std::int64_t step);
+  // That write and, as long as they are copies, the writes of what they copied, latest first.
+  std::vector<StateWrite> chain(std::int32_t block, ContentKind content, std::int64_t step);
+
+ private:
+  struct PlacedWrite {
+    StateWrite write;
+    std::int64_t place = 0;
+  };
+  // Writes count up to `place` of `step`, that one not included, and none of kind `except` in that
+  // step: copies of one launch read before any of them writes.
+  struct Moment {
+    std::int64_t step = 0;
+    std::int64_t place = 0;
+    WriteKind except = WriteKind::never;
+  };
+  std::optional<PlacedWrite> before(std::int32_t block, ContentKind content, const Moment& moment);
+  std::optional<std::int32_t> source_of(const StateWrite& copy);
+
+  ReadContext& context_;
+  ReadStatement places_;
+  ReadStatement given_out_;
+  ReadStatement copies_;
+  TableCursor writes_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,161 @@
+// A plan as text is the plan: every part comes back, and the run makes the same steps.
+#include "sessions/record/session_plan.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/model/model_presets.h"
+#include "sessions/hf_config.h"
+#include "sessions/record/model_json.h"
+#include "sessions/synthetic_traffic.h"
+#include "tests/sessions/record/plan_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::digests_of;
+using test::plan_of_file;
+using test::plan_of_text;
+
+void expect_equal(const ArrivingRequest& a, const ArrivingRequest& b) {
+  EXPECT_EQ(a.at_step, b.at_step);
+  EXPECT_EQ(a.arrival_us, b.arrival_us);
+  EXPECT_EQ(a.request.name, b.request.name);
+  EXPECT_EQ(a.request.prompt, b.request.prompt);
+  EXPECT_EQ(a.request.max_tokens, b.request.max_tokens);
+  EXPECT_EQ(a.request.priority, b.request.priority);
+  EXPECT_EQ(a.request.cache_salt, b.request.cache_salt);
+  EXPECT_EQ(a.request.key, b.request.key);
+}
+
+// The plan read back, after comparing all that it was written from.
+RunPlan round_trip(const RunPlan& plan) {
+  const std::string text = write_session_plan(plan);
+  auto read = read_session_plan(text, "plan");
+  EXPECT_TRUE(read.ok()) << read.error().message;
+  const RunPlan& back = read.value();
+  EXPECT_EQ(back.name, plan.name);
+  EXPECT_EQ(back.teaches, plan.teaches);
+  EXPECT_EQ(back.settings, plan.settings);
+  EXPECT_EQ(back.setup.layout.model, plan.setup.layout.model);
+  EXPECT_EQ(back.setup.config.policies, plan.setup.config.policies);
+  EXPECT_EQ(back.setup.config.max_model_len, plan.setup.config.max_model_len);
+  EXPECT_EQ(back.setup.config.kv_cache_config.num_blocks,
+            plan.setup.config.kv_cache_config.num_blocks);
+  EXPECT_EQ(back.script, plan.script);
+  EXPECT_EQ(back.expect, plan.expect);
+  EXPECT_EQ(back.notes, plan.notes);
+  EXPECT_EQ(back.requests.size(), plan.requests.size());
+  for (std::size_t i = 0; i < std::min(back.requests.size(), plan.requests.size()); ++i)
+    expect_equal(back.requests[i], plan.requests[i]);
+  EXPECT_EQ(write_session_plan(back), text);
+  return std::move(read).value();
+}
+
+TEST(SessionPlan, EveryShippedScenarioRunsAgainFromItsText) {
+  for (const std::string& path : test::shipped_scenarios()) {
+    SCOPED_TRACE(path);
+    const RunPlan plan = plan_of_file(path);
+    const auto steps = digests_of(plan);
+    EXPECT_FALSE(steps.empty());
+    EXPECT_EQ(digests_of(round_trip(plan)), steps);
+  }
+}
+
+TEST(SessionPlan, EveryPresetComesBackWithAllItsDimensions) {
+  for (const std::string& name : model_preset_names()) {
+    SCOPED_TRACE(name);
+    const ModelSpec model = model_preset(name).value();
+    const nlohmann::json json = nlohmann::json::parse(model_to_json(model).dump());
+    JsonErrors errors("m.json");
+    EXPECT_EQ(read_model({&json, ""}, errors), model);
+    EXPECT_FALSE(errors.failed()) << errors.error().message;
+  }
+}
+
+TEST(SessionPlan, AModelFromAConfigFileNeedsTheFileNoMore) {
+  const ModelSpec model =
+      parse_hf_config({.text = R"({"architectures": ["Mamba2ForCausalLM"], "num_hidden_layers": 4,
+                       "hidden_size": 256, "state_size": 16, "num_heads": 8, "head_dim": 64,
+                       "n_groups": 1, "conv_kernel": 4, "expand": 2, "chunk_size": 64,
+                       "torch_dtype": "bfloat16"})",
+                       .file = "/there/is/no/config.json"})
+          .value();
+  RunPlan plan = plan_of_text(
+      R"({"version": 1, "name": "n", "model": "tiny-mamba2",
+          "settings": {"block_size": 8, "num_gpu_blocks_override": 16, "max_model_len": 64},
+          "requests": [{"id": "A", "prompt": 11, "max_tokens": 3}]})");
+  plan.setup = make_engine_setup(model, plan.settings).value();
+  const RunPlan back = round_trip(plan);
+  EXPECT_EQ(back.setup.layout.model.source, model.source);
+  EXPECT_EQ(back.setup.layout.model.layers.size(), 4u);
+  EXPECT_EQ(digests_of(back), digests_of(plan));
+}
+
+TEST(SessionPlan, RealTrafficComesBackWithTheLengthItWasRaisedTo) {
+  std::istringstream lines(
+      R"({"timestamp": 0, "input_length": 9000, "output_length": 5, "hash_ids": [0, 7, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]})"
+      "\n"
+      R"({"timestamp": 12, "input_length": 512, "output_length": 5, "hash_ids": [0]})"
+      "\n");
+  const RunPlan plan = plan_traffic(read_traffic(lines, "t.jsonl").value(),
+                                    {.name = "t.jsonl", .model = "nemotron-h-8b", .settings = {}})
+                           .value();
+  EXPECT_EQ(plan.settings.max_model_len, 9006);
+  EXPECT_EQ(digests_of(round_trip(plan)), digests_of(plan));
+}
+
+TEST(SessionPlan, SyntheticTrafficComesBack) {
+  const Traffic traffic =
+      make_synthetic_traffic({.seed = 7, .num_conversations = 12, .num_system_prompts = 2}).value();
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.num_gpu_blocks_override = 512;
+  const RunPlan plan =
+      plan_traffic(traffic,
+                   {.name = "synthetic", .model = "qwen3-next-80b-a3b", .settings = settings})
+          .value();
+  EXPECT_EQ(digests_of(round_trip(plan), 300), digests_of(plan, 300));
+}
+
+TEST(SessionPlan, EverySettingAndTheLargestNumbersComeBack) {
+  RunPlan plan = plan_of_text(
+      R"({"version": 1, "name": "n", "teaches": "t", "model": "tiny-gdn",
+          "settings": {"mamba_cache_mode": "align", "block_size": 8, "watermark": 0.1,
+                       "kv_cache_memory_bytes": 123456789, "acceptance_rate": 0.30000000000000004,
+                       "seed": 9223372036854775807, "cudagraph_capture_sizes": [1, 2, 4],
+                       "engine": "pages", "policies": {"aligned_split": "every_chunk_on_grid"},
+                       "speculative_config": {"method": "mtp", "num_speculative_tokens": 3},
+                       "max_model_len": 64},
+          "requests": [{"id": "A", "prompt": 11, "max_tokens": 3, "priority": -4,
+                        "cache_salt": 9223372036854775807, "at_step": 3, "arrival_us": 5}],
+          "script": [{"step": 4, "budget": 5, "accept": {"A": 2}, "drafts": {"A": 1},
+                      "preempt": ["A"], "abort": ["A"], "reset_prefix_cache": {"running": true}}],
+          "expect": {"findings": [{"rule": "drafts-cut", "step": 5, "request": "A"}],
+                     "steps": 7, "finished": 1}})");
+  plan.requests[0].request.cache_salt = 18446744073709551615U;
+  plan.requests[0].request.key = 18446744073709551614U;
+  plan.requests[0].request.prompt = {{.source = PromptSegment::Source::output,
+                                      .content = 18446744073709551613U,
+                                      .first = 6,
+                                      .length = 5},
+                                     {.content = 1, .first = 0, .length = 6}};
+  plan.notes = {"one", "two"};
+  round_trip(plan);
+}
+
+TEST(SessionPlan, NamesWithQuotesAndNewlinesComeBackAndBytesThatAreNoTextAreMadeText) {
+  RunPlan plan = plan_of_text(
+      R"({"version": 1, "name": "n", "model": "tiny-mamba2", "settings": {"block_size": 8},
+          "requests": [{"id": "A", "prompt": 11}]})");
+  plan.name = "\"</script>\n\xC3\xA9";
+  plan.requests[0].request.name = "a\"\\\n\x01\xE2\x82\xAC";
+  EXPECT_EQ(round_trip(plan).requests[0].request.name, "a\"\\\n\x01\xE2\x82\xAC");
+  plan.name = "\xFF";
+  EXPECT_EQ(read_session_plan(write_session_plan(plan), "plan").value().name, "\xEF\xBF\xBD");
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,101 @@
+#include "tests/storage/recorded_run.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
+#include "sessions/explain_finding.h"
+#include "sessions/record/step_recorder.h"
+#include "sessions/runner.h"
+#include "sessions/scenario_reader.h"
+#include "sessions/synthetic_traffic.h"
+
+namespace hybridscope::test {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = testing::TempDir() + "hybridscope_storage_XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+RunPlan shipped_scenario(const std::string& name) {
+  const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json";
+  return plan_scenario(read_scenario_file(file).value(), file).value();
+}
+
+RunPlan synthetic_run(std::int64_t num_requests) {
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.num_gpu_blocks_override = 4096;
+  return plan_traffic(make_synthetic_traffic(SyntheticTrafficOptions{}).value(),
+                      {.name = "synthetic traffic",
+                       .model = "tiny-gdn",
+                       .settings = settings,
+                       .limit = num_requests})
+      .value();
+}
+
+SessionHeader header_of(const RunPlan& plan, RecordLevel level) {
+  SessionHeader header;
+  header.level = level;
+  header.source = plan.name;
+  header.model = plan.setup.layout.model.name;
+  header.engine = "safe";
+  header.plan = "{}";
+  header.config = plan.setup.config;
+  return header;
+}
+
+Status record_run(const RunPlan& plan, const Recording& recording) {
+  auto runner = Runner::create(plan).value();
+  auto checker = StepChecker::create(make_check_config(runner.engine().config())).value();
+  if (recording.level == RecordLevel::full) checker.log_writes();
+  const auto name = [&](RequestId id) { return runner.engine().name_of(id); };
+  const Names names = make_names(runner.engine().config().kv_cache_config, name);
+  auto writer = SessionWriter::begin(
+      recording.place, header_of(plan, recording.level),
+      {.program = "hybridscope test",
+       .request_name = name,
+       .finding_text = [&](const Finding& finding) { return explain_finding(finding, names); },
+       .busy_timeout_ms = recording.busy_timeout_ms});
+  if (!writer.ok()) return writer.error();
+  StepRecorder recorder(runner.engine().config(), recording.level, name);
+  std::int64_t steps = 0;
+  while (!runner.done() && (recording.max_steps == 0 || steps < recording.max_steps)) {
+    const StepTrace& trace = *runner.step().value();
+    const auto findings = checker.check(trace);
+    recorder.record(trace, findings, checker.writes(), writer.value()->next_record());
+    if (Status pushed = writer.value()->push(); !pushed.ok()) {
+      if (recording.finishes) return writer.value()->finish(SessionStatus::failed, "");
+      return pushed;
+    }
+    ++steps;
+  }
+  if (!recording.finishes) return Ok{};
+  return writer.value()->finish(runner.done() ? SessionStatus::complete : SessionStatus::stopped,
+                                "");
+}
+
+std::vector<std::string> query(const std::string& file, const std::string& sql) {
+  SQLite::Database database(file, SQLite::OPEN_READONLY);
+  SQLite::Statement statement(database, sql);
+  std::vector<std::string> answers;
+  while (statement.executeStep()) {
+    const auto column = statement.getColumn(0);
+    answers.push_back(column.isNull() ? "NULL" : column.getString());
+  }
+  return answers;
+}
+
+std::int64_t query_number(const std::string& file, const std::string& sql) {
+  return SQLite::Database(file, SQLite::OPEN_READONLY).execAndGet(sql).getInt64();
+}
+
+}  // namespace hybridscope::test
