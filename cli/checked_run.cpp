@@ -41,8 +41,9 @@ Result<CheckedStep> CheckedRun::step() {
 
 std::string CheckedRun::why_stopped(const RunEnd& end) const {
   if (!end.refused.empty()) return end.refused;
-  if (runner_.done()) return {};
+  if (done()) return {};
   if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
+  if (end.unrecorded) return "it could not be recorded";
   if (cannot_progress_) return "it cannot progress";
   return fmt::format("stopped after {} steps, as asked; expectations were not checked",
                      summary().steps);

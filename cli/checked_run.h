@@ -25,6 +25,7 @@ struct CheckedStep {
 struct RunEnd {
   bool interrupted = false;
   std::string refused = {};  // what the engine refused, empty: nothing
+  bool unrecorded = false;   // its session could not be written
   bool timings = true;
 };
 
@@ -36,21 +37,29 @@ class CheckedRun {
   CheckedRun(const CheckedRun&) = delete;  // the names refer to the engine of this object
   CheckedRun& operator=(const CheckedRun&) = delete;
 
+  // Nothing is left to do.
+  bool done() const { return runner_.done(); }
   // Nothing is left to do, or nothing can be done.
-  bool over() const { return runner_.done() || cannot_progress_; }
+  bool over() const { return done() || cannot_progress_; }
   // Error: a request or command that the engine refuses.
   Result<CheckedStep> step();
   // What it was; the steps so far count when it is not over.
   RunReport finish(const RunEnd& end);
+  // One line, empty when it is done.
+  std::string why_stopped(const RunEnd& end) const;
 
+  // From the next step on: keep its writes to state.
+  void log_writes() { checker_.log_writes(); }
+  // Those of the last step.
+  std::span<const StateWrite> writes() const { return checker_.writes(); }
+
+  const Engine& engine() const { return runner_.engine(); }
   const RunPlan& plan() const { return runner_.plan(); }
   const Names& names() const { return names_; }
   const RunSummary& summary() const { return summary_.summary(); }
   std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
 
  private:
-  std::string why_stopped(const RunEnd& end) const;
-
   Runner runner_;
   StepChecker checker_;
   CheckScope scope_;

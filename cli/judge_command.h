@@ -21,8 +21,8 @@ struct JudgeOptions {
   bool json = false;
   bool timings = true;
   bool strict = false;
+  std::string junit;    // file to write, empty: none
   RecordOption record;  // several traces: the second one's name ends in "-2"
-  std::string junit;  // file to write, empty: none
 };
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);

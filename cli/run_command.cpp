@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/checked_run.h"
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
+#include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
 #include "cli/step_json.h"
@@ -22,13 +24,9 @@
 #include "cli/suite_command.h"
 #include "cli/twin_command.h"
 #include "core/trace/block_table_mirror.h"
-#include "sessions/check_setup.h"
-#include "sessions/expectation_check.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_step.h"
 #include "sessions/judge/trace_writer.h"
-#include "sessions/record/session_plan.h"
-#include "sessions/runner.h"
 
 namespace hybridscope {
 namespace {
@@ -69,104 +67,61 @@ int fail(const RunOptions& options, const Error& error) {
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
-  RunSession(const RunOptions& options, Runner runner, StepChecker checker)
+  RunSession(const RunOptions& options, CheckedRun& run)
       : options_(options),
-        runner_(std::move(runner)),
-        checker_(std::move(checker)),
-        names_(make_names(runner_.engine().config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })),
-        summary_(runner_.engine().config()),
-        expectation_(runner_.plan().expect),
-        tables_(static_cast<std::int32_t>(runner_.engine().config().kv_cache_config.groups.size()),
-                runner_.engine().config().kv_cache_config.num_blocks),
-        writer_(runner_.engine().config(),
-                {.name = [this](RequestId id) { return runner_.engine().name_of(id); },
-                 .token = [this](RequestId id,
-                                 std::int32_t p) { return runner_.engine().token(id, p); },
-                 .max_tokens = [this](RequestId id) { return runner_.engine().max_tokens(id); }}),
-        start_(std::chrono::steady_clock::now()),
+        run_(run),
+        tables_(static_cast<std::int32_t>(run.engine().config().kv_cache_config.groups.size()),
+                run.engine().config().kv_cache_config.num_blocks),
+        writer_(
+            run.engine().config(),
+            {.name = [&run](RequestId id) { return run.engine().name_of(id); },
+             .token = [&run](RequestId id, std::int32_t p) { return run.engine().token(id, p); },
+             .max_tokens = [&run](RequestId id) { return run.engine().max_tokens(id); }}),
         progress_(options.quiet) {
-    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
     if (options.trace.empty()) return;
     traced_.emplace(options.trace, std::ios::binary);
-    *traced_ << writer_.header(runner_.plan().name) << '\n';
+    *traced_ << writer_.header(run.plan().name) << '\n';
   }
-  RunSession(const RunSession&) = delete;
-  RunSession& operator=(const RunSession&) = delete;
 
   // --record. Error: what the file or the name does not allow.
   Status begin_recording();
-  const RunPlan& plan() const { return runner_.plan(); }
   int run();
 
  private:
   Status step();
-  void take_findings(std::span<const Finding> findings);
   void show_step(const StepTrace& trace, std::span<const Finding> findings);
   void explain(const StepTrace& trace, std::span<const Finding> findings);
   void show_progress();
   bool stop() const;
   int finish(const std::optional<Error>& refused);
   int publish(const std::optional<Error>& refused) const;
-  Status finish_recording(const std::optional<Error>& refused);
   void print_report();
-  std::string why_stopped() const;
   bool shows_table() const {
     return options_.output == RunOutput::table && !options_.quiet &&
            (!options_.scenario.empty() || options_.table_of_traffic);
   }
 
   const RunOptions& options_;
-  Runner runner_;
-  StepChecker checker_;
-  Names names_;
-  SummaryBuilder summary_;
-  ExpectationCheck expectation_;
+  CheckedRun& run_;
   BlockTableMirror tables_;  // for --explain
   std::vector<StepRow> rows_;
   RunReport report_;
-  bool cannot_progress_ = false;
   bool explained_ = false;
   TraceWriter writer_;
   std::optional<std::ofstream> traced_;        // --trace
   std::unique_ptr<RecordedSession> recorded_;  // --record
   std::optional<Error> record_failure_;        // recording stopped the run
-  std::chrono::steady_clock::time_point start_;
   Progress progress_;
 };
 
 Status RunSession::begin_recording() {
   if (options_.record.place.empty()) return Ok{};
-  const RunPlan& plan = runner_.plan();
-  SessionHeader header;
-  header.kind = SessionKind::run;
-  header.source = options_.scenario.empty() ? options_.traffic : options_.scenario;
-  header.model = plan.setup.layout.model.name;
-  header.engine = profile_name(plan.setup.config.policies);
-  header.plan = write_session_plan(plan);
-  header.config = plan.setup.config;
-  auto begun = RecordedSession::begin(options_.record, parse_session_place(options_.record.place),
-                                      std::move(header), names_);
+  const std::string& source = options_.scenario.empty() ? options_.traffic : options_.scenario;
+  auto begun = begin_run_recording(options_.record, parse_session_place(options_.record.place),
+                                   source, run_);
   if (!begun.ok()) return begun.error();
   recorded_ = std::move(begun).value();
-  if (recorded_->level() == RecordLevel::full) checker_.log_writes();
   return Ok{};
-}
-
-// Status of the session from how the run ended.
-Status RunSession::finish_recording(const std::optional<Error>& refused) {
-  if (!recorded_) return Ok{};
-  if (refused) return recorded_->finish(SessionStatus::failed, refused->message);
-  if (was_interrupted()) return recorded_->finish(SessionStatus::interrupted, why_stopped());
-  if (runner_.done()) return recorded_->finish(SessionStatus::complete, "");
-  return recorded_->finish(SessionStatus::stopped, why_stopped());
-}
-
-void RunSession::take_findings(std::span<const Finding> findings) {
-  for (const Finding& finding : findings) {
-    cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
-    report_.findings.add(finding, expectation_.expects(finding, names_), names_);
-  }
 }
 
 void RunSession::explain(const StepTrace& trace, std::span<const Finding> findings) {
@@ -174,8 +129,8 @@ void RunSession::explain(const StepTrace& trace, std::span<const Finding> findin
   if (trace.step == options_.explain) {
     explained_ = true;
     fmt::print("{}", explain_step({.trace = trace,
-                                   .config = runner_.engine().config(),
-                                   .names = names_,
+                                   .config = run_.engine().config(),
+                                   .names = run_.names(),
                                    .scheduler_tables = tables_,
                                    .findings = findings}));
   }
@@ -186,50 +141,53 @@ void RunSession::show_step(const StepTrace& trace, std::span<const Finding> find
   if (options_.explain > 0) {
     explain(trace, findings);
   } else if (options_.output == RunOutput::jsonl) {
-    fmt::print("{}\n", step_to_json(trace, names_, findings).dump());
+    fmt::print("{}\n", step_to_json(trace, run_.names(), findings).dump());
   } else if (shows_table()) {
-    rows_.push_back(describe_step(trace, names_, findings));
+    rows_.push_back(describe_step(trace, run_.names(), findings));
   }
 }
 
 void RunSession::show_progress() {
-  if (runner_.engine().num_requests() < 1000 && summary_.summary().steps < 1000) return;
+  const RunSummary& summary = run_.summary();
+  if (run_.engine().num_requests() < 1000 && summary.steps < 1000) return;
   progress_.show([&] {
-    return fmt::format("step {}, {} of {} requests finished, {} findings", summary_.summary().steps,
-                       summary_.summary().requests_finished, runner_.plan().requests.size(),
-                       report_.findings.num_found(Severity::error));
+    return fmt::format("step {}, {} of {} requests finished, {} findings", summary.steps,
+                       summary.requests_finished, run_.plan().requests.size(), run_.num_errors());
   });
 }
 
 Status RunSession::step() {
-  const auto trace = runner_.step();
-  if (!trace.ok()) return trace.error();
-  const std::span<const Finding> findings = checker_.check(*trace.value(), options_.check);
-  summary_.add(*trace.value());
-  if (traced_) *traced_ << writer_.step(*trace.value()) << '\n';
+  const auto checked = run_.step();
+  if (!checked.ok()) return checked.error();
+  const CheckedStep& step = checked.value();
+  if (traced_) *traced_ << writer_.step(*step.trace) << '\n';
   if (recorded_)
-    if (Status added = recorded_->add(*trace.value(), findings, checker_.writes()); !added.ok())
+    if (Status added = record_step(*recorded_, run_, step); !added.ok())
       record_failure_ = added.error();
-  take_findings(findings);
-  show_step(*trace.value(), findings);
+  show_step(*step.trace, step.findings);
   show_progress();
   return Ok{};
 }
 
 bool RunSession::stop() const {
-  if (was_interrupted() || cannot_progress_ || record_failure_) return true;
-  if (options_.steps > 0 && summary_.summary().steps >= options_.steps) return true;
+  if (was_interrupted() || record_failure_) return true;
+  if (options_.steps > 0 && run_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
 }
 
 int RunSession::run() {
   std::optional<Error> refused;
-  while (!runner_.done() && !stop() && !refused)
+  while (!run_.over() && !stop() && !refused)
     if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
   progress_.clear();
-  if (Status recorded = finish_recording(refused); !recorded.ok())
-    record_failure_ = recorded.error();
-  if (refused) report_.stopped = refused->message;
+  const RunEnd end{.interrupted = was_interrupted(),
+                   .refused = refused ? refused->message : std::string(),
+                   .unrecorded = record_failure_.has_value(),
+                   .timings = options_.timings};
+  if (recorded_)
+    if (Status recorded = end_run_recording(*recorded_, run_, end); !recorded.ok())
+      record_failure_ = recorded.error();
+  report_ = run_.finish(end);
   const int code = finish(refused);
   if (record_failure_) {
     fmt::print(stderr, "hybridscope run: {}\n", record_failure_->message);
@@ -238,34 +196,21 @@ int RunSession::run() {
   return refused ? fail(*refused) : code;
 }
 
-std::string RunSession::why_stopped() const {
-  if (!report_.stopped.empty() || runner_.done()) return report_.stopped;
-  if (was_interrupted()) return fmt::format("interrupted after {} steps", summary_.summary().steps);
-  if (record_failure_) return "it could not be recorded";
-  if (cannot_progress_) return "it cannot progress";
-  return fmt::format("stopped after {} steps, as asked; expectations were not checked",
-                     summary_.summary().steps);
-}
-
 int RunSession::publish(const std::optional<Error>& refused) const {
   const RunOutcome outcome = refused             ? outcome_of(*refused)
                              : was_interrupted() ? RunOutcome::interrupted
                                                  : outcome_of(report_, options_.strict);
   std::vector<TestedUnit> units = {
-      tested_run(options_, options_.scenario, runner_.plan(), report_, outcome)};
-  if (refused || was_interrupted()) break_off(units.front(), report_.stopped);
+      tested_run(options_, options_.scenario, run_.plan(), report_, outcome)};
+  if (record_failure_)
+    break_off(units.front(), record_failure_->message);
+  else if (refused || was_interrupted())
+    break_off(units.front(), report_.stopped);
   return publish_tests(units, publish_options(options_));
 }
 
 int RunSession::finish(const std::optional<Error>& refused) {
-  report_.summary = summary_.summary();
-  report_.stopped = why_stopped();
-  if (runner_.done() || cannot_progress_) report_.unmet = expectation_.unmet(report_.summary);
-  if (options_.timings) {
-    report_.wall_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    report_.peak_rss_bytes = peak_memory_bytes();
-  }
+  if (options_.timings) report_.peak_rss_bytes = peak_memory_bytes();
   if (options_.explain == 0) print_report();
   if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
@@ -283,13 +228,13 @@ int RunSession::finish(const std::optional<Error>& refused) {
 
 void RunSession::print_report() {
   if (options_.output == RunOutput::json) {
-    fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump(2));
+    fmt::print("{}\n", report_to_json(run_.plan(), report_).dump(2));
   } else if (options_.output == RunOutput::jsonl) {
-    fmt::print("{}\n", report_to_json(runner_.plan(), report_).dump());
+    fmt::print("{}\n", report_to_json(run_.plan(), report_).dump());
   } else {
     if (shows_table()) fmt::print("{}\n", format_step_table(rows_));
     for (const KeptFinding* kept : report_.findings.shown()) fmt::print("{}\n", kept->text);
-    fmt::print("{}", format_summary(runner_.plan(), report_));
+    fmt::print("{}", format_summary(run_.plan(), report_));
   }
 }
 
@@ -319,16 +264,14 @@ int run_command(const RunOptions& options) {
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(options, plan.error());
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return fail(options, runner.error());
-  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return fail(options, checker.error());
-  RunSession session(options, std::move(runner).value(), std::move(checker).value());
+  auto run = CheckedRun::create(std::move(plan).value(), options.check);
+  if (!run.ok()) return fail(options, run.error());
+  RunSession session(options, *run.value());
   if (Status begun = session.begin_recording(); !begun.ok()) {
     fmt::print(stderr, "hybridscope run: {}\n", begun.error().message);
     return record_exit_code(begun.error());
   }
-  print_heading(options, session.plan());
+  print_heading(options, run.value()->plan());
   ask_for_interrupts();
   return session.run();
 }

@@ -18,6 +18,7 @@
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
+#include "storage/session_file.h"
 
 namespace hybridscope {
 namespace {
@@ -35,6 +36,7 @@ std::string excluded_option(const RunOptions& options) {
   if (options.explain > 0) return "--explain";
   if (!options.trace.empty()) return "--trace";
   if (options.twin) return "--twin";
+  if (!parse_session_place(options.record.place).name.empty()) return "--record with a name";
   return {};
 }
 

@@ -4,10 +4,10 @@
 
 #include <cstdio>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "cli/run_recording.h"
 #include "cli/shown_text.h"
 #include "core/base/check.h"
 
@@ -38,6 +38,28 @@ void SuiteRun::show_progress(const SuiteEntry& entry, const CheckedRun& run) {
   });
 }
 
+// One session a scenario, named after its file. Null without --record.
+Result<std::unique_ptr<RecordedSession>> SuiteRun::begin_recording(const SuiteEntry& entry,
+                                                                   CheckedRun& run) const {
+  if (options_.record.place.empty()) return std::unique_ptr<RecordedSession>();
+  return begin_run_recording(options_.record, parse_session_place(options_.record.place),
+                             entry.file, run);
+}
+
+Status SuiteRun::step_to_the_end(const SuiteEntry& entry, CheckedRun& run,
+                                 RecordedSession* session) {
+  while (!run.over() && !stops(run)) {
+    const auto step = run.step();
+    if (!step.ok()) return step.error();
+    if (listener_) listener_(entry, step.value(), run.names());
+    if (session != nullptr)
+      if (Status recorded = record_step(*session, run, step.value()); !recorded.ok())
+        return recorded;
+    show_progress(entry, run);
+  }
+  return Ok{};
+}
+
 SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   RunOptions options = options_;
   options.scenario = entry.file;
@@ -48,27 +70,26 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   CheckedRun& run = *created.value();
   for (const std::string& note : run.plan().notes)
     fmt::print(stderr, "note: {}: {}\n", one_line(entry.name), note);
-  std::optional<Error> refused;
-  while (!refused && !run.over() && !stops(run)) {
-    const auto step = run.step();
-    if (!step.ok())
-      refused = step.error();
-    else if (listener_)
-      listener_(entry, step.value(), run.names());
-    show_progress(entry, run);
-  }
+  auto session = begin_recording(entry, run);
+  if (!session.ok()) return broken(entry, outcome_of(session.error()), session.error().message);
+  const Status went = step_to_the_end(entry, run, session.value().get());
+  progress_.clear();
   const bool interrupted = was_interrupted() && !run.over();
-  const RunReport report = run.finish({.interrupted = interrupted,
-                                       .refused = refused ? refused->message : std::string(),
-                                       .timings = options.timings});
-  SuiteResult result{.outcome = refused       ? outcome_of(*refused)
+  const RunEnd end{.interrupted = interrupted,
+                   .refused = went.ok() ? std::string() : went.error().message,
+                   .timings = options.timings};
+  if (session.value())
+    if (Status kept = end_run_recording(*session.value(), run, end); !kept.ok())
+      return broken(entry, outcome_of(kept.error()), kept.error().message);
+  const RunReport report = run.finish(end);
+  SuiteResult result{.outcome = !went.ok()    ? outcome_of(went.error())
                                 : interrupted ? RunOutcome::interrupted
                                               : outcome_of(report, options.strict),
                      .unit = {},
                      .warnings = report.findings.num_found(Severity::warning),
                      .json = {}};
   result.unit = tested_run(options, entry.file, run.plan(), report, result.outcome);
-  if (refused || interrupted) break_off(result.unit, report.stopped);
+  if (!went.ok() || interrupted) break_off(result.unit, report.stopped);
   if (options.output != RunOutput::table) result.json = report_to_json(run.plan(), report);
   return result;
 }
@@ -94,9 +115,7 @@ SuiteResult SuiteRun::run(const SuiteEntry& entry) {
             .unit = skipped_run(entry.file, entry.name, "interrupted before it ran"),
             .json = {}};
   if (entry.error) return broken(entry, outcome_of(*entry.error), entry.error->message);
-  SuiteResult result = run_guarded(entry);
-  progress_.clear();
-  return result;
+  return run_guarded(entry);
 }
 
 }  // namespace hybridscope

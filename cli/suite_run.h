@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "cli/checked_run.h"
 #include "cli/progress.h"
+#include "cli/record_option.h"
 #include "cli/run_options.h"
 #include "cli/suite_report.h"
 #include "cli/suite_selection.h"
@@ -28,6 +31,9 @@ class SuiteRun {
  private:
   SuiteResult run_guarded(const SuiteEntry& entry);
   SuiteResult run_to_the_end(const SuiteEntry& entry);
+  Status step_to_the_end(const SuiteEntry& entry, CheckedRun& run, RecordedSession* session);
+  Result<std::unique_ptr<RecordedSession>> begin_recording(const SuiteEntry& entry,
+                                                           CheckedRun& run) const;
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
   bool stops(const CheckedRun& run) const;
   void show_progress(const SuiteEntry& entry, const CheckedRun& run);

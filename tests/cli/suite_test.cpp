@@ -171,6 +171,19 @@ TEST(RunSuite, OptionsForOneScenarioAreRefused) {
   EXPECT_EQ(run_program("run --traffic synthetic --limit 2 --filter a").exit_code, 2);
 }
 
+TEST(RunSuite, IsRecordedAsOneSessionAScenario) {
+  const std::string folder = fine_folder();
+  const std::string file = folder + "/suite.db";
+  for (int again = 0; again < 2; ++again) {
+    const ProgramResult run = run_folder(folder, "--record '" + file + "'");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"[^\"]*a[^\"]*\" in "));
+    EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"[^\"]*b[^\"]*\" in "));
+  }
+  EXPECT_EQ(run_folder(folder, "--record '" + file + ":name'").exit_code, 2);
+  EXPECT_EQ(run_folder(folder, "--record /no/such/folder/f.db").exit_code, 3);
+}
+
 TEST(RunSuite, NamesCannotSteerATerminalOrEndALine) {
   const std::string folder =
       temporary_folder("hostile", {{"a.json", fine_scenario("\\u001b[31m\\n::error::x")}});

@@ -1,0 +1,37 @@
+#include "cli/run_recording.h"
+
+#include <utility>
+
+#include "sessions/record/session_plan.h"
+
+namespace hybridscope {
+
+Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption& option,
+                                                             const SessionPlace& place,
+                                                             const std::string& source,
+                                                             CheckedRun& run) {
+  const RunPlan& plan = run.plan();
+  SessionHeader header;
+  header.kind = SessionKind::run;
+  header.source = source;
+  header.model = plan.setup.layout.model.name;
+  header.engine = profile_name(plan.setup.config.policies);
+  header.plan = write_session_plan(plan);
+  header.config = plan.setup.config;
+  auto begun = RecordedSession::begin(option, place, std::move(header), run.names());
+  if (begun.ok() && begun.value()->level() == RecordLevel::full) run.log_writes();
+  return begun;
+}
+
+Status record_step(RecordedSession& session, const CheckedRun& run, const CheckedStep& step) {
+  return session.add(*step.trace, step.findings, run.writes());
+}
+
+Status end_run_recording(RecordedSession& session, const CheckedRun& run, const RunEnd& end) {
+  if (!end.refused.empty()) return session.finish(SessionStatus::failed, end.refused);
+  if (end.interrupted) return session.finish(SessionStatus::interrupted, run.why_stopped(end));
+  if (run.done()) return session.finish(SessionStatus::complete, "");
+  return session.finish(SessionStatus::stopped, run.why_stopped(end));
+}
+
+}  // namespace hybridscope
