@@ -35,6 +35,7 @@ struct Recording {
   std::int64_t max_steps = 0;  // stop after so many, 0: at the end
   bool finishes = true;        // false: the writer is left without finish()
   std::int64_t busy_timeout_ms = 10000;
+  std::size_t batch_steps = kMaxBatchSteps;
 };
 
 // Runs the plan under the checker into a session. What storage answers last is the answer.
