@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds kPause{1};
 // What only a recorder's connection does.
 void set_up_to_record(SQLite::Database& database) {
   // Every row goes in beside its step, in one transaction; looking each one's step up again would
-  // cost a third of the writing. Tests run PRAGMA foreign_key_check on recorded files.
+  // cost half as much again (docs/performance.md). Tests run PRAGMA foreign_key_check on recorded
+  // files.
   database.exec("PRAGMA foreign_keys = OFF");
   database.exec("PRAGMA cache_size = -32768");  // KiB
   database.exec("PRAGMA wal_autocheckpoint = 4096");

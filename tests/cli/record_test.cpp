@@ -1,8 +1,9 @@
 #include <gmock/gmock.h>
-#include <signal.h>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
