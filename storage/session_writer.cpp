@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds kPause{1};
 // What only a recorder's connection does.
 void set_up_to_record(SQLite::Database& database) {
   // Every row goes in beside its step, in one transaction; looking each one's step up again would
-  // cost a third of the writing. Tests run PRAGMA foreign_key_check on recorded files.
+  // cost half as much again (docs/performance.md). Tests run PRAGMA foreign_key_check on recorded
+  // files.
   database.exec("PRAGMA foreign_keys = OFF");
   database.exec("PRAGMA cache_size = -32768");  // KiB
   database.exec("PRAGMA wal_autocheckpoint = 4096");
@@ -49,6 +50,7 @@ class SessionWriter::Recorder {
         keyframes_(limits),
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
+        queue_({.max_steps = kMaxQueuedSteps, .batch = options.batch_steps}),
         thread_([this] { record(); }) {}
   ~Recorder() { stop(); }
   Recorder(const Recorder&) = delete;
@@ -74,7 +76,7 @@ class SessionWriter::Recorder {
   KeyframeMaker keyframes_;
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
-  StepQueue queue_{{.max_steps = kMaxQueuedSteps, .batch = kMaxBatchSteps}};
+  StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // being filled
   SessionTotals totals_;              // of what is committed
   std::thread thread_;                // last: it uses all of the above
@@ -121,6 +123,7 @@ void SessionWriter::Recorder::write(const StepQueue::Steps& steps, StepRows& row
       rows.write_keyframe(step->record.trace.step, tables);
     totals.add(step->record);
   }
+  rows.flush();
   if (!update_totals(*database_, begun_.session, totals))
     throw SQLite::Exception(
         fmt::format("somebody has deleted session \"{}\" while it was recorded", begun_.name),
