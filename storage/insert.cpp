@@ -11,40 +11,87 @@ static_assert(std::endian::native == std::endian::little, "blobs are written as 
 
 Insert::Insert(SQLite::Database& database, std::string_view table, std::int64_t session,
                const std::vector<std::string>& columns)
-    : handle_(database.getHandle()) {
-  std::string names = "session";
-  std::string marks = "?";
-  for (const std::string& column : columns) {
-    names += ", " + column;
-    marks += ", ?";
-  }
-  const std::string sql =
-      "INSERT INTO " + std::string(table) + " (" + names + ") VALUES (" + marks + ")";
+    : handle_(database.getHandle()),
+      table_(table),
+      columns_("session"),
+      session_(session),
+      width_(columns.size() + 1) {
+  for (const std::string& column : columns) columns_ += ", " + column;
+  one_ = prepare(1);
+}
+
+Insert::Statement Insert::prepare(std::size_t rows) const {
+  std::string marks = "(?";
+  for (std::size_t i = 1; i < width_; ++i) marks += ", ?";
+  marks += ")";
+  // A row that does not fit ends the transaction: to take back one statement of many rows alone,
+  // SQLite would have to copy every page that it changes.
+  std::string sql = "INSERT OR ROLLBACK INTO " + table_ + " (" + columns_ + ") VALUES " + marks;
+  for (std::size_t i = 1; i < rows; ++i) sql += ", " + marks;
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v3(handle_, sql.c_str(), static_cast<int>(sql.size()) + 1,
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK) throw SQLite::Exception(handle_, code);
-  statement_.reset(statement);
-  integer(session);
+  return Statement(statement);
 }
 
-Insert& Insert::blob(std::span<const std::uint8_t> bytes) {
-  // The data of nothing may be null, which would bind NULL.
-  const void* data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
-  failed_ |= sqlite3_bind_blob64(statement_.get(), next_++, data, bytes.size(), SQLITE_STATIC);
-  return *this;
+void Insert::bind(sqlite3_stmt* statement, std::size_t first, std::size_t count) const {
+  int parameter = 1;
+  int failed = SQLITE_OK;
+  for (std::size_t row = first; row < first + count; ++row) {
+    const std::int64_t* values = values_.data() + row * width_;
+    for (std::size_t i = 0; i < num_values_[row]; ++i)
+      failed |= sqlite3_bind_int64(statement, parameter++, values[i]);
+    for (std::size_t i = num_values_[row]; i < width_; ++i)
+      failed |= sqlite3_bind_null(statement, parameter++);
+  }
+  if (failed != SQLITE_OK) throw SQLite::Exception(handle_, failed);
 }
 
-Insert& Insert::blob(const std::vector<std::int32_t>& values) {
-  return blob(
-      {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(std::int32_t)});
+void Insert::bind_bytes(sqlite3_stmt* statement) const {
+  for (const Bytes& value : bytes_) {
+    const int parameter = static_cast<int>(value.column) + 1;
+    // The data of nothing may be null, which would bind NULL.
+    const void* data = value.size == 0 ? static_cast<const void*>("") : value.data;
+    const int code =
+        value.is_text ? sqlite3_bind_text(statement, parameter, static_cast<const char*>(data),
+                                          static_cast<int>(value.size), SQLITE_STATIC)
+                      : sqlite3_bind_blob64(statement, parameter, data, value.size, SQLITE_STATIC);
+    if (code != SQLITE_OK) throw SQLite::Exception(handle_, code);
+  }
+}
+
+void Insert::step(sqlite3_stmt* statement) const {
+  const int code = sqlite3_step(statement);
+  const int reset = sqlite3_reset(statement);
+  if (code != SQLITE_DONE) throw SQLite::Exception(handle_, reset);
 }
 
 void Insert::run() {
-  if (failed_ != SQLITE_OK) throw SQLite::Exception(handle_, failed_);
-  const int code = sqlite3_step(statement_.get());
-  const int reset = sqlite3_reset(statement_.get());
-  if (code != SQLITE_DONE) throw SQLite::Exception(handle_, reset);
+  num_values_.push_back(values_.size() - row_start());
+  values_.resize(row_start() + width_, 0);
+  ++num_rows_;
+  if (!bytes_.empty()) return flush();
+  if (num_rows_ < kRowsTogether) return;
+  if (!many_) many_ = prepare(kRowsTogether);
+  bind(many_.get(), 0, kRowsTogether);
+  step(many_.get());
+  values_.clear();
+  num_values_.clear();
+  num_rows_ = 0;
+}
+
+// Bytes belong to the last row.
+void Insert::flush() {
+  for (std::size_t row = 0; row < num_rows_; ++row) {
+    bind(one_.get(), row, 1);
+    if (row + 1 == num_rows_) bind_bytes(one_.get());
+    step(one_.get());
+  }
+  values_.clear();
+  num_values_.clear();
+  bytes_.clear();
+  num_rows_ = 0;
 }
 
 }  // namespace hybridscope

@@ -49,6 +49,7 @@ class SessionWriter::Recorder {
         keyframes_(limits),
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
+        queue_({.max_steps = kMaxQueuedSteps, .batch = options.batch_steps}),
         thread_([this] { record(); }) {}
   ~Recorder() { stop(); }
   Recorder(const Recorder&) = delete;
@@ -74,7 +75,7 @@ class SessionWriter::Recorder {
   KeyframeMaker keyframes_;
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
-  StepQueue queue_{{.max_steps = kMaxQueuedSteps, .batch = kMaxBatchSteps}};
+  StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // being filled
   SessionTotals totals_;              // of what is committed
   std::thread thread_;                // last: it uses all of the above
@@ -121,6 +122,7 @@ void SessionWriter::Recorder::write(const StepQueue::Steps& steps, StepRows& row
       rows.write_keyframe(step->record.trace.step, tables);
     totals.add(step->record);
   }
+  rows.flush();
   if (!update_totals(*database_, begun_.session, totals))
     throw SQLite::Exception(
         fmt::format("somebody has deleted session \"{}\" while it was recorded", begun_.name),

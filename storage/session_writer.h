@@ -24,7 +24,8 @@ class SessionWriter {
     std::string program;                                      // "hybridscope 0.1.0"
     std::function<std::string(RequestId)> request_name;       // asked by the caller's thread only
     std::function<std::string(const Finding&)> finding_text;  // as well
-    std::int64_t busy_timeout_ms = 10000;  // how long another writer of the file is waited for
+    std::int64_t busy_timeout_ms = 10000;      // how long another writer of the file is waited for
+    std::size_t batch_steps = kMaxBatchSteps;  // of a transaction, at most
   };
 
   // Begins a session in the file; it is in the file, empty, when this returns. An empty name

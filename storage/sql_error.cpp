@@ -3,28 +3,15 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cerrno>
+#include <cstring>
 
 namespace hybridscope {
 namespace {
 
-// A limit on the size of files (ulimit -f) and a quota are a full disk to whoever writes.
-bool means_disk_full(int code, int system_error) {
-  if ((code & 0xFF) == SQLITE_FULL) return true;
-  return (code & 0xFF) == SQLITE_IOERR &&
-         (system_error == EFBIG || system_error == ENOSPC || system_error == EDQUOT);
-}
-
-bool is_failed_write(int code) {
-  switch (code) {
-    case SQLITE_IOERR_WRITE:
-    case SQLITE_IOERR_FSYNC:
-    case SQLITE_IOERR_TRUNCATE:
-    case SQLITE_IOERR_SHMSIZE:
-      return true;
-    default:
-      return false;
-  }
+// A limit on the size of files (ulimit -f) or a quota shows as a write that failed; what the system
+// said of it is gone once the transaction was rolled back.
+bool means_disk_full(int code) {
+  return (code & 0xFF) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE;
 }
 
 }  // namespace
@@ -32,9 +19,11 @@ bool is_failed_write(int code) {
 Error sqlite_error(const std::string& file, const SQLite::Exception& exception, sqlite3* handle) {
   const int code = exception.getExtendedErrorCode() > 0 ? exception.getExtendedErrorCode()
                                                         : exception.getErrorCode();
-  const int system_error = handle == nullptr ? 0 : sqlite3_system_errno(handle);
-  if (means_disk_full(code, system_error))
-    return {ErrorKind::not_available, fmt::format("{}: cannot write: the disk is full", file)};
+  if (means_disk_full(code))
+    return {ErrorKind::not_available,
+            fmt::format("{}: cannot write: the disk is full, or a limit on the size of files is "
+                        "reached",
+                        file)};
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -60,8 +49,10 @@ Error sqlite_error(const std::string& file, const SQLite::Exception& exception, 
     default:
       break;
   }
-  return {is_failed_write(code) ? ErrorKind::not_available : ErrorKind::io,
-          fmt::format("{}: {}", file, exception.what())};
+  const int system_error = handle == nullptr ? 0 : sqlite3_system_errno(handle);
+  return {ErrorKind::io,
+          fmt::format("{}: {}{}{}", file, exception.what(), system_error == 0 ? "" : ": ",
+                      system_error == 0 ? "" : std::strerror(system_error))};
 }
 
 }  // namespace hybridscope

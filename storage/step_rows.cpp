@@ -83,6 +83,21 @@ struct StepRows::Inserts {
   Insert write_events;
   Insert findings;
   Insert keyframes;
+
+  void flush() {
+    for (Insert* insert : {&requests,         &steps,
+                           &digests,          &graph_padding,
+                           &commands,         &rows,
+                           &commits,          &preemptions,
+                           &skipped_requests, &lookups,
+                           &lookup_groups,    &step_groups,
+                           &block_events,     &worker_table_changes,
+                           &copy_decisions,   &state_copies,
+                           &attention_writes, &metadata_arrays,
+                           &write_events,     &findings,
+                           &keyframes})
+      insert->flush();
+  }
 };
 
 namespace {
@@ -133,6 +148,8 @@ void StepRows::write(const StepRecord& record, std::span<const std::string> find
   write_findings(record, finding_texts);
 }
 
+void StepRows::flush() { inserts_->flush(); }
+
 void StepRows::write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables) {
   inserts_->keyframes.row(step).blob(tables).run();
 }
@@ -164,8 +181,6 @@ void StepRows::write_rows(const StepTrace& trace) {
     if (const RowTrace* row = row_of_[i]) {
       insert.integer(row - trace.rows.data());
       fields::kRow(*row, insert);
-    } else {
-      insert.nulls();
     }
     insert.run();
   }
@@ -223,7 +238,7 @@ void StepRows::write_groups(const StepRecord& record) {
     insert.row(step).integer(ordinal++).integer(array.group).text(array.name);
     insert.integer(static_cast<std::int64_t>(array.dtype)).integer(array.dims);
     insert.integer(array.rows).integer(array.cols);
-    array.present ? insert.blob(array.values) : insert.null();
+    if (array.present) insert.blob(array.values);
     insert.run();
   }
 }

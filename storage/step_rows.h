@@ -24,10 +24,14 @@ class StepRows {
 
   // The first step that names the request.
   void write_request(std::int64_t step, RequestId request, const std::string& name);
-  // Requires: the step is in no table yet. `finding_texts`: [findings]
+  // In the file with the next flush(). Requires: the step is in no table yet. `finding_texts`:
+  // [findings]
   void write(const StepRecord& record, std::span<const std::string> finding_texts);
   // Block tables as the step found them (keyframe.h).
   void write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables);
+
+  // What was written is in the tables: for the end of a transaction.
+  void flush();
 
  private:
   struct Inserts;

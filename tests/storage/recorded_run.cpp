@@ -76,7 +76,8 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
       {.program = "hybridscope test",
        .request_name = name,
        .finding_text = [&](const Finding& finding) { return explain_finding(finding, names); },
-       .busy_timeout_ms = recording.busy_timeout_ms});
+       .busy_timeout_ms = recording.busy_timeout_ms,
+       .batch_steps = recording.batch_steps});
   if (!writer.ok()) return writer.error();
   StepRecorder recorder(runner.engine().config(), recording.level, name);
   std::int64_t steps = 0;

@@ -40,6 +40,7 @@ struct Recording {
   std::int64_t busy_timeout_ms = 10000;
   // Sees each record as it is handed over, and the checker after its step.
   std::function<void(const StepRecord&, const StepChecker&)> watch = {};
+  std::size_t batch_steps = kMaxBatchSteps;
 };
 
 // Runs the plan under the checker into a session. What storage answers last is the answer.

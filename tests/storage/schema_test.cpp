@@ -6,7 +6,6 @@
 #include <set>
 
 #include "sessions/record/step_fields.h"
-#include "storage/insert.h"
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
@@ -15,6 +14,15 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+// Collects the names of the fields it is shown.
+struct ColumnNames {
+  std::vector<std::string> names;
+  template <class T>
+  void operator()(std::string_view name, const T&) {
+    names.emplace_back(name);
+  }
+};
 
 template <class T>
 const T kSample{};

@@ -1,0 +1,167 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "storage/session_file.h"
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kScenario = "scenarios/align_boundary_by_accepted_drafts.json";
+
+class Record : public testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = temporary_file("runs.db", "");
+    std::filesystem::remove(file_);
+  }
+  void TearDown() override {
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + ending);
+  }
+  ProgramResult record(const std::string& what, const std::string& name) const {
+    return run_program(what + " --record '" + file_ + name + "'");
+  }
+  std::vector<SessionInfo> sessions() const {
+    const auto file = SessionFile::open(file_, FileAccess::read);
+    if (!file.ok()) return {};
+    auto all = file.value().sessions();
+    return all.ok() ? std::move(all).value() : std::vector<SessionInfo>();
+  }
+  std::string file_;
+};
+
+TEST_F(Record, ARunIsASessionOfTheFile) {
+  const ProgramResult run = record(std::string("run ") + kScenario, ":before the fix");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex("recorded 3 steps as \"before the fix\" in .*runs.db "
+                                     "\\([0-9]+\\.[0-9] MiB\\)"));
+  EXPECT_THAT(run.out, HasSubstr("no findings"));
+  const auto all = sessions();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].header.name, "before the fix");
+  EXPECT_EQ(all[0].header.source, kScenario);
+  EXPECT_EQ(all[0].header.kind, SessionKind::run);
+  EXPECT_EQ(all[0].header.level, RecordLevel::blocks);
+  EXPECT_THAT(all[0].header.plan, HasSubstr("\"align boundary by accepted drafts\""));
+  EXPECT_EQ(all[0].status, SessionStatus::complete);
+  EXPECT_THAT(all[0].program, HasSubstr("hybridscope "));
+}
+
+TEST_F(Record, ARunThatStopsAsAskedIsStopped) {
+  const ProgramResult run =
+      record(std::string("run --steps 2 --record-level counts ") + kScenario, "");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto all = sessions();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].header.name, "align_boundary_by_accepted_drafts-1");
+  EXPECT_EQ(all[0].status, SessionStatus::stopped);
+  EXPECT_EQ(all[0].num_steps, 2);
+  EXPECT_EQ(all[0].header.level, RecordLevel::counts);
+}
+
+TEST_F(Record, WhatIsWrongShowsBeforeAnythingRuns) {
+  const std::string run = std::string("run ") + kScenario;
+  ASSERT_EQ(record(run, ":one").exit_code, 0);
+  const ProgramResult taken = record(run, ":one");
+  EXPECT_EQ(taken.exit_code, 2);
+  EXPECT_THAT(taken.err, HasSubstr("a session \"one\" already"));
+  EXPECT_EQ(taken.out, "");
+  const ProgramResult scenario_as_file = run_program(run + " --record " + kScenario);
+  EXPECT_EQ(scenario_as_file.exit_code, 3);
+  EXPECT_THAT(scenario_as_file.err, HasSubstr("no SQLite database"));
+  EXPECT_EQ(scenario_as_file.out, "");
+  EXPECT_EQ(run_program(run + " --record /nonexistent/runs.db").exit_code, 3);
+  EXPECT_EQ(record(run + " --twin", ":twin").exit_code, 2);
+  EXPECT_EQ(run_program(run + " --record-level full").exit_code, 2);
+  EXPECT_EQ(sessions().size(), 1U);
+}
+
+TEST_F(Record, AFullDiskIsTheEnvironmentsFault) {
+  // 100 blocks of 1,024 bytes: less than an empty session file.
+  const std::string command = std::string("(ulimit -f 100; cd '") + HYBRIDSCOPE_SOURCE_DIR +
+                              "' && '" + HYBRIDSCOPE_PROGRAM + "' run " + kScenario +
+                              " --record '" + file_ + "') >/dev/null 2>'" + file_ + ".err'";
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  std::ifstream in(file_ + ".err");
+  const std::string words{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(words, HasSubstr("disk is full"));
+  std::filesystem::remove(file_ + ".err");
+}
+
+TEST_F(Record, EveryTraceOfAnInputIsASession) {
+  const std::string trace = temporary_file("two.jsonl", "");
+  const std::string one = temporary_file("one.jsonl", "");
+  ASSERT_EQ(run_program(std::string("run -q ") + kScenario + " --trace '" + one + "'").exit_code,
+            0);
+  std::ifstream in(one, std::ios::binary);
+  const std::string lines{std::istreambuf_iterator<char>(in), {}};
+  std::ofstream(trace, std::ios::binary) << lines << lines;
+  const ProgramResult judged = record("judge '" + trace + "'", ":told");
+  EXPECT_EQ(judged.exit_code, 0) << judged.err;
+  EXPECT_THAT(judged.err, AllOf(HasSubstr("recorded 3 steps as \"told\""),
+                                HasSubstr("recorded 3 steps as \"told-2\"")));
+  const auto all = sessions();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].header.kind, SessionKind::judge);
+  EXPECT_EQ(all[1].header.plan + "\n", lines.substr(0, lines.find('\n') + 1));
+  EXPECT_EQ(all[1].status, SessionStatus::complete);
+  EXPECT_EQ(all[1].num_request_steps, 3);
+  std::filesystem::remove(trace);
+  std::filesystem::remove(one);
+}
+
+// A program that records until it is told to stop.
+pid_t start_recording(const std::string& place) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  for (const int stream : {1, 2})
+    if (freopen("/dev/null", "w", stream == 1 ? stdout : stderr) == nullptr) _exit(99);
+  execl(HYBRIDSCOPE_PROGRAM, HYBRIDSCOPE_PROGRAM, "run", "--traffic", "synthetic", "--model",
+        "tiny-gdn", "--num-speculative-tokens", "2", "--check", "all", "--record", place.c_str(),
+        nullptr);
+  _exit(98);
+}
+
+// The session's steps so far; waits up to 20 s for the first ones.
+std::int64_t wait_for_steps(const std::string& file) {
+  for (int i = 0; i < 4000; ++i) {
+    usleep(5000);
+    const auto opened = SessionFile::open(file, FileAccess::read);
+    if (!opened.ok()) continue;
+    const auto found = opened.value().find("");
+    if (found.ok() && found.value().num_steps > 0) return found.value().num_steps;
+  }
+  return 0;
+}
+
+TEST_F(Record, CtrlCLeavesAWholeSession) {
+  const pid_t child = start_recording(file_ + ":asked to stop");
+  const std::int64_t seen = wait_for_steps(file_);
+  EXPECT_GT(seen, 0);
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  const auto all = sessions();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_GE(all[0].num_steps, seen);
+  if (WEXITSTATUS(status) == 0) GTEST_SKIP() << "the run ended before it could be interrupted";
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(all[0].status, SessionStatus::interrupted);
+  EXPECT_THAT(all[0].status_reason, HasSubstr("interrupted after"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test
