@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Database.h>
 #include <fmt/format.h>
 
+#include <limits>
 #include <utility>
 
 #include "storage/reader_impl.h"
@@ -42,6 +43,9 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
   context.num_requests = static_cast<std::int32_t>(count);
   first_step = number(after, {std::numeric_limits<std::int64_t>::min()});
   last_step = number(before, {std::numeric_limits<std::int64_t>::max()});
+  // Writes name their step in 32 bits.
+  if (first_step < 0 || last_step >= std::numeric_limits<std::int32_t>::max())
+    context.fail(ErrorKind::corrupt, fmt::format("steps.step: {} to {}", first_step, last_step));
 }
 
 std::int64_t SessionReader::Impl::number(ReadStatement& query,

@@ -62,9 +62,10 @@ void read_array(const TableCursor& cursor, ArrayRecord& array) {
   array.values.clear();
   if (!array.present) return;
   const std::span<const unsigned char> bytes = cursor.blob(elements);
-  const auto expected =
-      static_cast<std::int64_t>(array.rows) * array.cols * std::int64_t{sizeof(std::int32_t)};
-  if (array.rows < 0 || array.cols < 0 || static_cast<std::int64_t>(bytes.size()) != expected)
+  constexpr std::int64_t kBytes = sizeof(std::int32_t);
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (array.rows < 0 || array.cols < 0 || size % kBytes != 0 ||
+      size / kBytes != std::int64_t{array.rows} * array.cols)
     return cursor.fail(
         "elements", fmt::format("{} bytes, expected {} rows of {} numbers of 4 bytes", bytes.size(),
                                 array.rows, array.cols));

@@ -97,14 +97,15 @@ void TableCursor::bind(std::int64_t step) {
 }
 
 void TableCursor::advance() {
-  if (has_row_) covered_from_ = step_ + 1;
+  if (has_row_) covered_from_ = step_ + (step_ < std::numeric_limits<std::int64_t>::max() ? 1 : 0);
   has_row_ = statement_.step();
   if (has_row_) step_ = sqlite3_column_int64(statement_.get(), 0);
 }
 
 void TableCursor::seek(std::int64_t step) {
   wanted_ = step;
-  if (step < covered_from_ || (has_row_ && step_ + kStepsReadOver < step)) return bind(step);
+  const bool far_ahead = has_row_ && step > kStepsReadOver && step_ < step - kStepsReadOver;
+  if (step < covered_from_ || far_ahead) return bind(step);
   while (has_row_ && step_ < step) advance();
 }
 
