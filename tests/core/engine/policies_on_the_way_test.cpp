@@ -1,0 +1,50 @@
+// Policies that change while an engine runs: what they do to states is for the checker to find; the
+// engine's own books stay in order.
+#include <gtest/gtest.h>
+
+#include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
+#include "tests/core/engine/engine_scenario.h"
+#include "tests/support/property.h"
+
+namespace hybridscope::test {
+namespace {
+
+// Goes from one profile to the other every `every` steps.
+void run(const EngineScenario& scenario, int every) {
+  constexpr int kMaxSteps = 300;  // the reference's policies may go round for ever
+  Engine engine = Engine::create(scenario.config).value();
+  StepChecker checker = StepChecker::create(make_check_config(scenario.config)).value();
+  std::size_t next = 0;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next)
+      (void)engine.apply(scenario.commands[next].command);  // refused: nobody is there yet
+    if (step % every == 0) {
+      Policies policies = step / every % 2 == 0 ? pages_policies() : safe_policies();
+      policies.cache = scenario.config.policies.cache;
+      RC_ASSERT(engine.apply(SetPolicies{policies}).ok());
+    }
+    const StepTrace& trace = engine.step();
+    checker.check(trace, CheckScope::all);
+    RC_ASSERT(trace.num_scheduled_tokens <= scenario.config.max_num_batched_tokens);
+    if (next == scenario.commands.size() && engine.num_unfinished() == 0 &&
+        !engine.has_frame_in_flight())
+      break;
+  }
+  if (engine.num_unfinished() == 0 && !engine.has_frame_in_flight())
+    RC_ASSERT(engine.kv_cache().num_free_blocks() ==
+              scenario.config.kv_cache_config.num_blocks - 1);
+}
+
+TEST(PoliciesOnTheWay, LeaveTheEnginesBooksInOrder) {
+  for (const MambaCacheMode mode :
+       {MambaCacheMode::none, MambaCacheMode::all, MambaCacheMode::align})
+    check_property(150, [mode] {
+      const ScenarioShape shape =
+          draw_shape(mode, [](int low, int high) { return draw(low, high); });
+      run(make_scenario(shape), draw(1, 6));
+    });
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,46 @@
+// The reader of session plans. What it accepts is written and read again, which changes nothing; a
+// small one runs a few steps.
+#include <algorithm>
+
+#include "sessions/record/session_plan.h"
+#include "sessions/runner.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+constexpr std::int32_t kMaxTokens = 1 << 13;  // of a model's or a request's length
+constexpr std::int32_t kMaxBlocks = 1 << 12;
+constexpr int kMaxSteps = 20;
+
+bool is_small(const RunPlan& plan) {
+  const EngineConfig& config = plan.setup.config;
+  return config.kv_cache_config.num_blocks <= kMaxBlocks && config.max_model_len <= kMaxTokens &&
+         config.max_num_seqs <= 256 &&
+         std::all_of(plan.requests.begin(), plan.requests.end(), [](const ArrivingRequest& r) {
+           return num_prompt_tokens(r.request) + r.request.max_tokens <= kMaxTokens;
+         });
+}
+
+void read(std::string_view text) {
+  const auto plan = read_session_plan(text, "run.db");
+  if (!plan.ok()) return expect_one_line(plan.error().message, "run.db: ");
+  const std::string written = write_session_plan(plan.value());
+  const auto again = read_session_plan(written, "run.db");
+  expect(again.ok(), "what was written can be read", again.ok() ? "" : again.error().message);
+  expect(write_session_plan(again.value()) == written, "written again it is equal", written);
+  if (!is_small(plan.value())) return;
+  auto runner = Runner::create(plan.value());
+  if (!runner.ok()) return expect(!runner.error().message.empty(), "an error has a message");
+  for (int step = 0; step < kMaxSteps && !runner.value().done(); ++step)
+    if (const auto trace = runner.value().step(); !trace.ok())
+      return expect(!trace.error().message.empty(), "an error has a message");
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}
