@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/judge_session.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
@@ -62,7 +63,7 @@ Status judge_lines(const JudgeOptions& options, LineSource& source, JudgeSession
   for (;;) {
     const auto line = source.next();
     if (!line.ok()) return line.error();
-    if (!line.value()) break;
+    if (!line.value() || was_interrupted()) break;
     const std::int64_t number = source.line_number();
     Status taken = options.from_pipeline
                        ? take_vector(options, std::string(line.value()->text), number, session)
@@ -86,6 +87,12 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
     if (!trace.findings.kept().empty() || trace.first_difference)
       fmt::print("{}", format_trace(trace, report.engine));
   fmt::print("{}", format_judge_summary(report));
+}
+
+void finish(const Status& judged, JudgeSession& session) {
+  if (!judged.ok()) return session.finish(SessionStatus::failed, judged.error().message);
+  if (was_interrupted()) return session.finish(SessionStatus::interrupted, "interrupted");
+  session.finish(SessionStatus::complete, "");
 }
 
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
@@ -114,11 +121,12 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
       "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
       "  hybridscope judge trace.jsonl --engine pages\n"
+      "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
       "Exit codes: 0 every read and write is right, 1 findings of severity error (--strict:\n"
       "warnings too) or with --engine a difference, 2 usage or no trace selected, 3 unreadable\n"
-      "or invalid input, 4 environment, 5 a bug of hybridscope.");
+      "or invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted (--record).");
   command.add_option("trace", options.input, "a trace, - for standard input")
       ->required()
       ->type_name("TRACE.jsonl|-");
@@ -157,11 +165,17 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");
   command.add_flag("--strict", options.strict, "warnings count as findings");
+  add_record_options(command, options.record);
 }
 
 int judge_command(const JudgeOptions& options) {
   if (options.convert && !options.from_pipeline) {
     fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
+    return kExitUsage;
+  }
+  if (options.convert && !options.record.place.empty()) {
+    fmt::print(stderr,
+               "hybridscope judge: --convert judges nothing, --record does not go with it\n");
     return kExitUsage;
   }
   if (options.explain > 0 && options.json) {
@@ -175,9 +189,14 @@ int judge_command(const JudgeOptions& options) {
   }
   const Clock::time_point start = Clock::now();
   JudgeSession session(options);
+  if (!options.record.place.empty()) ask_for_interrupts();
   const Status judged = judge_lines(options, source.value(), session);
-  session.finish();
+  finish(judged, session);
   JudgeReport& report = session.report();
+  if (const auto& failure = session.record_failure()) {
+    fmt::print(stderr, "hybridscope judge: {}\n", failure->message);
+    return record_exit_code(*failure);
+  }
   if (!judged.ok()) {
     report.stopped = judged.error().message;
     fmt::print(stderr, "hybridscope judge: {}\n", report.stopped);
@@ -190,7 +209,7 @@ int judge_command(const JudgeOptions& options) {
     fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
     return kExitUsage;
   }
-  return exit_code(options, report);
+  return was_interrupted() ? kExitInterrupted : exit_code(options, report);
 }
 
 }  // namespace hybridscope

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/record_option.h"
 #include "core/check/step_checker.h"
 
 namespace hybridscope {
@@ -20,6 +21,7 @@ struct JudgeOptions {
   bool json = false;
   bool timings = true;
   bool strict = false;
+  RecordOption record;  // several traces: the second one's name ends in "-2"
 };
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);

@@ -30,22 +30,24 @@ JudgeSession::JudgeSession(const JudgeOptions& options)
 }
 
 Status JudgeSession::take(PaddedLine text, std::int64_t line) {
-  return judge(reader_.read_line(text, line), line);
+  return judge(reader_.read_line(text, line), text.text, line);
 }
 
 Status JudgeSession::take(const std::string& text, std::int64_t line) {
-  return judge(reader_.read_line(std::string_view(text), line), line);
+  return judge(reader_.read_line(std::string_view(text), line), text, line);
 }
 
-Status JudgeSession::judge(const Result<TraceLine>& kind, std::int64_t line) {
+Status JudgeSession::judge(const Result<TraceLine>& kind, std::string_view text,
+                           std::int64_t line) {
   if (!kind.ok()) return kind.error();
-  if (kind.value() == TraceLine::header) return begin(line);
+  if (kind.value() == TraceLine::header) return begin(text, line);
   if (kind.value() == TraceLine::step && !skips_trace_) return judge_step(line);
   return Ok{};
 }
 
-Status JudgeSession::begin(std::int64_t line) {
-  finish();
+Status JudgeSession::begin(std::string_view text, std::int64_t line) {
+  finish(SessionStatus::complete, "");
+  if (record_failure_) return *record_failure_;
   const ForeignHeader& header = reader_.header();
   skips_trace_ = header.name.find(options_.filter) == std::string::npos;
   if (skips_trace_) return Ok{};
@@ -61,6 +63,29 @@ Status JudgeSession::begin(std::int64_t line) {
   trace.name = header.name;
   trace.engine = header.engine;
   trace.line = line;
+  return begin_recording(text);
+}
+
+// The second trace of an input cannot have the first one's name.
+Status JudgeSession::begin_recording(std::string_view header_line) {
+  if (options_.record.place.empty()) return Ok{};
+  const ForeignHeader& foreign = reader_.header();
+  SessionPlace place = parse_session_place(options_.record.place);
+  if (!place.name.empty() && report_.traces.size() > 1)
+    place.name += fmt::format("-{}", report_.traces.size());
+  SessionHeader header;
+  header.kind = SessionKind::judge;
+  header.source = foreign.name.empty() ? report_.input : foreign.name;
+  header.engine = foreign.engine;
+  header.plan = header_line;
+  header.config = foreign.config;
+  auto begun = RecordedSession::begin(options_.record, place, std::move(header), names_);
+  if (!begun.ok()) {
+    record_failure_ = begun.error();
+    return begun.error();
+  }
+  recorded_ = std::move(begun).value();
+  if (recorded_->level() == RecordLevel::full) judge_->log_writes();
   return Ok{};
 }
 
@@ -85,7 +110,11 @@ Status JudgeSession::judge_step(std::int64_t line) {
   for (const Finding& finding : judged.value().findings)
     report_.traces.back().findings.add(finding, false, names_);
   if (judged.value().trace.step == options_.explain) explain(judged.value());
-  return Ok{};
+  if (!recorded_) return Ok{};
+  const JudgedStep& step = judged.value();
+  Status added = recorded_->add(step.trace, step.findings, step.writes);
+  if (!added.ok()) record_failure_ = added.error();
+  return added;
 }
 
 void JudgeSession::explain(const JudgedStep& step) {
@@ -97,8 +126,12 @@ void JudgeSession::explain(const JudgedStep& step) {
                                  .findings = step.findings}));
 }
 
-void JudgeSession::finish() {
+void JudgeSession::finish(SessionStatus status, const std::string& reason) {
   if (!judge_) return;
+  if (recorded_)
+    if (Status ended = recorded_->finish(status, reason); !ended.ok())
+      record_failure_ = ended.error();
+  recorded_.reset();
   TraceReport& trace = report_.traces.back();
   trace.steps = judge_->num_steps();
   trace.request_steps = judge_->num_request_steps();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,14 +24,17 @@ class JudgeSession {
   Status take(PaddedLine text, std::int64_t line);
   Status take(const std::string& text, std::int64_t line);
 
-  // Ends the trace under way.
-  void finish();
+  // Ends the trace under way; `status` and `reason` are how its session ends.
+  void finish(SessionStatus status, const std::string& reason);
+  // What keeps --record from going on; no more lines then.
+  const std::optional<Error>& record_failure() const { return record_failure_; }
   JudgeReport& report() { return report_; }
   bool explained() const { return explained_; }
 
  private:
-  Status judge(const Result<TraceLine>& kind, std::int64_t line);
-  Status begin(std::int64_t line);
+  Status judge(const Result<TraceLine>& kind, std::string_view text, std::int64_t line);
+  Status begin(std::string_view text, std::int64_t line);
+  Status begin_recording(std::string_view header_line);
   Status begin_comparison();
   Error at_line(const Error& error, std::int64_t line) const;
   Status judge_step(std::int64_t line);
@@ -41,6 +45,8 @@ class JudgeSession {
   std::optional<TraceJudge> judge_;
   std::optional<EngineComparison> comparison_;  // --engine
   Names names_;
+  std::unique_ptr<RecordedSession> recorded_;  // --record
+  std::optional<Error> record_failure_;
   JudgeReport report_;
   bool skips_trace_ = false;  // the filter left it out
   bool explained_ = false;

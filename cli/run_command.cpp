@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/run_report.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
@@ -21,14 +21,11 @@
 #include "sessions/explain_finding.h"
 #include "sessions/explain_step.h"
 #include "sessions/judge/trace_writer.h"
+#include "sessions/record/session_plan.h"
 #include "sessions/runner.h"
 
 namespace hybridscope {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-extern "C" void on_interrupt(int) { interrupted = 1; }
 
 // VmHWM: the high-water mark of this program, unlike ru_maxrss, which survives exec.
 std::int64_t peak_memory_bytes() {
@@ -72,6 +69,9 @@ class RunSession {
   RunSession(const RunSession&) = delete;
   RunSession& operator=(const RunSession&) = delete;
 
+  // --record. Error: what the file or the name does not allow.
+  Status begin_recording();
+  const RunPlan& plan() const { return runner_.plan(); }
   int run();
 
  private:
@@ -82,6 +82,7 @@ class RunSession {
   void show_progress();
   bool stop() const;
   int finish();
+  Status finish_recording(const std::optional<Error>& refused);
   void print_report();
   std::string why_stopped() const;
   bool shows_table() const {
@@ -101,10 +102,39 @@ class RunSession {
   bool cannot_progress_ = false;
   bool explained_ = false;
   TraceWriter writer_;
-  std::optional<std::ofstream> traced_;  // --trace
+  std::optional<std::ofstream> traced_;        // --trace
+  std::unique_ptr<RecordedSession> recorded_;  // --record
+  std::optional<Error> record_failure_;        // recording stopped the run
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_progress_ = start_;
 };
+
+Status RunSession::begin_recording() {
+  if (options_.record.place.empty()) return Ok{};
+  const RunPlan& plan = runner_.plan();
+  SessionHeader header;
+  header.kind = SessionKind::run;
+  header.source = options_.scenario.empty() ? options_.traffic : options_.scenario;
+  header.model = plan.setup.layout.model.name;
+  header.engine = profile_name(plan.setup.config.policies);
+  header.plan = write_session_plan(plan);
+  header.config = plan.setup.config;
+  auto begun = RecordedSession::begin(options_.record, parse_session_place(options_.record.place),
+                                      std::move(header), names_);
+  if (!begun.ok()) return begun.error();
+  recorded_ = std::move(begun).value();
+  if (recorded_->level() == RecordLevel::full) checker_.log_writes();
+  return Ok{};
+}
+
+// Status of the session from how the run ended.
+Status RunSession::finish_recording(const std::optional<Error>& refused) {
+  if (!recorded_) return Ok{};
+  if (refused) return recorded_->finish(SessionStatus::failed, refused->message);
+  if (was_interrupted()) return recorded_->finish(SessionStatus::interrupted, why_stopped());
+  if (runner_.done()) return recorded_->finish(SessionStatus::complete, "");
+  return recorded_->finish(SessionStatus::stopped, why_stopped());
+}
 
 void RunSession::take_findings(std::span<const Finding> findings) {
   for (const Finding& finding : findings) {
@@ -155,6 +185,9 @@ Status RunSession::step() {
   const std::span<const Finding> findings = checker_.check(*trace.value(), options_.check);
   summary_.add(*trace.value());
   if (traced_) *traced_ << writer_.step(*trace.value()) << '\n';
+  if (recorded_)
+    if (Status added = recorded_->add(*trace.value(), findings, checker_.writes()); !added.ok())
+      record_failure_ = added.error();
   take_findings(findings);
   show_step(*trace.value(), findings);
   show_progress();
@@ -162,7 +195,7 @@ Status RunSession::step() {
 }
 
 bool RunSession::stop() const {
-  if (interrupted != 0 || cannot_progress_) return true;
+  if (was_interrupted() || cannot_progress_ || record_failure_) return true;
   if (options_.steps > 0 && summary_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
 }
@@ -172,14 +205,21 @@ int RunSession::run() {
   while (!runner_.done() && !stop() && !refused)
     if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
   if (last_progress_ != start_) fmt::print(stderr, "\r\033[K");
+  if (Status recorded = finish_recording(refused); !recorded.ok())
+    record_failure_ = recorded.error();
   if (refused) report_.stopped = refused->message;
   const int code = finish();
+  if (record_failure_) {
+    fmt::print(stderr, "hybridscope run: {}\n", record_failure_->message);
+    return record_exit_code(*record_failure_);
+  }
   return refused ? fail(*refused) : code;
 }
 
 std::string RunSession::why_stopped() const {
   if (!report_.stopped.empty() || runner_.done()) return report_.stopped;
-  if (interrupted != 0) return fmt::format("interrupted after {} steps", summary_.summary().steps);
+  if (was_interrupted()) return fmt::format("interrupted after {} steps", summary_.summary().steps);
+  if (record_failure_) return "it could not be recorded";
   if (cannot_progress_) return "it cannot progress";
   return fmt::format("stopped after {} steps, as asked; expectations were not checked",
                      summary_.summary().steps);
@@ -205,7 +245,7 @@ int RunSession::finish() {
     fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);
     return kExitEnvironment;
   }
-  if (interrupted != 0) return kExitInterrupted;
+  if (was_interrupted()) return kExitInterrupted;
   if (options_.explain > 0 && !explained_) {
     fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",
                options_.explain, report_.summary.steps);
@@ -258,9 +298,13 @@ int run_command(const RunOptions& options) {
   if (!runner.ok()) return fail(runner.error());
   auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
   if (!checker.ok()) return fail(checker.error());
-  print_heading(options, runner.value().plan());
-  std::signal(SIGINT, on_interrupt);
   RunSession session(options, std::move(runner).value(), std::move(checker).value());
+  if (Status begun = session.begin_recording(); !begun.ok()) {
+    fmt::print(stderr, "hybridscope run: {}\n", begun.error().message);
+    return record_exit_code(begun.error());
+  }
+  print_heading(options, session.plan());
+  ask_for_interrupts();
   return session.run();
 }
 

@@ -16,6 +16,7 @@ constexpr const char* kExamples =
     "  hybridscope run --traffic trace.jsonl --model qwen3-next-80b-a3b --mode align \\\n"
     "      --kv-memory 60GiB --num-speculative-tokens 2 --json\n"
     "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
+    "  hybridscope run scenarios/async_worked_example.json --record runs.db:before\n"
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment, 5 a bug of hybridscope, 130 interrupted.";
@@ -82,12 +83,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
+  add_record_options(command, options.record);
   command
       .add_flag("--twin", options.twin,
                 "run the scenario twice, as told and with the settings of its key twin (without "
                 "one: asynchronous scheduling the other way round), side by side")
       ->excludes(jsonl)
-      ->excludes(explain);
+      ->excludes(explain)
+      ->excludes("--record");
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");

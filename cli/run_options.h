@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
@@ -31,6 +32,7 @@ struct RunOptions {
   bool twin = false;  // run the scenario twice and compare
   std::string junit;  // file to write, empty: none
   std::string trace;  // file to write for `judge`, empty: none
+  RecordOption record;
 };
 
 inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";

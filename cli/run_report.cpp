@@ -26,14 +26,17 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
           {"max_num_seqs", config.max_num_seqs},
           {"max_num_batched_tokens", config.max_num_batched_tokens},
           {"seed", config.seed},
-          {"profile", config.policies == safe_policies()    ? "safe"
-                      : config.policies == pages_policies() ? "pages"
-                                                            : "mixed"},
+          {"profile", profile_name(config.policies)},
           {"start_up", start_up_to_json(plan.setup)},
           {"notes", plan.notes}};
 }
 
 }  // namespace
+
+std::string_view profile_name(const Policies& policies) {
+  if (policies == safe_policies()) return "safe";
+  return policies == pages_policies() ? "pages" : "mixed";
+}
 
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;

@@ -24,6 +24,9 @@ struct RunReport {
 };
 
 // The last lines of the default output.
+// The profile that has these policies, "mixed": none has.
+std::string_view profile_name(const Policies& policies);
+
 std::string format_summary(const RunPlan& plan, const RunReport& report);
 
 // {config, summary, findings}.

@@ -20,9 +20,9 @@ Result<EngineConfig> read_judge_config(const SessionInfo& info, const std::strin
 Result<EngineConfig> read_session_config(const SessionInfo& info, const std::string& file) {
   const std::string place = file + ": plan of session '" + info.header.name + "'";
   if (info.header.kind == SessionKind::judge) return read_judge_config(info, place);
-  auto plan = read_session_plan(info.header.plan, place);
-  if (!plan) return plan.error();
-  return std::move(plan).value().setup.config;
+  auto setup = read_session_plan_setup(info.header.plan, place);
+  if (!setup) return setup.error();
+  return std::move(setup).value().config;
 }
 
 }  // namespace hybridscope

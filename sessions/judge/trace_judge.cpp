@@ -22,7 +22,8 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   if (!trace.ok()) return trace.error();
   ++num_steps_;
   num_request_steps_ += static_cast<std::int64_t>(trace.value()->rows.size());
-  return JudgedStep{*trace.value(), checker_.check(*trace.value(), scope), importer_.tables()};
+  const auto findings = checker_.check(*trace.value(), scope);
+  return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes()};
 }
 
 }  // namespace hybridscope

@@ -20,6 +20,7 @@ struct JudgedStep {
   const StepTrace& trace;
   std::span<const Finding> findings;
   const BlockTableMirror& scheduler_tables;  // after the step
+  std::span<const StateWrite> writes;        // log_writes()
 };
 
 class TraceJudge {
@@ -29,6 +30,9 @@ class TraceJudge {
 
   // Errors: what ForeignImporter::import answers; the trace cannot be judged any further.
   Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
+
+  // From the next step on: a step comes with every write to state that it carries out.
+  void log_writes() { checker_.log_writes(); }
 
   const EngineConfig& config() const { return importer_.config(); }
   // Steps in which something was computed because the trace does not tell it.

@@ -129,6 +129,19 @@ void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
       errors.fail(fmt::format("/requests/{}", i), fits.error().message);
 }
 
+// The plan's outermost object, with every key.
+Result<LineValue> parse_plan(simdjson::dom::parser& parser, std::string_view text,
+                             JsonErrors& errors) {
+  simdjson::dom::element element;
+  if (const auto wrong = parser.parse(text.data(), text.size()).get(element))
+    return Error{ErrorKind::corrupt, fmt::format("{}: no plan of a run: {}", errors.file(),
+                                                 simdjson::error_message(wrong))};
+  const LineValue root{.element = element};
+  if (check_version(root, errors)) check_keys(root, errors);
+  if (errors.failed()) return errors.error();
+  return root;
+}
+
 }  // namespace
 
 std::string write_session_plan(const RunPlan& plan) {
@@ -150,20 +163,31 @@ std::string write_session_plan(const RunPlan& plan) {
 
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file) {
   simdjson::dom::parser parser;
-  simdjson::dom::element element;
-  if (const auto wrong = parser.parse(text.data(), text.size()).get(element))
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: no plan of a run: {}", file, simdjson::error_message(wrong))};
   JsonErrors errors(file);
-  const LineValue root{.element = element};
-  if (!check_version(root, errors)) return errors.error();
-  check_keys(root, errors);
-  if (errors.failed()) return errors.error();
+  const auto root = parse_plan(parser, text, errors);
+  if (!root.ok()) return root.error();
   ModelSpec model;
-  RunPlan plan = read_parts(root, model, errors);
+  RunPlan plan = read_parts(root.value(), model, errors);
   if (!errors.failed()) complete(plan, model, errors);
   if (errors.failed()) return errors.error();
   return plan;
+}
+
+Result<EngineSetup> read_session_plan_setup(std::string_view text, const std::string& file) {
+  simdjson::dom::parser parser;
+  JsonErrors errors(file);
+  const auto root = parse_plan(parser, text, errors);
+  if (!root.ok()) return root.error();
+  const auto small = [&](std::string_view key) {
+    return SmallPart(*find_member(root.value(), key), errors);
+  };
+  const EngineSettings settings = read_settings(small("settings").place(), errors);
+  const ModelSpec model = read_model(small("model").place(), errors);
+  if (errors.failed()) return errors.error();
+  auto setup = make_engine_setup(model, settings);
+  if (setup.ok()) return setup;
+  errors.fail("/settings", setup.error().message);
+  return errors.error();
 }
 
 }  // namespace hybridscope

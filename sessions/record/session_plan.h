@@ -21,4 +21,8 @@ std::string write_session_plan(const RunPlan& plan);
 // requests there are not.
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file);
 
+// What that plan's engine is set up with, quickly: requests, script and expectation are not looked
+// at. Errors as above, as far as model and settings go.
+Result<EngineSetup> read_session_plan_setup(std::string_view text, const std::string& file);
+
 }  // namespace hybridscope

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/check/step_checker.h"
 #include "sessions/check_setup.h"
 #include "sessions/explain_finding.h"
+#include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/runner.h"
 #include "sessions/scenario_reader.h"
@@ -23,6 +26,15 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> shipped_scenario_names() {
+  std::vector<std::string> names;
+  const std::filesystem::path folder = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios";
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 RunPlan shipped_scenario(const std::string& name) {
@@ -48,7 +60,7 @@ SessionHeader header_of(const RunPlan& plan, RecordLevel level) {
   header.source = plan.name;
   header.model = plan.setup.layout.model.name;
   header.engine = "safe";
-  header.plan = "{}";
+  header.plan = write_session_plan(plan);
   header.config = plan.setup.config;
   return header;
 }
@@ -71,7 +83,9 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
   while (!runner.done() && (recording.max_steps == 0 || steps < recording.max_steps)) {
     const StepTrace& trace = *runner.step().value();
     const auto findings = checker.check(trace);
-    recorder.record(trace, findings, checker.writes(), writer.value()->next_record());
+    StepRecord& record = writer.value()->next_record();
+    recorder.record(trace, findings, checker.writes(), record);
+    if (recording.watch) recording.watch(record, checker);
     if (Status pushed = writer.value()->push(); !pushed.ok()) {
       if (recording.finishes) return writer.value()->finish(SessionStatus::failed, "");
       return pushed;

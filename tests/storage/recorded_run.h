@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/check/step_checker.h"
 #include "sessions/run_plan.h"
 #include "storage/session_writer.h"
 
@@ -25,6 +27,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+std::vector<std::string> shipped_scenario_names();
 RunPlan shipped_scenario(const std::string& name);  // "align_boundary_by_decode"
 // `num_requests` of the generator, on tiny-gdn with two speculative tokens.
 RunPlan synthetic_run(std::int64_t num_requests);
@@ -35,6 +38,8 @@ struct Recording {
   std::int64_t max_steps = 0;  // stop after so many, 0: at the end
   bool finishes = true;        // false: the writer is left without finish()
   std::int64_t busy_timeout_ms = 10000;
+  // Sees each record as it is handed over, and the checker after its step.
+  std::function<void(const StepRecord&, const StepChecker&)> watch = {};
 };
 
 // Runs the plan under the checker into a session. What storage answers last is the answer.

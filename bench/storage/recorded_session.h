@@ -1,0 +1,16 @@
+// A long recorded session in a temporary file, made when it is first asked for.
+#pragma once
+
+#include <cstdint>
+
+#include "storage/session_file.h"
+
+namespace hybridscope::bench {
+
+inline constexpr std::int64_t kRecordedSteps = 50'000;
+
+// Synthetic traffic that keeps some 16 to 32 requests running on tiny-gdn with two speculative
+// tokens, at level blocks. The file goes with the program.
+const SessionPlace& recorded_session();
+
+}  // namespace hybridscope::bench

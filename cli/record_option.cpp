@@ -1,0 +1,95 @@
+#include "cli/record_option.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "cli/version.h"
+#include "sessions/explain_finding.h"
+
+namespace hybridscope {
+namespace {
+
+std::string file_size_words(const std::string& file) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  if (error) return "size unknown";
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+void add_record_options(CLI::App& command, RecordOption& option) {
+  command
+      .add_option("--record", option.place,
+                  "keep every step as session NAME of the file (docs/session-format.md); the file "
+                  "is made when there is none, a name when none is given")
+      ->type_name("FILE.db[:NAME]");
+  command
+      .add_option_function<std::string>(
+          "--record-level",
+          [&option](const std::string& level) {
+            option.level = level == "counts"   ? RecordLevel::counts
+                           : level == "blocks" ? RecordLevel::blocks
+                                               : RecordLevel::full;
+          },
+          "counts; blocks: rows, block events and copies too (default); full: every decision, "
+          "metadata arrays and writes too")
+      ->check(CLI::IsMember({"counts", "blocks", "full"}))
+      ->needs("--record")
+      ->type_name("LEVEL");
+}
+
+Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOption& option,
+                                                                const SessionPlace& place,
+                                                                SessionHeader header,
+                                                                const Names& names) {
+  // A limit on the size of files (ulimit -f) is then an error to tell, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  header.level = option.level;
+  auto writer = SessionWriter::begin(place, header,
+                                     {.program = std::string("hybridscope ") + kVersion,
+                                      .request_name = names.request,
+                                      .finding_text = [names](const Finding& finding) {
+                                        return explain_finding(finding, names);
+                                      }});
+  if (!writer.ok()) return writer.error();
+  return std::unique_ptr<RecordedSession>(
+      new RecordedSession(place.file, StepRecorder(header.config, option.level, names.request),
+                          std::move(writer).value()));
+}
+
+RecordedSession::RecordedSession(std::string file, StepRecorder recorder,
+                                 std::unique_ptr<SessionWriter> writer)
+    : file_(std::move(file)), recorder_(std::move(recorder)), writer_(std::move(writer)) {}
+
+Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> findings,
+                            std::span<const StateWrite> writes) {
+  recorder_.record(trace, findings, writes, writer_->next_record());
+  ++num_steps_;
+  return writer_->push();
+}
+
+Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
+  if (Status finished = writer_->finish(status, reason); !finished.ok()) return finished;
+  fmt::print(stderr, "recorded {} steps as \"{}\" in {} ({})\n", num_steps_, writer_->name(), file_,
+             file_size_words(file_));
+  return Ok{};
+}
+
+int record_exit_code(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::invalid_input:
+      return kExitUsage;
+    case ErrorKind::not_available:
+    case ErrorKind::device:
+      return kExitEnvironment;
+    default:
+      return kExitInput;
+  }
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,52 @@
+// --record and --record-level, and the session that they ask for.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/result.h"
+#include "sessions/explain_names.h"
+#include "sessions/record/step_recorder.h"
+#include "storage/session_writer.h"
+
+namespace hybridscope {
+
+struct RecordOption {
+  std::string place;  // FILE.db[:NAME], empty: nothing is recorded
+  RecordLevel level = RecordLevel::blocks;
+};
+
+void add_record_options(CLI::App& command, RecordOption& option);
+
+// A session that is being recorded by a command.
+class RecordedSession {
+ public:
+  // `header` without name and level. Errors: those of SessionWriter::begin.
+  static Result<std::unique_ptr<RecordedSession>> begin(const RecordOption& option,
+                                                        const SessionPlace& place,
+                                                        SessionHeader header, const Names& names);
+
+  RecordLevel level() const { return recorder_.level(); }
+  // Error: what keeps the file from being written; the command ends then.
+  Status add(const StepTrace& trace, std::span<const Finding> findings,
+             std::span<const StateWrite> writes);
+  // Says on stderr what was recorded. Error: as add().
+  Status finish(SessionStatus status, const std::string& reason);
+
+ private:
+  RecordedSession(std::string file, StepRecorder recorder, std::unique_ptr<SessionWriter> writer);
+
+  std::string file_;
+  StepRecorder recorder_;
+  std::unique_ptr<SessionWriter> writer_;
+  std::int64_t num_steps_ = 0;
+};
+
+// The exit code for what RecordedSession answers: a name that does not do is usage.
+int record_exit_code(const Error& error);
+
+}  // namespace hybridscope

@@ -1,0 +1,69 @@
+// Files of older versions are brought up to date when they are opened and lose nothing. The text of
+// each was taken from a file that its version had written.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "storage/schema.h"
+#include "storage/session_player.h"
+#include "tests/storage/record_lines.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ElementsAre;
+
+class OlderVersion : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    const std::string path = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/tests/storage/data/session_v" +
+                             std::to_string(GetParam()) + ".sql";
+    std::ifstream text(path);
+    ASSERT_TRUE(text.good()) << path;
+    std::stringstream sql;
+    sql << text.rdbuf();
+    SQLite::Database(place_.file, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec(sql.str());
+    ASSERT_EQ(query_number(place_.file, "PRAGMA user_version"), GetParam());
+  }
+  TemporaryFolder folder_;
+  SessionPlace place_{.file = folder_ / "older.db", .name = "kept"};
+};
+
+TEST_P(OlderVersion, HasAllTablesOnceItWasOpened) {
+  const auto file = SessionFile::open(place_.file, FileAccess::write);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(query_number(place_.file, "PRAGMA user_version"), kSchemaVersion);
+  EXPECT_THAT(query(place_.file, "PRAGMA integrity_check"), ElementsAre("ok"));
+  EXPECT_THAT(query(place_.file, "PRAGMA foreign_key_check"), ElementsAre());
+  const std::string now = folder_ / "new.db";
+  ASSERT_TRUE(SessionFile::open(now, FileAccess::create).ok());
+  const std::string names = "SELECT type || ' ' || name FROM sqlite_schema ORDER BY 1";
+  EXPECT_EQ(query(place_.file, names), query(now, names));
+}
+
+TEST_P(OlderVersion, StepsAreAsTheyAreRecordedToday) {
+  const SessionPlace today{.file = folder_ / "today.db", .name = "today"};
+  ASSERT_TRUE(
+      record_run(shipped_scenario("align_boundary_by_accepted_drafts"), {.place = today}).ok());
+  auto older = SessionPlayer::open(place_);
+  ASSERT_TRUE(older.ok()) << older.error().message;
+  auto newer = SessionPlayer::open(today).value();
+  int num_steps = 0;
+  for (; newer->step_forward().value(); ++num_steps) {
+    ASSERT_TRUE(older.value()->step_forward().value());
+    EXPECT_EQ(lines_of(older.value()->record()), lines_of(newer->record()));
+    EXPECT_EQ(lines_of(older.value()->scheduler_tables()), lines_of(newer->scheduler_tables()));
+    EXPECT_EQ(lines_of(older.value()->worker_tables()), lines_of(newer->worker_tables()));
+  }
+  EXPECT_EQ(num_steps, 3);
+  EXPECT_EQ(older.value()->reader().request_name({0}), "A");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, OlderVersion, testing::Values(1));
+
+}  // namespace
+}  // namespace hybridscope::test

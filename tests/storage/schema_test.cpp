@@ -1,0 +1,149 @@
+#include "storage/schema.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <set>
+
+#include "sessions/record/step_fields.h"
+#include "storage/insert.h"
+#include "storage/session_file.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+template <class T>
+const T kSample{};
+
+class Schema : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(SessionFile::open(file_, FileAccess::create).ok()); }
+  std::vector<std::string> columns(const std::string& table) const {
+    return query(file_, "SELECT name FROM pragma_table_info('" + table + "')");
+  }
+  TemporaryFolder folder_;
+  std::string file_ = folder_ / "empty.db";
+};
+
+// session, step and `keys`, then the fields that `walk` shows, then `behind`.
+template <class Walk>
+std::vector<std::string> expected(std::vector<std::string> keys, Walk walk,
+                                  const std::vector<std::string>& behind = {}) {
+  ColumnNames names{{"session", "step"}};
+  names.names.insert(names.names.end(), keys.begin(), keys.end());
+  walk(names);
+  names.names.insert(names.names.end(), behind.begin(), behind.end());
+  return names.names;
+}
+
+TEST_F(Schema, TablesOfAStepHaveTheFieldsOfTheListsAsColumns) {
+  const StepRecord record;
+  const StepTrace& trace = record.trace;
+  EXPECT_EQ(columns("steps"), expected({}, [&](auto& v) {
+              for_each_step_field(trace, v);
+              for_each_count_field(record.counts, v);
+            }));
+  EXPECT_EQ(columns("graph_padding"),
+            expected({}, [&](auto& v) { for_each_graph_field(trace, v); }));
+  EXPECT_EQ(columns("digests"), expected({}, [&](auto& v) {
+              for (std::size_t i = 0; i < kNumStepSections; ++i)
+                v(step_section_name(static_cast<StepSection>(i)), 0);
+            }));
+  EXPECT_EQ(columns("step_groups"),
+            expected({"grp"}, [](auto& v) { for_each_group_field(kSample<GroupTrace>, v); }));
+}
+
+TEST_F(Schema, TablesOfRequestsHaveTheFieldsOfTheListsAsColumns) {
+  EXPECT_EQ(columns("commands"), expected({"ordinal"}, [](auto& v) {
+              for_each_command_field(kSample<CommandTrace>, v);
+            }));
+  EXPECT_EQ(columns("rows"), expected({"scheduled"}, [](auto& v) {
+              for_each_scheduled_field(kSample<ScheduledTrace>, v);
+              v("row", 0);
+              for_each_row_field(kSample<RowTrace>, v);
+              for_each_layout_field(kSample<RowTrace>, v);
+            }));
+  EXPECT_EQ(columns("commits"),
+            expected({"ordinal"}, [](auto& v) { for_each_commit_field(kSample<CommitTrace>, v); }));
+  EXPECT_EQ(columns("skipped_requests"), expected({"ordinal"}, [](auto& v) {
+              for_each_skipped_field(kSample<SkippedRequest>, v);
+            }));
+  EXPECT_EQ(columns("lookups"), expected({"ordinal"}, [](auto& v) {
+              for_each_lookup_field(kSample<AdmissionLookup>, v);
+            }));
+  EXPECT_EQ(columns("lookup_groups"), expected({"ordinal", "grp"}, [](auto& v) {
+              for_each_group_lookup_field(kSample<GroupLookup>, v);
+            }));
+  EXPECT_EQ(columns("findings"),
+            expected({"ordinal", "severity"},
+                     [](auto& v) { for_each_finding_field(kSample<Finding>, v); }, {"text"}));
+}
+
+TEST_F(Schema, TablesOfBlocksHaveTheFieldsOfTheListsAsColumns) {
+  EXPECT_EQ(columns("block_events"), expected({"ordinal", "at_commit"}, [](auto& v) {
+              for_each_cache_event_field(kSample<CacheEvent>, v);
+            }));
+  EXPECT_EQ(columns("copy_decisions"), expected({"launch", "decision", "row"}, [](auto& v) {
+              for_each_decision_field(kSample<CopyDecisionTrace>, v);
+            }));
+  EXPECT_EQ(columns("state_copies"), expected({"launch", "ordinal"}, [](auto& v) {
+              for_each_copy_field(kSample<StateCopyTrace>, v);
+            }));
+  EXPECT_EQ(columns("attention_writes"), expected({"grp", "ordinal"}, [](auto& v) {
+              for_each_attention_write_field(kSample<AttentionWrite>, v);
+            }));
+  EXPECT_EQ(columns("write_events"),
+            expected({"place"}, [](auto& v) { for_each_write_field(kSample<StateWrite>, v); }));
+  EXPECT_THAT(columns("worker_table_changes"),
+              ElementsAre("session", "step", "ordinal", "request", "grp", "col", "block"));
+}
+
+TEST_F(Schema, AFileSaysWhatItIs) {
+  EXPECT_EQ(query_number(file_, "PRAGMA application_id"), 0x48795331);
+  EXPECT_EQ(query_number(file_, "PRAGMA user_version"), kSchemaVersion);
+  EXPECT_THAT(query(file_, "PRAGMA journal_mode"), ElementsAre("wal"));
+  EXPECT_THAT(query(file_,
+                    "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = "
+                    "'table' AND NOT strict AND name NOT LIKE 'sqlite%'"),
+              IsEmpty());
+}
+
+TEST_F(Schema, EveryEnumHasItsNames) {
+  EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'admission' ORDER BY code"),
+              ElementsAre("running", "new", "resumed"));
+  EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'skip_reason' AND code = 10"),
+              ElementsAre("frame_in_flight"));
+  EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'copy_rule' AND code = 6"),
+              ElementsAre("normalise_to_column_zero"));
+  EXPECT_THAT(query(file_, "SELECT enum || ' ' || name FROM enum_names WHERE name = ''"),
+              IsEmpty());
+  EXPECT_THAT(query(file_,
+                    "SELECT enum || ' ' || name FROM enum_names GROUP BY enum, name HAVING "
+                    "count(*) > 1"),
+              IsEmpty());
+}
+
+// Each enum by its last value: an enum that grows has to grow here.
+TEST_F(Schema, EveryEnumHasAsManyNamesAsValues) {
+  EXPECT_THAT(
+      query(file_, "SELECT enum || ' ' || count(*) FROM enum_names GROUP BY enum ORDER BY enum"),
+      ElementsAre("admission 3", "array_dtype 5", "cache_event 10", "command 8",
+                  "command_outcome 2", "commit_outcome 5", "content 4", "copy_outcome 7",
+                  "copy_rule 7", "dispatch_reason 10", "ignored_reason 10", "launch 2",
+                  "lookup_stop 6", "row_class 4", "row_origin 4", "runtime_mode 5",
+                  "skip_reason 11", "write_kind 6"));
+}
+
+TEST_F(Schema, EveryViewCanBeRead) {
+  for (const std::string& view :
+       query(file_, "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name"))
+    EXPECT_THAT(query(file_, "SELECT * FROM " + view), IsEmpty()) << view;
+  EXPECT_EQ(query_number(file_, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'"), 7);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

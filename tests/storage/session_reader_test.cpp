@@ -1,0 +1,194 @@
+#include "storage/session_reader.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/storage/record_lines.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kScenario = "preemption_and_resume";
+
+// A recorded scenario of 20 steps.
+class Reading : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(record_run(shipped_scenario(kScenario), {.place = place_}).ok());
+  }
+  std::unique_ptr<SessionReader> open() {
+    auto reader = SessionReader::open(place_);
+    EXPECT_TRUE(reader.ok()) << reader.error().message;
+    return std::move(reader).value();
+  }
+  // The message of reading this step after `sql` has changed the file.
+  std::string read_after(const std::string& sql, std::int64_t step) {
+    SQLite::Database(place_.file, SQLite::OPEN_READWRITE)
+        .exec("PRAGMA ignore_check_constraints = 1; " + sql);
+    const auto reader = open();
+    const auto read = reader->read(step);
+    if (read.ok()) return "no error";
+    EXPECT_EQ(read.error().kind, ErrorKind::corrupt);
+    return read.error().message;
+  }
+
+  TemporaryFolder folder_;
+  SessionPlace place_{.file = folder_ / "runs.db", .name = "a run"};
+};
+
+TEST_F(Reading, KnowsWhatTheSessionIs) {
+  const auto reader = open();
+  EXPECT_EQ(reader->info().header.name, "a run");
+  EXPECT_EQ(reader->info().header.level, RecordLevel::full);
+  EXPECT_EQ(reader->info().header.config.num_speculative_tokens,
+            shipped_scenario(kScenario).setup.config.num_speculative_tokens);
+  EXPECT_EQ(reader->title(), place_.file + ":a run");
+  EXPECT_EQ(reader->first_step(), 1);
+  EXPECT_EQ(reader->last_step(), 20);
+  EXPECT_EQ(reader->num_requests(), 2);
+  EXPECT_EQ(reader->request_name({0}), "A");
+  EXPECT_EQ(reader->request_name({1}), "B");
+  EXPECT_EQ(reader->request_name({2}), "");
+  EXPECT_EQ(reader->request_name({-1}), "");
+}
+
+TEST_F(Reading, AnyOrderOfStepsGivesTheSameSteps) {
+  const auto in_order = open();
+  std::vector<std::vector<std::string>> lines(21);
+  for (std::size_t step = 1; step <= 20; ++step)
+    lines[step] = lines_of(*in_order->read(static_cast<std::int64_t>(step)).value());
+  const auto reader = open();
+  for (const std::size_t step : {20U, 1U, 2U, 2U, 9U, 8U, 10U, 14U, 3U, 4U, 5U, 20U})
+    EXPECT_EQ(lines_of(*reader->read(static_cast<std::int64_t>(step)).value()), lines[step])
+        << step;
+}
+
+TEST_F(Reading, StepsThatWereNotRecordedAreAnError) {
+  const auto reader = open();
+  const auto kept = lines_of(*reader->read(7).value());
+  for (const std::int64_t step : {0, -5, 21, 1000}) {
+    const auto read = reader->read(step);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().kind, ErrorKind::not_found);
+    EXPECT_THAT(read.error().message, AllOf(HasSubstr("runs.db"), HasSubstr("steps 1 to 20")));
+  }
+  EXPECT_EQ(lines_of(*reader->read(7).value()), kept);
+}
+
+TEST_F(Reading, FindsNeighboursAcrossGaps) {
+  SQLite::Database database(place_.file, SQLite::OPEN_READWRITE);
+  database.exec("PRAGMA foreign_keys = ON");
+  database.exec("DELETE FROM steps WHERE step IN (5, 6)");
+  const auto reader = open();
+  EXPECT_EQ(reader->step_at_or_before(6).value(), 4);
+  EXPECT_EQ(reader->step_at_or_before(7).value(), 7);
+  EXPECT_EQ(reader->step_at_or_before(0).value(), 0);
+  EXPECT_EQ(reader->step_after(4).value(), 7);
+  EXPECT_EQ(reader->step_after(20).value(), 0);
+  EXPECT_EQ(reader->read(5).error().kind, ErrorKind::not_found);
+}
+
+TEST_F(Reading, DamagedRowsAreAnErrorWithTableColumnAndStep) {
+  EXPECT_EQ(read_after("UPDATE block_events SET kind = 99 WHERE step = 3 AND ordinal = 0", 3),
+            place_.file + ": session 'a run': step 3: block_events.kind: 99, expected 0 to 9");
+}
+
+struct Damage {
+  const char* name;
+  const char* sql;
+  const char* message;
+};
+
+class Damaged : public Reading, public testing::WithParamInterface<Damage> {};
+
+TEST_P(Damaged, IsAnError) {
+  EXPECT_THAT(read_after(GetParam().sql, 3), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, Damaged,
+    testing::Values(
+        Damage{"EnumCode", "UPDATE graph_padding SET reason = -1 WHERE step = 3",
+               "step 3: graph_padding.reason: -1, expected 0 to 9"},
+        Damage{"Request", "UPDATE rows SET request = 2 WHERE step = 3",
+               "step 3: rows.request: 2, expected -1 to 1"},
+        Damage{"MissingRow", "DELETE FROM graph_padding WHERE step = 3",
+               "step 3: graph_padding has no row"},
+        Damage{"MissingDigests", "DELETE FROM digests WHERE step = 3",
+               "step 3: steps.commands: NULL, expected an integer"},
+        Damage{"GapInOrdinals", "DELETE FROM block_events WHERE step = 3 AND ordinal = 0",
+               "step 3: block_events.ordinal: 1, expected 0"},
+        Damage{"RowNumber", "UPDATE rows SET row = 7 WHERE step = 3 AND scheduled = 0",
+               "step 3: rows.row: 0 is missing below 8"},
+        Damage{"RowWithoutClass", "UPDATE rows SET row_class = NULL WHERE step = 3",
+               "step 3: rows.row_class: NULL, expected an integer"},
+        Damage{"Block", "UPDATE block_events SET block = 1000000 WHERE step = 3 AND ordinal = 0",
+               "step 3: block_events.block: 1000000, expected 0 to "},
+        Damage{
+            "HugeNumber", "UPDATE steps SET num_running = 9223372036854775807 WHERE step = 3",
+            "step 3: steps.num_running: 9223372036854775807, expected -2147483648 to 2147483647"},
+        Damage{"Flag", "UPDATE steps SET budget_overridden = 2 WHERE step = 3",
+               "step 3: steps.budget_overridden: 2, expected 0 to 1"},
+        Damage{"Group", "UPDATE step_groups SET grp = 40 WHERE step = 3 AND grp = 1",
+               "step 3: step_groups.grp: 40, expected 1"},
+        Damage{"Elements",
+               "UPDATE metadata_arrays SET elements = x'010203' WHERE step = 3 AND ordinal = 0",
+               "step 3: metadata_arrays.elements: 3 bytes, expected"},
+        Damage{"WriteContent", "UPDATE write_events SET content = 4 WHERE step = 3 AND place = 0",
+               "step 3: write_events.content: 4, expected 0 to 3"}),
+    [](const auto& damage) { return damage.param.name; });
+
+TEST_F(Reading, UnknownRuleIsAnError) {
+  EXPECT_THAT(
+      read_after("INSERT INTO findings SELECT session, 3, 0, 'error', 'no-such-rule', 0, 0, 0, 0, "
+                 "0, 0, 0, 0, '', 0, 0, 0, 0, 0, '' FROM sessions",
+                 3),
+      HasSubstr("step 3: findings.rule: 'no-such-rule' is no rule of this version"));
+}
+
+TEST_F(Reading, ASessionThatIsNotThereIsAnError) {
+  const auto reader = SessionReader::open({.file = place_.file, .name = "other"});
+  ASSERT_FALSE(reader.ok());
+  EXPECT_EQ(reader.error().kind, ErrorKind::not_found);
+}
+
+TEST_F(Reading, APlanThatCannotBeReadIsAnError) {
+  SQLite::Database(place_.file, SQLite::OPEN_READWRITE).exec("UPDATE sessions SET plan = '{'");
+  const auto reader = SessionReader::open(place_);
+  ASSERT_FALSE(reader.ok());
+  EXPECT_THAT(reader.error().message, HasSubstr("runs.db: plan of session 'a run'"));
+}
+
+TEST_F(Reading, SeesTheFileAsItWasWhenItWasOpened) {
+  const auto reader = open();
+  SQLite::Database(place_.file, SQLite::OPEN_READWRITE).exec("DELETE FROM steps WHERE step = 20");
+  EXPECT_TRUE(reader->read(20).ok());
+  EXPECT_EQ(open()->last_step(), 19);
+}
+
+TEST(EmptySession, HasNoSteps) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "empty"};
+  const RunPlan plan = shipped_scenario("plain_decode");
+  {
+    auto writer = SessionWriter::begin(place, header_of(plan, RecordLevel::blocks), {});
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    ASSERT_TRUE(writer.value()->finish(SessionStatus::stopped, "").ok());
+  }
+  const auto reader = SessionReader::open(place);
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  EXPECT_EQ(reader.value()->first_step(), 0);
+  EXPECT_EQ(reader.value()->last_step(), 0);
+  EXPECT_EQ(reader.value()->next_stamp().value(), nullptr);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

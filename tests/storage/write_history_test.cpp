@@ -1,0 +1,106 @@
+// Who wrote what a block holds, from the session file alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "storage/session_reader.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::HasSubstr;
+
+// The last write of each content, as the checker's memory has it after each step.
+struct Held {
+  std::int64_t step = 0;
+  std::int32_t block = 0;
+  ContentKind content = ContentKind::none;
+  WriteEvent event;
+};
+
+std::vector<Held> held_after(std::int64_t step, const SymbolicState& state) {
+  std::vector<Held> held;
+  for (std::int32_t block = 1; block < state.num_blocks(); ++block) {
+    held.push_back({step, block, ContentKind::temporal, state.temporal(block).event});
+    held.push_back({step, block, ContentKind::conv, state.conv_event(block)});
+    held.push_back({step, block, ContentKind::attention, state.attention(block).event});
+  }
+  return held;
+}
+
+class WriteHistoryOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(WriteHistoryOf, LastWriteIsTheOneTheCheckerKnows) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  std::vector<Held> held;
+  ASSERT_TRUE(record_run(shipped_scenario(GetParam()),
+                         {.place = place,
+                          .watch =
+                              [&](const StepRecord& record, const StepChecker& checker) {
+                                const auto now =
+                                    held_after(record.trace.step, checker.state().state);
+                                held.insert(held.end(), now.begin(), now.end());
+                              }})
+                  .ok());
+  const auto reader = SessionReader::open(place).value();
+  int num_written = 0;
+  for (const Held& one : held) {
+    const auto found = reader->last_write(one.block, one.content, one.step);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    num_written += one.event.kind == WriteKind::never ? 0 : 1;
+    EXPECT_EQ(found.value().event, one.event)
+        << "block " << one.block << " after step " << one.step;
+  }
+  EXPECT_GT(num_written, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, WriteHistoryOf,
+                         testing::Values("align_boundary_by_accepted_drafts",
+                                         "eviction_under_pressure", "preemption_and_resume",
+                                         "v2_slots"),
+                         [](const auto& scenario) { return std::string(scenario.param); });
+
+TEST(WriteChain, GoesFromACopyToWhatWasCopied) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  ASSERT_TRUE(
+      record_run(shipped_scenario("align_boundary_by_accepted_drafts"), {.place = place}).ok());
+  const auto reader = SessionReader::open(place).value();
+  int num_chains = 0;
+  for (std::int64_t step = 1; step <= reader->last_step(); ++step) {
+    const StepRecord record = *reader->read(step).value();
+    for (const StateWrite& write : record.writes) {
+      if (write.content != ContentKind::temporal) continue;
+      const auto chain = reader->write_chain(write.block, write.content, step).value();
+      ASSERT_FALSE(chain.empty());
+      // A copy holds the very state that it was made from, and what wrote that is earlier.
+      for (std::size_t i = 1; i < chain.size(); ++i) {
+        EXPECT_EQ(chain[i].fingerprint, chain[0].fingerprint);
+        EXPECT_LE(chain[i].event.step, chain[i - 1].event.step);
+      }
+      const WriteKind origin = chain.back().event.kind;
+      EXPECT_TRUE(origin == WriteKind::prefill || origin == WriteKind::decode);
+      num_chains += chain.size() > 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_chains, 0);
+}
+
+TEST(WriteChain, NeedsLevelFull) {
+  const TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  ASSERT_TRUE(
+      record_run(shipped_scenario("plain_decode"), {.place = place, .level = RecordLevel::blocks})
+          .ok());
+  const auto reader = SessionReader::open(place).value();
+  const auto chain = reader->write_chain(1, ContentKind::temporal, 2);
+  ASSERT_FALSE(chain.ok());
+  EXPECT_EQ(chain.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(chain.error().message, HasSubstr("level blocks"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test
