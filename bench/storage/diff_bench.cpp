@@ -1,7 +1,6 @@
-// Comparing two recorded sessions of 50,000 steps, level blocks, 16 requests a step, and the
-// comparer alone on records in memory.
+// Comparing two recorded sessions of 50,000 steps, level blocks, some 16 requests a step: first
+// divergence ten steps before the end, and everything where all but ten steps differ.
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "bench/support/measure.h"
