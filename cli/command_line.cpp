@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/conformance_command.h"
+#include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
 #include "cli/judge_command.h"
@@ -35,6 +36,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json\n"
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
       "  hybridscope judge trace.jsonl\n"
+      "  hybridscope diff runs.db:before runs.db:after\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance golden/");
 
@@ -48,6 +50,10 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& sessions_app =
       *app.add_subcommand("sessions", "recorded sessions: list, show, query, compare, export");
   const std::function<int()> sessions_command = add_sessions_command(sessions_app);
+  DiffOptions diff;
+  CLI::App& diff_app =
+      *app.add_subcommand("diff", "compare two sessions: first divergence, then all differences");
+  add_diff_options(diff_app, diff);
   ModelOptions model;
   CLI::App& model_app =
       *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
@@ -60,14 +66,15 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
   describe_doctor(doctor_app);
 
-  const std::vector<const CLI::App*> commands = {&run_app,         &judge_app, &sessions_app,
-                                                 &conformance_app, &model_app, &doctor_app};
+  const std::vector<const CLI::App*> commands = {
+      &run_app, &judge_app, &sessions_app, &diff_app, &conformance_app, &model_app, &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
-    fmt::print(stderr,
-               "hybridscope: there is no command \"{}\" (run, judge, sessions, conformance, model, "
-               "doctor)\n",
-               argv[1]);
+    fmt::print(
+        stderr,
+        "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
+        "doctor)\n",
+        argv[1]);
     return kExitUsage;
   }
   try {
@@ -78,6 +85,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (run_app.parsed()) return run_command(run);
   if (judge_app.parsed()) return judge_command(judge);
   if (sessions_app.parsed()) return sessions_command();
+  if (diff_app.parsed()) return diff_command(diff);
   if (model_app.parsed()) return model_command(model);
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (doctor_app.parsed()) return doctor_command();

@@ -43,6 +43,26 @@ std::string option_group(const Setting& setting) {
 
 }  // namespace
 
+std::string main_option_of(const Setting& setting) {
+  const std::string names = option_names(setting);
+  return names.substr(0, names.find(','));
+}
+
+const Setting* find_setting_called(std::string_view key) {
+  for (const Setting& setting : settings_table())
+    if (setting_path(setting) == key) return &setting;
+  for (const Setting& setting : settings_table())
+    if (setting.name == key) return &setting;
+  for (const ShortForm& form : kShortForms) {
+    std::string name(form.option.substr(2));
+    std::ranges::replace(name, '-', '_');
+    if (name != key) continue;
+    for (const Setting& setting : settings_table())
+      if (setting_path(setting) == form.path) return &setting;
+  }
+  return nullptr;
+}
+
 void SettingsOptions::add_to(CLI::App& command) {
   for (const Setting& setting : settings_table()) {
     std::string& text = values_[setting_path(setting)];

@@ -5,12 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "sessions/settings.h"
+#include "sessions/settings_table.h"
 
 namespace hybridscope {
+
+// "--max-num-seqs", "--num-speculative-tokens": the option of a setting.
+std::string main_option_of(const Setting& setting);
+// By its path, its name alone or its short form without dashes ("mode"); null: there is none.
+const Setting* find_setting_called(std::string_view key);
 
 class SettingsOptions {
  public:

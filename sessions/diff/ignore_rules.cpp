@@ -55,10 +55,8 @@ IgnoreRules::IgnoreRules() : sections_(kNumDiffSections, false), partly_(kNumDif
 
 Result<IgnoreRules> IgnoreRules::parse(std::span<const std::string> rules) {
   IgnoreRules parsed;
-  for (const std::string& rule : rules) {
+  for (const std::string& rule : rules)
     if (Status added = parsed.add(rule); !added.ok()) return added.error();
-    parsed.texts_.push_back(rule);
-  }
   return parsed;
 }
 
@@ -125,11 +123,6 @@ void IgnoreRules::leave_out_runners() {
   for (const std::string_view term : kTerms)
     if (left_out.ok()) left_out = add_field("copies", term);
   HS_EXPECT(left_out.ok());
-}
-
-bool IgnoreRules::ignores_list(DiffList list) const {
-  const auto& fields = fields_[static_cast<std::size_t>(list)];
-  return std::ranges::all_of(fields, [](bool ignored) { return ignored; });
 }
 
 bool IgnoreRules::ignores_request(std::string_view name) const {

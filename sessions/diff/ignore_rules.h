@@ -29,7 +29,6 @@ class IgnoreRules {
     const auto& fields = fields_[static_cast<std::size_t>(list)];
     return field < fields.size() && fields[field];
   }
-  bool ignores_list(DiffList list) const;            // all of its fields
   bool ignores_section(DiffSection section) const {  // all fields of it
     return sections_[static_cast<std::size_t>(section)];
   }
@@ -37,15 +36,12 @@ class IgnoreRules {
   bool ignores_step(std::int64_t step) const;
   // Some fields of a section or some requests: its digest says too little then.
   bool ignores_part_of(DiffSection section) const;
-  bool empty() const { return texts_.empty(); }
-  const std::vector<std::string>& texts() const { return texts_; }  // as given
 
  private:
   Status add(std::string_view rule);
   bool add_section_or_list(std::string_view name);
   Status add_field(std::string_view list, std::string_view field);
 
-  std::vector<std::string> texts_;
   std::vector<bool> sections_;             // [kNumDiffSections]
   std::vector<bool> partly_;               // [kNumDiffSections]
   std::vector<std::vector<bool>> fields_;  // [kNumDiffLists][field_names]

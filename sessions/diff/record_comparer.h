@@ -25,7 +25,6 @@ class RecordComparer {
                std::vector<FieldDifference>& found);
 
  private:
-  bool looks_into(DiffList list, const SectionMask& sections) const;
   void compare_step(const StepTrace& a, const StepTrace& b, const SectionMask& sections);
   void compare_schedule(const StepTrace& a, const StepTrace& b);
   void compare_lookups(const StepTrace& a, const StepTrace& b);

@@ -80,7 +80,9 @@ void compare_one(const std::string& request, const RequestTotals& a, const Reque
   for_each_total_field(a, [&](std::string_view, std::int64_t value) { values.push_back(value); });
   std::size_t field = 0;
   for_each_total_field(b, [&](std::string_view name, std::int64_t value) {
-    if (values[field] != value) found.push_back({request, std::string(name), values[field], value});
+    const bool last_step = request.empty() && name == "steps_until_finished";
+    if (values[field] != value)
+      found.push_back({request, last_step ? "last_step" : std::string(name), values[field], value});
     ++field;
   });
   std::set<Rule> rules;

@@ -1,0 +1,151 @@
+#include "cli/diff_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/diff_live.h"
+#include "cli/diff_report.h"
+#include "cli/exit_codes.h"
+#include "sessions/record/session_header.h"
+#include "storage/session_reader.h"
+
+namespace hybridscope {
+namespace {
+
+int fail(const Error& error) {
+  fmt::print(stderr, "hybridscope diff: {}\n", error.message);
+  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
+             ? kExitEnvironment
+             : kExitInput;
+}
+
+int usage(std::string_view message) {
+  fmt::print(stderr, "hybridscope diff: {}\n", message);
+  return kExitUsage;
+}
+
+Result<DiffSide> open_recorded(const std::string& place) {
+  auto source = open_session_source(parse_session_place(place));
+  if (!source.ok()) return source.error();
+  return DiffSide{.source = std::move(source).value(),
+                  .look_further = fmt::format("hybridscope sessions show {} --step {{}} --explain",
+                                              shell_quoted(place))};
+}
+
+Result<DiffSide> open_side(const DiffOptions& options, int side) {
+  return options.scenario.empty() ? open_recorded(options.sessions[static_cast<std::size_t>(side)])
+                                  : open_live(options, side);
+}
+
+DiffReportSide report_side(const DiffSide& side) {
+  return {.title = side.source->title(),
+          .level = side.source->level(),
+          .look_further = side.look_further};
+}
+
+std::vector<std::pair<std::string, std::int64_t>> sort_requests(const SessionDiff& diff) {
+  std::vector<std::pair<std::string, std::int64_t>> counts;
+  const auto& by_request = diff.summary().by_request;
+  for (std::size_t r = 0; r < by_request.size(); ++r)
+    if (by_request[r] > 0)
+      counts.emplace_back(diff.names().name(static_cast<std::int32_t>(r)), by_request[r]);
+  std::ranges::sort(counts, [](const auto& x, const auto& y) {
+    return x.second != y.second ? x.second > y.second : x.first < y.first;
+  });
+  return counts;
+}
+
+void note_levels(DiffReport& report) {
+  const RecordLevel level = std::min(report.a.level, report.b.level);
+  if (level == RecordLevel::counts)
+    report.notes.push_back(
+        "Level counts keeps sums and digests of a step: of what differs in its requests, only the "
+        "section is known.");
+  else if (report.a.level != report.b.level)
+    report.notes.push_back(fmt::format("What level {} keeps is compared, as {} has no more.",
+                                       record_level_name(level),
+                                       report.a.level == level ? "A" : "B"));
+}
+
+// Words in the report live as long as `diff`, so it is printed by who owns that.
+int print_and_exit(const DiffOptions& options, const DiffReport& report) {
+  if (options.json)
+    fmt::print("{}\n",
+               diff_to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}", format_diff(report));
+  return report.differs() ? kExitFindings : kExitFine;
+}
+
+int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const IgnoreRules& rules,
+                     DiffReport& report) {
+  const auto totals_a = total_session(*a.source);
+  if (!totals_a.ok()) return fail(totals_a.error());
+  const auto totals_b = total_session(*b.source);
+  if (!totals_b.ok()) return fail(totals_b.error());
+  report.by_request = true;
+  report.totals = compare_totals(totals_a.value(), totals_b.value());
+  std::erase_if(report.totals,
+                [&](const TotalDifference& total) { return rules.ignores_request(total.request); });
+  report.notes.push_back(
+      "Compared is what each request got in all: hit and output tokens, preemptions, steps, state "
+      "copies, findings by rule; single steps, rows, metadata and block ids are not.");
+  report.num_requests = static_cast<std::int64_t>(
+      std::max(totals_a.value().requests.size(), totals_b.value().requests.size()));
+  if (std::min(report.a.level, report.b.level) == RecordLevel::counts)
+    report.notes.push_back("Level counts knows no requests: whole sessions are compared.");
+  return print_and_exit(options, report);
+}
+
+int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRules rules,
+                  DiffReport& report) {
+  note_levels(report);
+  if (a.source->config().runner != b.source->config().runner)
+    report.notes.push_back(
+        "The runners differ: of copy decisions what they move is compared, not the terms that one "
+        "runner's rule alone reads; nor are slots, which V2 alone has.");
+  SessionDiff diff(*a.source, *b.source, std::move(rules));
+  auto collected = collect_diff(diff, *a.source, *b.source,
+                                {.limit = report.limit, .first_only = options.first});
+  if (!collected.ok()) return fail(collected.error());
+  report.collected = std::move(collected).value();
+  report.summary = diff.summary();
+  report.by_request_name = sort_requests(diff);
+  return print_and_exit(options, report);
+}
+
+}  // namespace
+
+int diff_command(const DiffOptions& options) {
+  if (options.scenario.empty() && options.sessions.size() != 2)
+    return usage("give two sessions FILE.db[:NAME], or --scenario (hybridscope diff --help)");
+  if (!options.engines.empty() && options.engines.size() != 2)
+    return usage("--engine is given twice: the profile of A, then that of B");
+  auto rules = IgnoreRules::parse(options.ignore);
+  if (!rules.ok()) return usage(rules.error().message);
+  auto a = open_side(options, 0);
+  if (!a.ok()) return fail(a.error());
+  auto b = open_side(options, 1);
+  if (!b.ok()) return fail(b.error());
+  DiffReport report;
+  report.a = report_side(a.value());
+  report.b = report_side(b.value());
+  report.settings = compare_configs(a.value().source->config(), b.value().source->config());
+  report.ignored = options.ignore;
+  report.limit = static_cast<std::size_t>(options.limit);
+  report.all = options.all;
+  const auto reasons =
+      reasons_against_steps(a.value().source->config(), b.value().source->config());
+  for (const std::string& reason : reasons)
+    report.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
+  if (options.requests || !reasons.empty())
+    return compare_requests(options, a.value(), b.value(), rules.value(), report);
+  return compare_steps(options, a.value(), b.value(), std::move(rules).value(), report);
+}
+
+}  // namespace hybridscope

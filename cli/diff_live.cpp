@@ -1,0 +1,95 @@
+#include "cli/diff_live.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/settings_options.h"
+#include "sessions/record/live_source.h"
+#include "sessions/run_plan.h"
+#include "sessions/scenario_reader.h"
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+struct SideSetting {
+  const Setting* setting = nullptr;
+  std::string value;
+};
+
+// "runner=v1", "mode=none", "policies/row_order=query_len"; also "row_order=...".
+Result<SideSetting> parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return invalid_input(fmt::format("\"{}\" is no KEY=VALUE (runner=v1)", text));
+  std::string key = text.substr(0, equals);
+  std::ranges::replace(key, '-', '_');
+  const Setting* found = find_setting_called(key);
+  if (found == nullptr) {
+    std::vector<std::string> known;
+    for (const Setting& setting : settings_table()) known.push_back(setting_path(setting));
+    return invalid_input(fmt::format("there is no setting \"{}\" (known: {})",
+                                     text.substr(0, equals), fmt::join(known, ", ")));
+  }
+  return SideSetting{found, text.substr(equals + 1)};
+}
+
+std::string run_command_of(const DiffOptions& options, const std::vector<SideSetting>& settings) {
+  std::string text = "hybridscope run " + shell_quoted(options.scenario);
+  for (const SideSetting& one : settings) {
+    const std::string option = main_option_of(*one.setting);
+    if (one.setting->kind == SettingKind::boolean)
+      text += one.value == "true" || one.value == "1" ? " " + option : " --no-" + option.substr(2);
+    else
+      text += fmt::format(" {} {}", option, shell_quoted(one.value));
+  }
+  return text + " --explain {}";
+}
+
+}  // namespace
+
+std::string shell_quoted(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,-+@";
+  const bool plain = !text.empty() && text.find_first_not_of(kPlain) == text.npos;
+  std::string quoted = plain ? std::string() : std::string("'");
+  for (const char c : text) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+  }
+  return plain ? quoted : quoted + "'";
+}
+
+Result<DiffSide> open_live(const DiffOptions& options, int side) {
+  auto scenario = read_scenario_file(options.scenario);
+  if (!scenario.ok()) return scenario.error();
+  std::vector<std::string> given = side == 0 ? options.settings_a : options.settings_b;
+  if (!options.engines.empty())
+    given.insert(given.begin(), "engine=" + options.engines[static_cast<std::size_t>(side)]);
+  std::vector<SideSetting> settings;
+  for (const std::string& text : given) {
+    auto setting = parse_setting(text);
+    if (!setting.ok()) return setting.error();
+    settings.push_back(std::move(setting).value());
+    if (Status set = set_setting_text(scenario.value().settings, *settings.back().setting,
+                                      settings.back().value);
+        !set.ok())
+      return set.error();
+  }
+  auto plan = plan_scenario(scenario.value(), options.scenario);
+  if (!plan.ok()) return plan.error();
+  std::string title = options.scenario;
+  for (const std::string& text : given) title += " " + text;
+  auto source = LiveSource::create(std::move(plan).value(), options.level, std::move(title));
+  if (!source.ok()) return source.error();
+  return DiffSide{.source = std::move(source).value(),
+                  .look_further = run_command_of(options, settings)};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,69 @@
+#include "cli/diff_options.h"
+
+#include <map>
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  hybridscope diff runs.db:before runs.db:after\n"
+    "  hybridscope diff main.db branch.db --ignore blocks --ignore metadata --json\n"
+    "  hybridscope diff --scenario scenarios/prompt_as_long_as_a_verify_window.json \\\n"
+    "      --engine safe --engine pages\n"
+    "  hybridscope diff --scenario scenarios/v2_slots.json --b runner=v1 --ignore layout\n"
+    "  hybridscope diff --scenario scenarios/shared_prefix_align.json --b mode=none\n"
+    "\n"
+    "Steps are matched by number, requests by name. Never compared: request ids, simulated and\n"
+    "wall time, hosts, file names. Rules for --ignore: a section (commands, schedule, blocks,\n"
+    "rows, layout, graph, copies, metadata, commits, findings, state), a list (lookups,\n"
+    "block_events, ...), a field (rows.num_draft_count), request:NAME, step:5, step:1-10.\n"
+    "Exit codes: 0 no difference, 1 differences, 2 usage, 3 invalid input, 4 environment, 5 a bug\n"
+    "of hybridscope.";
+
+}  // namespace
+
+void add_diff_options(CLI::App& command, DiffOptions& options) {
+  command.footer(kExamples);
+  auto* sessions =
+      command.add_option("sessions", options.sessions, "two recorded sessions (run --record)")
+          ->type_name("FILE.db[:NAME]")
+          ->expected(0, 2);
+  auto* scenario = command.add_option("--scenario", options.scenario,
+                                      "run this scenario twice and compare the runs");
+  scenario->type_name("FILE")->excludes(sessions);
+  command.add_option("--engine", options.engines, "profile of A, then of B (safe, pages)")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->needs(scenario);
+  for (const bool is_a : {true, false})
+    command
+        .add_option(is_a ? "--a" : "--b", is_a ? options.settings_a : options.settings_b,
+                    std::string("a setting of ") + (is_a ? "A" : "B") +
+                        " alone: runner=v1, mode=none, policies/aligned_split=...")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->needs(scenario);
+  command.add_option("--ignore", options.ignore, "leave something out (repeatable; rules below)")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--level", options.level,
+                  "what is compared of runs with --scenario: counts, blocks, full (default)")
+      ->type_name("LEVEL")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, RecordLevel>{{"counts", RecordLevel::counts},
+                                             {"blocks", RecordLevel::blocks},
+                                             {"full", RecordLevel::full}}));
+  command.add_option("--limit", options.limit, "show at most N steps, or requests (default 100)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
+      ->type_name("N");
+  command.add_flag("--all", options.all, "tell the fields of all steps shown, not of the first");
+  command.add_flag("--first", options.first, "stop at the first divergence");
+  command.add_flag("--requests", options.requests,
+                   "compare what each request got in all instead of steps");
+  command.add_flag("--json", options.json,
+                   "one object {a, b, comparable, first_divergence, summary, differences}");
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,30 @@
+// What `hybridscope diff` was told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sessions/record/step_record.h"
+
+namespace hybridscope {
+
+struct DiffOptions {
+  std::vector<std::string> sessions;  // FILE.db[:NAME], two; empty with --scenario
+  std::string scenario;
+  std::vector<std::string> engines;     // profiles of A and B
+  std::vector<std::string> settings_a;  // KEY=VALUE
+  std::vector<std::string> settings_b;
+  std::vector<std::string> ignore;
+  RecordLevel level = RecordLevel::full;  // of live runs
+  std::int64_t limit = 100;               // steps, or requests, shown
+  bool all = false;                       // fields of every step shown, not of the first alone
+  bool first = false;                     // stop at the first divergence
+  bool requests = false;                  // compare by request, not by step
+  bool json = false;
+};
+
+void add_diff_options(CLI::App& command, DiffOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,45 @@
+// What `hybridscope diff` found, as text of at most 100 columns and as one JSON object.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sessions/diff/collected_diff.h"
+#include "sessions/diff/config_difference.h"
+#include "sessions/diff/request_totals.h"
+
+namespace hybridscope {
+
+struct DiffReportSide {
+  std::string title;
+  RecordLevel level = RecordLevel::full;
+  std::string look_further;  // command line that tells everything about step {}
+};
+
+struct DiffReport {
+  DiffReportSide a;
+  DiffReportSide b;
+  std::vector<ConfigDifference> settings;
+  std::vector<std::string> notes;    // what is not compared and why, one sentence each
+  std::vector<std::string> ignored;  // rules, as given
+  bool by_request = false;
+  // By step.
+  CollectedDiff collected;
+  DiffSummary summary;
+  std::vector<std::pair<std::string, std::int64_t>> by_request_name;  // fields, most first
+  // By request.
+  std::vector<TotalDifference> totals;
+  std::int64_t num_requests = 0;  // compared
+
+  std::size_t limit = 100;
+  bool all = false;
+
+  bool differs() const { return by_request ? !totals.empty() : summary.num_differences > 0; }
+};
+
+std::string format_diff(const DiffReport& report);
+nlohmann::ordered_json diff_to_json(const DiffReport& report);
+
+}  // namespace hybridscope

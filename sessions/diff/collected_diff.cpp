@@ -1,0 +1,107 @@
+#include "sessions/diff/collected_diff.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace hybridscope {
+namespace {
+
+// What explains comes before what follows from it: decisions, then places.
+constexpr std::array kOrder = {DiffSection::commands, DiffSection::schedule, DiffSection::rows,
+                               DiffSection::graph,    DiffSection::copies,   DiffSection::commits,
+                               DiffSection::findings, DiffSection::counts,   DiffSection::metadata,
+                               DiffSection::blocks,   DiffSection::layout,   DiffSection::state};
+static_assert(kOrder.size() == kNumDiffSections);
+
+std::ptrdiff_t rank(const FieldDifference& difference) {
+  return std::ranges::find(kOrder, difference.section) - kOrder.begin();
+}
+
+// Fields request by request, requests by the first of their decisions, then what is of the step.
+std::vector<const FieldDifference*> in_order(const std::vector<FieldDifference>& fields) {
+  std::map<std::int32_t, std::ptrdiff_t> first;  // rank by request
+  for (const FieldDifference& field : fields) {
+    const auto [place, added] = first.emplace(field.request, rank(field));
+    if (!added) place->second = std::min(place->second, rank(field));
+  }
+  std::vector<const FieldDifference*> ordered;
+  for (const FieldDifference& field : fields) ordered.push_back(&field);
+  std::ranges::stable_sort(ordered, {}, [&](const FieldDifference* field) {
+    return std::tuple(first.at(field->request), field->request < 0, field->request, rank(*field));
+  });
+  return ordered;
+}
+
+std::string place_of(const FieldDifference& difference) {
+  std::vector<std::string> parts;
+  if (!difference.part.empty() && difference.part != difference.field)
+    parts.emplace_back(difference.part);
+  if (difference.group >= 0) parts.push_back(fmt::format("group {}", difference.group));
+  if (difference.column >= 0) parts.push_back(fmt::format("column {}", difference.column));
+  if (difference.occurrence > 0) parts.push_back(fmt::format("no. {}", difference.occurrence + 1));
+  if (difference.index >= 0)
+    parts.push_back(
+        difference.num_elements == 1
+            ? fmt::format("element {}", difference.index)
+            : fmt::format("element {}, {} differ", difference.index, difference.num_elements));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+CollectedStep collect_step(const StepDifference& difference, const RequestNumbers& names) {
+  CollectedStep step{.step = difference.step,
+                     .last_step = difference.last_step,
+                     .num_steps = difference.num_steps,
+                     .presence = difference.presence,
+                     .tail = difference.tail,
+                     .num_fields = static_cast<std::int64_t>(difference.fields.size()),
+                     .fields = {}};
+  for (const FieldDifference* field : in_order(difference.fields)) {
+    if (step.fields.size() == kMaxCollectedFields) break;
+    step.fields.push_back({.request = std::string(names.name(field->request)),
+                           .section = field->section,
+                           .field = fmt::format("{}.{}", diff_list(field->list).name, field->field),
+                           .place = place_of(*field),
+                           .a = field->a,
+                           .b = field->b});
+  }
+  return step;
+}
+
+void explain_first(const StepDifference& difference, const SessionDiff& diff, const StepSource& a,
+                   const StepSource& b, CollectedDiff& collected) {
+  collected.decisions = explain_divergence(difference, a, b, diff.names());
+  collected.num_decisions = static_cast<std::int64_t>(collected.decisions.size());
+  if (collected.decisions.size() > kMaxCollectedDecisions)
+    collected.decisions.resize(kMaxCollectedDecisions);
+  collected.findings_a = findings_of_one_side(difference, a, 0, diff.names());
+  collected.findings_b = findings_of_one_side(difference, b, 1, diff.names());
+}
+
+}  // namespace
+
+Result<CollectedDiff> collect_diff(SessionDiff& diff, const StepSource& a, const StepSource& b,
+                                   const CollectOptions& options) {
+  CollectedDiff collected;
+  bool first = true;
+  while (true) {
+    const auto next = diff.next();
+    if (!next.ok()) return next.error();
+    if (next.value() == nullptr) return collected;
+    const StepDifference& difference = *next.value();
+    if (first || collected.steps.size() < options.limit)
+      collected.steps.push_back(collect_step(difference, diff.names()));
+    if (first) explain_first(difference, diff, a, b, collected);
+    first = false;
+    if (options.first_only) {
+      collected.complete = false;
+      return collected;
+    }
+  }
+}
+
+}  // namespace hybridscope

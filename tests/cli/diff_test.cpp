@@ -1,0 +1,161 @@
+// `hybridscope diff` as a user calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::ProgramResult;
+using test::run_program;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr const char* kVerifyWindow =
+    "diff --scenario scenarios/prompt_as_long_as_a_verify_window.json ";
+
+// B accepts no draft in step 2, A one: runs.db with the sessions "one" and "none".
+class RecordedPair {
+ public:
+  RecordedPair() {
+    for (const bool accepts : {true, false}) {
+      RunPlan plan = test::shipped_scenario("align_boundary_by_accepted_drafts");
+      plan.script.front().accept.front().count = accepts ? 2 : 1;
+      test::Recording recording{.place = {file_, accepts ? "one" : "none"}};
+      EXPECT_TRUE(test::record_run(plan, recording).ok());
+    }
+  }
+  std::string place(const std::string& name) const { return file_ + ":" + name; }
+  const std::string& file() const { return file_; }
+
+ private:
+  test::TemporaryFolder folder_;
+  std::string file_ = folder_ / "runs.db";
+};
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("  hybridscope ")) widest = std::max(widest, line.size());
+  return widest;
+}
+
+TEST(DiffCommand, TwoRecordingsOfOneRunDoNotDiffer) {
+  const RecordedPair pair;
+  const ProgramResult result = run_program("diff " + pair.place("one") + " " + pair.place("one"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("No difference."));
+}
+
+TEST(DiffCommand, ShowsTheFirstDivergenceWithItsDecisionsAndHowToLookFurther) {
+  const RecordedPair pair;
+  const ProgramResult result = run_program("diff " + pair.place("one") + " " + pair.place("none"));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("First divergence: step 2, request A\n"));
+  EXPECT_THAT(result.out, HasSubstr("A: post-copy (vLLM v1/worker/mamba_utils.py "
+                                    "postprocess_mamba_fused_kernel)"));
+  EXPECT_THAT(result.out,
+              HasSubstr("running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7 + 2 - 1 = "
+                        "8;"));
+  EXPECT_THAT(result.out, HasSubstr("new = running + a - 1 = 7 + 1 - 1 = 7;"));
+  EXPECT_THAT(result.out, HasSubstr("  hybridscope sessions show " + pair.place("one") +
+                                    " --step 2 --explain\n"));
+  EXPECT_THAT(result.out, HasSubstr("A has ended; B goes on to step 4 (1 step)."));
+  EXPECT_LE(widest_line(result.out), 100U);
+}
+
+TEST(DiffCommand, JsonHasTheFirstDivergenceAndCountsEverything) {
+  const RecordedPair pair;
+  const ProgramResult result =
+      run_program("diff " + pair.place("one") + " " + pair.place("none") + " --json --limit 1");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["comparable"], "steps");
+  EXPECT_EQ(json["first_divergence"]["step"], 2);
+  EXPECT_EQ(json["first_divergence"]["requests"][0]["request"], "A");
+  const Json expected = {
+      {"field", "rows.num_sampled_tokens"}, {"section", "rows"}, {"a", 2}, {"b", 1}};
+  EXPECT_EQ(json["first_divergence"]["requests"][0]["fields"][1], expected);
+  EXPECT_EQ(json["summary"]["num_steps_that_differ"], 2);
+  EXPECT_EQ(json["summary"]["by_field"]["rows.num_sampled_tokens"], 2);
+  EXPECT_EQ(json["shown"], 1);
+  EXPECT_EQ(json["total"], 3);
+}
+
+TEST(DiffCommand, RunsAScenarioUnderTwoProfiles) {
+  const ProgramResult result =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine pages");
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("First divergence: step 1\n"));
+  EXPECT_THAT(result.out, HasSubstr("policies/uniform_decode_test"));
+  EXPECT_THAT(result.out, HasSubstr("graph dispatch (vLLM v1/cudagraph_dispatcher.py dispatch)"));
+  EXPECT_THAT(result.out, HasSubstr("Findings of B alone"));
+  EXPECT_THAT(result.out, HasSubstr("stale-persistent-array: step 1"));
+  EXPECT_THAT(result.out,
+              HasSubstr("  hybridscope run scenarios/prompt_as_long_as_a_verify_window.json "
+                        "--engine pages --explain 1\n"));
+  EXPECT_LE(widest_line(result.out), 100U);
+}
+
+TEST(DiffCommand, AllTellsTheFieldsOfLaterStepsToo) {
+  const std::string command = std::string(kVerifyWindow) + "--engine safe --engine pages";
+  EXPECT_THAT(run_program(command).out, Not(HasSubstr("\nstep 5\n")));
+  EXPECT_THAT(run_program(command + " --all").out, HasSubstr("\nstep 5\n"));
+}
+
+TEST(DiffCommand, IgnoredSectionsDoNotCount) {
+  const std::string command = "diff --scenario scenarios/v2_slots.json --b runner=v1 ";
+  EXPECT_EQ(run_program(command).exit_code, 1);
+  const ProgramResult result = run_program(command + "--ignore layout --ignore metadata");
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("Ignored: layout, metadata"));
+}
+
+TEST(DiffCommand, OtherModesAreComparedByRequest) {
+  const std::string command = "diff --scenario scenarios/shared_prefix_align.json --b mode=none";
+  const ProgramResult result = run_program(command);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Steps are not compared: the modes differ (align and none)"));
+  EXPECT_THAT(result.out, HasSubstr("num_hit_tokens"));
+  const Json json = Json::parse(run_program(command + " --json").out);
+  EXPECT_EQ(json["comparable"], "requests");
+  EXPECT_GT(json["total"], 0);
+}
+
+TEST(DiffCommand, RequestsCanBeComparedForAnyTwoRuns) {
+  const ProgramResult result =
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine safe --requests");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("No difference in what 2 requests got."));
+}
+
+TEST(DiffCommand, WrongUseIsExplained) {
+  const auto fails = [](const std::string& arguments, int code, const std::string& message) {
+    const ProgramResult result = run_program("diff " + arguments);
+    EXPECT_EQ(result.exit_code, code) << arguments;
+    EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(result.out, "") << arguments;
+  };
+  const std::string scenario = "--scenario scenarios/v2_slots.json ";
+  fails("", 2, "give two sessions FILE.db[:NAME], or --scenario");
+  fails("one.db", 2, "give two sessions");
+  fails(scenario + "--ignore block_ids", 2, "there is no ignore rule \"block_ids\" (known:");
+  fails(scenario + "--engine safe", 2, "--engine is given twice");
+  fails(scenario + "--b runner", 3, "\"runner\" is no KEY=VALUE");
+  fails(scenario + "--b color=red", 3, "there is no setting \"color\" (known: mamba_cache_mode,");
+  fails(scenario + "--b runner=v3", 3, "runner is");
+  fails("/nonexistent/a.db /nonexistent/b.db", 3, "/nonexistent/a.db");
+  const RecordedPair pair;
+  fails(pair.place("one") + " " + pair.place("two"), 3, "two");
+}
+
+}  // namespace
+}  // namespace hybridscope
