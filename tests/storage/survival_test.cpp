@@ -79,7 +79,9 @@ class Survival : public testing::Test {
 // The engine waits where the file is locked, and nothing is lost.
 TEST_F(Survival, ALockedFileIsWaitedFor) {
   ASSERT_TRUE(SessionFile::open(path_, FileAccess::create).ok());
-  ASSERT_TRUE(record_run(plan_, {.place = {.file = path_, .name = "first"}}).ok());
+  ASSERT_TRUE(
+      record_run(plan_, {.place = {.file = path_, .name = "first"}, .level = RecordLevel::blocks})
+          .ok());
   const std::int64_t num_steps = steps_of("first");
   ASSERT_GT(num_steps, 600);  // more than the queue holds
   std::thread locker([&] {
@@ -92,7 +94,8 @@ TEST_F(Survival, ALockedFileIsWaitedFor) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   });
-  const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"}});
+  const Status recorded =
+      record_run(plan_, {.place = {.file = path_, .name = "second"}, .level = RecordLevel::blocks});
   locker.join();
   ASSERT_TRUE(recorded.ok()) << recorded.error().message;
   EXPECT_EQ(steps_of("second"), num_steps);
@@ -100,7 +103,9 @@ TEST_F(Survival, ALockedFileIsWaitedFor) {
 }
 
 TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
-  ASSERT_TRUE(record_run(plan_, {.place = {.file = path_, .name = "first"}}).ok());
+  ASSERT_TRUE(
+      record_run(plan_, {.place = {.file = path_, .name = "first"}, .level = RecordLevel::blocks})
+          .ok());
   const auto before = dump(1);
   std::atomic<bool> locked = false;
   std::atomic<bool> done = false;
@@ -112,8 +117,9 @@ TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
     locked = true;
     while (!done) usleep(200);
   });
-  const Status recorded =
-      record_run(plan_, {.place = {.file = path_, .name = "second"}, .busy_timeout_ms = 30});
+  const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"},
+                                             .level = RecordLevel::blocks,
+                                             .busy_timeout_ms = 30});
   done = true;
   locker.join();
   other.exec("ROLLBACK");
@@ -132,7 +138,8 @@ TEST_F(Survival, TwoRecordersOfOneFileTakeTurns) {
   for (const std::size_t i : {0U, 1U})
     recorders.emplace_back([&, i] {
       const Status recorded = record_run(
-          synthetic_run(80), {.place = {.file = path_, .name = i == 0 ? "left" : "right"}});
+          synthetic_run(80), {.place = {.file = path_, .name = i == 0 ? "left" : "right"},
+                              .level = RecordLevel::blocks});
       if (!recorded.ok()) errors[i] = recorded.error().message;
     });
   for (std::thread& recorder : recorders) recorder.join();
@@ -166,7 +173,8 @@ int record_with_limited_file_size(const RunPlan& plan, const std::string& path, 
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{bytes, bytes};
     setrlimit(RLIMIT_FSIZE, &limit);
-    const Status recorded = record_run(plan, {.place = {.file = path, .name = "second"}});
+    const Status recorded =
+        record_run(plan, {.place = {.file = path, .name = "second"}, .level = RecordLevel::blocks});
     if (recorded.ok()) _exit(1);
     if (recorded.error().kind != ErrorKind::not_available) _exit(2);
     _exit(recorded.error().message.find("disk is full") == std::string::npos ? 3 : 0);
@@ -177,14 +185,18 @@ int record_with_limited_file_size(const RunPlan& plan, const std::string& path, 
 }
 
 TEST_F(Survival, AFullDiskEndsTheRecordingAndKeepsWhatIsIn) {
-  ASSERT_TRUE(record_run(plan_, {.place = {.file = path_, .name = "first"}}).ok());
+  ASSERT_TRUE(
+      record_run(plan_, {.place = {.file = path_, .name = "first"}, .level = RecordLevel::blocks})
+          .ok());
   const auto before = dump(1);
   const auto bytes = std::filesystem::file_size(path_);
   EXPECT_EQ(record_with_limited_file_size(plan_, path_, bytes + (256 << 10)), 0);
   EXPECT_EQ(dump(1), before);
   expect_whole();
   // There is room again.
-  ASSERT_TRUE(record_run(plan_, {.place = {.file = path_, .name = "third"}}).ok());
+  ASSERT_TRUE(
+      record_run(plan_, {.place = {.file = path_, .name = "third"}, .level = RecordLevel::blocks})
+          .ok());
   expect_whole();
 }
 
@@ -208,7 +220,9 @@ TEST_F(Survival, KilledFiftyTimesTheFileStaysWhole) {
   const std::uint64_t seed = given == nullptr ? 20261 : std::strtoull(given, nullptr, 10);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  ASSERT_TRUE(record_run(synthetic_run(2), {.place = {.file = path_, .name = "first"}}).ok());
+  ASSERT_TRUE(record_run(synthetic_run(2),
+                         {.place = {.file = path_, .name = "first"}, .level = RecordLevel::blocks})
+                  .ok());
   const auto before = dump(1);
   const RunPlan plan = synthetic_run(200);
   for (int i = 0; i < 52; ++i) {
