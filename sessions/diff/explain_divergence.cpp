@@ -10,6 +10,7 @@
 #include "sessions/explain_dispatch.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_schedule.h"
+#include "sessions/finding_list.h"
 #include "sessions/trace_names.h"
 
 namespace hybridscope {
@@ -173,13 +174,16 @@ class Divergence {
     if (!differs) return;
     const StateCopyDecision* a = find_decision(a_, request, launch);
     const StateCopyDecision* b = find_decision(b_, request, launch);
-    const auto words = [](const StateCopyDecision* decision) {
-      return decision == nullptr ? std::string("no copy") : explain_decision(*decision);
+    const auto words = [](const StateCopyDecision* decision, const DivergedSide& side) {
+      if (decision != nullptr) return explain_decision(*decision);
+      return side.source.level() == RecordLevel::full
+                 ? std::string("no decision")
+                 : std::string("no copy; decisions that copy nothing are kept at level full");
     };
     const StateCopyDecision* any = a != nullptr ? a : b;
     pairs_.push_back({request, launch == 0 ? "pre-copy" : "post-copy",
                       any == nullptr ? std::string() : std::string(decision_source(any->rule)),
-                      words(a), words(b)});
+                      words(a, a_), words(b, b_)});
   }
 
   const StepDifference& difference_;
