@@ -17,6 +17,12 @@ namespace {
 
 using testing::ElementsAre;
 
+// What digests are made of may differ between versions.
+std::vector<std::string> without_digests(StepRecord record) {
+  record.digests = {};
+  return lines_of(record);
+}
+
 class OlderVersion : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -55,7 +61,7 @@ TEST_P(OlderVersion, StepsAreAsTheyAreRecordedToday) {
   int num_steps = 0;
   for (; newer->step_forward().value(); ++num_steps) {
     ASSERT_TRUE(older.value()->step_forward().value());
-    EXPECT_EQ(lines_of(older.value()->record()), lines_of(newer->record()));
+    EXPECT_EQ(without_digests(older.value()->record()), without_digests(newer->record()));
     EXPECT_EQ(lines_of(older.value()->scheduler_tables()), lines_of(newer->scheduler_tables()));
     EXPECT_EQ(lines_of(older.value()->worker_tables()), lines_of(newer->worker_tables()));
   }
