@@ -92,7 +92,7 @@ TEST(HtmlReport, ARangeBeginsWithTheTablesOfTheStepsBefore) {
   const json data = data_of(report.html);
   EXPECT_EQ(data["steps"].size(), 2);
   EXPECT_EQ(data["steps"][0]["n"], 2);
-  EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 4 steps"));
+  EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 5 steps (1 to 5)"));
   EXPECT_EQ(data["start"].empty(), false);
 }
 
