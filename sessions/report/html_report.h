@@ -22,14 +22,14 @@ struct ReportBookmark {
 
 // What the source does not know; any text, shown as it is.
 struct HtmlReportOptions {
-  std::string name;
-  std::string model;
-  std::string engine;  // profile
-  std::string source;
-  std::string program;
-  std::string status;
-  std::string note;
-  std::vector<ReportBookmark> bookmarks;
+  std::string name = {};
+  std::string model = {};
+  std::string engine = {};  // profile
+  std::string source = {};
+  std::string program = {};
+  std::string status = {};
+  std::string note = {};
+  std::vector<ReportBookmark> bookmarks = {};
   std::int64_t first_step = 0;  // 0 and 0: no range
   std::int64_t last_step = 0;
 };

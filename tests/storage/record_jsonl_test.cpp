@@ -72,7 +72,7 @@ TEST(RecordJsonlEnd, SaysHowTheRunEnded) {
   EXPECT_EQ(reader.end(), (SessionEnd{.status = SessionStatus::stopped,
                                       .reason = "asked to",
                                       .note = "line 1\nline 2",
-                                      .num_steps = 4}));
+                                      .num_steps = 5}));
 }
 
 TEST(RecordJsonlStep, NamesARequestWhereItFirstOccurs) {

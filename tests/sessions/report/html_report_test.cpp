@@ -92,7 +92,7 @@ TEST(HtmlReport, ARangeBeginsWithTheTablesOfTheStepsBefore) {
   const json data = data_of(report.html);
   EXPECT_EQ(data["steps"].size(), 2);
   EXPECT_EQ(data["steps"][0]["n"], 2);
-  EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 4 steps"));
+  EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 5 steps (1 to 5)"));
   EXPECT_EQ(data["start"].empty(), false);
 }
 
@@ -123,7 +123,7 @@ TEST(BlockOps, ColumnsInARowAreOneOperation) {
       set(6, 0),
       {.kind = registered, .group = 1, .request = {4}, .block = 7, .num_tokens = 16},
       {.kind = table_dropped, .group = 1, .request = {4}},
-      {.kind = evicted, .block = 7}};
+      {.kind = evicted, .request = {}, .block = 7}};
   EXPECT_EQ(block_ops(events), json::parse("[1,4,1,0,3,7, 0,4,1,5,2,0,0, 3,7,4,1,16, 2,4,1, 4,7]"));
 }
 
@@ -136,7 +136,7 @@ TEST(BlockOps, AStateIsWhatItsOperationsLeaveBehind) {
       {.kind = registered, .group = 0, .request = {1}, .block = 6, .num_tokens = 32},
       {.kind = registered, .group = 0, .request = {1}, .block = 5, .num_tokens = 16},
       {.kind = table_dropped, .group = 0, .request = {2}},
-      {.kind = evicted, .block = 5}});
+      {.kind = evicted, .request = {}, .block = 5}});
   EXPECT_EQ(state.scheduler_ops(), json::parse("[0,1,0,0,2,0,6, 3,6,1,0,32]").get<json>());
 }
 
