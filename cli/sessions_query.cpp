@@ -95,9 +95,8 @@ std::string percent(std::int64_t part, std::int64_t whole) {
 }
 
 void print_stats(const std::vector<StatsBucket>& buckets) {
-  TextTable table({"steps", "req/step", "tokens", "prompt", "hit tokens", "hit", "output",
-                   "finished", "preempted", "evicted", "copies", "copy MB", "padding", "min free",
-                   "max waiting", "findings"});
+  TextTable table({"steps", "reqs", "tokens", "prompt", "hits", "hit", "output", "done", "preempt",
+                   "evict", "copies", "MB", "pad", "free", "wait", "found"});
   for (const StatsBucket& b : buckets)
     table.add({b.first_step == b.last_step ? std::to_string(b.first_step)
                                            : fmt::format("{}-{}", b.first_step, b.last_step),
@@ -114,8 +113,13 @@ void print_stats(const std::vector<StatsBucket>& buckets) {
                grouped_number(b.num_errors + b.num_warnings)});
   fmt::print("{}", table.format());
   fmt::print(
-      "\nhit: hit tokens of the prompt tokens admitted.  padding: of the tokens that graphs ran.\n"
-      "copies: state copies, decisions times mamba groups.  min free: blocks.\n");
+      "\nreqs: requests a step.  prompt: tokens of prompts admitted, hits of them from the prefix "
+      "cache.\n"
+      "done: requests finished.  preempt: preemptions.  evict: blocks that lost their hash.\n"
+      "copies: state copies, decisions times mamba groups; MB over all layers.  pad: of the "
+      "tokens\n"
+      "that graphs ran.  free: fewest free blocks.  wait: most requests waiting.  found: "
+      "findings.\n");
 }
 
 Json bucket_to_json(const StatsBucket& b) {
