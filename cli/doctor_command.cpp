@@ -11,6 +11,7 @@
 #include "cli/version.h"
 #include "core/check/finding.h"
 #include "core/model/model_presets.h"
+#include "storage/schema.h"
 
 namespace hybridscope {
 namespace {
@@ -54,7 +55,8 @@ int doctor_command() {
   line("CUDA",
        std::string("no CUDA backend in this version; nvcc at build time: ") + kCudaCompiler);
   line("GUI", "not in this version");
-  line("sessions", "not in this version (no SQLite)");
+  line("sessions",
+       fmt::format("SQLite {}, session files up to version {}", sqlite_version(), kSchemaVersion));
   line("terminal", isatty(STDOUT_FILENO) != 0 ? "yes" : "no");
   return kExitFine;
 }

@@ -200,4 +200,6 @@ Result<Database> open_database(const std::string& path, const OpenOptions& optio
   });
 }
 
+std::string sqlite_version() { return sqlite3_libversion(); }
+
 }  // namespace hybridscope

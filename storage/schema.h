@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,5 +29,8 @@ struct EnumName {
   std::string_view name;
 };
 std::vector<EnumName> enum_names();
+
+// Of the SQLite library that runs: "3.40.1".
+std::string sqlite_version();
 
 }  // namespace hybridscope
