@@ -108,7 +108,8 @@ int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRu
   if (a.source->config().runner != b.source->config().runner)
     report.notes.push_back(
         "The runners differ: of copy decisions what they move is compared, not the terms that one "
-        "runner's rule alone reads; nor are slots, which V2 alone has.");
+        "runner's rule alone reads; nor are slots, which V2 alone has, and the worker's block "
+        "tables, whose rows each runner fills in its own way.");
   SessionDiff diff(*a.source, *b.source, std::move(rules));
   auto collected = collect_diff(diff, *a.source, *b.source,
                                 {.limit = report.limit, .first_only = options.first});

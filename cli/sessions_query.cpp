@@ -45,6 +45,7 @@ int query(const QueryOptions& options) {
   const auto file = SessionFile::open(options.file, FileAccess::read);
   if (!file.ok()) return report_error("sessions query", file.error());
   std::vector<std::string> columns;
+  std::vector<bool> words;  // columns that hold a text
   std::vector<std::vector<std::string>> rows;
   Json objects = Json::array();
   std::int64_t taken = 0;
@@ -64,6 +65,9 @@ int query(const QueryOptions& options) {
             } else {
               std::vector<std::string>& cells = rows.emplace_back();
               for (const QueryValue& value : values) cells.push_back(cell_of(value));
+              words.resize(values.size());
+              for (std::size_t i = 0; i < values.size(); ++i)
+                words[i] = words[i] || std::holds_alternative<std::string>(values[i]);
             }
             return true;
           }};
@@ -72,6 +76,11 @@ int query(const QueryOptions& options) {
   if (options.json) {
     fmt::print("{}\n", objects.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      columns[i] = (i < words.size() && words[i]  ? "<"
+                    : columns[i].starts_with('<') ? " "
+                                                  : "") +
+                   columns[i];
     TextTable table(columns);
     for (auto& row : rows) table.add(std::move(row));
     fmt::print("{}", table.format());

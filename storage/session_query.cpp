@@ -5,7 +5,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 namespace hybridscope {
 namespace {
@@ -27,15 +27,16 @@ Status check_statement(const SessionFile& file, const std::string& sql) {
     const bool reads = statement == nullptr || sqlite3_stmt_readonly(statement) != 0;
     const bool something = code != SQLITE_OK || statement != nullptr;
     sqlite3_finalize(statement);
-    return std::pair(something, reads);
+    return std::tuple(code == SQLITE_OK, something, reads);
   };
   const char* rest = "";
-  const auto [something, reads] = prepare(sql.c_str(), &rest);
+  const auto [readable, something, reads] = prepare(sql.c_str(), &rest);
+  if (!readable) return Ok{};
   if (!something) return invalid_input(fmt::format("{}: the query is empty", file.path()));
   if (!reads)
     return invalid_input(fmt::format(
         "{}: this statement would change the file, expected a query that only reads", file.path()));
-  if (prepare(rest, nullptr).first)
+  if (std::get<1>(prepare(rest, nullptr)))
     return invalid_input(
         fmt::format("{}: more than one statement, expected one query", file.path()));
   return Ok{};

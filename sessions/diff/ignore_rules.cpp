@@ -119,7 +119,8 @@ void IgnoreRules::leave_out_runners() {
   constexpr std::array<std::string_view, 5> kTerms = {"rule", "has_mamba_state_idx",
                                                       "num_scheduled_tokens", "num_computed_tokens",
                                                       "num_draft_tokens"};
-  Status left_out = add_field("layout", "slot");
+  Status left_out = add("worker_tables");
+  if (left_out.ok()) left_out = add_field("layout", "slot");
   for (const std::string_view term : kTerms)
     if (left_out.ok()) left_out = add_field("copies", term);
   HS_EXPECT(left_out.ok());

@@ -21,8 +21,9 @@ class IgnoreRules {
   // "step:5", "step:1-10". Error: an unknown rule, with those there are.
   static Result<IgnoreRules> parse(std::span<const std::string> rules);
 
-  // Leaves out what only one of the model runners has: V2's slots, and of copy decisions the terms
-  // that only one runner's rule reads. What they move is compared.
+  // Leaves out what only one of the model runners has: V2's slots, what its rows hold behind the
+  // request's blocks, and of copy decisions the terms that only one runner's rule reads. What they
+  // move is compared, and so are the scheduler's tables.
   void leave_out_runners();
 
   bool ignores_field(DiffList list, std::size_t field) const {

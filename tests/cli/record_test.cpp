@@ -32,11 +32,13 @@ class Record : public testing::Test {
   ProgramResult record(const std::string& what, const std::string& name) const {
     return run_program(what + " --record '" + file_ + name + "'");
   }
+  // With their plans.
   std::vector<SessionInfo> sessions() const {
     const auto file = SessionFile::open(file_, FileAccess::read);
     if (!file.ok()) return {};
-    auto all = file.value().sessions();
-    return all.ok() ? std::move(all).value() : std::vector<SessionInfo>();
+    auto all = file.value().sessions().value();
+    for (SessionInfo& info : all) info = file.value().find(info.header.name).value();
+    return all;
   }
   std::string file_;
 };

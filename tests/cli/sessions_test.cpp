@@ -99,14 +99,14 @@ TEST_F(Sessions, QueriesReadAndNeverWrite) {
   const ProgramResult read =
       sessions("query " + file_ + " \"SELECT name, num_steps FROM sessions\"");
   EXPECT_EQ(read.exit_code, 0) << read.err;
-  EXPECT_EQ(read.out, "name    num_steps\nbefore  3\n");
+  EXPECT_EQ(read.out, "name    num_steps\nbefore          3\n");
   const ProgramResult drop = sessions("query " + file_ + " \"DELETE FROM sessions\"");
   EXPECT_EQ(drop.exit_code, 3);
   EXPECT_THAT(drop.err, HasSubstr("would change the file"));
   const ProgramResult two = sessions("query " + file_ + " \"SELECT 1; SELECT 2\"");
   EXPECT_EQ(two.exit_code, 3);
   EXPECT_THAT(two.err, HasSubstr("more than one statement"));
-  const ProgramResult wrong = sessions("query " + file_ + " \"SELECT nothing FROM nowhere\"");
+  const ProgramResult wrong = sessions("query " + file_ + " \"SELECT x FROM nowhere\"");
   EXPECT_EQ(wrong.exit_code, 3);
   EXPECT_THAT(wrong.err, HasSubstr("no such table: nowhere"));
   EXPECT_THAT(sessions("list " + file_).out, HasSubstr("before"));
@@ -114,16 +114,17 @@ TEST_F(Sessions, QueriesReadAndNeverWrite) {
 
 TEST_F(Sessions, QueriesAreCutWhereTheLimitSays) {
   const ProgramResult some = sessions("query " + file_ + " \"SELECT step FROM steps\" --limit 2");
-  EXPECT_EQ(some.out, "step\n1\n2\n");
+  EXPECT_EQ(some.out, "step\n   1\n   2\n");
   EXPECT_THAT(some.err, HasSubstr("first 2 rows"));
 }
 
 TEST_F(Sessions, NotesAreShownOnOneLineWhateverIsInThem) {
-  ASSERT_EQ(sessions("note " + file_ + " $'two\\nlines \\x1b[31m <b>\"quoted\"</b>'").exit_code, 0);
+  const std::string note = R"sh( "$(printf 'two\nlines \033[31m <b>"quoted"</b>')")sh";
+  ASSERT_EQ(sessions("note " + file_ + note).exit_code, 0);
   const std::string list = sessions("list " + file_).out;
   EXPECT_THAT(list, HasSubstr("two\\nlines \\x1B[31m <b>\"quoted\"</b>"));
   EXPECT_THAT(list, Not(HasSubstr("\x1b")));
-  const ProgramResult broken = sessions("note " + file_ + " $'\\xff'");
+  const ProgramResult broken = sessions("note " + file_ + R"sh( "$(printf '\377')")sh");
   EXPECT_EQ(broken.exit_code, 3);
   EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
 }
