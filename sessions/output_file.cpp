@@ -18,7 +18,7 @@ constexpr int kCompressionLevel = 6;
 
 struct OutputFile::Packer {
   struct Free {
-    void operator()(ZSTD_CStream* stream) const { ZSTD_freeCStream(stream); }
+    void operator()(ZSTD_CStream* freed) const { ZSTD_freeCStream(freed); }
   };
   std::unique_ptr<ZSTD_CStream, Free> stream{ZSTD_createCStream()};
   std::vector<char> packed = std::vector<char>(ZSTD_CStreamOutSize());
