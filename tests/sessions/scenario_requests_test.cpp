@@ -127,7 +127,7 @@ TEST(ScenarioRequests, OneThatJoinsARunSharesAsOneOfTheFileDoes) {
                        {.id = "B", .prompt = {.tokens = 12, .share = "A", .share_tokens = 10}},
                        {.id = "C", .prompt = {.tokens = 4, .share = "text", .share_tokens = 3}}};
   const auto requests = resolve_requests(scenario).value();
-  for (const std::size_t i : {1, 2})
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
     EXPECT_EQ(resolve_request(scenario.requests[i], requests).value().prompt,
               requests[i].request.prompt);
   EXPECT_EQ(resolve_request({.id = "D", .prompt = {.tokens = 16, .share = "A", .share_tokens = 16}},
