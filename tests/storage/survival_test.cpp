@@ -117,9 +117,14 @@ TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
     locked = true;
     while (!done) usleep(200);
   });
+  // The run goes on once the lock is there, however busy the machine is.
+  const auto wait_for_lock = [&](const StepRecord&, const StepChecker&) {
+    while (!locked) usleep(200);
+  };
   const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"},
                                              .level = RecordLevel::blocks,
-                                             .busy_timeout_ms = 30});
+                                             .busy_timeout_ms = 30,
+                                             .watch = wait_for_lock});
   done = true;
   locker.join();
   other.exec("ROLLBACK");
