@@ -48,7 +48,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       *app.add_subcommand("judge", "execute and check the decisions of another engine");
   add_judge_options(judge_app, judge);
   CLI::App& sessions_app =
-      *app.add_subcommand("sessions", "recorded sessions: list, show, query, compare, export");
+      *app.add_subcommand("sessions", "recorded sessions: list, show, query, rerun, fork, export");
   const std::function<int()> sessions_command = add_sessions_command(sessions_app);
   DiffOptions diff;
   CLI::App& diff_app =
