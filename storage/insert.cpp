@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "core/base/check.h"
+
 namespace hybridscope {
 
 static_assert(std::endian::native == std::endian::little, "blobs are written as memory holds them");
@@ -15,7 +17,9 @@ Insert::Insert(SQLite::Database& database, std::string_view table, std::int64_t 
       table_(table),
       columns_("session"),
       session_(session),
-      width_(columns.size() + 1) {
+      width_(columns.size() + 1),
+      values_((kRowsTogether + 1) * width_),  // one more, so that run() sees a row too long
+      next_(values_.data()) {
   for (const std::string& column : columns) columns_ += ", " + column;
   one_ = prepare(1);
 }
@@ -68,17 +72,15 @@ void Insert::step(sqlite3_stmt* statement) const {
 }
 
 void Insert::run() {
-  num_values_.push_back(values_.size() - row_start());
-  values_.resize(row_start() + width_, 0);
-  ++num_rows_;
+  HS_EXPECT(row_size() <= width_);
+  num_values_.push_back(row_size());
+  next_ = values_.data() + ++num_rows_ * width_;
   if (!bytes_.empty()) return flush();
   if (num_rows_ < kRowsTogether) return;
   if (!many_) many_ = prepare(kRowsTogether);
   bind(many_.get(), 0, kRowsTogether);
   step(many_.get());
-  values_.clear();
-  num_values_.clear();
-  num_rows_ = 0;
+  forget_rows();
 }
 
 // Bytes belong to the last row.
@@ -88,10 +90,14 @@ void Insert::flush() {
     if (row + 1 == num_rows_) bind_bytes(one_.get());
     step(one_.get());
   }
-  values_.clear();
+  forget_rows();
+}
+
+void Insert::forget_rows() {
   num_values_.clear();
   bytes_.clear();
   num_rows_ = 0;
+  next_ = values_.data();
 }
 
 }  // namespace hybridscope

@@ -31,7 +31,7 @@ class Insert {
   // Begins a row. Then a call for each column, then run().
   Insert& row(std::int64_t first) { return integer(session_).integer(first); }
   Insert& integer(std::int64_t value) {
-    values_.push_back(value);
+    *next_++ = value;
     return *this;
   }
   // Not copied: `value` has to live until run().
@@ -79,11 +79,14 @@ class Insert {
   };
 
   Insert& bytes(Bytes value) {
-    value.column = values_.size() - row_start();
+    value.column = row_size();
     bytes_.push_back(value);
     return integer(0);  // in its place
   }
-  std::size_t row_start() const { return num_rows_ * width_; }
+  // Of the row under way.
+  std::int64_t* row_start() { return values_.data() + num_rows_ * width_; }
+  std::size_t row_size() { return static_cast<std::size_t>(next_ - row_start()); }
+  void forget_rows();
   Statement prepare(std::size_t rows) const;
   // Binds `count` of the rows that wait, from `first` on.
   void bind(sqlite3_stmt* statement, std::size_t first, std::size_t count) const;
@@ -98,9 +101,10 @@ class Insert {
   Statement one_;                     // inserts one row
   Statement many_;                    // inserts kRowsTogether rows; null until there are that many
   std::size_t num_rows_ = 0;          // that wait
-  std::vector<std::int64_t> values_;  // [num_rows * width] and those of the row under way
+  std::vector<std::int64_t> values_;  // [rows * width]
+  std::int64_t* next_;                // in values_: where the next value goes
   std::vector<std::size_t> num_values_;  // [num_rows] columns that are not null
-  std::vector<Bytes> bytes_;             // of the row under way
+  std::vector<Bytes> bytes_;             // of the last row
 };
 
 }  // namespace hybridscope

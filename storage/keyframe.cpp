@@ -211,7 +211,7 @@ const std::vector<std::uint8_t>& KeyframeMaker::add(const StepRecord& record) {
   if (num_changes_ >= due_after_) {
     blob_ = encode_tables(tables_);
     num_changes_ = 0;
-    due_after_ = std::max(kKeyframeChanges, num_columns(tables_.scheduler) / 4);
+    due_after_ = std::max(kKeyframeChanges, num_columns(tables_.scheduler));
   }
   for (const CacheEvent& event : record.trace.cache_events) tables_.apply(event);
   for (const WorkerTableChange& change : record.worker_changes) tables_.apply(change);

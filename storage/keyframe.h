@@ -34,8 +34,8 @@ std::vector<std::uint8_t> encode_tables(const SessionTables& tables);
 Result<SessionTables> decode_tables(std::span<const std::uint8_t> blob, const BlockLimits& limits,
                                     std::int32_t num_requests);
 
-// A keyframe is due after so many block events and worker table changes, or after a quarter as many
-// as the tables of the last one had columns: it is then smaller than the rows since then.
+// A keyframe is due after so many block events and worker table changes, or after as many as the
+// tables of the last one had columns: it is then far smaller than the rows since then.
 inline constexpr std::int64_t kKeyframeChanges = 4096;
 
 // Sees every record that is written and says where keyframes are due.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <thread>
@@ -23,6 +24,8 @@ namespace {
 
 // Less than the second that is promised, as the transaction takes its time as well.
 constexpr std::chrono::milliseconds kPatience{700};
+// That the writer takes from the queue at once.
+constexpr std::size_t kTakenSteps = 8;
 // Between two transactions, so that another program's turn comes (set_busy_timeout).
 constexpr std::chrono::milliseconds kPause{1};
 
@@ -50,7 +53,9 @@ class SessionWriter::Recorder {
         keyframes_(limits),
         names_(std::move(options.request_name)),
         finding_text_(std::move(options.finding_text)),
-        queue_({.max_steps = kMaxQueuedSteps, .batch = options.batch_steps}),
+        batch_steps_(options.batch_steps),
+        queue_({.max_steps = kMaxQueuedSteps,
+                .wake = std::min(kMaxQueuedSteps / 2, options.batch_steps)}),
         thread_([this] { record(); }) {}
   ~Recorder() { stop(); }
   Recorder(const Recorder&) = delete;
@@ -66,7 +71,8 @@ class SessionWriter::Recorder {
 
  private:
   void record();
-  void write(const StepQueue::Steps& steps, StepRows& rows);
+  void write_batch(StepQueue::Steps steps, StepRows& rows);
+  void write(const QueuedStep& step, StepRows& rows);
   void stop();
   Status note_end(SessionStatus status, const std::string& reason);
 
@@ -76,6 +82,7 @@ class SessionWriter::Recorder {
   KeyframeMaker keyframes_;
   RequestNames names_;
   std::function<std::string(const Finding&)> finding_text_;
+  std::size_t batch_steps_;
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // being filled
   SessionTotals totals_;              // of what is committed
@@ -93,16 +100,15 @@ Status SessionWriter::Recorder::push() {
   return Ok{};
 }
 
-// The thread: batches until the queue is closed or something fails.
+// The thread: transactions until the queue is closed or something fails.
 void SessionWriter::Recorder::record() {
   const Status recorded = catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
     try {
       StepRows rows(*database_, begun_.session);
       for (;;) {
-        StepQueue::Steps steps = queue_.take(kPatience);
+        StepQueue::Steps steps = queue_.take(kPatience, std::min(kTakenSteps, batch_steps_));
         if (steps.empty()) return Ok{};
-        write(steps, rows);
-        queue_.give_back(std::move(steps));
+        write_batch(std::move(steps), rows);
         std::this_thread::sleep_for(kPause);
       }
     } catch (const std::bad_alloc&) {
@@ -112,16 +118,26 @@ void SessionWriter::Recorder::record() {
   if (!recorded.ok()) queue_.fail(recorded.error());
 }
 
-void SessionWriter::Recorder::write(const StepQueue::Steps& steps, StepRows& rows) {
+void SessionWriter::Recorder::write(const QueuedStep& step, StepRows& rows) {
+  for (const auto& request : step.new_requests)
+    rows.write_request(step.record.trace.step, request.request, request.name);
+  rows.write(step.record, step.finding_texts);
+  if (const auto& tables = keyframes_.add(step.record); !tables.empty())
+    rows.write_keyframe(step.record.trace.step, tables);
+}
+
+// One transaction: `steps` and what is queued meanwhile, as far as a batch goes.
+void SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows) {
   SessionTotals totals = totals_;
   SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-  for (const auto& step : steps) {
-    for (const auto& request : step->new_requests)
-      rows.write_request(step->record.trace.step, request.request, request.name);
-    rows.write(step->record, step->finding_texts);
-    if (const auto& tables = keyframes_.add(step->record); !tables.empty())
-      rows.write_keyframe(step->record.trace.step, tables);
-    totals.add(step->record);
+  for (std::size_t num_steps = 0; !steps.empty();) {
+    for (const auto& step : steps) {
+      write(*step, rows);
+      totals.add(step->record);
+    }
+    num_steps += steps.size();
+    queue_.give_back(std::move(steps));
+    steps = queue_.take_queued(std::min(kTakenSteps, batch_steps_ - num_steps));
   }
   rows.flush();
   if (!update_totals(*database_, begun_.session, totals))

@@ -16,7 +16,9 @@
 namespace hybridscope {
 
 inline constexpr std::size_t kMaxBatchSteps = 256;
-inline constexpr std::size_t kMaxQueuedSteps = 512;
+// Few enough that a record is still in the processor's cache when it is written and when it is
+// filled again (docs/performance.md).
+inline constexpr std::size_t kMaxQueuedSteps = 64;
 
 class SessionWriter {
  public:

@@ -25,7 +25,7 @@ void StepQueue::push(std::unique_ptr<QueuedStep> step) {
   if (queued_.empty()) oldest_ = Clock::now();
   queued_.push_back(std::move(step));
   // Waking the writer for each step would cost both threads more than the step.
-  if (queued_.size() == 1 || queued_.size() == sizes_.batch) work_.notify_one();
+  if (queued_.size() == 1 || queued_.size() == sizes_.wake) work_.notify_one();
 }
 
 void StepQueue::close() {
@@ -39,18 +39,27 @@ std::optional<Error> StepQueue::failure() {
   return failure_;
 }
 
-StepQueue::Steps StepQueue::take(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
-  const auto is_ready = [&] { return closed_ || queued_.size() >= sizes_.batch; };
-  work_.wait(lock, [&] { return closed_ || !queued_.empty(); });
-  if (!is_ready()) work_.wait_until(lock, oldest_ + patience, is_ready);
+StepQueue::Steps StepQueue::take_locked(std::size_t at_most) {
   Steps steps;
-  while (!queued_.empty() && steps.size() < sizes_.batch) {
+  while (!queued_.empty() && steps.size() < at_most) {
     steps.push_back(std::move(queued_.front()));
     queued_.pop_front();
   }
   oldest_ = Clock::now();  // at least: when the rest came is not kept
   return steps;
+}
+
+StepQueue::Steps StepQueue::take(std::chrono::milliseconds patience, std::size_t at_most) {
+  std::unique_lock lock(mutex_);
+  const auto is_ready = [&] { return closed_ || queued_.size() >= sizes_.wake; };
+  work_.wait(lock, [&] { return closed_ || !queued_.empty(); });
+  if (!is_ready()) work_.wait_until(lock, oldest_ + patience, is_ready);
+  return take_locked(at_most);
+}
+
+StepQueue::Steps StepQueue::take_queued(std::size_t at_most) {
+  const std::lock_guard lock(mutex_);
+  return take_locked(at_most);
 }
 
 void StepQueue::give_back(Steps steps) {

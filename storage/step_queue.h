@@ -34,7 +34,7 @@ class StepQueue {
 
   struct Sizes {
     std::size_t max_steps = 0;  // on their way
-    std::size_t batch = 0;      // that the writer takes at once, at most
+    std::size_t wake = 0;       // queued ones that the writer is woken for
   };
   explicit StepQueue(Sizes sizes) : sizes_(sizes) {}
 
@@ -46,15 +46,18 @@ class StepQueue {
   // What the writer met; after it nothing waits.
   std::optional<Error> failure();
 
-  // The writer's side. Waits until there is a batch of steps, the oldest one has waited for
+  // The writer's side. Waits until there are steps enough to wake it, the oldest one has waited for
   // `patience`, or the queue is closed. None: closed and empty.
-  Steps take(std::chrono::milliseconds patience);
+  Steps take(std::chrono::milliseconds patience, std::size_t at_most);
+  // Does not wait. None: nothing is queued.
+  Steps take_queued(std::size_t at_most);
   // Written: their storage goes round.
   void give_back(Steps steps);
   void fail(Error error);
 
  private:
   using Clock = std::chrono::steady_clock;
+  Steps take_locked(std::size_t at_most);
 
   std::mutex mutex_;
   std::condition_variable space_;
