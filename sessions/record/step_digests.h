@@ -53,7 +53,7 @@ class StepDigester {
   std::uint64_t hash_of(RequestId request);
   template <class T>
   std::uint64_t hash_value(const T& value);
-  struct Hasher;
+  class Hasher;
 
   void digest_schedule(const StepTrace& trace, StepDigests& digests);
   void digest_rows(const StepTrace& trace, StepDigests& digests);
