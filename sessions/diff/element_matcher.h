@@ -14,9 +14,22 @@
 #include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
 #include "sessions/diff/request_numbers.h"
-#include "sessions/diff/value_names.h"
+#include "sessions/record/value_names.h"
 
 namespace hybridscope {
+
+// `number`: the value as an integer. Not for requests and texts.
+template <class T>
+DiffValue make_diff_value(std::int64_t number) {
+  if constexpr (std::is_enum_v<T>)
+    return {DiffValueKind::word, number, value_names::name(static_cast<T>(number))};
+  else if constexpr (std::is_same_v<T, bool>)
+    return {DiffValueKind::flag, number};
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return {DiffValueKind::hash, number};
+  else
+    return {DiffValueKind::number, number};
+}
 
 // One element of a list, and what it is matched by: the request's number, then `more`.
 struct ListElement {
@@ -88,7 +101,7 @@ class ElementMatcher {
     else if constexpr (std::is_same_v<T, std::string_view>)
       return {DiffValueKind::word, 0, raw.text};
     else
-      return value_names::make_value<T>(raw.number);
+      return make_diff_value<T>(raw.number);
   }
 
   // Keeps the fields of side a; then compares those of side b with them.

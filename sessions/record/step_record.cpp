@@ -35,9 +35,8 @@ void copy_rows(const StepTrace& from, StepTrace& to) {
   for (RowTrace& row : to.rows) row.history = {};
 }
 
-}  // namespace
-
-void copy_decisions(const StepTrace& from, StepTrace& to) {
+// The fields of the step itself.
+void copy_step(const StepTrace& from, StepTrace& to) {
   to.step = from.step;
   to.committed_step = from.committed_step;
   to.time_us = from.time_us;
@@ -46,25 +45,37 @@ void copy_decisions(const StepTrace& from, StepTrace& to) {
   to.token_budget = from.token_budget;
   to.budget_overridden = from.budget_overridden;
   to.num_scheduled_tokens = from.num_scheduled_tokens;
+  to.num_running = from.num_running;
+  to.num_waiting = from.num_waiting;
+  to.num_free_blocks = from.num_free_blocks;
+  to.graph = from.graph;
+  to.uniform_decode = from.uniform_decode;
+  to.num_unfinished = from.num_unfinished;
+  to.num_pending_commands = from.num_pending_commands;
+}
+
+}  // namespace
+
+void copy_counts(const StepTrace& from, StepTrace& to) {
+  to.clear();
+  to.groups.clear();
+  copy_step(from, to);
+}
+
+void copy_decisions(const StepTrace& from, StepTrace& to) {
+  copy_step(from, to);
   to.scheduled = from.scheduled;
   to.skipped = from.skipped;
   to.lookups = from.lookups;
   to.preempted = from.preempted;
   to.cache_events = from.cache_events;
-  to.num_running = from.num_running;
-  to.num_waiting = from.num_waiting;
-  to.num_free_blocks = from.num_free_blocks;
   copy_rows(from, to);
-  to.graph = from.graph;
-  to.uniform_decode = from.uniform_decode;
   to.groups.resize(from.groups.size());
   for (std::size_t g = 0; g < from.groups.size(); ++g) copy_group(from.groups[g], to.groups[g]);
   to.pre_copies = from.pre_copies;
   to.post_copies = from.post_copies;
   to.committed = from.committed;
   to.commit_events = from.commit_events;
-  to.num_unfinished = from.num_unfinished;
-  to.num_pending_commands = from.num_pending_commands;
 }
 
 }  // namespace hybridscope

@@ -92,6 +92,8 @@ struct StepRecord {
   void clear();
 };
 
+// What the step as a whole decided, its commands, and nothing of its requests: level counts.
+void copy_counts(const StepTrace& from, StepTrace& to);
 // The decisions of `from` that a record keeps at level full, without arrays; storage of `to` is
 // reused.
 void copy_decisions(const StepTrace& from, StepTrace& to);

@@ -28,27 +28,6 @@ void reduce_to_blocks(StepTrace& trace) {
   for (GroupTrace& group : trace.groups) group.attention_writes.clear();
 }
 
-// Level counts: what the step as a whole decided, and its commands.
-void copy_counts(const StepTrace& from, StepTrace& to) {
-  to.clear();
-  to.groups.clear();
-  to.step = from.step;
-  to.committed_step = from.committed_step;
-  to.time_us = from.time_us;
-  to.duration_us = from.duration_us;
-  to.commands = from.commands;
-  to.token_budget = from.token_budget;
-  to.budget_overridden = from.budget_overridden;
-  to.num_scheduled_tokens = from.num_scheduled_tokens;
-  to.num_running = from.num_running;
-  to.num_waiting = from.num_waiting;
-  to.num_free_blocks = from.num_free_blocks;
-  to.graph = from.graph;
-  to.uniform_decode = from.uniform_decode;
-  to.num_unfinished = from.num_unfinished;
-  to.num_pending_commands = from.num_pending_commands;
-}
-
 }  // namespace
 
 StepRecorder::StepRecorder(const EngineConfig& config, RecordLevel level,

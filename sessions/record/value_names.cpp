@@ -1,4 +1,4 @@
-#include "sessions/diff/value_names.h"
+#include "sessions/record/value_names.h"
 
 #include <array>
 

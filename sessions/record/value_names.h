@@ -1,15 +1,14 @@
-// A field's value as a difference shows it, by the type of the field: enums by name.
+// Every enum of a recorded step by name: what session files, differences and reports call its
+// values.
 #pragma once
 
 #include <string_view>
-#include <type_traits>
 
 #include "core/caching/cache_events.h"
 #include "core/check/finding.h"
 #include "core/metadata/graph_padding.h"
 #include "core/state/copy_decision.h"
 #include "core/trace/step_trace.h"
-#include "sessions/diff/diff_value.h"
 
 namespace hybridscope::value_names {
 
@@ -33,18 +32,5 @@ std::string_view name(WriteKind value);
 
 // "post_copy temporal", "attention": a write by what wrote and what was written.
 std::string_view write_name(WriteKind kind, ContentKind content);
-
-// `number`: the value as an integer. Not for requests and texts.
-template <class T>
-DiffValue make_value(std::int64_t number) {
-  if constexpr (std::is_enum_v<T>)
-    return {DiffValueKind::word, number, name(static_cast<T>(number))};
-  else if constexpr (std::is_same_v<T, bool>)
-    return {DiffValueKind::flag, number};
-  else if constexpr (std::is_same_v<T, std::uint64_t>)
-    return {DiffValueKind::hash, number};
-  else
-    return {DiffValueKind::number, number};
-}
 
 }  // namespace hybridscope::value_names
