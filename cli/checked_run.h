@@ -53,6 +53,7 @@ class CheckedRun {
   // Those of the last step.
   std::span<const StateWrite> writes() const { return checker_.writes(); }
 
+  CheckScope scope() const { return scope_; }
   const Engine& engine() const { return runner_.engine(); }
   const RunPlan& plan() const { return runner_.plan(); }
   const Names& names() const { return names_; }

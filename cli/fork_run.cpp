@@ -6,9 +6,10 @@
 
 namespace hybridscope {
 
-ForkRun::ForkRun(Runner runner, StepChecker checker)
+ForkRun::ForkRun(Runner runner, StepChecker checker, CheckScope scope)
     : runner_(std::move(runner)),
       checker_(std::move(checker)),
+      scope_(scope),
       names_(make_names(runner_.engine().config().kv_cache_config,
                         [this](RequestId id) { return runner_.engine().name_of(id); })),
       digester_(names_.request) {
@@ -38,7 +39,7 @@ Status ForkRun::step(ForkGuard& guard) {
   const auto trace = runner_.step();
   if (!trace.ok()) return trace.error();
   ++num_steps_;
-  const std::span<const Finding> findings = checker_.check(*trace.value());
+  const std::span<const Finding> findings = checker_.check(*trace.value(), scope_);
   for (const Finding& finding : findings) {
     stuck_ = stuck_ || finding.rule == Rule::no_progress;
     findings_.add(finding, false, names_);

@@ -17,7 +17,7 @@ namespace hybridscope {
 
 class ForkRun {
  public:
-  ForkRun(Runner runner, StepChecker checker);
+  ForkRun(Runner runner, StepChecker checker, CheckScope scope);
   ForkRun(const ForkRun&) = delete;
   ForkRun& operator=(const ForkRun&) = delete;
 
@@ -38,6 +38,7 @@ class ForkRun {
 
   Runner runner_;
   StepChecker checker_;
+  CheckScope scope_;
   Names names_;
   StepDigester digester_;
   std::unique_ptr<RecordedSession> recorded_;

@@ -79,6 +79,7 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
   header.engine = foreign.engine;
   header.plan = header_line;
   header.config = foreign.config;
+  header.check = options_.check;
   auto begun = RecordedSession::begin(options_.record, place, std::move(header), names_);
   if (!begun.ok()) {
     record_failure_ = begun.error();

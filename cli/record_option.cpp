@@ -50,6 +50,7 @@ Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOpti
   // A limit on the size of files (ulimit -f) is then an error to tell, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   header.level = option.level;
+  header.digest_version = kDigestVersion;
   auto writer = SessionWriter::begin(place, header,
                                      {.program = std::string("hybridscope ") + kVersion,
                                       .request_name = names.request,

@@ -18,6 +18,7 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
   header.engine = profile_name(plan.setup.config.policies);
   header.plan = write_session_plan(plan);
   header.config = plan.setup.config;
+  header.check = run.scope();
   auto begun = RecordedSession::begin(option, place, std::move(header), run.names());
   if (begun.ok() && begun.value()->level() == RecordLevel::full) run.log_writes();
   return begun;

@@ -175,7 +175,7 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   if (!runner.ok()) return fail_sessions("fork", runner.error());
   auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
   if (!checker.ok()) return fail_sessions("fork", checker.error());
-  ForkRun run(std::move(runner).value(), std::move(checker).value());
+  ForkRun run(std::move(runner).value(), std::move(checker).value(), header.check);
   if (!options.record.place.empty())
     if (Status begun = run.record(options.record, std::move(header)); !begun.ok())
       return fail_sessions("fork", begun.error());

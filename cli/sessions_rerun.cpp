@@ -62,7 +62,7 @@ Result<RerunReport> rerun_session(const SessionsRerunOptions& options, std::stri
   if (!source.ok()) return source.error();
   title = source.value()->title();
   auto again = LiveSource::create(std::move(recorded.value().plan), RecordLevel::counts, "rerun",
-                                  options.check);
+                                  options.check.value_or(recorded.value().info.header.check));
   if (!again.ok()) return again.error();
   const bool whole = recorded.value().info.status == SessionStatus::complete;
   return rerun(*again.value(), *source.value(),
@@ -80,10 +80,8 @@ CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options) 
   command
       .add_option_function<std::string>(
           "--check",
-          [&options](const std::string& scope) {
-            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
-          },
-          "what the session was recorded with: findings are compared too (step, all)")
+          [&options](const std::string& scope) { options.check = check_scope_of(scope); },
+          "step or all instead of what the session was recorded with: findings are compared too")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("SCOPE");
   command.add_flag("--json", options.json, "the result as one JSON object");

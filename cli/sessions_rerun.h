@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "core/check/step_checker.h"
@@ -9,8 +10,8 @@
 namespace hybridscope {
 
 struct SessionsRerunOptions {
-  std::string place = {};  // FILE.db[:NAME]
-  CheckScope check = CheckScope::step;
+  std::string place = {};                // FILE.db[:NAME]
+  std::optional<CheckScope> check = {};  // otherwise as it was recorded
   bool json = false;
 };
 

@@ -195,9 +195,19 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   const auto level = enum_of(record_level_name, 3, string_at(object, "level"));
   if (!kind) return fault("/kind", "expected \"run\" or \"judge\"");
   if (!level) return fault("/level", "expected \"counts\", \"blocks\" or \"full\"");
+  // Both are younger than the format; what lacks them was written before version 2 of the digests.
+  const auto check = object.find("check");
+  const auto scope =
+      check == object.end() ? CheckScope::step : check_scope_of(string_at(object, "check"));
+  if (!scope) return fault("/check", "expected \"step\" or \"all\"");
+  const auto digests = object.find("digest_version");
   header = {.name = string_at(object, "name"),
             .kind = *kind,
             .level = *level,
+            .check = *scope,
+            .digest_version = digests == object.end()
+                                  ? 1
+                                  : static_cast<std::int32_t>(whole_number(*digests).value_or(0)),
             .source = string_at(object, "source"),
             .model = string_at(object, "model"),
             .engine = string_at(object, "engine"),

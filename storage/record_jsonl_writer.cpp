@@ -89,6 +89,8 @@ std::string RecordJsonlWriter::header(const SessionHeader& header) const {
                {"name", header.name},
                {"kind", session_kind_name(header.kind)},
                {"level", record_level_name(header.level)},
+               {"check", check_scope_name(header.check)},
+               {"digest_version", header.digest_version},
                {"source", header.source},
                {"model", header.model},
                {"engine", header.engine},

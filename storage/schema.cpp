@@ -3,6 +3,7 @@
 #include "core/base/check.h"
 #include "storage/schema_v1.h"
 #include "storage/schema_v2.h"
+#include "storage/schema_v3.h"
 
 namespace hybridscope {
 
@@ -10,6 +11,7 @@ std::vector<SchemaStep> schema_steps() {
   std::vector<SchemaStep> steps;
   steps.push_back({.sql = {schema_v1_steps(), schema_v1_blocks(), schema_v1_views()}});
   steps.push_back({.sql = {schema_v2_keyframes()}});
+  steps.push_back({.sql = {schema_v3_sessions()}});
   HS_EXPECT(steps.size() == static_cast<std::size_t>(kSchemaVersion));
   return steps;
 }

@@ -13,7 +13,7 @@ namespace hybridscope {
 inline constexpr std::int32_t kApplicationId = 0x48795331;
 // PRAGMA user_version: what this program writes. Older versions are migrated when a file is opened
 // for writing; newer ones are refused.
-inline constexpr std::int32_t kSchemaVersion = 2;
+inline constexpr std::int32_t kSchemaVersion = 3;
 
 // Makes version n+1 out of version n. Run in one transaction, part after part.
 struct SchemaStep {

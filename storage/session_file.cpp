@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kInfoColumns =
     "session, name, kind, status, status_reason, level, created_us, program, source, model, "
     "engine, coalesce(parent_name, ''), coalesce(forked_at, 0), note, num_steps, "
-    "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens";
+    "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens, "
+    "check_scope, digest_version";
 
 // The value whose name the file has; the tables' CHECKs allow no other.
 template <class Enum, std::size_t N>
@@ -61,6 +62,9 @@ SessionInfo read_info(SQLite::Statement& row) {
   info.num_warnings = number();
   info.mamba_cache_mode = text();
   info.num_speculative_tokens = static_cast<std::int32_t>(number());
+  info.header.check =
+      named(std::array{CheckScope::step, CheckScope::all}, check_scope_name, text());
+  info.header.digest_version = static_cast<std::int32_t>(number());
   return info;
 }
 

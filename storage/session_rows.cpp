@@ -69,7 +69,8 @@ std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
       database,
       "INSERT INTO sessions (name, kind, status, level, created_us, program, source, model, "
       "mamba_cache_mode, engine, runner, async_scheduling, num_speculative_tokens, num_blocks, "
-      "plan) VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "plan, check_scope, digest_version) "
+      "VALUES (?, ?, 'recording', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int column = 0;
   const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
   const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
@@ -87,6 +88,8 @@ std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
   number(config.num_speculative_tokens);
   number(config.kv_cache_config.num_blocks);
   text(header.plan);
+  text(check_scope_name(header.check));
+  number(header.digest_version);
   insert.exec();
   return database.getLastInsertRowid();
 }

@@ -11,6 +11,7 @@ constexpr std::array<std::string_view, 2> kKinds = {"run", "judge"};
 constexpr std::array<std::string_view, 5> kStatuses = {"recording", "complete", "stopped",
                                                        "interrupted", "failed"};
 constexpr std::array<std::string_view, 3> kLevels = {"counts", "blocks", "full"};
+constexpr std::array<std::string_view, 2> kScopes = {"step", "all"};
 
 template <class Enum, std::size_t N>
 std::optional<Enum> enum_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -33,6 +34,10 @@ std::string_view record_level_name(RecordLevel level) {
   return kLevels[static_cast<std::size_t>(level)];
 }
 
+std::string_view check_scope_name(CheckScope scope) {
+  return kScopes[static_cast<std::size_t>(scope)];
+}
+
 std::optional<SessionKind> session_kind_of(std::string_view name) {
   return enum_of<SessionKind>(kKinds, name);
 }
@@ -43,6 +48,10 @@ std::optional<SessionStatus> session_status_of(std::string_view name) {
 
 std::optional<RecordLevel> record_level_of(std::string_view name) {
   return enum_of<RecordLevel>(kLevels, name);
+}
+
+std::optional<CheckScope> check_scope_of(std::string_view name) {
+  return enum_of<CheckScope>(kScopes, name);
 }
 
 }  // namespace hybridscope

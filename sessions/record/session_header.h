@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/check/step_checker.h"
 #include "core/engine/engine_config.h"
 #include "sessions/record/step_record.h"
 
@@ -27,17 +28,21 @@ enum class SessionStatus : std::uint8_t {
 std::string_view session_kind_name(SessionKind kind);
 std::string_view session_status_name(SessionStatus status);
 std::string_view record_level_name(RecordLevel level);
+std::string_view check_scope_name(CheckScope scope);
 
 // The other way round; empty: nothing is called so.
 std::optional<SessionKind> session_kind_of(std::string_view name);
 std::optional<SessionStatus> session_status_of(std::string_view name);
 std::optional<RecordLevel> record_level_of(std::string_view name);
+std::optional<CheckScope> check_scope_of(std::string_view name);
 
 struct SessionHeader {
   std::string name;
   SessionKind kind = SessionKind::run;
   RecordLevel level = RecordLevel::blocks;
-  std::string source;  // scenario, traffic or trace as given
+  CheckScope check = CheckScope::step;           // what the findings are of
+  std::int32_t digest_version = kDigestVersion;  // of the program that recorded it
+  std::string source;                            // scenario, traffic or trace as given
   std::string model;
   std::string engine;          // profile: "safe", "pages"; judged: what the trace says
   std::string plan;            // JSON (session_plan.h); judge: the header line of the trace

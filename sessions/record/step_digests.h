@@ -33,6 +33,9 @@ inline constexpr std::size_t kNumStepSections = 10;
 
 std::string_view step_section_name(StepSection section);  // "commands", ...
 
+// Of how digests are made: those of two versions cannot be compared.
+inline constexpr std::int32_t kDigestVersion = 2;
+
 struct StepDigests {
   std::array<std::uint64_t, kNumStepSections> of{};
   std::uint64_t& operator[](StepSection section) { return of[static_cast<std::size_t>(section)]; }
