@@ -109,11 +109,16 @@ Status export_jsonl(const std::string& path, SessionReader& reader) {
     step = next.value();
   }
   if (!written.ok()) return written;
-  written = file.value().write(writer.end({.status = info.status,
-                                           .reason = info.status_reason,
-                                           .note = info.note,
-                                           .num_steps = num_steps}) +
-                               "\n");
+  const auto bookmarks = reader.bookmarks();
+  if (!bookmarks.ok()) return bookmarks.error();
+  SessionEnd end{.status = info.status,
+                 .reason = info.status_reason,
+                 .note = info.note,
+                 .bookmarks = {},
+                 .num_steps = num_steps};
+  for (const Bookmark& bookmark : bookmarks.value())
+    end.bookmarks.emplace_back(bookmark.step, bookmark.note);
+  written = file.value().write(writer.end(end) + "\n");
   return written.ok() ? file.value().finish() : written;
 }
 

@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "cli/exit_codes.h"
@@ -171,6 +173,10 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   for (std::size_t i = parent.value().plan.notes.size(); i < plan.value().notes.size(); ++i)
     fmt::print(stderr, "note: {}\n", plan.value().notes[i]);
   SessionHeader header = header_of(parent.value(), plan.value(), options.step);
+  std::error_code apart;
+  if (std::filesystem::equivalent(parent.value().place.file,
+                                  parse_session_place(options.record.place).file, apart))
+    header.parent = parent.value().info.session;
   auto runner = Runner::create(std::move(plan).value());
   if (!runner.ok()) return fail_sessions("fork", runner.error());
   auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));

@@ -58,12 +58,16 @@ Status copy_steps(const std::string& input, LineSource& lines, RecordJsonlReader
   return writer.finish(reader.end()->status, reader.end()->reason);
 }
 
-// Takes what was written out of the file again.
-void remove_session(const std::string& file, std::int64_t session) {
-  auto opened = SessionFile::open(file, FileAccess::write);
-  if (!opened.ok()) return;
-  if (Status removed = opened.value().remove(session); !removed.ok())
-    fmt::print(stderr, "hybridscope {}: {}\n", kCommand, removed.error().message);
+// The note and the bookmarks.
+Status annotate(const std::string& path, std::int64_t session, const SessionEnd& end) {
+  if (end.note.empty() && end.bookmarks.empty()) return Ok{};
+  auto file = SessionFile::open(path, FileAccess::write);
+  if (!file.ok()) return file.error();
+  if (Status noted = file.value().set_note(session, end.note); !noted.ok()) return noted;
+  for (const auto& [step, note] : end.bookmarks)
+    if (auto added = file.value().add_bookmark(session, step, note); !added.ok())
+      return added.error();
+  return Ok{};
 }
 
 Status import_session(const ImportOptions& options) {
@@ -83,17 +87,14 @@ Status import_session(const ImportOptions& options) {
   const std::string name = writer->name();
   const std::int64_t session = writer->session();
   Status copied = copy_steps(options.input, lines.value(), reader, *writer);
-  writer.reset();
   if (!copied.ok()) {
-    remove_session(place.file, session);
+    if (Status removed = writer->discard(); !removed.ok())
+      fmt::print(stderr, "hybridscope {}: {}\n", kCommand, removed.error().message);
     return copied;
   }
-  if (!reader.end()->note.empty()) {
-    auto file = SessionFile::open(place.file, FileAccess::write);
-    if (!file.ok()) return file.error();
-    if (Status noted = file.value().set_note(session, reader.end()->note); !noted.ok())
-      return noted;
-  }
+  writer.reset();
+  if (Status annotated = annotate(place.file, session, *reader.end()); !annotated.ok())
+    return annotated;
   fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);
   return Ok{};
 }

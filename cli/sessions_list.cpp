@@ -200,7 +200,8 @@ SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
             return with_session(
                 "sessions bookmark", options->place,
                 [&](SessionFile& file, const SessionInfo& info) -> Status {
-                  if (options->remove != 0) return file.remove_bookmark(options->remove);
+                  if (options->remove != 0)
+                    return file.remove_bookmark(info.session, options->remove);
                   if (options->step != 0) {
                     const auto added =
                         file.add_bookmark(info.session, options->step, options->note);

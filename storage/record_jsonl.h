@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -26,6 +27,7 @@ struct SessionEnd {
   SessionStatus status = SessionStatus::complete;
   std::string reason;
   std::string note;
+  std::vector<std::pair<std::int64_t, std::string>> bookmarks;  // step, note
   std::int64_t num_steps = 0;
   friend bool operator==(const SessionEnd&, const SessionEnd&) = default;
 };
@@ -79,6 +81,7 @@ class RecordJsonlReader {
   std::string file_;
   std::int64_t line_ = 0;
   BlockLimits limits_;
+  RecordLevel level_ = RecordLevel::blocks;
   std::vector<std::string> names_;  // [requests]
   std::deque<std::string> texts_;   // what records' views refer to
   std::optional<SessionEnd> end_;

@@ -16,8 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-// More requests than any run has; keeps a damaged line from asking for all memory.
-constexpr std::int32_t kMaxRequests = 1 << 26;
+// Requests are numbered in the order in which they arrive, so that a number far above those that
+// were named keeps a damaged line from asking for all memory.
+constexpr std::int64_t kMaxNamesAhead = 1 << 16;
 
 template <class E>
 std::optional<E> enum_of(std::string_view (*name)(E), std::int32_t count, const std::string& text) {
@@ -221,6 +222,7 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   if (!config.ok()) return config.error();
   header.config = std::move(config).value();
   limits_ = block_limits(header.config);
+  level_ = header.level;
   return header;
 }
 
@@ -233,8 +235,9 @@ Status RecordJsonlReader::read_names(const json& object) {
     if (!entry.is_array() || entry.size() != 2 || !entry[1].is_string())
       return fault(place, "expected [number, name]");
     const std::optional<std::int64_t> number = whole_number(entry[0]);
-    if (!number || *number < 0 || *number >= kMaxRequests)
-      return fault(place + "/0", describe_json(entry[0]) + " is no number of a request");
+    if (!number || *number < 0 || *number > std::ssize(names_) + kMaxNamesAhead)
+      return fault(place + "/0", fmt::format("{} is no number of a request, {} are named before",
+                                             describe_json(entry[0]), names_.size()));
     const auto id = static_cast<std::size_t>(*number);
     if (id >= names_.size()) names_.resize(id + 1);
     names_[id] = entry[1].get<std::string>();
@@ -254,7 +257,16 @@ Status RecordJsonlReader::read_end(const json& object) {
   end_ = SessionEnd{.status = *status,
                     .reason = string_at(object, "reason"),
                     .note = string_at(object, "note"),
+                    .bookmarks = {},
                     .num_steps = num_steps_};
+  const json bookmarks = object.value("bookmarks", json::array());
+  for (std::size_t i = 0; i < bookmarks.size(); ++i) {
+    const json& entry = bookmarks[i];
+    const auto step = entry.is_array() && entry.size() == 2 ? whole_number(entry[0]) : std::nullopt;
+    if (!step || !entry[1].is_string())
+      return fault(fmt::format("/bookmarks/{}", i), "expected [step, note]");
+    end_->bookmarks.emplace_back(*step, entry[1].get<std::string>());
+  }
   return Ok{};
 }
 
@@ -297,74 +309,6 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
   if (Status sound = check(record); !sound.ok()) return sound.error();
   ++num_steps_;
   return true;
-}
-
-Status RecordJsonlReader::check(const StepRecord& record) const {
-  const StepTrace& trace = record.trace;
-  for (std::size_t i = 0; i < trace.rows.size(); ++i) {
-    const auto& row = trace.rows[i];
-    if (row.scheduled < 0 || std::cmp_greater_equal(row.scheduled, trace.scheduled.size()) ||
-        trace.scheduled_of(row).request != row.request)
-      return fault(fmt::format("/rows/{}/0", i),
-                   fmt::format("{} is not the scheduled entry of this request", row.scheduled));
-  }
-  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})
-    for (std::size_t i = 0; i < launch->copies.size(); ++i) {
-      const StateCopyTrace& copy = launch->copies[i];
-      const std::string place =
-          fmt::format("/{}/{}", launch == &trace.pre_copies ? "pre_copies" : "post_copies", i);
-      if (copy.decision < 0 || std::cmp_greater_equal(copy.decision, launch->decisions.size()))
-        return fault(place,
-                     fmt::format("decision {} of {}", copy.decision, launch->decisions.size()));
-      if (copy.group < 0 || copy.group >= limits_.num_groups)
-        return fault(place, fmt::format("group {} of {}", copy.group, limits_.num_groups));
-    }
-  for (std::size_t i = 0; i < trace.groups.size(); ++i)
-    if (std::cmp_not_equal(trace.groups[i].group, i) ||
-        std::cmp_greater_equal(i, limits_.num_groups))
-      return fault(fmt::format("/groups/{}/0", i),
-                   fmt::format("group {} of {}", trace.groups[i].group, limits_.num_groups));
-  for (std::size_t i = 0; i < record.arrays.size(); ++i) {
-    const ArrayRecord& array = record.arrays[i];
-    if (array.rows < 0 || array.cols < 0 ||
-        std::cmp_not_equal(array.values.size(),
-                           array.present ? std::int64_t{array.rows} * array.cols : 0))
-      return fault(fmt::format("/arrays/{}", i),
-                   fmt::format("{} has {} values for {} x {}", array.name, array.values.size(),
-                               array.rows, array.cols));
-  }
-  return check_blocks(record);
-}
-
-Status RecordJsonlReader::check_blocks(const StepRecord& record) const {
-  const auto in_table = [this](RequestId request, std::int32_t group, std::int32_t column) {
-    return request.value >= 0 && group >= 0 && group < limits_.num_groups && column >= 0 &&
-           column < kMaxTableColumns;
-  };
-  for (const auto* events : {&record.trace.cache_events, &record.trace.commit_events})
-    for (std::size_t i = 0; i < events->size(); ++i) {
-      const CacheEvent& event = (*events)[i];
-      const bool set = event.kind == CacheEventKind::column_set;
-      const bool of_table = set || event.kind == CacheEventKind::table_dropped;
-      if (event.block < 0 || event.block >= limits_.num_blocks || event.group < -1 ||
-          event.group >= limits_.num_groups ||
-          (of_table && !in_table(event.request, event.group, set ? event.column : 0)))
-        return fault(
-            fmt::format("/{}/{}",
-                        events == &record.trace.cache_events ? "cache_events" : "commit_events", i),
-            fmt::format(
-                "request {} group {} column {} block {}: the model has {} groups and {} blocks",
-                event.request.value, event.group, event.column, event.block, limits_.num_groups,
-                limits_.num_blocks));
-    }
-  for (std::size_t i = 0; i < record.worker_changes.size(); ++i) {
-    const WorkerTableChange& change = record.worker_changes[i];
-    if (!in_table(change.request, change.group, change.column))
-      return fault(fmt::format("/worker_changes/{}", i),
-                   fmt::format("request {} group {} column {}: no place in a block table",
-                               change.request.value, change.group, change.column));
-  }
-  return Ok{};
 }
 
 std::string RecordJsonlReader::request_name(RequestId request) const {

@@ -121,9 +121,12 @@ std::string RecordJsonlWriter::step(const StepRecord& record) {
 }
 
 std::string RecordJsonlWriter::end(const SessionEnd& end) const {
+  Json bookmarks = Json::array();
+  for (const auto& [step, note] : end.bookmarks) bookmarks.push_back(Json::array({step, note}));
   return dump({{"end", session_status_name(end.status)},
                {"reason", end.reason},
                {"note", end.note},
+               {"bookmarks", std::move(bookmarks)},
                {"num_steps", end.num_steps}});
 }
 

@@ -110,6 +110,20 @@ bool remove_rows(SQLite::Database& database, std::int64_t session) {
   return found;
 }
 
+// Off while it lives.
+class NoForeignKeys {
+ public:
+  explicit NoForeignKeys(SQLite::Database& database) : database_(database) {
+    database_.exec("PRAGMA foreign_keys = OFF");
+  }
+  ~NoForeignKeys() { database_.tryExec("PRAGMA foreign_keys = ON"); }
+  NoForeignKeys(const NoForeignKeys&) = delete;
+  NoForeignKeys& operator=(const NoForeignKeys&) = delete;
+
+ private:
+  SQLite::Database& database_;
+};
+
 }  // namespace
 
 SessionFile::SessionFile(std::string path, std::unique_ptr<SQLite::Database> database)
@@ -160,9 +174,8 @@ Result<SessionInfo> SessionFile::find(std::string_view name) const {
 
 Status SessionFile::remove(std::int64_t session) {
   return guarded([&]() -> Status {
-    database_->exec("PRAGMA foreign_keys = OFF");
+    const NoForeignKeys none(*database_);
     const bool found = remove_rows(*database_, session);
-    database_->exec("PRAGMA foreign_keys = ON");
     if (!found) return no_such_session(path_, session);
     return Ok{};
   });
@@ -215,12 +228,15 @@ Result<Bookmark> SessionFile::add_bookmark(std::int64_t session, std::int64_t st
   });
 }
 
-Status SessionFile::remove_bookmark(std::int64_t bookmark) {
+Status SessionFile::remove_bookmark(std::int64_t session, std::int64_t bookmark) {
   return guarded([&]() -> Status {
-    SQLite::Statement remove(*database_, "DELETE FROM bookmarks WHERE bookmark = ?");
+    SQLite::Statement remove(*database_,
+                             "DELETE FROM bookmarks WHERE bookmark = ? AND session = ?");
     remove.bind(1, bookmark);
+    remove.bind(2, session);
     if (remove.exec() > 0) return Ok{};
-    return Error{ErrorKind::not_found, fmt::format("{}: no bookmark {}", path_, bookmark)};
+    return Error{ErrorKind::not_found,
+                 fmt::format("{}: the session has no bookmark {}", path_, bookmark)};
   });
 }
 

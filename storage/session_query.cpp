@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "storage/sql_error.h"
+
 namespace hybridscope {
 namespace {
 
@@ -87,7 +89,10 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
   }
   return Ok{};
 } catch (const SQLite::Exception& error) {
-  return invalid_input(fmt::format("{}: {}", file.path(), error.what()));
+  // What the query says wrong, not what is wrong with the file.
+  if (error.getErrorCode() == SQLITE_ERROR)
+    return invalid_input(fmt::format("{}: {}", file.path(), error.what()));
+  return sqlite_error(file.path(), error, file.database().getHandle());
 }
 
 Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int64_t session,
@@ -105,7 +110,7 @@ Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int
   while (rows.executeStep()) buckets.push_back(bucket_of(rows));
   return buckets;
 } catch (const SQLite::Exception& error) {
-  return Error{ErrorKind::corrupt, fmt::format("{}: {}", file.path(), error.what())};
+  return sqlite_error(file.path(), error, file.database().getHandle());
 }
 
 }  // namespace hybridscope

@@ -8,6 +8,7 @@
 
 #include "storage/reader_impl.h"
 #include "storage/session_config.h"
+#include "storage/sql_error.h"
 
 namespace hybridscope {
 namespace {
@@ -32,10 +33,6 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
-  // All that is read from here on is of one moment, also while somebody writes.
-  ReadStatement begin(context, "BEGIN");
-  begin.start({});
-  begin.step();
   ReadStatement requests(context, "SELECT max(request) + 1 FROM requests WHERE session = ?");
   const std::int64_t count = number(requests, {});
   if (count < 0 || count > std::numeric_limits<std::int32_t>::max())
@@ -64,6 +61,13 @@ SessionReader::~SessionReader() = default;
 Result<std::unique_ptr<SessionReader>> SessionReader::open(const SessionPlace& place) {
   auto file = SessionFile::open(place.file, FileAccess::read);
   if (!file) return file.error();
+  // All that is read from here on is of one moment, also while somebody writes.
+  const Status begun =
+      catch_sqlite(place.file, file.value().database().getHandle(), [&]() -> Status {
+        file.value().database().exec("BEGIN");
+        return Ok{};
+      });
+  if (!begun.ok()) return begun.error();
   auto info = file.value().find(place.name);
   if (!info) return info.error();
   auto config = read_session_config(info.value(), place.file);
@@ -79,6 +83,10 @@ const std::string& SessionReader::title() const { return impl_->title; }
 std::int64_t SessionReader::first_step() const { return impl_->first_step; }
 std::int64_t SessionReader::last_step() const { return impl_->last_step; }
 std::int32_t SessionReader::num_requests() const { return impl_->context.num_requests; }
+
+Result<std::vector<Bookmark>> SessionReader::bookmarks() const {
+  return impl_->file.bookmarks(impl_->info.session);
+}
 
 Result<std::int64_t> SessionReader::step_at_or_before(std::int64_t step) {
   return impl_->answer(impl_->number(impl_->before, {step}));

@@ -44,6 +44,7 @@ class SessionReader {
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
   std::int32_t num_requests() const;
+  Result<std::vector<Bookmark>> bookmarks() const;  // by step
 
   // What the block held of this content when the step was over: the write that put it there; of
   // kind never when nothing was written since the block was given out. Level full only; otherwise

@@ -49,20 +49,19 @@ void insert_groups(SQLite::Database& database, std::int64_t session, const KVCac
   }
 }
 
-// The parent's number, where it is in the same file.
 void set_parent(SQLite::Database& database, std::int64_t session, const SessionHeader& header) {
   if (header.parent_name.empty()) return;
   SQLite::Statement update(database,
                            "UPDATE sessions SET parent_name = ?1, forked_at = ?2, parent = "
-                           "(SELECT session FROM sessions WHERE name = ?1) WHERE session = ?3");
+                           "(SELECT session FROM sessions WHERE session = ?3) WHERE session = ?4");
   update.bind(1, header.parent_name);
   update.bind(2, header.forked_at);
-  update.bind(3, session);
+  update.bind(3, header.parent);
+  update.bind(4, session);
   update.exec();
 }
 
-std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
-                        const std::string& name) {
+void insert_row(SQLite::Database& database, const NewSession& session, BegunSession& begun) {
   const SessionHeader& header = session.header;
   const EngineConfig& config = header.config;
   SQLite::Statement insert(
@@ -74,10 +73,11 @@ std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
   int column = 0;
   const auto text = [&](std::string_view value) { insert.bind(++column, std::string(value)); };
   const auto number = [&](std::int64_t value) { insert.bind(++column, value); };
-  text(name);
+  begun.created_us = unix_time_us();
+  text(begun.name);
   text(session_kind_name(header.kind));
   text(record_level_name(header.level));
-  number(unix_time_us());
+  number(begun.created_us);
   text(session.program);
   text(header.source);
   text(header.model);
@@ -91,7 +91,7 @@ std::int64_t insert_row(SQLite::Database& database, const NewSession& session,
   text(check_scope_name(header.check));
   number(header.digest_version);
   insert.exec();
-  return database.getLastInsertRowid();
+  begun.session = database.getLastInsertRowid();
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ Result<BegunSession> insert_session(SQLite::Database& database, const NewSession
                                      session.file, session.name));
   BegunSession begun;
   begun.name = session.name.empty() ? free_name(database, session.header.source) : session.name;
-  begun.session = insert_row(database, session, begun.name);
+  insert_row(database, session, begun);
   set_parent(database, begun.session, session.header);
   insert_groups(database, begun.session, session.header.config.kv_cache_config);
   transaction.commit();
@@ -117,26 +117,39 @@ void SessionTotals::add(const StepRecord& record) {
   num_warnings += record.counts.num_warnings;
 }
 
-bool update_totals(SQLite::Database& database, std::int64_t session, const SessionTotals& totals) {
+bool update_totals(SQLite::Database& database, const BegunSession& session,
+                   const SessionTotals& totals) {
   SQLite::Statement update(database,
                            "UPDATE sessions SET num_steps = ?, num_request_steps = ?, "
-                           "num_errors = ?, num_warnings = ? WHERE session = ?");
+                           "num_errors = ?, num_warnings = ? WHERE session = ? AND created_us = ?");
   update.bind(1, totals.num_steps);
   update.bind(2, totals.num_request_steps);
   update.bind(3, totals.num_errors);
   update.bind(4, totals.num_warnings);
-  update.bind(5, session);
+  update.bind(5, session.session);
+  update.bind(6, session.created_us);
   return update.exec() > 0;
 }
 
-bool update_status(SQLite::Database& database, std::int64_t session, SessionStatus status,
+bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason) {
   SQLite::Statement update(database,
-                           "UPDATE sessions SET status = ?, status_reason = ? WHERE session = ?");
+                           "UPDATE sessions SET status = ?, status_reason = ? "
+                           "WHERE session = ? AND created_us = ?");
   update.bind(1, std::string(session_status_name(status)));
   update.bind(2, reason);
-  update.bind(3, session);
+  update.bind(3, session.session);
+  update.bind(4, session.created_us);
   return update.exec() > 0;
+}
+
+bool is_there(SQLite::Database& database, const BegunSession& session) {
+  SQLite::Statement query(database,
+                          "SELECT count(*) FROM sessions WHERE session = ? AND created_us = ?");
+  query.bind(1, session.session);
+  query.bind(2, session.created_us);
+  query.executeStep();
+  return query.getColumn(0).getInt64() > 0;
 }
 
 }  // namespace hybridscope

@@ -23,6 +23,7 @@ struct NewSession {
 
 struct BegunSession {
   std::int64_t session = 0;
+  std::int64_t created_us = 0;  // tells it from a later one that got its number
   std::string name;
 };
 
@@ -40,8 +41,11 @@ struct SessionTotals {
 };
 
 // False: somebody has deleted the session.
-bool update_totals(SQLite::Database& database, std::int64_t session, const SessionTotals& totals);
-bool update_status(SQLite::Database& database, std::int64_t session, SessionStatus status,
+bool update_totals(SQLite::Database& database, const BegunSession& session,
+                   const SessionTotals& totals);
+bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason);
+// Is it still in the file?
+bool is_there(SQLite::Database& database, const BegunSession& session);
 
 }  // namespace hybridscope

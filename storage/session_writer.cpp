@@ -5,8 +5,11 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,8 +25,10 @@
 namespace hybridscope {
 namespace {
 
-// Less than the second that is promised, as the transaction takes its time as well.
-constexpr std::chrono::milliseconds kPatience{700};
+// Together less than the second that is promised, as committing takes its time as well: how long
+// steps wait for others, and how long a transaction takes in more of them.
+constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kTransaction{250};
 // That the writer takes from the queue at once.
 constexpr std::size_t kTakenSteps = 8;
 // Between two transactions, so that another program's turn comes (set_busy_timeout).
@@ -55,25 +60,29 @@ class SessionWriter::Recorder {
         finding_text_(std::move(options.finding_text)),
         batch_steps_(options.batch_steps),
         queue_({.max_steps = kMaxQueuedSteps,
-                .wake = std::min(kMaxQueuedSteps / 2, options.batch_steps)}),
-        thread_([this] { record(); }) {}
+                .wake = std::min(kMaxQueuedSteps / 2, options.batch_steps)}) {}
   ~Recorder() { stop(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
+  // Error: the system has no thread left; the session is marked as failed.
+  Status start();
   StepRecord& next_record() {
     if (!step_) step_ = queue_.take_free();
     return step_->record;
   }
   Status push();
   Status finish(SessionStatus status, const std::string& reason);
+  Status discard();
   const BegunSession& begun() const { return begun_; }
 
  private:
   void record();
-  void write_batch(StepQueue::Steps steps, StepRows& rows);
+  bool write_batch(StepQueue::Steps steps, StepRows& rows);
   void write(const QueuedStep& step, StepRows& rows);
   void stop();
+  void throw_if_broken() const;
+  Error was_deleted() const;
   Status note_end(SessionStatus status, const std::string& reason);
 
   std::string file_;
@@ -86,8 +95,21 @@ class SessionWriter::Recorder {
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // being filled
   SessionTotals totals_;              // of what is committed
-  std::thread thread_;                // last: it uses all of the above
+  // A broken contract on the thread; set before the queue fails. The caller's thread throws it.
+  std::exception_ptr broken_;
+  std::thread thread_;  // uses all of the above
 };
+
+Status SessionWriter::Recorder::start() {
+  try {
+    thread_ = std::thread([this] { record(); });
+    return Ok{};
+  } catch (const std::system_error& error) {
+    const std::string why = fmt::format("no thread to record with: {}", error.what());
+    if (Status noted = note_end(SessionStatus::failed, why); !noted.ok()) return noted;
+    return Error{ErrorKind::not_available, fmt::format("{}: {}", file_, why)};
+  }
+}
 
 Status SessionWriter::Recorder::push() {
   HS_EXPECT(step_ != nullptr);
@@ -96,8 +118,21 @@ Status SessionWriter::Recorder::push() {
   for (const Finding& finding : step_->record.findings)
     step_->finding_texts.push_back(finding_text_ ? finding_text_(finding) : std::string());
   queue_.push(std::move(step_));
-  if (auto failure = queue_.failure()) return *std::move(failure);
+  if (auto failure = queue_.failure()) {
+    throw_if_broken();
+    return *std::move(failure);
+  }
   return Ok{};
+}
+
+void SessionWriter::Recorder::throw_if_broken() const {
+  if (broken_) std::rethrow_exception(broken_);
+}
+
+Error SessionWriter::Recorder::was_deleted() const {
+  return {ErrorKind::not_found,
+          fmt::format("{}: somebody has deleted session \"{}\" while it was recorded", file_,
+                      begun_.name)};
 }
 
 // The thread: transactions until the queue is closed or something fails.
@@ -108,11 +143,16 @@ void SessionWriter::Recorder::record() {
       for (;;) {
         StepQueue::Steps steps = queue_.take(kPatience, std::min(kTakenSteps, batch_steps_));
         if (steps.empty()) return Ok{};
-        write_batch(std::move(steps), rows);
+        if (!write_batch(std::move(steps), rows)) return was_deleted();
         std::this_thread::sleep_for(kPause);
       }
     } catch (const std::bad_alloc&) {
       return Error{ErrorKind::not_available, fmt::format("{}: not enough memory to write", file_)};
+    } catch (const SQLite::Exception&) {
+      throw;
+    } catch (...) {
+      broken_ = std::current_exception();
+      return Error{ErrorKind::io, fmt::format("{}: the recorder broke", file_)};
     }
   });
   if (!recorded.ok()) queue_.fail(recorded.error());
@@ -126,10 +166,13 @@ void SessionWriter::Recorder::write(const QueuedStep& step, StepRows& rows) {
     rows.write_keyframe(step.record.trace.step, tables);
 }
 
-// One transaction: `steps` and what is queued meanwhile, as far as a batch goes.
-void SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows) {
+// One transaction: `steps` and what is queued meanwhile, as far as a batch goes. False: the session
+// is not in the file any more, and nothing of the batch is.
+bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows) {
   SessionTotals totals = totals_;
   SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+  if (!is_there(*database_, begun_)) return false;
+  const auto begin = std::chrono::steady_clock::now();
   for (std::size_t num_steps = 0; !steps.empty();) {
     for (const auto& step : steps) {
       write(*step, rows);
@@ -137,15 +180,14 @@ void SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows
     }
     num_steps += steps.size();
     queue_.give_back(std::move(steps));
+    if (std::chrono::steady_clock::now() - begin > kTransaction) break;
     steps = queue_.take_queued(std::min(kTakenSteps, batch_steps_ - num_steps));
   }
   rows.flush();
-  if (!update_totals(*database_, begun_.session, totals))
-    throw SQLite::Exception(
-        fmt::format("somebody has deleted session \"{}\" while it was recorded", begun_.name),
-        SQLITE_ABORT);
+  update_totals(*database_, begun_, totals);
   transaction.commit();
   totals_ = totals;
+  return true;
 }
 
 void SessionWriter::Recorder::stop() {
@@ -155,7 +197,7 @@ void SessionWriter::Recorder::stop() {
 
 Status SessionWriter::Recorder::note_end(SessionStatus status, const std::string& reason) {
   return catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
-    update_status(*database_, begun_.session, status, reason);
+    if (!update_status(*database_, begun_, status, reason)) return was_deleted();
     return Ok{};
   });
 }
@@ -167,8 +209,22 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
   Status ended =
       failure ? note_end(SessionStatus::failed, failure->message) : note_end(status, reason);
   database_.reset();  // the last one to close the file folds the log into it
+  throw_if_broken();
   if (failure) return *failure;
   return ended;
+}
+
+Status SessionWriter::Recorder::discard() {
+  stop();
+  database_.reset();
+  auto file = SessionFile::open(file_, FileAccess::write);
+  if (!file.ok()) return file.error();
+  const auto sessions = file.value().sessions();
+  if (!sessions.ok()) return sessions.error();
+  for (const SessionInfo& info : sessions.value())
+    if (info.session == begun_.session && info.created_us == begun_.created_us)
+      return file.value().remove(info.session);
+  return Ok{};
 }
 
 Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& place,
@@ -187,9 +243,11 @@ Result<std::unique_ptr<SessionWriter>> SessionWriter::begin(const SessionPlace& 
         *database,
         {.file = place.file, .name = place.name, .header = header, .program = options.program});
     if (!begun.ok()) return begun.error();
-    return Writer(new SessionWriter(
+    auto recorder =
         std::make_unique<Recorder>(place.file, std::move(database), std::move(begun).value(),
-                                   block_limits(header.config), std::move(options))));
+                                   block_limits(header.config), std::move(options));
+    if (Status started = recorder->start(); !started.ok()) return started.error();
+    return Writer(new SessionWriter(std::move(recorder)));
   });
 }
 
@@ -201,6 +259,7 @@ Status SessionWriter::push() { return recorder_->push(); }
 Status SessionWriter::finish(SessionStatus status, const std::string& reason) {
   return recorder_->finish(status, reason);
 }
+Status SessionWriter::discard() { return recorder_->discard(); }
 const std::string& SessionWriter::name() const { return recorder_->begun().name; }
 std::int64_t SessionWriter::session() const { return recorder_->begun().session; }
 

@@ -1,6 +1,7 @@
 // Writes one session, step by step, on a thread of its own: whoever runs the engine does not wait
 // for the disk unless the writer falls kMaxQueuedSteps behind. Steps reach the file in transactions
-// of at most kMaxBatchSteps steps or one second; a killed program loses no more than that.
+// of at most kMaxBatchSteps steps or about one second; a killed program loses no more than that and
+// what is queued.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,8 @@ class SessionWriter {
   // Waits until everything is in the file and notes how the run ended. Error: as push(); the
   // session is "failed" then, as far as that can still be written.
   Status finish(SessionStatus status, const std::string& reason);
+  // Takes the session out of the file again, also after finish().
+  Status discard();
 
   const std::string& name() const;  // of the session in the file
   std::int64_t session() const;     // its number in the file

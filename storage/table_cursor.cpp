@@ -99,6 +99,8 @@ void TableCursor::bind(std::int64_t step) {
 void TableCursor::advance() {
   if (has_row_) covered_from_ = step_ + (step_ < std::numeric_limits<std::int64_t>::max() ? 1 : 0);
   has_row_ = statement_.step();
+  // What could not be read was not covered: the next seek() looks again.
+  if (!has_row_ && context_.error) covered_from_ = std::numeric_limits<std::int64_t>::max();
   if (has_row_) step_ = sqlite3_column_int64(statement_.get(), 0);
 }
 

@@ -48,6 +48,7 @@ struct SessionHeader {
   std::string plan;            // JSON (session_plan.h); judge: the header line of the trace
   EngineConfig config;         // follows from the plan
   std::string parent_name;     // forked from; empty: not forked
+  std::int64_t parent = 0;     // its number, where it is recorded into the parent's file; else 0
   std::int64_t forked_at = 0;  // first step that may differ from the parent's
 };
 

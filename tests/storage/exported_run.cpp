@@ -21,6 +21,7 @@ ExportedRun export_run(const std::string& file, RecordLevel level) {
                 .plan = write_session_plan(plan),
                 .config = plan.setup.config,
                 .parent_name = "parent",
+                .parent = 0,
                 .forked_at = 3};
   const auto source = LiveSource::create(plan, level, file).value();
   RecordJsonlWriter writer([&source](RequestId id) { return source->request_name(id); });
@@ -33,6 +34,7 @@ ExportedRun export_run(const std::string& file, RecordLevel level) {
   run.lines.push_back(writer.end({.status = SessionStatus::stopped,
                                   .reason = "asked to",
                                   .note = "line 1\nline 2",
+                                  .bookmarks = {{2, "here"}},
                                   .num_steps = static_cast<std::int64_t>(run.records.size())}));
   return run;
 }

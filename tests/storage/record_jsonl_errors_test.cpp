@@ -55,6 +55,20 @@ TEST(RecordJsonlErrors, NumbersThatPointNowhere) {
               HasSubstr("block 16: the model has 2 groups and 16 blocks"));
 }
 
+TEST(RecordJsonlErrors, WhatCouldNotBeReadAgain) {
+  EXPECT_EQ(error_of(3, [](json& line) { line["rows"].push_back(line["rows"][0]); }),
+            "in.jsonl:3: /rows/1/0: 0 has a row before this one");
+  EXPECT_EQ(error_of(3, [](json& line) { line["groups"].erase(1); }),
+            "in.jsonl:3: /groups: 1 groups, expected 2");
+  EXPECT_EQ(error_of(2, [](json& line) { line["names"][0][0] = 60000000; }),
+            "in.jsonl:2: /names/0/0: 60000000 is no number of a request, 0 are named before");
+  EXPECT_EQ(error_of(5,
+                     [](json& line) {
+                       line["bookmarks"] = json::array({json::array({"x", 1})});
+                     }),
+            "in.jsonl:5: /bookmarks/0: expected [step, note]");
+}
+
 TEST(RecordJsonlErrors, StepsGoUp) {
   EXPECT_EQ(error_of(3, [](json& line) { line["step"] = 1; }),
             "in.jsonl:3: /step: 1, expected a number above 1");

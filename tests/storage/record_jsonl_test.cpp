@@ -72,6 +72,7 @@ TEST(RecordJsonlEnd, SaysHowTheRunEnded) {
   EXPECT_EQ(reader.end(), (SessionEnd{.status = SessionStatus::stopped,
                                       .reason = "asked to",
                                       .note = "line 1\nline 2",
+                                      .bookmarks = {{2, "here"}},
                                       .num_steps = 5}));
 }
 

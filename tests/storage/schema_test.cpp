@@ -113,6 +113,7 @@ TEST_F(Schema, TablesOfBlocksHaveTheFieldsOfTheListsAsColumns) {
 TEST_F(Schema, AFileSaysWhatItIs) {
   EXPECT_EQ(query_number(file_, "PRAGMA application_id"), 0x48795331);
   EXPECT_EQ(query_number(file_, "PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(query_number(file_, "PRAGMA page_size"), 8192);
   EXPECT_THAT(query(file_, "PRAGMA journal_mode"), ElementsAre("wal"));
   EXPECT_THAT(query(file_,
                     "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = "

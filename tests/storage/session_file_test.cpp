@@ -120,9 +120,11 @@ TEST_F(SessionFileTest, BookmarksStandAtStepsThatThereAre) {
   const Bookmark first = file.add_bookmark(1, 1, "").value();
   EXPECT_THAT(file.bookmarks(1).value(), ElementsAre(first, third));
   EXPECT_THAT(file.add_bookmark(1, 4, "").error().message, HasSubstr("has no step 4"));
-  ASSERT_TRUE(file.remove_bookmark(first.bookmark).ok());
+  record("two");
+  EXPECT_EQ(file.remove_bookmark(2, first.bookmark).error().kind, ErrorKind::not_found);
+  ASSERT_TRUE(file.remove_bookmark(1, first.bookmark).ok());
   EXPECT_THAT(file.bookmarks(1).value(), ElementsAre(third));
-  EXPECT_EQ(file.remove_bookmark(99).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(file.remove_bookmark(1, 99).error().kind, ErrorKind::not_found);
 }
 
 }  // namespace

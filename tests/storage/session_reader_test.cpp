@@ -3,9 +3,11 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 
+#include "storage/reader_impl.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
 
@@ -81,6 +83,23 @@ TEST_F(Reading, StepsThatWereNotRecordedAreAnError) {
     EXPECT_THAT(read.error().message, AllOf(HasSubstr("runs.db"), HasSubstr("steps 1 to 20")));
   }
   EXPECT_EQ(lines_of(*reader->read(7).value()), kept);
+}
+
+// As a disk does that fails for a moment.
+TEST_F(Reading, AfterAReadThatFailedTheNextOneIsWhole) {
+  const auto in_order = open();
+  const auto seventh = lines_of(*in_order->read(7).value());
+  const auto reader = open();
+  ASSERT_TRUE(reader->read(4).ok());
+  sqlite3* database = reader->impl().file.database().getHandle();
+  sqlite3_progress_handler(
+      database, 1, [](void*) { return 1; }, nullptr);
+  EXPECT_FALSE(reader->read(5).ok());
+  EXPECT_FALSE(reader->read(6).ok());
+  sqlite3_progress_handler(database, 0, nullptr, nullptr);
+  const auto read = reader->read(7);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(lines_of(*read.value()), seventh);
 }
 
 TEST_F(Reading, FindsNeighboursAcrossGaps) {

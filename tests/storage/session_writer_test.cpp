@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <thread>
+
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
@@ -154,6 +157,7 @@ TEST_F(SessionWriterTest, AForkKnowsItsParent) {
   const RunPlan plan = shipped_scenario("align_boundary_by_accepted_drafts");
   SessionHeader header = header_of(plan, RecordLevel::counts);
   header.parent_name = "one";
+  header.parent = 1;
   header.forked_at = 2;
   auto writer = SessionWriter::begin({.file = file_, .name = "fork"}, header, {});
   ASSERT_TRUE(writer.ok());
@@ -165,6 +169,66 @@ TEST_F(SessionWriterTest, AForkKnowsItsParent) {
   ASSERT_TRUE(file.remove(1).ok());
   EXPECT_EQ(file.find("fork").value().header.parent_name, "one");
   EXPECT_THAT(ask("SELECT parent FROM sessions"), ElementsAre("NULL"));
+}
+
+TEST_F(SessionWriterTest, ADeletedSessionEndsItsRecordingAndTouchesNoOther) {
+  std::int64_t num_records = 0;
+  const Status recorded = record_run(
+      synthetic_run(4), {.place = {.file = file_, .name = "deleted"},
+                         .level = RecordLevel::blocks,
+                         .watch =
+                             [&](const StepRecord&, const StepChecker&) {
+                               if (++num_records != 2) return;
+                               SessionFile file =
+                                   SessionFile::open(file_, FileAccess::write).value();
+                               ASSERT_TRUE(file.remove(file.find("deleted").value().session).ok());
+                               record(RecordLevel::blocks);  // gets the number that is free now
+                             },
+                         .batch_steps = 1});
+  ASSERT_FALSE(recorded.ok());
+  EXPECT_EQ(recorded.error().message,
+            file_ + ": somebody has deleted session \"deleted\" while it was recorded");
+  EXPECT_THAT(ask("SELECT session || ' ' || name || ' ' || num_steps || ' ' || status "
+                  "FROM sessions"),
+              ElementsAre("1 one 3 complete"));
+  EXPECT_THAT(ask("SELECT step FROM steps"), ElementsAre("1", "2", "3"));
+}
+
+TEST_F(SessionWriterTest, ASessionThatIsDeletedBehindItsLastStepIsNotReportedAsRecorded) {
+  auto writer = SessionWriter::begin({.file = file_, .name = "gone"},
+                                     header_of(synthetic_run(1), RecordLevel::counts), {})
+                    .value();
+  ASSERT_TRUE(SessionFile::open(file_, FileAccess::write).value().remove(writer->session()).ok());
+  const Status finished = writer->finish(SessionStatus::complete, "");
+  ASSERT_FALSE(finished.ok());
+  EXPECT_THAT(finished.error().message, HasSubstr("somebody has deleted session \"gone\""));
+}
+
+TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {
+  record(RecordLevel::blocks);
+  auto writer = SessionWriter::begin({.file = file_, .name = "half"},
+                                     header_of(synthetic_run(1), RecordLevel::counts), {})
+                    .value();
+  ASSERT_TRUE(writer->discard().ok());
+  EXPECT_THAT(ask("SELECT name FROM sessions"), ElementsAre("one"));
+  EXPECT_THAT(ask("PRAGMA foreign_key_check"), IsEmpty());
+}
+
+TEST_F(SessionWriterTest, StepsAreInTheFileWithinASecondHoweverFewTheyAre) {
+  std::int64_t num_records = 0;
+  std::int64_t num_steps = 0;
+  ASSERT_TRUE(record_run(synthetic_run(2),
+                         {.place = {.file = file_, .name = "slow"},
+                          .level = RecordLevel::counts,
+                          .max_steps = 4,
+                          .watch =
+                              [&](const StepRecord&, const StepChecker&) {
+                                if (++num_records != 4) return;
+                                std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+                                num_steps = query_number(file_, "SELECT count(*) FROM steps");
+                              }})
+                  .ok());
+  EXPECT_EQ(num_steps, 3);
 }
 
 }  // namespace

@@ -206,11 +206,11 @@ TEST_F(Survival, AFullDiskEndsTheRecordingAndKeepsWhatIsIn) {
 }
 
 // One recording in a child that is killed after `delay`.
-void record_and_kill(const RunPlan& plan, const SessionPlace& place,
+void record_and_kill(const RunPlan& plan, const Recording& recording,
                      std::chrono::microseconds delay) {
   const pid_t child = fork();
   if (child == 0) {
-    const Status recorded = record_run(plan, {.place = place, .batch_steps = 3});
+    const Status recorded = record_run(plan, recording);
     _exit(recorded.ok() ? 0 : 1);
   }
   std::this_thread::sleep_for(delay);
@@ -232,7 +232,10 @@ TEST_F(Survival, KilledFiftyTimesTheFileStaysWhole) {
   const RunPlan plan = synthetic_run(200);
   for (int i = 0; i < 52; ++i) {
     const auto delay = std::chrono::microseconds(1000 + random() % 90'000);
-    record_and_kill(plan, {.file = path_, .name = "killed " + std::to_string(i)}, delay);
+    record_and_kill(plan,
+                    {.place = {.file = path_, .name = "killed " + std::to_string(i)},
+                     .batch_steps = i % 2 == 0 ? 3 : kMaxBatchSteps},
+                    delay);
     ASSERT_TRUE(SessionFile::open(path_, FileAccess::read).ok());
     if (i % 10 == 9) expect_whole();
   }
