@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sessions/diff/live_pair.h"
 
 namespace hybridscope {
@@ -14,8 +16,10 @@ using test::scenario_of;
 using test::shipped_scenario;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(SessionDiff, ARunHasNoDifferenceFromItself) {
@@ -77,6 +81,22 @@ TEST(SessionDiff, APolicyOfTheReferenceShowsInItsDecisionAndItsFinding) {
                             "step 1 graph.reason: not_uniform | uniform_decode_graph",
                             "step 1 groups.accepted_counts_given group 1: yes | no",
                             "step 1 findings.present stale-persistent-array group 1: - | yes"}));
+}
+
+TEST(SessionDiff, ColumnsThatStateIsReadFromAreComparedAndCountedAndIgnored) {
+  const Scenario safe = shipped_scenario("all_mode_boundary_by_accepted_drafts");
+  Scenario pages = safe;
+  pages.settings.engine = EngineProfile::pages;
+  const Compared compared = compare_runs(safe, pages);
+  EXPECT_THAT(compared.lines, IsSupersetOf({"step 3 arrays.conv_source_column group 1[0]: 1 | 0",
+                                            "step 6 arrays.conv_source_column group 1[0]: 2 | 1"}));
+  const auto counts = count_by_field(compared.summary);
+  const auto columns =
+      std::ranges::find(counts, std::string_view("conv_source_column"), &FieldCount::field);
+  ASSERT_NE(columns, counts.end());
+  EXPECT_EQ(columns->count, 2);
+  EXPECT_THAT(compare_runs(safe, pages, {"arrays.conv_source_column"}).lines,
+              Not(Contains(HasSubstr("conv_source_column"))));
 }
 
 TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
