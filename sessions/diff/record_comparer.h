@@ -20,7 +20,10 @@ class RecordComparer {
   // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
   RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level);
 
-  // Appends to `found`. What no digest covers (worker tables, writes) is always looked into.
+  // Appends to `found`. Worker tables and writes have no digest: they are compared whatever
+  // `sections` says. SessionDiff skips steps whose digests are all equal, so they are told in steps
+  // that differ otherwise. A live column of a worker's table that is not the scheduler's is a
+  // finding, which has a digest.
   void compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                std::vector<FieldDifference>& found);
 
