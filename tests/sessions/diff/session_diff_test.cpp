@@ -110,6 +110,34 @@ TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
   EXPECT_EQ(compared.summary.verdict(), "The same decisions in other rows.");
 }
 
+// Blocks stand in other rows too, but that is not what made the builder's inputs differ.
+TEST(SessionDiff, WhatTheBuildersWereToldIsADecision) {
+  const Scenario v2 = shipped_scenario("v2_slots");
+  Scenario v1 = v2;
+  v1.settings.runner = ModelRunner::v1;
+  v1.settings.policies.no_draft_step = NoDraftStep::column_zero;
+  const Compared compared = compare_runs(v2, v1);
+  EXPECT_THAT(compared.lines, Contains(HasSubstr("groups.accepted_counts_given")));
+  EXPECT_EQ(compared.summary.verdict(), "The decisions differ.");
+}
+
+FieldDifference difference_of(DiffList list, DiffSection section) {
+  return {.list = list, .section = section, .a = {}, .b = {}};
+}
+
+TEST(DiffSummary, ArraysAreMadeOfPlacesOnlyWherePlacesDifferInTheSameStep) {
+  const FieldDifference row = difference_of(DiffList::layout, DiffSection::layout);
+  const FieldDifference array = difference_of(DiffList::arrays, DiffSection::metadata);
+  DiffSummary summary;
+  summary.num_differences = 2;
+  summary.add({row, array});
+  EXPECT_EQ(summary.verdict(),
+            "The same decisions in other rows; metadata arrays, which are made of them, differ "
+            "too.");
+  summary.add({array});
+  EXPECT_EQ(summary.verdict(), "The same decisions in other rows; metadata differs too.");
+}
+
 TEST(SessionDiff, RequestsAreKnownByNameWhateverTheirIds) {
   const Scenario scenario = scenario_of(R"({
     "version": 1, "name": "two", "model": "tiny-mamba2",
