@@ -72,6 +72,16 @@ void note_levels(DiffReport& report) {
                                        report.a.level == level ? "A" : "B"));
 }
 
+void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
+  const std::int32_t of_a = a.source->digest_version();
+  const std::int32_t of_b = b.source->digest_version();
+  if (of_a != of_b)
+    report.notes.push_back(fmt::format(
+        "The digests of A are of version {}, those of B of version {}: what both keep of a step is "
+        "compared, not what only its digests tell.",
+        of_a, of_b));
+}
+
 // Words in the report live as long as `diff`, so it is printed by who owns that.
 int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   if (options.json)
@@ -105,6 +115,7 @@ int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const
 int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRules rules,
                   DiffReport& report) {
   note_levels(report);
+  note_digests(a, b, report);
   if (a.source->config().runner != b.source->config().runner)
     report.notes.push_back(
         "The runners differ: of copy decisions what they move is compared, not the terms that one "

@@ -18,8 +18,12 @@ const T& as(const ListElement& element) {
 
 }  // namespace
 
-RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level)
-    : matcher_(names, rules), level_(level), array_names_(field_names(DiffList::arrays)) {}
+RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
+                               DigestPair digests)
+    : matcher_(names, rules),
+      level_(level),
+      digests_(digests),
+      array_names_(field_names(DiffList::arrays)) {}
 
 void RecordComparer::compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                              std::vector<FieldDifference>& found) {
@@ -166,7 +170,7 @@ void RecordComparer::compare_findings(const StepRecord& a, const StepRecord& b) 
 void RecordComparer::compare_digests(const StepRecord& a, const StepRecord& b,
                                      const SectionMask& sections,
                                      const std::vector<FieldDifference>& found) {
-  if (level_ == RecordLevel::full) return;
+  if (level_ == RecordLevel::full || digests_ == DigestPair::of_two_versions) return;
   for (std::size_t s = 0; s < kNumStepSections; ++s) {
     const auto section = static_cast<StepSection>(s);
     const bool keeps_all = level_ == RecordLevel::blocks

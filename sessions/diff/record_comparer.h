@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "sessions/diff/element_matcher.h"
@@ -15,10 +16,14 @@ using SectionMask = std::array<bool, kNumStepSections>;
 inline constexpr SectionMask kAllSections = {true, true, true, true, true,
                                              true, true, true, true, true};
 
+// Whether the digests of both sides were made alike.
+enum class DigestPair : std::uint8_t { comparable, of_two_versions };
+
 class RecordComparer {
  public:
   // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
-  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level);
+  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
+                 DigestPair digests = DigestPair::comparable);
 
   // Appends to `found`. Worker tables and writes have no digest: they are compared whatever
   // `sections` says. SessionDiff skips steps whose digests are all equal, so they are told in steps
@@ -44,6 +49,7 @@ class RecordComparer {
 
   ElementMatcher matcher_;
   RecordLevel level_;
+  DigestPair digests_;
   std::vector<std::string_view> array_names_;
 };
 

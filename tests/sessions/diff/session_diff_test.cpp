@@ -175,6 +175,59 @@ TEST(SessionDiff, LevelCountsComparesDigestsAndSums) {
   EXPECT_THAT(compared.lines, Contains(StartsWith("step 2 digests.copies: 0x")));
 }
 
+// The same run with digests as another version made them.
+class OtherDigests final : public StepSource {
+ public:
+  explicit OtherDigests(std::unique_ptr<LiveSource> source) : source_(std::move(source)) {}
+  std::string title() const override { return "older.db:run"; }
+  const EngineConfig& config() const override { return source_->config(); }
+  RecordLevel level() const override { return source_->level(); }
+  std::int32_t digest_version() const override { return 1; }
+  std::string request_name(RequestId request) const override {
+    return source_->request_name(request);
+  }
+  Result<const StepStamp*> next() override {
+    const auto next = source_->next();
+    if (next.value() == nullptr) return nullptr;
+    stamp_ = *next.value();
+    stamp_.digests.of.fill(7);
+    return &stamp_;
+  }
+  Result<const StepRecord*> record() override {
+    record_ = *source_->record().value();
+    record_.digests = stamp_.digests;
+    return &record_;
+  }
+
+ private:
+  std::unique_ptr<LiveSource> source_;
+  StepStamp stamp_;
+  StepRecord record_;
+};
+
+TEST(SessionDiff, DigestsOfTwoVersionsAreNotComparedButRecordsAre) {
+  for (const RecordLevel level : {RecordLevel::full, RecordLevel::blocks}) {
+    const auto a = test::live_source(accepting(2), level);
+    OtherDigests same(test::live_source(accepting(2), level));
+    EXPECT_THAT(test::compare_sources(*a, same).lines, IsEmpty());
+    const auto again = test::live_source(accepting(2), level);
+    OtherDigests other(test::live_source(accepting(1), level));
+    EXPECT_EQ(test::compare_sources(*again, other, {"metadata"}).lines,
+              compare_runs(accepting(2), accepting(1), {"metadata"}, level).lines);
+  }
+}
+
+TEST(SessionDiff, LevelCountsCannotBeComparedWithOtherDigests) {
+  const auto a = test::live_source(accepting(2), RecordLevel::counts);
+  OtherDigests b(test::live_source(accepting(2), RecordLevel::counts));
+  SessionDiff diff(*a, b, {});
+  const auto next = diff.next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.error().kind, ErrorKind::not_available);
+  EXPECT_THAT(next.error().message,
+              HasSubstr("are of version 2, those of older.db:run of version 1"));
+}
+
 TEST(SessionDiff, ARequestThatIsIgnoredDiffersNowhere) {
   const Compared compared =
       compare_runs(accepting(2), accepting(1), {"request:A", "step", "metadata", "step:4"});

@@ -157,5 +157,17 @@ TEST(ForkGuard, NamesAStepThatOneOfThemLacks) {
               HasSubstr("step 2: there is no such step in run.db:before"));
 }
 
+TEST(ForkGuard, ComparesOnlyNumbersOfStepsWithOtherDigests) {
+  const std::vector<DigestedStep> parent = digests_of(parent_plan());
+  StampList told(parent, 1);
+  ForkGuard guard(told, 5);
+  EXPECT_THAT(guard.note(), HasSubstr("recorded with other digests (version 1, this program"));
+  EXPECT_TRUE(guard.check(1, parent[4].digests).ok());
+  EXPECT_THAT(guard.check(3, parent[2].digests).error().message,
+              HasSubstr("step 2: the fork lacks a step of"));
+  StampList same(parent);
+  EXPECT_EQ(ForkGuard(same, 5).note(), "");
+}
+
 }  // namespace
 }  // namespace hybridscope
