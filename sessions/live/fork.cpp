@@ -137,4 +137,12 @@ Status ForkGuard::check(std::int64_t step, const StepDigests& digests) {
       step, section_list(different_sections(told.value()->digests, digests)) + " are not those of");
 }
 
+Status ForkGuard::finish() {
+  if (agreed_) return Ok{};
+  const auto told = parent_.next();
+  if (!told.ok()) return told.error();
+  if (told.value() == nullptr || told.value()->step >= step_) return Ok{};
+  return differs(told.value()->step, "the fork lacks a step of");
+}
+
 }  // namespace hybridscope

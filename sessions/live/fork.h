@@ -35,6 +35,9 @@ class ForkGuard {
   // Call for each step, in order. Error: a step before the fork's that the parent does not have or
   // has otherwise, which this program cannot have made from this plan; the parent's own.
   Status check(std::int64_t step, const StepDigests& digests);
+  // Call when the fork has come to its end by itself. Error: the parent goes on before the fork's
+  // step; the parent's own.
+  Status finish();
   // Why digests are not compared, for people; empty: they are.
   std::string note() const;
 
