@@ -41,6 +41,7 @@ class RecordComparer {
   void compare_blocks(const StepRecord& a, const StepRecord& b, const SectionMask& sections);
   void compare_metadata(const StepRecord& a, const StepRecord& b);
   void compare_findings(const StepRecord& a, const StepRecord& b);
+  void add_finding(int side, const Finding& finding, std::size_t place);
   void compare_writes(const StepRecord& a, const StepRecord& b);
   void compare_array(const ListElement& element, const ArrayRecord& a, const ArrayRecord& b);
   // Sections that differ although nothing that the level keeps does.

@@ -24,7 +24,7 @@ bool names_its_element(const ChangedField& changed) {
       {DiffList::state_copies, {"grp", "decision"}},
       {DiffList::block_events, {"kind", "grp", "col"}},
       {DiffList::attention_writes, {"row", "col"}},
-      {DiffList::findings, {"rule", "grp", "content"}},
+      {DiffList::findings, {"rule", "grp", "content", "col"}},
       {DiffList::state_writes, {"kind", "grp", "content", "col"}}};
   if (changed.field == "request") return true;
   return std::ranges::any_of(kKeys, [&](const auto& key) {
