@@ -92,6 +92,13 @@ int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   return report.differs() ? kExitFindings : kExitFine;
 }
 
+// A rule about steps would seem to have been obeyed. Null: there is none.
+const std::string* rule_about_steps(const DiffOptions& options) {
+  const auto found = std::ranges::find_if(
+      options.ignore, [](const std::string& rule) { return !rule.starts_with("request:"); });
+  return found == options.ignore.end() ? nullptr : &*found;
+}
+
 int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const IgnoreRules& rules,
                      DiffReport& report) {
   const auto totals_a = total_session(*a.source);
@@ -155,8 +162,14 @@ int diff_command(const DiffOptions& options) {
       reasons_against_steps(a.value().source->config(), b.value().source->config());
   for (const std::string& reason : reasons)
     report.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
-  if (options.requests || !reasons.empty())
+  if (options.requests || !reasons.empty()) {
+    if (const std::string* rule = rule_about_steps(options))
+      return usage(fmt::format(
+          "--ignore {}: what each request got in all is compared ({}), of which only request:NAME "
+          "can be left out",
+          *rule, options.requests ? "--requests" : reasons.front()));
     return compare_requests(options, a.value(), b.value(), rules.value(), report);
+  }
   return compare_steps(options, a.value(), b.value(), std::move(rules).value(), report);
 }
 
