@@ -72,6 +72,16 @@ void note_levels(DiffReport& report) {
                                        report.a.level == level ? "A" : "B"));
 }
 
+void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
+  const std::int32_t of_a = a.source->digest_version();
+  const std::int32_t of_b = b.source->digest_version();
+  if (of_a != of_b)
+    report.notes.push_back(fmt::format(
+        "The digests of A are of version {}, those of B of version {}: what both keep of a step is "
+        "compared, not what only its digests tell.",
+        of_a, of_b));
+}
+
 // Words in the report live as long as `diff`, so it is printed by who owns that.
 int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   if (options.json)
@@ -80,6 +90,13 @@ int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   else
     fmt::print("{}", format_diff(report));
   return report.differs() ? kExitFindings : kExitFine;
+}
+
+// A rule about steps would seem to have been obeyed. Null: there is none.
+const std::string* rule_about_steps(const DiffOptions& options) {
+  const auto found = std::ranges::find_if(
+      options.ignore, [](const std::string& rule) { return !rule.starts_with("request:"); });
+  return found == options.ignore.end() ? nullptr : &*found;
 }
 
 int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const IgnoreRules& rules,
@@ -105,6 +122,7 @@ int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const
 int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRules rules,
                   DiffReport& report) {
   note_levels(report);
+  note_digests(a, b, report);
   if (a.source->config().runner != b.source->config().runner)
     report.notes.push_back(
         "The runners differ: of copy decisions what they move is compared, not the terms that one "
@@ -144,8 +162,14 @@ int diff_command(const DiffOptions& options) {
       reasons_against_steps(a.value().source->config(), b.value().source->config());
   for (const std::string& reason : reasons)
     report.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
-  if (options.requests || !reasons.empty())
+  if (options.requests || !reasons.empty()) {
+    if (const std::string* rule = rule_about_steps(options))
+      return usage(fmt::format(
+          "--ignore {}: what each request got in all is compared ({}), of which only request:NAME "
+          "can be left out",
+          *rule, options.requests ? "--requests" : reasons.front()));
     return compare_requests(options, a.value(), b.value(), rules.value(), report);
+  }
   return compare_steps(options, a.value(), b.value(), std::move(rules).value(), report);
 }
 

@@ -209,27 +209,21 @@ std::vector<DecisionPair> explain_divergence(const StepDifference& difference, c
 }
 
 std::vector<std::string> findings_of_one_side(const StepDifference& difference,
-                                              const StepSource& source, int side,
-                                              const RequestNumbers& names) {
+                                              const StepSource& source, int side) {
   const StepRecord* record = side == 0 ? difference.a : difference.b;
   if (record == nullptr) return {};
   const Names words = make_side(*record, source).names;
   std::vector<std::string> texts;
+  std::size_t num_found = 0;
   for (const FieldDifference& field : difference.fields) {
     if (field.list != DiffList::findings || field.field != kPresentField) continue;
     if ((side == 0 ? field.a : field.b).kind == DiffValueKind::absent) continue;
-    for (const Finding& finding : record->findings) {
-      const bool same_request =
-          field.request < 0 ? finding.request.value < 0
-                            : finding.request.value >= 0 &&
-                                  source.request_name(finding.request) == names.name(field.request);
-      if (same_request && rule_info(finding.rule).slug == field.part &&
-          finding.group == field.group && finding.column == field.column) {
-        std::string text = explain_finding(finding, words);
-        if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
-      }
-    }
+    if (++num_found <= kMaxExplainedFindings)
+      texts.push_back(
+          explain_finding(record->findings[static_cast<std::size_t>(field.place)], words));
   }
+  if (num_found > kMaxExplainedFindings)
+    texts.push_back(fmt::format("and {} more", num_found - kMaxExplainedFindings));
   return texts;
 }
 

@@ -137,6 +137,19 @@ TEST(DiffCommand, RequestsCanBeComparedForAnyTwoRuns) {
   EXPECT_THAT(result.out, HasSubstr("No difference in what 2 requests got."));
 }
 
+TEST(DiffCommand, ComparingRequestsRefusesRulesAboutSteps) {
+  const std::string requests = std::string(kVerifyWindow) + "--engine safe --engine safe ";
+  const ProgramResult asked = run_program(requests + "--requests --ignore blocks");
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("--ignore blocks: what each request got in all is compared "
+                                   "(--requests), of which only request:NAME can be left out"));
+  const ProgramResult forced = run_program(
+      "diff --scenario scenarios/shared_prefix_align.json --b mode=none --ignore step:5");
+  EXPECT_EQ(forced.exit_code, 2);
+  EXPECT_THAT(forced.err, HasSubstr("is compared (the modes differ (align and none)"));
+  EXPECT_EQ(run_program(requests + "--requests --ignore request:A").exit_code, 0);
+}
+
 TEST(DiffCommand, WrongUseIsExplained) {
   const auto fails = [](const std::string& arguments, int code, const std::string& message) {
     const ProgramResult result = run_program("diff " + arguments);
