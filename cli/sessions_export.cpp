@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "cli/exit_codes.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
@@ -177,6 +179,13 @@ int run_export(const ExportOptions& options) {
   if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps))) {
     fmt::print(stderr, "hybridscope {}: --steps {}: expected A-B with 1 <= A <= B, and --html\n",
                kCommand, options.steps);
+    return kExitUsage;
+  }
+  const std::array<OutputTarget, 3> outputs = {
+      {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
+  if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);
+      !apart.ok()) {
+    report_error(kCommand, apart.error());
     return kExitUsage;
   }
   const Status done = export_session(options);

@@ -80,6 +80,34 @@ TEST_F(SessionsExport, ARangeOfStepsSaysWhatItLeavesOut) {
   EXPECT_EQ(sessions("export " + place).exit_code, 2);
 }
 
+TEST_F(SessionsExport, TheSessionFileIsNoOutput) {
+  const std::string before = text("runs.db");
+  std::filesystem::create_symlink(path("runs.db"), path("link.jsonl"));
+  std::filesystem::create_hard_link(path("runs.db"), path("hard.jsonl"));
+  for (const char* output :
+       {"runs.db", "./runs.db", "runs.db-wal", "runs.db-shm", "link.jsonl", "hard.jsonl"})
+    for (const char* option : {"--html ", "--jsonl ", "--trace "}) {
+      const ProgramResult out =
+          sessions("export " + path("runs.db") + ":before " + option + path(output));
+      EXPECT_EQ(out.exit_code, 2) << option << output;
+      EXPECT_THAT(out.err, HasSubstr("this is the session file"));
+    }
+  EXPECT_EQ(text("runs.db"), before);
+}
+
+TEST_F(SessionsExport, TwoOutputsAreTwoPlaces) {
+  const std::string place = "export " + path("runs.db") + ":before ";
+  const ProgramResult same = sessions(place + "--html " + path("a") + " --jsonl " + path("../") +
+                                      std::filesystem::path(folder_).filename().string() + "/a");
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("are the same, expected two places"));
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+  const ProgramResult mixed = sessions(place + "--jsonl - --trace -");
+  EXPECT_EQ(mixed.exit_code, 2);
+  EXPECT_EQ(mixed.out, "");
+  EXPECT_EQ(sessions(place + "--jsonl - --trace " + path("t.jsonl")).exit_code, 0);
+}
+
 TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
   const std::string place = path("runs.db") + ":before";
   for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
