@@ -56,6 +56,48 @@ TEST_F(Sessions, ShowPrintsTheStepsAsTheRunDid) {
   EXPECT_THAT(show.out, HasSubstr(table));
 }
 
+// The sums of a step, and none of the lists that the level does not keep.
+TEST_F(Sessions, ShowTellsTheSumsThatLevelCountsKeeps) {
+  ASSERT_EQ(run_program(std::string("run -q ") + kScenario + " --record " + file_ +
+                        ":counts --record-level counts")
+                .exit_code,
+            0);
+  const ProgramResult show = sessions("show " + file_ + ":counts");
+  ASSERT_EQ(show.exit_code, 0) << show.err;
+  EXPECT_THAT(show.out, HasSubstr("\n   1  1 row | 6 tokens | 1 prefill               =12 "));
+  EXPECT_THAT(show.out, HasSubstr("\n   2  1 row | 2 tokens | 1 draft                 =11     1 "));
+  EXPECT_THAT(show.out, HasSubstr("Recorded at level counts"));
+  EXPECT_THAT(show.out, Not(HasSubstr("nothing scheduled")));
+  EXPECT_THAT(show.out, Not(HasSubstr("+0 -0")));
+  const auto json =
+      nlohmann::json::parse(sessions("show " + file_ + ":counts --step 2 --json").out);
+  EXPECT_EQ(json["level"], "counts");
+  EXPECT_EQ(json["num_scheduled_tokens"], 2);
+  EXPECT_EQ(json["counts"]["num_reqs"], 1);
+  EXPECT_EQ(json["counts"]["num_draft_tokens"], 1);
+  for (const char* list :
+       {"rows", "skipped", "preempted", "pre_copies", "post_copies", "committed"})
+    EXPECT_FALSE(json.contains(list)) << list;
+  const auto full =
+      nlohmann::json::parse(sessions("show " + file_ + ":before --step 2 --json").out);
+  EXPECT_EQ(full["level"], "full");
+  EXPECT_EQ(full["rows"].size(), 1u);
+  EXPECT_EQ(full["counts"], json["counts"]);
+}
+
+TEST_F(Sessions, AJudgedSessionDoesNotKnowWhatIsFree) {
+  const std::string trace = temporary_file("free.jsonl", "");
+  ASSERT_EQ(run_program(std::string("run -q ") + kScenario + " --trace " + trace).exit_code, 0);
+  ASSERT_EQ(run_program("judge " + trace + " --record " + file_ + ":judged").exit_code, 0);
+  const std::string show = sessions("show " + file_ + ":judged").out;
+  EXPECT_THAT(show, ContainsRegex("\\+[0-9]+ -[0-9]+ =- "));
+  EXPECT_THAT(show, Not(HasSubstr(" =0 ")));
+  const auto json =
+      nlohmann::json::parse(sessions("show " + file_ + ":judged --step 1 --json").out);
+  EXPECT_FALSE(json.contains("num_free_blocks"));
+  std::filesystem::remove(trace);
+}
+
 // What explains a recorded step is what explained it when it ran; only the names of the arrays that
 // a replayed graph reads are not recorded.
 TEST_F(Sessions, ShowExplainsAStepAsTheRunDid) {
