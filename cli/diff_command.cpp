@@ -11,18 +11,14 @@
 #include "cli/diff_live.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {
 namespace {
 
-int fail(const Error& error) {
-  fmt::print(stderr, "hybridscope diff: {}\n", error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
-}
+int fail(const Error& error) { return report_error("diff", error); }
 
 int usage(std::string_view message) {
   fmt::print(stderr, "hybridscope diff: {}\n", message);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain_finding.h"
 
@@ -82,15 +83,7 @@ Status RecordedSession::finish(SessionStatus status, const std::string& reason) 
 }
 
 int record_exit_code(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid_input:
-      return kExitUsage;
-    case ErrorKind::not_available:
-    case ErrorKind::device:
-      return kExitEnvironment;
-    default:
-      return kExitInput;
-  }
+  return error.kind == ErrorKind::invalid_input ? kExitUsage : error_exit_code(error);
 }
 
 }  // namespace hybridscope

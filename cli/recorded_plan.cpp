@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <utility>
 
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
@@ -32,10 +31,7 @@ Result<RecordedPlan> open_recorded_plan(std::string_view text) {
 }
 
 int fail_sessions(std::string_view command, const Error& error) {
-  fmt::print(stderr, "hybridscope sessions {}: {}\n", command, error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
+  return report_error(fmt::format("sessions {}", command), error);
 }
 
 }  // namespace hybridscope

@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
@@ -39,12 +40,7 @@ std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-int fail(const Error& error) {
-  fmt::print(stderr, "hybridscope run: {}\n", error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
-}
+int fail(const Error& error) { return report_error("run", error); }
 
 PublishOptions publish_options(const RunOptions& options) {
   return {.command = "run",

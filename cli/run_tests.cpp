@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "cli/run_words.h"
 #include "cli/scenario_lines.h"
 #include "cli/version.h"
@@ -72,9 +73,7 @@ RunOutcome outcome_of(const RunReport& report, bool strict) {
 }
 
 RunOutcome outcome_of(const Error& error) {
-  const bool environment =
-      error.kind == ErrorKind::device || error.kind == ErrorKind::not_available;
-  return environment ? RunOutcome::environment : RunOutcome::invalid;
+  return error_exit_code(error) == kExitEnvironment ? RunOutcome::environment : RunOutcome::invalid;
 }
 
 void add_problems(const FindingList& findings, const ProblemWords& words, TestedUnit& unit) {

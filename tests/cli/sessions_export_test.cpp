@@ -108,6 +108,17 @@ TEST_F(SessionsExport, TwoOutputsAreTwoPlaces) {
   EXPECT_EQ(sessions(place + "--jsonl - --trace " + path("t.jsonl")).exit_code, 0);
 }
 
+TEST_F(SessionsExport, WhatCannotBeWrittenIsTheEnvironmentsFault) {
+  const auto fails = [&](const std::string& output, const std::string& message) {
+    const ProgramResult out = sessions("export " + path("runs.db") + ":before --jsonl " + output);
+    EXPECT_EQ(out.exit_code, 4) << output;
+    EXPECT_THAT(out.err, HasSubstr(message));
+  };
+  fails("/dev/full", "cannot write /dev/full: No space left on device");
+  fails(path("none/x.jsonl"), "cannot write " + path("none/x.jsonl") + ": No such file");
+  fails(folder_, "it is a directory");
+}
+
 TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
   const std::string place = path("runs.db") + ":before";
   for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
