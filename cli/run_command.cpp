@@ -48,15 +48,20 @@ PublishOptions publish_options(const RunOptions& options) {
           .environment = read_ci_environment(environment_variable)};
 }
 
-// What cannot even start.
-int fail(const RunOptions& options, const Error& error) {
-  const int code = fail(error);
+enum class FailedAt : std::uint8_t { input, recording };
+
+// What cannot even start, because of its input or of what --record asks for.
+int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
+  fail(error);
+  const bool by_recording = failed == FailedAt::recording;
+  const int code = by_recording ? record_exit_code(error) : error_exit_code(error);
   const std::filesystem::path path = options.scenario;
   const std::vector<TestedUnit> units = {
       broken_run(options, {.file = options.scenario,
                            .name = path.empty() ? options.traffic : path.stem().string(),
                            .outcome = outcome_of(error),
-                           .message = error.message})};
+                           .message = error.message,
+                           .by_recording = by_recording})};
   return std::max(code, publish_tests(units, publish_options(options)));
 }
 
@@ -263,10 +268,8 @@ int run_command(const RunOptions& options) {
   auto run = CheckedRun::create(std::move(plan).value(), options.check);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value());
-  if (Status begun = session.begin_recording(); !begun.ok()) {
-    fmt::print(stderr, "hybridscope run: {}\n", begun.error().message);
-    return record_exit_code(begun.error());
-  }
+  if (Status begun = session.begin_recording(); !begun.ok())
+    return fail(options, begun.error(), FailedAt::recording);
   print_heading(options, run.value()->plan());
   ask_for_interrupts();
   return session.run();
