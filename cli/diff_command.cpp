@@ -28,9 +28,11 @@ int usage(std::string_view message) {
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
   if (!source.ok()) return source.error();
+  // Of level counts there is nothing to explain, only the step's sums.
+  const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
-                  .look_further = fmt::format("hybridscope sessions show {} --step {{}} --explain",
-                                              shell_quoted(place))};
+                  .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
+                                              shell_quoted(place), explains ? " --explain" : "")};
 }
 
 Result<DiffSide> open_side(const DiffOptions& options, int side) {
