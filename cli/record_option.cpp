@@ -23,6 +23,12 @@ std::string file_size_words(const std::string& file) {
 
 }  // namespace
 
+RecordLevel record_level(std::string_view name) {
+  return name == "counts"   ? RecordLevel::counts
+         : name == "blocks" ? RecordLevel::blocks
+                            : RecordLevel::full;
+}
+
 void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option("--record", option.place,
@@ -32,11 +38,7 @@ void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option_function<std::string>(
           "--record-level",
-          [&option](const std::string& level) {
-            option.level = level == "counts"   ? RecordLevel::counts
-                           : level == "blocks" ? RecordLevel::blocks
-                                               : RecordLevel::full;
-          },
+          [&option](const std::string& level) { option.level = record_level(level); },
           "counts; blocks: rows, block events and copies too (default); full: every decision, "
           "metadata arrays and writes too")
       ->check(CLI::IsMember({"counts", "blocks", "full"}))

@@ -164,6 +164,8 @@ TEST(DiffCommand, WrongUseIsExplained) {
   fails("", 2, "give two sessions FILE.db[:NAME], or --scenario");
   fails("one.db", 2, "give two sessions");
   fails(scenario + "--ignore block_ids", 2, "there is no ignore rule \"block_ids\" (known:");
+  fails(scenario + "--level 1", 2, "--level: 1 not in {");
+  fails("a.db b.db --level counts", 2, "--level requires --scenario");
   fails(scenario + "--engine safe", 2, "--engine is given twice");
   fails(scenario + "--b runner", 3, "\"runner\" is no KEY=VALUE");
   fails(scenario + "--b color=red", 3, "there is no setting \"color\" (known: mamba_cache_mode,");
