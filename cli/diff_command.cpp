@@ -127,6 +127,8 @@ int diff_command(const DiffOptions& options) {
     return usage("--engine is given twice: the profile of A, then that of B");
   auto rules = IgnoreRules::parse(options.ignore);
   if (!rules.ok()) return usage(rules.error().message);
+  if (const Status settings = check_live_settings(options); !settings.ok())
+    return usage(settings.error().message);
   auto a = open_side(options, 0);
   if (!a.ok()) return fail(a.error());
   auto b = open_side(options, 1);

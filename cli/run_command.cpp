@@ -261,6 +261,10 @@ int run_command(const RunOptions& options) {
                options.scenario.empty() ? "nothing" : "both");
     return kExitUsage;
   }
+  if (const auto settings = options.settings.apply({}); !settings.ok()) {
+    fail(settings.error());
+    return kExitUsage;
+  }
   if (options.suite.is_suite()) return suite_command(options);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);

@@ -217,6 +217,14 @@ INSTANTIATE_TEST_SUITE_P(
                     BadInput{"no_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Run, ASettingThatIsNoneIsUsage) {
+  const ProgramResult run = run_program("run scenarios/v2_slots.json --engine bogus");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("engine is \"bogus\""));
+  EXPECT_EQ(run_program("run scenarios --engine bogus").exit_code, 2);
+  EXPECT_EQ(run_program("model tiny-gdn --engine bogus").exit_code, 2);
+}
+
 TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
   EXPECT_EQ(run_program("run no_such_file.json").exit_code, 3);
   EXPECT_EQ(run_program("run --traffic no_such_file.jsonl").exit_code, 3);
@@ -227,7 +235,7 @@ TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
 
 TEST(Run, SettingsOutOfRangeSayWhatIsAllowed) {
   const ProgramResult run = run_program("run --traffic synthetic --max-num-seqs 0");
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("max_num_seqs is 0"));
 }
 
