@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "cli/report_error.h"
@@ -28,6 +29,14 @@ Result<RecordedPlan> open_recorded_plan(std::string_view text) {
   if (!plan.ok()) return plan.error();
   recorded.plan = std::move(plan).value();
   return recorded;
+}
+
+bool takes_file_alone(std::string_view command, const std::string& text) {
+  const SessionPlace place = parse_session_place(text);
+  if (place.name.empty()) return true;
+  fmt::print(stderr, "hybridscope {}: {}: takes a file without a session's name, expected {}\n",
+             command, text, place.file);
+  return false;
 }
 
 int fail_sessions(std::string_view command, const Error& error) {

@@ -179,12 +179,41 @@ TEST_F(Sessions, BookmarksAreKeptShownAndRemoved) {
   EXPECT_THAT(sessions("bookmark " + file_).out, HasSubstr("no bookmarks"));
 }
 
+TEST_F(Sessions, ABookmarkOfNoStepNamesTheSessionAndItsSteps) {
+  const ProgramResult none = sessions("bookmark " + file_ + " --step 99");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr(file_ + ":before: there is no step 99, expected one of the "
+                                          "steps 1 to 3"));
+  EXPECT_EQ(sessions("bookmark " + file_ + " --remove 0").exit_code, 2);
+  EXPECT_EQ(sessions("bookmark " + file_ + " --remove=-1").exit_code, 2);
+}
+
 TEST_F(Sessions, RenameAndDelete) {
   ASSERT_EQ(sessions("rename " + file_ + ":before 'the \"first\" one'").exit_code, 0);
   EXPECT_EQ(sessions("delete " + file_).exit_code, 2);  // no name
   EXPECT_EQ(sessions("delete " + file_ + ":before").exit_code, 3);
   EXPECT_EQ(sessions("delete '" + file_ + ":the \"first\" one'").exit_code, 0);
   EXPECT_THAT(sessions("list " + file_).out, HasSubstr("holds no session"));
+}
+
+TEST_F(Sessions, AFileIsGivenWithoutANameWhereTheWholeFileIsMeant) {
+  for (const std::string command : {"list ", "query "}) {
+    const ProgramResult result =
+        sessions(command + file_ + ":before" + (command == "query " ? " \"SELECT 1\"" : ""));
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("takes a file without a session's name, expected " + file_));
+  }
+}
+
+TEST(SessionsCommand, EachOneHasAnExampleAndAnUnknownOneIsNamed) {
+  for (const std::string name : {"list", "show", "stats", "query", "rerun", "fork", "export",
+                                 "import", "note", "bookmark", "rename", "delete"})
+    EXPECT_THAT(run_program("sessions " + name + " --help").out,
+                HasSubstr("\n  hybridscope sessions " + name))
+        << name;
+  const ProgramResult foo = run_program("sessions foo");
+  EXPECT_EQ(foo.exit_code, 2);
+  EXPECT_THAT(foo.err, HasSubstr("there is no command \"foo\" (list, show, stats, query,"));
 }
 
 TEST(SessionsCommand, FilesThatAreNoSessionsAreRefused) {
