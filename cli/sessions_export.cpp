@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
@@ -95,14 +96,20 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   return write_whole(options.html, report.value().html);
 }
 
+Error interrupted(const std::string& what) {
+  return {ErrorKind::not_available, what + ": interrupted, no file is left behind"};
+}
+
 Status export_jsonl(const std::string& path, SessionReader& reader) {
   const SessionInfo& info = reader.info();
+  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
   RecordJsonlWriter writer([&reader](RequestId request) { return reader.request_name(request); });
   Status written = file.value().write(writer.header(info.header) + "\n");
   std::int64_t num_steps = 0;
   for (std::int64_t step = reader.first_step(); step > 0 && written.ok(); ++num_steps) {
+    if (was_interrupted()) return interrupted(path);
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();
     written = file.value().write(writer.step(*record.value()) + "\n");
@@ -134,6 +141,7 @@ Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& 
        .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); }});
   if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
   while (!runner.value().done()) {
+    if (was_interrupted()) return interrupted(info.header.name);
     const auto trace = runner.value().step();
     if (!trace.ok()) return trace.error();
     if (trace.value()->step > last_step) break;
@@ -150,6 +158,7 @@ Status export_trace(const std::string& path, const SessionReader& reader) {
         fmt::format("{}: a judged session has no trace of its own: what was judged is {}; --jsonl "
                     "has all that was recorded",
                     reader.title(), info.header.source));
+  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
   return write_trace(info, reader.last_step(), file.value());
@@ -189,7 +198,9 @@ int run_export(const ExportOptions& options) {
     return kExitUsage;
   }
   const Status done = export_session(options);
-  return done.ok() ? static_cast<int>(kExitFine) : report_error(kCommand, done.error());
+  if (done.ok()) return kExitFine;
+  const int code = report_error(kCommand, done.error());
+  return was_interrupted() ? kExitInterrupted : code;
 }
 
 }  // namespace
@@ -206,7 +217,8 @@ SessionsSubcommand add_sessions_export(CLI::App& sessions) {
       "  hybridscope sessions export runs.db:before --jsonl - | jq .step\n"
       "\n"
       "The report is one file that opens offline in any browser. A trace can be judged.\n"
-      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment.");
+      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment,\n"
+      "130 interrupted.");
   app->add_option("session", options->place, "the session; without a name the last one")
       ->required()
       ->type_name("FILE.db[:NAME]");

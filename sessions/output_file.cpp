@@ -1,6 +1,7 @@
 #include "sessions/output_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <cerrno>
@@ -73,7 +74,8 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (kind == std::filesystem::file_type::directory) return cannot_write(path, "it is a directory");
   const bool beside =
       kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  const std::string written = beside ? path + ".part" : path;
+  // Two programs that write one file do not write into each other's.
+  const std::string written = beside ? fmt::format("{}.{}.part", path, getpid()) : path;
   std::FILE* file = std::fopen(written.c_str(), "wb");
   if (file == nullptr) return cannot_write(path, std::strerror(errno));
   return OutputFile(path, beside ? written : std::string(), file);

@@ -1,6 +1,8 @@
 // `hybridscope sessions export|import` as a user types them.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -48,6 +50,19 @@ class SessionsExport : public ::testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       number += entry.path().filename().string().starts_with("runs.db") ? 0 : 1;
     return number;
+  }
+  // What the program does that reads or writes `pipe`, interrupted before that end of it opens; the
+  // other end is `peer`, a command of the shell.
+  int interrupted(const std::string& arguments, const std::string& peer) const {
+    const std::string program = std::string("'") + HYBRIDSCOPE_PROGRAM + "' sessions " + arguments;
+    // SigCgt has the signals that are caught; SIGINT is the second bit.
+    const int status = std::system(
+        ("mkfifo " + path("pipe") + "; " + program + " 2>/dev/null & pid=$!; " +
+         "until grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.01; done; " +
+         "kill -INT $pid; " + peer + "; wait $pid")
+            .c_str());
+    std::filesystem::remove(path("pipe"));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string folder_;
 };
@@ -163,6 +178,20 @@ TEST_F(SessionsExport, OfADamagedFileNothingIsImported) {
   refuse(wrong, "b.jsonl:5: /step: 3, expected a number above 3");
   refuse("{}\n", "b.jsonl:1: /: no header of a session");
   refuse("", "empty, expected the header of a session");
+}
+
+TEST_F(SessionsExport, CtrlCLeavesNothingHalf) {
+  sessions("export " + path("runs.db") + " --jsonl " + path("a.jsonl"));
+  EXPECT_EQ(interrupted("import " + path("pipe") + " " + path("runs.db") + ":half",
+                        "cat " + path("a.jsonl") + " >" + path("pipe")),
+            130);
+  EXPECT_EQ(nlohmann::json::parse(sessions("list " + path("runs.db") + " --json").out).size(), 1u);
+  for (const char* option : {" --jsonl ", " --trace "})
+    EXPECT_EQ(interrupted("export " + path("runs.db") + ":before" + option + path("pipe"),
+                          "cat " + path("pipe") + " >/dev/null"),
+              130)
+        << option;
+  EXPECT_EQ(num_files(), 1u);  // a.jsonl
 }
 
 TEST_F(SessionsExport, ATraceIsJudgedAlsoCompressed) {
