@@ -8,8 +8,10 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/explain_finding.h"
+#include "sessions/finding_list.h"
 
 namespace hybridscope {
 namespace {
@@ -34,6 +36,11 @@ void add_record_options(CLI::App& command, RecordOption& option) {
       .add_option("--record", option.place,
                   "keep every step as session NAME of the file (docs/session-format.md); the file "
                   "is made when there is none, a name when none is given")
+      ->check(CLI::Validator(
+          [](const std::string& place) {
+            return parse_session_place(place).file.empty() ? "names no file" : std::string();
+          },
+          ""))
       ->type_name("FILE.db[:NAME]");
   command
       .add_option_function<std::string>(
@@ -79,8 +86,8 @@ Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> fin
 
 Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
   if (Status finished = writer_->finish(status, reason); !finished.ok()) return finished;
-  fmt::print(stderr, "recorded {} steps as \"{}\" in {} ({})\n", num_steps_, writer_->name(), file_,
-             file_size_words(file_));
+  fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(num_steps_, "step"),
+             one_line(writer_->name()), one_line(file_), file_size_words(file_));
   return Ok{};
 }
 

@@ -20,6 +20,7 @@
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
+#include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
@@ -240,14 +241,14 @@ void RunSession::print_report() {
 }
 
 void print_heading(const RunOptions& options, const RunPlan& plan) {
-  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", one_line(note, 1000));
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
-  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", plan.name,
+  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", one_line(plan.name),
              plan.setup.layout.model.name, mamba_cache_mode_name(config.mamba_cache_mode),
              config.block_size, config.num_speculative_tokens, config.kv_cache_config.num_blocks,
              config.kv_cache_config.groups.size());
-  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(plan.teaches, 100));
+  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(one_line(plan.teaches, 2000), 100));
   fmt::print("\n");
 }
 

@@ -99,6 +99,11 @@ StepRow SessionView::describe(const StepRecord& record) const {
 
 Status SessionView::print_steps() {
   SessionReader& reader = player_.reader();
+  if (options_.step > reader.last_step())
+    return Error{
+        ErrorKind::not_found,
+        fmt::format("{}: there is no step {}, expected one of the steps {} to {}", reader.title(),
+                    options_.step, reader.first_step(), reader.last_step())};
   const auto start = reader.step_at_or_before(options_.step);
   if (!start.ok()) return start.error();
   std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();

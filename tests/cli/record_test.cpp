@@ -110,6 +110,17 @@ TEST_F(Record, ASuiteFindsOutOnceThatItsFileDoesNotDo) {
   std::filesystem::remove(junit);
 }
 
+TEST_F(Record, AnEmptyNameIsNoFile) {
+  const ProgramResult run = run_program(std::string("run -q --record '' ") + kScenario);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--record: names no file"));
+}
+
+TEST_F(Record, OneStepIsOneStep) {
+  const ProgramResult run = record(std::string("run -q --steps 1 ") + kScenario, ":one");
+  EXPECT_THAT(run.err, HasSubstr("recorded 1 step as \"one\""));
+}
+
 TEST_F(Record, AFullDiskIsTheEnvironmentsFault) {
   // 100 blocks of 1,024 bytes: less than an empty session file.
   const std::string command = std::string("(ulimit -f 100; cd '") + HYBRIDSCOPE_SOURCE_DIR +

@@ -117,6 +117,13 @@ TEST_F(Sessions, AStepThatIsNotThereIsNamed) {
   EXPECT_THAT(show.out, IsEmpty());
 }
 
+TEST_F(Sessions, ATableBeginsWithAStepThatIsThere) {
+  const ProgramResult show = sessions("show " + file_ + " --step 200");
+  EXPECT_EQ(show.exit_code, 3);
+  EXPECT_THAT(show.err, HasSubstr("there is no step 200, expected one of the steps 1 to 3"));
+  EXPECT_EQ(sessions("show " + file_ + " --step 3").exit_code, 0);
+}
+
 TEST_F(Sessions, ASessionThatIsNotThereIsNamedWithThoseThatAre) {
   const ProgramResult show = sessions("show " + file_ + ":after");
   EXPECT_EQ(show.exit_code, 3);
