@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -13,10 +14,14 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
+#include "sessions/live/rerun.h"
 #include "sessions/output_file.h"
 #include "sessions/record/session_plan.h"
+#include "sessions/record/step_digests.h"
+#include "sessions/record/step_source.h"
 #include "sessions/report/html_report.h"
 #include "sessions/runner.h"
 #include "storage/record_jsonl.h"
@@ -126,8 +131,49 @@ Status export_jsonl(const std::string& path, SessionReader& reader) {
   return written.ok() ? file.value().finish() : written;
 }
 
-// The tokens that a trace tells are not recorded: the plan runs again and is written on the way.
-Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& file) {
+// Holds what is decided now against what was recorded. Findings are no part of a trace.
+class SameDecisions {
+ public:
+  SameDecisions(StepSource& recorded, const Engine& engine)
+      : recorded_(recorded), digester_([&engine](RequestId id) { return engine.name_of(id); }) {}
+
+  // Call for each step, in order.
+  Status check(const StepTrace& trace) {
+    const auto told = recorded_.next();
+    if (!told.ok()) return told.error();
+    if (told.value() == nullptr) return differs(trace.step, "there is no such step in");
+    if (told.value()->step != trace.step)
+      return differs(std::min(trace.step, told.value()->step), "it is not a step of both runs:");
+    StepDigests digests = digester_.digest(trace, {});
+    digests[StepSection::findings] = told.value()->digests[StepSection::findings];
+    if (digests == told.value()->digests) return Ok{};
+    return differs(trace.step, section_list(different_sections(told.value()->digests, digests)) +
+                                   " are not those of");
+  }
+  // Call when the run is over.
+  Status check_end() {
+    const auto told = recorded_.next();
+    if (!told.ok()) return told.error();
+    return told.value() == nullptr ? Status(Ok{})
+                                   : differs(told.value()->step, "the run has ended before it, in");
+  }
+
+ private:
+  Error differs(std::int64_t step, const std::string& how) const {
+    return {ErrorKind::invalid_input,
+            fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be told "
+                        "as a trace (hybridscope sessions rerun); --jsonl has what was recorded",
+                        step, how, recorded_.title())};
+  }
+
+  StepSource& recorded_;
+  StepDigester digester_;
+};
+
+// The tokens that a trace tells are not recorded: the plan runs again, held against the recording,
+// and is written on the way.
+Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t last_step,
+                   OutputFile& file) {
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
   if (!plan.ok()) return plan.error();
   const std::string name = plan.value().name;
@@ -140,28 +186,44 @@ Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& 
        .token = [&engine](RequestId id, std::int32_t at) { return engine.token(id, at); },
        .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); }});
   if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
+  std::optional<SameDecisions> same;
+  if (info.header.digest_version == kDigestVersion)
+    same.emplace(recorded, engine);
+  else
+    fmt::print(
+        stderr,
+        "hybridscope {}: {} was recorded by another version: what is decided now is not held "
+        "against it\n",
+        kCommand, one_line(recorded.title()));
   while (!runner.value().done()) {
     if (was_interrupted()) return interrupted(info.header.name);
     const auto trace = runner.value().step();
     if (!trace.ok()) return trace.error();
     if (trace.value()->step > last_step) break;
+    if (same)
+      if (Status agrees = same->check(*trace.value()); !agrees.ok()) return agrees;
     if (Status written = file.write(writer.step(*trace.value()) + "\n"); !written.ok())
       return written;
   }
+  if (same)
+    if (Status ended = same->check_end(); !ended.ok()) return ended;
   return file.finish();
 }
 
-Status export_trace(const std::string& path, const SessionReader& reader) {
+Status export_trace(const std::string& path, const SessionPlace& place,
+                    const SessionReader& reader) {
   const SessionInfo& info = reader.info();
   if (info.header.kind != SessionKind::run)
     return invalid_input(
         fmt::format("{}: a judged session has no trace of its own: what was judged is {}; --jsonl "
                     "has all that was recorded",
                     reader.title(), info.header.source));
+  const auto recorded = open_session_source(place);
+  if (!recorded.ok()) return recorded.error();
   ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
-  return write_trace(info, reader.last_step(), file.value());
+  return write_trace(info, *recorded.value(), reader.last_step(), file.value());
 }
 
 Status export_session(const ExportOptions& options) {
@@ -175,7 +237,7 @@ Status export_session(const ExportOptions& options) {
     if (Status done = export_html(options, found, info); !done.ok()) return done;
   if (!options.jsonl.empty())
     if (Status done = export_jsonl(options.jsonl, *reader.value()); !done.ok()) return done;
-  if (!options.trace.empty()) return export_trace(options.trace, *reader.value());
+  if (!options.trace.empty()) return export_trace(options.trace, found, *reader.value());
   return Ok{};
 }
 

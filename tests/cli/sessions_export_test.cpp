@@ -146,7 +146,11 @@ TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
     const ProgramResult again = sessions("export " + path("other.db") + ":" + name + " --jsonl -");
     ASSERT_EQ(again.exit_code, 0) << again.err;
     const std::string plain = sessions("export " + place + " --jsonl -").out;
-    EXPECT_EQ(again.out.substr(again.out.find('\n')), plain.substr(plain.find('\n')));
+    std::string expected = plain;
+    const std::string old_name = "\"name\":\"before\"";
+    expected.replace(expected.find(old_name), old_name.size(),
+                     std::string("\"name\":\"") + name + "\"");
+    EXPECT_EQ(again.out, expected);
   }
   EXPECT_LT(text("a.jsonl.zst").size(), text("a.jsonl").size() / 3);
 }
@@ -203,6 +207,31 @@ TEST_F(SessionsExport, ATraceIsJudgedAlsoCompressed) {
     EXPECT_EQ(judged.exit_code, 0) << judged.out << judged.err;
     EXPECT_THAT(judged.out, HasSubstr("6 steps"));
   }
+}
+
+// As if the plan made other decisions now: step 4 was recorded with another digest.
+TEST_F(SessionsExport, ATraceIsOfTheDecisionsThatWereRecorded) {
+  std::string lines = sessions("export " + path("runs.db") + " --jsonl -").out;
+  const std::size_t schedule =
+      lines.find("\",\"", lines.find("\"digests\"", lines.find("{\"step\":4"))) + 3;
+  lines.replace(schedule, 16, "0123456789abcdef");
+  write("b.jsonl", lines);
+  ASSERT_EQ(sessions("import " + path("b.jsonl") + " " + path("runs.db") + ":other").exit_code, 0);
+  const ProgramResult out =
+      sessions("export " + path("runs.db") + ":other --trace " + path("a.jsonl"));
+  EXPECT_EQ(out.exit_code, 3);
+  EXPECT_THAT(out.err, HasSubstr("step 4: schedule are not those of"));
+  EXPECT_THAT(out.err, HasSubstr("does not reproduce here"));
+  EXPECT_EQ(num_files(), 1u);  // b.jsonl
+  // Digests of two versions cannot be compared.
+  const std::string version = "\"digest_version\":";
+  lines.replace(lines.find(version) + version.size(), 1, "1");
+  write("b.jsonl", lines);
+  ASSERT_EQ(sessions("import " + path("b.jsonl") + " " + path("runs.db") + ":older").exit_code, 0);
+  const ProgramResult older =
+      sessions("export " + path("runs.db") + ":older --trace " + path("a.jsonl"));
+  EXPECT_EQ(older.exit_code, 0) << older.err;
+  EXPECT_THAT(older.err, HasSubstr("recorded by another version"));
 }
 
 }  // namespace
