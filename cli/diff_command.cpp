@@ -11,18 +11,14 @@
 #include "cli/diff_live.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {
 namespace {
 
-int fail(const Error& error) {
-  fmt::print(stderr, "hybridscope diff: {}\n", error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
-}
+int fail(const Error& error) { return report_error("diff", error); }
 
 int usage(std::string_view message) {
   fmt::print(stderr, "hybridscope diff: {}\n", message);
@@ -32,9 +28,11 @@ int usage(std::string_view message) {
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
   if (!source.ok()) return source.error();
+  // Of level counts there is nothing to explain, only the step's sums.
+  const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
-                  .look_further = fmt::format("hybridscope sessions show {} --step {{}} --explain",
-                                              shell_quoted(place))};
+                  .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
+                                              shell_quoted(place), explains ? " --explain" : "")};
 }
 
 Result<DiffSide> open_side(const DiffOptions& options, int side) {
@@ -147,6 +145,8 @@ int diff_command(const DiffOptions& options) {
     return usage("--engine is given twice: the profile of A, then that of B");
   auto rules = IgnoreRules::parse(options.ignore);
   if (!rules.ok()) return usage(rules.error().message);
+  if (const Status settings = check_live_settings(options); !settings.ok())
+    return usage(settings.error().message);
   auto a = open_side(options, 0);
   if (!a.ok()) return fail(a.error());
   auto b = open_side(options, 1);

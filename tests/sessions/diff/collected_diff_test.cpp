@@ -79,6 +79,19 @@ TEST(CollectedDiff, ASkippedRequestHasItsReasonBesideWhatTheOtherGot) {
   EXPECT_EQ(command->b, "set_step_budget 8");
 }
 
+TEST(CollectedDiff, CommandsWithoutAValueAreToldWithoutOne) {
+  Scenario aborts = shipped_scenario("align_boundary_by_accepted_drafts");
+  const Scenario plain = aborts;
+  ScriptStep abort{.step = 3};
+  abort.abort = {"A"};
+  aborts.script.push_back(abort);
+  const Collected all = collect(plain, aborts);
+  const DecisionPair* command = find_pair(all.collected, "A", "command");
+  ASSERT_NE(command, nullptr);
+  EXPECT_EQ(command->a, "no command");
+  EXPECT_EQ(command->b, "abort");
+}
+
 TEST(CollectedDiff, FindingsOfOneSideAreTold) {
   const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
   Scenario pages = safe;
