@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -23,26 +24,21 @@ using nlohmann::json;
 class CountTotals {
  public:
   void add(const StepCounts& step) {
-    std::size_t i = 0;
-    for_each_count_field(step, [&](std::string_view, auto value) {
-      if (i == sums_.size()) sums_.push_back(0);
-      sums_[i++] += value;
-    });
+    for_each_count_field(step, [this](std::string_view name, auto value) { sums_[name] += value; });
   }
 
   json by_name() const {
     json object = json::object();
     const StepCounts none;
-    std::size_t i = 0;
     for_each_count_field(none, [&](std::string_view name, auto) {
-      object[std::string(name)] = i < sums_.size() ? sums_[i] : 0;
-      ++i;
+      const auto found = sums_.find(name);
+      object[std::string(name)] = found == sums_.end() ? 0 : found->second;
     });
     return object;
   }
 
  private:
-  std::vector<std::int64_t> sums_;  // [fields]; empty: no step yet
+  std::map<std::string_view, std::int64_t> sums_;  // by field
 };
 
 json describe_groups(const EngineConfig& config) {
