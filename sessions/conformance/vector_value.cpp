@@ -41,6 +41,7 @@ VectorValue VectorValue::operator[](std::string_view key) const {
 }
 
 VectorValue VectorValue::operator[](std::size_t index) const {
+  if (!json_->is_array()) expected("an array");
   if (index >= size()) fail(fmt::format("expected more than {} elements, found {}", index, size()));
   return VectorValue((*json_)[index], child_pointer(pointer_, index));
 }

@@ -27,6 +27,12 @@ TEST(VectorValue, NamesTheMemberThatIsMissing) {
             "/config: no member \"chunk_size\"");
 }
 
+TEST(VectorValue, AnObjectHasNoElements) {
+  const json document = json::parse(R"({"entry": {"group": 0, "column": 1}})");
+  EXPECT_EQ(refusal(document, [](const VectorValue& top) { top["entry"][std::size_t{1}].int32(); }),
+            "/entry: expected an array, found an object");
+}
+
 TEST(VectorValue, NamesTheElementThatIsNoInteger) {
   const json document = {{"input", {{"seq_lens", {1, "two"}}}}};
   EXPECT_EQ(refusal(document, [](const VectorValue& top) { top["input"]["seq_lens"].int32s(); }),
