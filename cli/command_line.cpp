@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -19,11 +22,17 @@
 #include "cli/model_command.h"
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "core/base/check.h"
 
 namespace hybridscope {
 namespace {
+
+bool has_subcommand(CLI::App& app, const std::string& name) {
+  return std::ranges::any_of(app.get_subcommands([](const CLI::App*) { return true; }),
+                             [&](const CLI::App* one) { return one->check_name(name); });
+}
 
 int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
@@ -75,6 +84,16 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
         "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
         "doctor)\n",
         argv[1]);
+    return kExitUsage;
+  }
+  if (argc > 2 && std::string_view(argv[1]) == "sessions" && argv[2][0] != '-' &&
+      !has_subcommand(sessions_app, argv[2])) {
+    std::vector<std::string> names;
+    for (const CLI::App* subcommand :
+         sessions_app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(subcommand->get_name());
+    fmt::print(stderr, "hybridscope sessions: there is no command \"{}\" ({})\n", one_line(argv[2]),
+               fmt::join(names, ", "));
     return kExitUsage;
   }
   try {

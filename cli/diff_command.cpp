@@ -11,18 +11,14 @@
 #include "cli/diff_live.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "sessions/record/session_header.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {
 namespace {
 
-int fail(const Error& error) {
-  fmt::print(stderr, "hybridscope diff: {}\n", error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
-}
+int fail(const Error& error) { return report_error("diff", error); }
 
 int usage(std::string_view message) {
   fmt::print(stderr, "hybridscope diff: {}\n", message);
@@ -32,9 +28,11 @@ int usage(std::string_view message) {
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
   if (!source.ok()) return source.error();
+  // Of level counts there is nothing to explain, only the step's sums.
+  const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
-                  .look_further = fmt::format("hybridscope sessions show {} --step {{}} --explain",
-                                              shell_quoted(place))};
+                  .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
+                                              shell_quoted(place), explains ? " --explain" : "")};
 }
 
 Result<DiffSide> open_side(const DiffOptions& options, int side) {
@@ -72,6 +70,16 @@ void note_levels(DiffReport& report) {
                                        report.a.level == level ? "A" : "B"));
 }
 
+void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
+  const std::int32_t of_a = a.source->digest_version();
+  const std::int32_t of_b = b.source->digest_version();
+  if (of_a != of_b)
+    report.notes.push_back(fmt::format(
+        "The digests of A are of version {}, those of B of version {}: what both keep of a step is "
+        "compared, not what only its digests tell.",
+        of_a, of_b));
+}
+
 // Words in the report live as long as `diff`, so it is printed by who owns that.
 int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   if (options.json)
@@ -80,6 +88,13 @@ int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   else
     fmt::print("{}", format_diff(report));
   return report.differs() ? kExitFindings : kExitFine;
+}
+
+// A rule about steps would seem to have been obeyed. Null: there is none.
+const std::string* rule_about_steps(const DiffOptions& options) {
+  const auto found = std::ranges::find_if(
+      options.ignore, [](const std::string& rule) { return !rule.starts_with("request:"); });
+  return found == options.ignore.end() ? nullptr : &*found;
 }
 
 int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const IgnoreRules& rules,
@@ -105,6 +120,7 @@ int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const
 int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRules rules,
                   DiffReport& report) {
   note_levels(report);
+  note_digests(a, b, report);
   if (a.source->config().runner != b.source->config().runner)
     report.notes.push_back(
         "The runners differ: of copy decisions what they move is compared, not the terms that one "
@@ -129,6 +145,8 @@ int diff_command(const DiffOptions& options) {
     return usage("--engine is given twice: the profile of A, then that of B");
   auto rules = IgnoreRules::parse(options.ignore);
   if (!rules.ok()) return usage(rules.error().message);
+  if (const Status settings = check_live_settings(options); !settings.ok())
+    return usage(settings.error().message);
   auto a = open_side(options, 0);
   if (!a.ok()) return fail(a.error());
   auto b = open_side(options, 1);
@@ -144,8 +162,14 @@ int diff_command(const DiffOptions& options) {
       reasons_against_steps(a.value().source->config(), b.value().source->config());
   for (const std::string& reason : reasons)
     report.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
-  if (options.requests || !reasons.empty())
+  if (options.requests || !reasons.empty()) {
+    if (const std::string* rule = rule_about_steps(options))
+      return usage(fmt::format(
+          "--ignore {}: what each request got in all is compared ({}), of which only request:NAME "
+          "can be left out",
+          *rule, options.requests ? "--requests" : reasons.front()));
     return compare_requests(options, a.value(), b.value(), rules.value(), report);
+  }
   return compare_steps(options, a.value(), b.value(), std::move(rules).value(), report);
 }
 

@@ -38,6 +38,26 @@ Result<SideSetting> parse_setting(const std::string& text) {
   return SideSetting{found, text.substr(equals + 1)};
 }
 
+std::vector<std::string> given_settings(const DiffOptions& options, int side) {
+  std::vector<std::string> given = side == 0 ? options.settings_a : options.settings_b;
+  if (!options.engines.empty())
+    given.insert(given.begin(), "engine=" + options.engines[static_cast<std::size_t>(side)]);
+  return given;
+}
+
+Result<std::vector<SideSetting>> set_all(const std::vector<std::string>& given,
+                                         EngineSettings& settings) {
+  std::vector<SideSetting> all;
+  for (const std::string& text : given) {
+    auto setting = parse_setting(text);
+    if (!setting.ok()) return setting.error();
+    all.push_back(std::move(setting).value());
+    if (Status set = set_setting_text(settings, *all.back().setting, all.back().value); !set.ok())
+      return set.error();
+  }
+  return all;
+}
+
 std::string run_command_of(const DiffOptions& options, const std::vector<SideSetting>& settings) {
   std::string text = "hybridscope run " + shell_quoted(options.scenario);
   for (const SideSetting& one : settings) {
@@ -66,22 +86,20 @@ std::string shell_quoted(std::string_view text) {
   return plain ? quoted : quoted + "'";
 }
 
+Status check_live_settings(const DiffOptions& options) {
+  for (const int side : {0, 1}) {
+    EngineSettings settings;
+    if (auto set = set_all(given_settings(options, side), settings); !set.ok()) return set.error();
+  }
+  return Ok{};
+}
+
 Result<DiffSide> open_live(const DiffOptions& options, int side) {
   auto scenario = read_scenario_file(options.scenario);
   if (!scenario.ok()) return scenario.error();
-  std::vector<std::string> given = side == 0 ? options.settings_a : options.settings_b;
-  if (!options.engines.empty())
-    given.insert(given.begin(), "engine=" + options.engines[static_cast<std::size_t>(side)]);
-  std::vector<SideSetting> settings;
-  for (const std::string& text : given) {
-    auto setting = parse_setting(text);
-    if (!setting.ok()) return setting.error();
-    settings.push_back(std::move(setting).value());
-    if (Status set = set_setting_text(scenario.value().settings, *settings.back().setting,
-                                      settings.back().value);
-        !set.ok())
-      return set.error();
-  }
+  const std::vector<std::string> given = given_settings(options, side);
+  auto settings = set_all(given, scenario.value().settings);
+  if (!settings.ok()) return settings.error();
   auto plan = plan_scenario(scenario.value(), options.scenario);
   if (!plan.ok()) return plan.error();
   std::string title = options.scenario;
@@ -89,7 +107,7 @@ Result<DiffSide> open_live(const DiffOptions& options, int side) {
   auto source = LiveSource::create(std::move(plan).value(), options.level, std::move(title));
   if (!source.ok()) return source.error();
   return DiffSide{.source = std::move(source).value(),
-                  .look_further = run_command_of(options, settings)};
+                  .look_further = run_command_of(options, settings.value())};
 }
 
 }  // namespace hybridscope

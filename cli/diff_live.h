@@ -16,6 +16,10 @@ struct DiffSide {
   std::string look_further;  // command line that tells everything about step {}
 };
 
+// What is wrong with the settings of either side before any scenario is read: an unknown profile or
+// setting, a value it does not take.
+Status check_live_settings(const DiffOptions& options);
+
 // Side 0 is A. Errors: those of the scenario, an unknown setting, a value it does not take.
 Result<DiffSide> open_live(const DiffOptions& options, int side);
 

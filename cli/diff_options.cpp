@@ -1,9 +1,17 @@
 #include "cli/diff_options.h"
 
-#include <map>
+#include <memory>
+
+#include "cli/record_option.h"
 
 namespace hybridscope {
 namespace {
+
+// CLI11 writes "[sessions(0x)]".
+class UsageFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option*) const override { return "[A B]"; }
+};
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -16,7 +24,7 @@ constexpr const char* kExamples =
     "\n"
     "Steps are matched by number, requests by name. Never compared: request ids, simulated and\n"
     "wall time, hosts, file names. Rules for --ignore: a section (commands, schedule, blocks,\n"
-    "rows, layout, graph, copies, metadata, commits, findings, state), a list (lookups,\n"
+    "rows, layout, graph, copies, metadata, commits, findings, state, counts), a list (lookups,\n"
     "block_events, ...), a field (rows.num_draft_count), request:NAME, step:5, step:1-10.\n"
     "Exit codes: 0 no difference, 1 differences, 2 usage, 3 invalid input, 4 environment, 5 a bug\n"
     "of hybridscope.";
@@ -25,6 +33,7 @@ constexpr const char* kExamples =
 
 void add_diff_options(CLI::App& command, DiffOptions& options) {
   command.footer(kExamples);
+  command.formatter(std::make_shared<UsageFormatter>());
   auto* sessions =
       command.add_option("sessions", options.sessions, "two recorded sessions (run --record)")
           ->type_name("FILE.db[:NAME]")
@@ -48,13 +57,12 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
       ->type_name("RULE")
       ->allow_extra_args(false);
   command
-      .add_option("--level", options.level,
-                  "what is compared of runs with --scenario: counts, blocks, full (default)")
-      ->type_name("LEVEL")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, RecordLevel>{{"counts", RecordLevel::counts},
-                                             {"blocks", RecordLevel::blocks},
-                                             {"full", RecordLevel::full}}));
+      .add_option_function<std::string>(
+          "--level", [&options](const std::string& level) { options.level = record_level(level); },
+          "what is compared of runs with --scenario: counts, blocks, full (default)")
+      ->check(CLI::IsMember({"counts", "blocks", "full"}))
+      ->needs(scenario)
+      ->type_name("LEVEL");
   command.add_option("--limit", options.limit, "show at most N steps, or requests (default 100)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
       ->type_name("N");

@@ -1,5 +1,8 @@
 #include "cli/fork_run.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <utility>
 
 #include "cli/interrupt.h"
@@ -26,8 +29,10 @@ Status ForkRun::record(const RecordOption& option, SessionHeader header) {
 }
 
 Status ForkRun::run(ForkGuard& guard) {
+  if (const std::string note = guard.note(); !note.empty()) fmt::print(stderr, "note: {}\n", note);
   Status ended = Ok{};
   while (ended.ok() && !over()) ended = step(guard);
+  if (ended.ok() && !was_interrupted()) ended = guard.finish();
   if (recorded_ == nullptr) return ended;
   const Status finished = finish_recording(ended);
   return ended.ok() ? finished : ended;

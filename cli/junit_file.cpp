@@ -138,6 +138,10 @@ std::string junit_text(std::span<const JunitSuite> suites) {
 
 Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites) {
   const std::string text = junit_text(suites);
+  if (path == "-") {
+    fmt::print("{}", text);
+    return Ok{};
+  }
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::directory)

@@ -35,8 +35,11 @@ int model_command(const ModelOptions& options) {
     return kExitUsage;
   }
   const auto settings = options.settings.apply({});
-  const auto setup = settings.ok() ? make_engine_setup(options.model, settings.value())
-                                   : Result<EngineSetup>(settings.error());
+  if (!settings.ok()) {
+    fmt::print(stderr, "hybridscope model: {}\n", settings.error().message);
+    return kExitUsage;
+  }
+  const auto setup = make_engine_setup(options.model, settings.value());
   if (!setup.ok()) {
     fmt::print(stderr, "hybridscope model: {}\n", setup.error().message);
     return kExitInput;

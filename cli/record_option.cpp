@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/explain_finding.h"
+#include "sessions/finding_list.h"
 
 namespace hybridscope {
 namespace {
@@ -22,20 +25,27 @@ std::string file_size_words(const std::string& file) {
 
 }  // namespace
 
+RecordLevel record_level(std::string_view name) {
+  return name == "counts"   ? RecordLevel::counts
+         : name == "blocks" ? RecordLevel::blocks
+                            : RecordLevel::full;
+}
+
 void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option("--record", option.place,
                   "keep every step as session NAME of the file (docs/session-format.md); the file "
                   "is made when there is none, a name when none is given")
+      ->check(CLI::Validator(
+          [](const std::string& place) {
+            return parse_session_place(place).file.empty() ? "names no file" : std::string();
+          },
+          ""))
       ->type_name("FILE.db[:NAME]");
   command
       .add_option_function<std::string>(
           "--record-level",
-          [&option](const std::string& level) {
-            option.level = level == "counts"   ? RecordLevel::counts
-                           : level == "blocks" ? RecordLevel::blocks
-                                               : RecordLevel::full;
-          },
+          [&option](const std::string& level) { option.level = record_level(level); },
           "counts; blocks: rows, block events and copies too (default); full: every decision, "
           "metadata arrays and writes too")
       ->check(CLI::IsMember({"counts", "blocks", "full"}))
@@ -76,21 +86,13 @@ Status RecordedSession::add(const StepTrace& trace, std::span<const Finding> fin
 
 Status RecordedSession::finish(SessionStatus status, const std::string& reason) {
   if (Status finished = writer_->finish(status, reason); !finished.ok()) return finished;
-  fmt::print(stderr, "recorded {} steps as \"{}\" in {} ({})\n", num_steps_, writer_->name(), file_,
-             file_size_words(file_));
+  fmt::print(stderr, "recorded {} as \"{}\" in {} ({})\n", counted(num_steps_, "step"),
+             one_line(writer_->name()), one_line(file_), file_size_words(file_));
   return Ok{};
 }
 
 int record_exit_code(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid_input:
-      return kExitUsage;
-    case ErrorKind::not_available:
-    case ErrorKind::device:
-      return kExitEnvironment;
-    default:
-      return kExitInput;
-  }
+  return error.kind == ErrorKind::invalid_input ? kExitUsage : error_exit_code(error);
 }
 
 }  // namespace hybridscope

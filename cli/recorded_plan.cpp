@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "sessions/record/session_plan.h"
 
 namespace hybridscope {
@@ -31,11 +31,16 @@ Result<RecordedPlan> open_recorded_plan(std::string_view text) {
   return recorded;
 }
 
+bool takes_file_alone(std::string_view command, const std::string& text) {
+  const SessionPlace place = parse_session_place(text);
+  if (place.name.empty()) return true;
+  fmt::print(stderr, "hybridscope {}: {}: takes a file without a session's name, expected {}\n",
+             command, text, place.file);
+  return false;
+}
+
 int fail_sessions(std::string_view command, const Error& error) {
-  fmt::print(stderr, "hybridscope sessions {}: {}\n", command, error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
+  return report_error(fmt::format("sessions {}", command), error);
 }
 
 }  // namespace hybridscope

@@ -20,6 +20,9 @@ struct RecordedPlan {
 // ours made; a plan that this version cannot read.
 Result<RecordedPlan> open_recorded_plan(std::string_view place);
 
+// Whether `text` names a file and no session of it; says on stderr when it does not.
+bool takes_file_alone(std::string_view command, const std::string& text);
+
 // "hybridscope sessions rerun: MESSAGE" on stderr; the exit code for it.
 int fail_sessions(std::string_view command, const Error& error);
 

@@ -5,14 +5,24 @@
 #include <cstdio>
 
 #include "cli/exit_codes.h"
+#include "cli/shown_text.h"
 
 namespace hybridscope {
+namespace {
 
-int report_error(std::string_view command, const Error& error) {
-  fmt::print(stderr, "hybridscope {}: {}\n", command, error.message);
+constexpr std::size_t kMaxMessage = 4000;
+
+}  // namespace
+
+int error_exit_code(const Error& error) {
   return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
              ? kExitEnvironment
              : kExitInput;
+}
+
+int report_error(std::string_view command, const Error& error) {
+  fmt::print(stderr, "hybridscope {}: {}\n", command, one_line(error.message, kMaxMessage));
+  return error_exit_code(error);
 }
 
 }  // namespace hybridscope

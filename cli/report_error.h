@@ -7,8 +7,11 @@
 
 namespace hybridscope {
 
-// Prints "hybridscope COMMAND: message" on stderr. The exit code: environment for what the machine
-// lacks (device, lock, disk), else unreadable or invalid input.
+// Environment for what the machine lacks (device, lock, disk), else unreadable or invalid input.
+int error_exit_code(const Error& error);
+
+// Prints "hybridscope COMMAND: message" on stderr, control characters escaped: names of
+// files and sessions are foreign text. Answers the exit code.
 int report_error(std::string_view command, const Error& error);
 
 }  // namespace hybridscope

@@ -16,9 +16,11 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
+#include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/step_table.h"
 #include "cli/suite_command.h"
@@ -39,12 +41,7 @@ std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-int fail(const Error& error) {
-  fmt::print(stderr, "hybridscope run: {}\n", error.message);
-  return error.kind == ErrorKind::device || error.kind == ErrorKind::not_available
-             ? kExitEnvironment
-             : kExitInput;
-}
+int fail(const Error& error) { return report_error("run", error); }
 
 PublishOptions publish_options(const RunOptions& options) {
   return {.command = "run",
@@ -52,15 +49,20 @@ PublishOptions publish_options(const RunOptions& options) {
           .environment = read_ci_environment(environment_variable)};
 }
 
-// What cannot even start.
-int fail(const RunOptions& options, const Error& error) {
-  const int code = fail(error);
+enum class FailedAt : std::uint8_t { input, recording };
+
+// What cannot even start, because of its input or of what --record asks for.
+int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
+  fail(error);
+  const bool by_recording = failed == FailedAt::recording;
+  const int code = by_recording ? record_exit_code(error) : error_exit_code(error);
   const std::filesystem::path path = options.scenario;
   const std::vector<TestedUnit> units = {
       broken_run(options, {.file = options.scenario,
                            .name = path.empty() ? options.traffic : path.stem().string(),
                            .outcome = outcome_of(error),
-                           .message = error.message})};
+                           .message = error.message,
+                           .by_recording = by_recording})};
   return std::max(code, publish_tests(units, publish_options(options)));
 }
 
@@ -239,14 +241,14 @@ void RunSession::print_report() {
 }
 
 void print_heading(const RunOptions& options, const RunPlan& plan) {
-  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", one_line(note, 1000));
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
-  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", plan.name,
+  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", one_line(plan.name),
              plan.setup.layout.model.name, mamba_cache_mode_name(config.mamba_cache_mode),
              config.block_size, config.num_speculative_tokens, config.kv_cache_config.num_blocks,
              config.kv_cache_config.groups.size());
-  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(plan.teaches, 100));
+  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(one_line(plan.teaches, 2000), 100));
   fmt::print("\n");
 }
 
@@ -260,6 +262,10 @@ int run_command(const RunOptions& options) {
                options.scenario.empty() ? "nothing" : "both");
     return kExitUsage;
   }
+  if (const auto settings = options.settings.apply({}); !settings.ok()) {
+    fail(settings.error());
+    return kExitUsage;
+  }
   if (options.suite.is_suite()) return suite_command(options);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
@@ -267,10 +273,8 @@ int run_command(const RunOptions& options) {
   auto run = CheckedRun::create(std::move(plan).value(), options.check);
   if (!run.ok()) return fail(options, run.error());
   RunSession session(options, *run.value());
-  if (Status begun = session.begin_recording(); !begun.ok()) {
-    fmt::print(stderr, "hybridscope run: {}\n", begun.error().message);
-    return record_exit_code(begun.error());
-  }
+  if (Status begun = session.begin_recording(); !begun.ok())
+    return fail(options, begun.error(), FailedAt::recording);
   print_heading(options, run.value()->plan());
   ask_for_interrupts();
   return session.run();

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "cli/run_words.h"
 #include "cli/scenario_lines.h"
 #include "cli/version.h"
@@ -72,9 +73,7 @@ RunOutcome outcome_of(const RunReport& report, bool strict) {
 }
 
 RunOutcome outcome_of(const Error& error) {
-  const bool environment =
-      error.kind == ErrorKind::device || error.kind == ErrorKind::not_available;
-  return environment ? RunOutcome::environment : RunOutcome::invalid;
+  return error_exit_code(error) == kExitEnvironment ? RunOutcome::environment : RunOutcome::invalid;
 }
 
 void add_problems(const FindingList& findings, const ProblemWords& words, TestedUnit& unit) {
@@ -141,6 +140,7 @@ TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken) {
                   .result = std::string(outcome_name(broken.outcome)),
                   .properties = {{"version", kVersion}},
                   .command = run_words(options, broken.file)};
+  if (broken.by_recording) unit.command += " --record " + shell_word(options.record.place);
   break_off(unit, broken.message);
   return unit;
 }

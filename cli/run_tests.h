@@ -52,6 +52,7 @@ struct BrokenRun {
   std::string name{};
   RunOutcome outcome = RunOutcome::invalid;
   std::string message{};
+  bool by_recording = false;  // what --record asks for did not work
 };
 
 // What could not be run.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -9,11 +11,17 @@
 #include <string>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/report_error.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
+#include "sessions/live/rerun.h"
 #include "sessions/output_file.h"
 #include "sessions/record/session_plan.h"
+#include "sessions/record/step_digests.h"
+#include "sessions/record/step_source.h"
 #include "sessions/report/html_report.h"
 #include "sessions/runner.h"
 #include "storage/record_jsonl.h"
@@ -93,14 +101,20 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   return write_whole(options.html, report.value().html);
 }
 
+Error interrupted(const std::string& what) {
+  return {ErrorKind::not_available, what + ": interrupted, no file is left behind"};
+}
+
 Status export_jsonl(const std::string& path, SessionReader& reader) {
   const SessionInfo& info = reader.info();
+  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
   RecordJsonlWriter writer([&reader](RequestId request) { return reader.request_name(request); });
   Status written = file.value().write(writer.header(info.header) + "\n");
   std::int64_t num_steps = 0;
   for (std::int64_t step = reader.first_step(); step > 0 && written.ok(); ++num_steps) {
+    if (was_interrupted()) return interrupted(path);
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();
     written = file.value().write(writer.step(*record.value()) + "\n");
@@ -122,8 +136,49 @@ Status export_jsonl(const std::string& path, SessionReader& reader) {
   return written.ok() ? file.value().finish() : written;
 }
 
-// The tokens that a trace tells are not recorded: the plan runs again and is written on the way.
-Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& file) {
+// Holds what is decided now against what was recorded. Findings are no part of a trace.
+class SameDecisions {
+ public:
+  SameDecisions(StepSource& recorded, const Engine& engine)
+      : recorded_(recorded), digester_([&engine](RequestId id) { return engine.name_of(id); }) {}
+
+  // Call for each step, in order.
+  Status check(const StepTrace& trace) {
+    const auto told = recorded_.next();
+    if (!told.ok()) return told.error();
+    if (told.value() == nullptr) return differs(trace.step, "there is no such step in");
+    if (told.value()->step != trace.step)
+      return differs(std::min(trace.step, told.value()->step), "it is not a step of both runs:");
+    StepDigests digests = digester_.digest(trace, {});
+    digests[StepSection::findings] = told.value()->digests[StepSection::findings];
+    if (digests == told.value()->digests) return Ok{};
+    return differs(trace.step, section_list(different_sections(told.value()->digests, digests)) +
+                                   " are not those of");
+  }
+  // Call when the run is over.
+  Status check_end() {
+    const auto told = recorded_.next();
+    if (!told.ok()) return told.error();
+    return told.value() == nullptr ? Status(Ok{})
+                                   : differs(told.value()->step, "the run has ended before it, in");
+  }
+
+ private:
+  Error differs(std::int64_t step, const std::string& how) const {
+    return {ErrorKind::invalid_input,
+            fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be told "
+                        "as a trace (hybridscope sessions rerun); --jsonl has what was recorded",
+                        step, how, recorded_.title())};
+  }
+
+  StepSource& recorded_;
+  StepDigester digester_;
+};
+
+// The tokens that a trace tells are not recorded: the plan runs again, held against the recording,
+// and is written on the way.
+Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t last_step,
+                   OutputFile& file) {
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
   if (!plan.ok()) return plan.error();
   const std::string name = plan.value().name;
@@ -136,26 +191,44 @@ Status write_trace(const SessionInfo& info, std::int64_t last_step, OutputFile& 
        .token = [&engine](RequestId id, std::int32_t at) { return engine.token(id, at); },
        .max_tokens = [&engine](RequestId id) { return engine.max_tokens(id); }});
   if (Status written = file.write(writer.header(name) + "\n"); !written.ok()) return written;
+  std::optional<SameDecisions> same;
+  if (info.header.digest_version == kDigestVersion)
+    same.emplace(recorded, engine);
+  else
+    fmt::print(
+        stderr,
+        "hybridscope {}: {} was recorded by another version: what is decided now is not held "
+        "against it\n",
+        kCommand, one_line(recorded.title()));
   while (!runner.value().done()) {
+    if (was_interrupted()) return interrupted(info.header.name);
     const auto trace = runner.value().step();
     if (!trace.ok()) return trace.error();
     if (trace.value()->step > last_step) break;
+    if (same)
+      if (Status agrees = same->check(*trace.value()); !agrees.ok()) return agrees;
     if (Status written = file.write(writer.step(*trace.value()) + "\n"); !written.ok())
       return written;
   }
+  if (same)
+    if (Status ended = same->check_end(); !ended.ok()) return ended;
   return file.finish();
 }
 
-Status export_trace(const std::string& path, const SessionReader& reader) {
+Status export_trace(const std::string& path, const SessionPlace& place,
+                    const SessionReader& reader) {
   const SessionInfo& info = reader.info();
   if (info.header.kind != SessionKind::run)
     return invalid_input(
         fmt::format("{}: a judged session has no trace of its own: what was judged is {}; --jsonl "
                     "has all that was recorded",
                     reader.title(), info.header.source));
+  const auto recorded = open_session_source(place);
+  if (!recorded.ok()) return recorded.error();
+  ask_for_interrupts();
   auto file = OutputFile::create(path);
   if (!file.ok()) return file.error();
-  return write_trace(info, reader.last_step(), file.value());
+  return write_trace(info, *recorded.value(), reader.last_step(), file.value());
 }
 
 Status export_session(const ExportOptions& options) {
@@ -169,7 +242,7 @@ Status export_session(const ExportOptions& options) {
     if (Status done = export_html(options, found, info); !done.ok()) return done;
   if (!options.jsonl.empty())
     if (Status done = export_jsonl(options.jsonl, *reader.value()); !done.ok()) return done;
-  if (!options.trace.empty()) return export_trace(options.trace, *reader.value());
+  if (!options.trace.empty()) return export_trace(options.trace, found, *reader.value());
   return Ok{};
 }
 
@@ -184,8 +257,17 @@ int run_export(const ExportOptions& options) {
                kCommand, options.steps);
     return kExitUsage;
   }
+  const std::array<OutputTarget, 3> outputs = {
+      {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
+  if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);
+      !apart.ok()) {
+    report_error(kCommand, apart.error());
+    return kExitUsage;
+  }
   const Status done = export_session(options);
-  return done.ok() ? static_cast<int>(kExitFine) : report_error(kCommand, done.error());
+  if (done.ok()) return kExitFine;
+  const int code = report_error(kCommand, done.error());
+  return was_interrupted() ? kExitInterrupted : code;
 }
 
 }  // namespace
@@ -202,7 +284,8 @@ SessionsSubcommand add_sessions_export(CLI::App& sessions) {
       "  hybridscope sessions export runs.db:before --jsonl - | jq .step\n"
       "\n"
       "The report is one file that opens offline in any browser. A trace can be judged.\n"
-      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment.");
+      "Exit codes: 0 written, 2 usage, 3 no such session or step, 4 environment,\n"
+      "130 interrupted.");
   app->add_option("session", options->place, "the session; without a name the last one")
       ->required()
       ->type_name("FILE.db[:NAME]");

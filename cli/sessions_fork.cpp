@@ -36,7 +36,7 @@ Result<NameValue> name_and_value(std::string_view option, const std::string& tex
 }
 
 Status read_counts(std::string_view option, const std::vector<std::string>& texts,
-                   std::vector<RequestCount>& counts) {
+                   std::int32_t least, std::vector<RequestCount>& counts) {
   for (const std::string& text : texts) {
     const auto parts = name_and_value(option, text);
     if (!parts.ok()) return parts.error();
@@ -46,6 +46,9 @@ Status read_counts(std::string_view option, const std::vector<std::string>& text
     if (const auto read = std::from_chars(digits.data(), end, count.count);
         read.ec != std::errc{} || read.ptr != end)
       return invalid_input(fmt::format("{} {}: {} is no number", option, text, digits));
+    if (count.count < least)
+      return invalid_input(fmt::format("{} {}: {} is {}, expected {} or more", option, text,
+                                       count.request, count.count, least));
     counts.push_back(std::move(count));
   }
   return Ok{};
@@ -83,14 +86,11 @@ SessionHeader header_of(const RecordedPlan& parent, const RunPlan& fork, std::in
   return header;
 }
 
-Result<RunPlan> forked_plan(const RecordedPlan& parent, const SessionsForkOptions& options,
-                            std::int64_t last_step) {
-  const auto at = fork_of(options);
-  if (!at.ok()) return at.error();
-  if (options.step > last_step)
-    return invalid_input(fmt::format("--at {}: {}:{} ends with step {}", options.step,
-                                     parent.place.file, parent.place.name, last_step));
-  return fork_plan(parent.plan, at.value());
+Result<RunPlan> forked_plan(const RecordedPlan& parent, const ForkAt& at, std::int64_t last_step) {
+  if (at.step > last_step)
+    return invalid_input(fmt::format("--at {}: {}:{} ends with step {}", at.step, parent.place.file,
+                                     parent.place.name, last_step));
+  return fork_plan(parent.plan, at);
 }
 
 void print_report(const ForkRun& run, const SessionsForkOptions& options) {
@@ -111,7 +111,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
       ->type_name("FILE.db[:NAME]");
   command.add_option("--at", options.step, "the first step that may differ")
       ->required()
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int32_t{1}, INT32_MAX, "a step from 1 on"))
       ->type_name("K");
   command.add_option("--accept", options.accept, "tokens accepted in that step, bonus included")
       ->type_name("REQUEST=COUNT");
@@ -121,7 +121,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
       ->type_name("REQUEST");
   command.add_option("--abort", options.abort, "abort before that step")->type_name("REQUEST");
   command.add_option("--budget", options.budget, "token budget of that step")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int32_t{1}, INT32_MAX, "a budget from 1 on"))
       ->type_name("TOKENS");
   command.add_flag("--reset", options.reset, "reset the prefix cache if nobody holds blocks");
   command.add_flag("--reset-running", options.reset_running,
@@ -134,18 +134,22 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
                    "leave out what the session's script says from that step on");
   add_record_options(command, options.record);
   command.footer(
+      "Examples:\n"
+      "  hybridscope sessions fork run.db:before --at 12 --accept A=1 --record run.db:after\n"
+      "  hybridscope sessions fork run.db:before --at 12 --engine pages\n"
+      "\n"
       "Each step before K is held against the session's: one that differs is an error.\n"
-      "Example: hybridscope sessions fork run.db:before --at 12 --accept A=1 --record "
-      "run.db:after");
+      "Exit codes: 0 no findings, 1 findings, 2 usage, a name that is taken, 3 no such session,\n"
+      "step or request, a session that does not reproduce, 4 environment, 130 interrupted.");
   return command;
 }
 
 Result<ForkAt> fork_of(const SessionsForkOptions& options) {
   ForkAt at{.step = options.step, .drop_script = options.drop_script};
   ScriptStep& changes = at.changes;
-  if (Status read = read_counts("--accept", options.accept, changes.accept); !read.ok())
+  if (Status read = read_counts("--accept", options.accept, 1, changes.accept); !read.ok())
     return read.error();
-  if (Status read = read_counts("--drafts", options.drafts, changes.drafts); !read.ok())
+  if (Status read = read_counts("--drafts", options.drafts, 0, changes.drafts); !read.ok())
     return read.error();
   if (Status read = read_policies(options, changes); !read.ok()) return read.error();
   changes.preempt = options.preempt;
@@ -162,11 +166,16 @@ Result<ForkAt> fork_of(const SessionsForkOptions& options) {
 }
 
 int sessions_fork_command(const SessionsForkOptions& options) {
+  const auto at = fork_of(options);
+  if (!at.ok()) {
+    fail_sessions("fork", at.error());
+    return kExitUsage;
+  }
   const auto parent = open_recorded_plan(options.place);
   if (!parent.ok()) return fail_sessions("fork", parent.error());
   const auto reader = SessionReader::open(parent.value().place);
   if (!reader.ok()) return fail_sessions("fork", reader.error());
-  auto plan = forked_plan(parent.value(), options, reader.value()->last_step());
+  auto plan = forked_plan(parent.value(), at.value(), reader.value()->last_step());
   if (!plan.ok()) return fail_sessions("fork", plan.error());
   const auto source = open_session_source(parent.value().place);
   if (!source.ok()) return fail_sessions("fork", source.error());
@@ -183,8 +192,10 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   if (!checker.ok()) return fail_sessions("fork", checker.error());
   ForkRun run(std::move(runner).value(), std::move(checker).value(), header.check);
   if (!options.record.place.empty())
-    if (Status begun = run.record(options.record, std::move(header)); !begun.ok())
-      return fail_sessions("fork", begun.error());
+    if (Status begun = run.record(options.record, std::move(header)); !begun.ok()) {
+      fail_sessions("fork", begun.error());
+      return record_exit_code(begun.error());
+    }
   ask_for_interrupts();
   ForkGuard guard(*source.value(), options.step);
   if (Status ended = run.run(guard); !ended.ok()) return fail_sessions("fork", ended.error());

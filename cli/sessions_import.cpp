@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/exit_codes.h"
+#include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain_finding.h"
@@ -42,6 +43,8 @@ Result<std::unique_ptr<SessionWriter>> begin_session(const SessionPlace& place,
 Status copy_steps(const std::string& input, LineSource& lines, RecordJsonlReader& reader,
                   SessionWriter& writer) {
   for (;;) {
+    if (was_interrupted())
+      return Error{ErrorKind::not_available, input + ": interrupted, nothing of it was imported"};
     const auto line = lines.next();
     if (!line.ok()) return line.error();
     if (!line.value()) break;
@@ -87,14 +90,12 @@ Status import_session(const ImportOptions& options) {
   const std::string name = writer->name();
   const std::int64_t session = writer->session();
   Status copied = copy_steps(options.input, lines.value(), reader, *writer);
+  if (copied.ok()) copied = annotate(place.file, session, *reader.end());
   if (!copied.ok()) {
     if (Status removed = writer->discard(); !removed.ok())
       fmt::print(stderr, "hybridscope {}: {}\n", kCommand, removed.error().message);
     return copied;
   }
-  writer.reset();
-  if (Status annotated = annotate(place.file, session, *reader.end()); !annotated.ok())
-    return annotated;
   fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);
   return Ok{};
 }
@@ -111,7 +112,7 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       "\n"
       "A session that is there is never overwritten; of a damaged file nothing stays behind.\n"
       "Exit codes: 0 imported, 2 usage, 3 damaged or unreadable input, a name that is taken,\n"
-      "4 environment.");
+      "4 environment, 130 interrupted.");
   app->add_option("input", options->input, "what was exported, - for standard input")
       ->required()
       ->type_name("IN.jsonl[.zst]|-");
@@ -119,8 +120,11 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
       ->required()
       ->type_name("FILE.db[:NAME]");
   return {.app = app, .run = [options] {
+            ask_for_interrupts();
             const Status done = import_session(*options);
-            return done.ok() ? static_cast<int>(kExitFine) : report_error(kCommand, done.error());
+            if (done.ok()) return static_cast<int>(kExitFine);
+            const int code = report_error(kCommand, done.error());
+            return was_interrupted() ? static_cast<int>(kExitInterrupted) : code;
           }};
 }
 

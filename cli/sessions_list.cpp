@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/recorded_plan.h"
 #include "cli/report_error.h"
 #include "cli/text_table.h"
 #include "sessions/finding_list.h"
 #include "storage/session_file.h"
+#include "storage/session_reader.h"
 
 namespace hybridscope {
 namespace {
@@ -83,9 +85,10 @@ nlohmann::ordered_json session_to_json(const SessionInfo& info) {
 
 // Opens the file of `place` and does `work` with the session it names.
 template <class Work>
-int with_session(std::string_view command, const std::string& text, const Work& work) {
+int with_session(std::string_view command, const std::string& text, FileAccess access,
+                 const Work& work) {
   const SessionPlace place = parse_session_place(text);
-  auto file = SessionFile::open(place.file, FileAccess::write);
+  auto file = SessionFile::open(place.file, access);
   if (!file.ok()) return report_error(command, file.error());
   const auto info = file.value().find(place.name);
   if (!info.ok()) return report_error(command, info.error());
@@ -94,6 +97,7 @@ int with_session(std::string_view command, const std::string& text, const Work& 
 }
 
 int list_sessions(const std::string& path, bool json) {
+  if (!takes_file_alone("sessions list", path)) return kExitUsage;
   const auto file = SessionFile::open(path, FileAccess::read);
   if (!file.ok()) return report_error("sessions list", file.error());
   const auto sessions = file.value().sessions();
@@ -123,6 +127,10 @@ CLI::Option* add_place(CLI::App& app, std::string& place) {
 
 SessionsSubcommand add_sessions_list(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("list", "the sessions of a file, oldest first");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions list runs.db\n"
+      "  hybridscope sessions list runs.db --json | jq -r \".[].name\"");
   const auto path = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   app.add_option("file", *path, "session file")->required()->type_name("FILE.db");
@@ -133,6 +141,9 @@ SessionsSubcommand add_sessions_list(CLI::App& sessions) {
 SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
   CLI::App& app =
       *sessions.add_subcommand("delete", "delete a session with everything recorded of it");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions delete runs.db:before");
   const auto place = std::make_shared<std::string>();
   add_place(app, *place)->description("session file and name; the name has to be given");
   return {&app, [=] {
@@ -143,7 +154,7 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
                          *place);
               return static_cast<int>(kExitUsage);
             }
-            return with_session("sessions delete", *place,
+            return with_session("sessions delete", *place, FileAccess::write,
                                 [](SessionFile& file, const SessionInfo& info) {
                                   return file.remove(info.session);
                                 });
@@ -152,12 +163,15 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
 
 SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("rename", "give a session another name");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions rename runs.db:before \"before the fix\"");
   const auto place = std::make_shared<std::string>();
   const auto name = std::make_shared<std::string>();
   add_place(app, *place);
   app.add_option("name", *name, "its new name")->required()->type_name("NAME");
   return {&app, [=] {
-            return with_session("sessions rename", *place,
+            return with_session("sessions rename", *place, FileAccess::write,
                                 [&](SessionFile& file, const SessionInfo& info) {
                                   return file.rename(info.session, *name);
                                 });
@@ -166,28 +180,70 @@ SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
 
 SessionsSubcommand add_sessions_note(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("note", "write a note to a session, \"\" removes it");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions note runs.db:before \"with --engine pages\"\n"
+      "  hybridscope sessions note runs.db:before \"\"");
   const auto place = std::make_shared<std::string>();
   const auto note = std::make_shared<std::string>();
   add_place(app, *place);
   app.add_option("text", *note, "the note, UTF-8")->required()->type_name("TEXT");
   return {&app, [=] {
-            return with_session("sessions note", *place,
+            return with_session("sessions note", *place, FileAccess::write,
                                 [&](SessionFile& file, const SessionInfo& info) {
                                   return file.set_note(info.session, *note);
                                 });
           }};
 }
 
+namespace {
+
+struct BookmarkOptions {
+  std::string place;
+  std::int64_t step = 0;    // to mark, 0: none
+  std::int64_t remove = 0;  // number of the bookmark, 0: none
+  std::string note;
+
+  bool changes() const { return step != 0 || remove != 0; }
+};
+
+Status add_bookmark(const BookmarkOptions& options, SessionFile& file, const SessionInfo& info) {
+  const auto added = file.add_bookmark(info.session, options.step, options.note);
+  if (added.ok()) return Ok{};
+  if (added.error().kind != ErrorKind::not_found) return added.error();
+  const auto reader = SessionReader::open({.file = file.path(), .name = info.header.name});
+  if (!reader.ok()) return reader.error();
+  return Error{ErrorKind::not_found,
+               fmt::format("{}: there is no step {}, expected one of the steps {} to {}",
+                           reader.value()->title(), options.step, reader.value()->first_step(),
+                           reader.value()->last_step())};
+}
+
+Status change_and_list_bookmarks(const BookmarkOptions& options, SessionFile& file,
+                                 const SessionInfo& info) {
+  if (options.remove != 0) return file.remove_bookmark(info.session, options.remove);
+  if (options.step != 0)
+    if (Status added = add_bookmark(options, file, info); !added.ok()) return added;
+  const auto bookmarks = file.bookmarks(info.session);
+  if (!bookmarks.ok()) return bookmarks.error();
+  TextTable table({"id", "step", "<note"});
+  for (const Bookmark& mark : bookmarks.value())
+    table.add({std::to_string(mark.bookmark), std::to_string(mark.step), printable(mark.note)});
+  fmt::print("{}", table.empty() ? "no bookmarks\n" : table.format());
+  return Ok{};
+}
+
+}  // namespace
+
 SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
-  struct Options {
-    std::string place;
-    std::int64_t step = 0;
-    std::int64_t remove = 0;
-    std::string note;
-  };
   CLI::App& app = *sessions.add_subcommand(
       "bookmark", "mark a step, with a note; without --step list the bookmarks");
-  const auto options = std::make_shared<Options>();
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions bookmark runs.db:before --step 12 --note \"the first wrong copy\"\n"
+      "  hybridscope sessions bookmark runs.db:before\n"
+      "  hybridscope sessions bookmark runs.db:before --remove 1");
+  const auto options = std::make_shared<BookmarkOptions>();
   add_place(app, options->place);
   CLI::Option* step = app.add_option("--step", options->step, "the step to mark")
                           ->type_name("N")
@@ -195,27 +251,14 @@ SessionsSubcommand add_sessions_bookmark(CLI::App& sessions) {
   app.add_option("--note", options->note, "what to remember")->type_name("TEXT")->needs(step);
   app.add_option("--remove", options->remove, "remove the bookmark of this number")
       ->type_name("ID")
+      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
       ->excludes(step);
   return {&app, [=] {
-            return with_session(
-                "sessions bookmark", options->place,
-                [&](SessionFile& file, const SessionInfo& info) -> Status {
-                  if (options->remove != 0)
-                    return file.remove_bookmark(info.session, options->remove);
-                  if (options->step != 0) {
-                    const auto added =
-                        file.add_bookmark(info.session, options->step, options->note);
-                    if (!added.ok()) return added.error();
-                  }
-                  const auto bookmarks = file.bookmarks(info.session);
-                  if (!bookmarks.ok()) return bookmarks.error();
-                  TextTable table({"id", "step", "<note"});
-                  for (const Bookmark& mark : bookmarks.value())
-                    table.add({std::to_string(mark.bookmark), std::to_string(mark.step),
-                               printable(mark.note)});
-                  fmt::print("{}", table.empty() ? "no bookmarks\n" : table.format());
-                  return Ok{};
-                });
+            return with_session("sessions bookmark", options->place,
+                                options->changes() ? FileAccess::write : FileAccess::read,
+                                [&](SessionFile& file, const SessionInfo& info) {
+                                  return change_and_list_bookmarks(*options, file, info);
+                                });
           }};
 }
 

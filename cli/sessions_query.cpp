@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/recorded_plan.h"
 #include "cli/report_error.h"
 #include "cli/text_table.h"
 #include "sessions/finding_list.h"
@@ -42,6 +43,7 @@ Json json_of(const QueryValue& value) {
 }
 
 int query(const QueryOptions& options) {
+  if (!takes_file_alone("sessions query", options.file)) return kExitUsage;
   const auto file = SessionFile::open(options.file, FileAccess::read);
   if (!file.ok()) return report_error("sessions query", file.error());
   std::vector<std::string> columns;
@@ -195,6 +197,10 @@ SessionsSubcommand add_sessions_query(CLI::App& sessions) {
 SessionsSubcommand add_sessions_stats(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand(
       "stats", "hit tokens, copies, padding and preemptions over the steps of a session");
+  app.footer(
+      "Examples:\n"
+      "  hybridscope sessions stats runs.db:before\n"
+      "  hybridscope sessions stats runs.db:before --buckets 5 --json");
   const auto options = std::make_shared<StatsOptions>();
   app.add_option("session", options->place, "session file and, behind a colon, a session's name")
       ->required()

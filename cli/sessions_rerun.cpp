@@ -85,7 +85,12 @@ CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options) 
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("SCOPE");
   command.add_flag("--json", options.json, "the result as one JSON object");
-  command.footer("Exit code 1 when a step differs, is missing or is one too many.");
+  command.footer(
+      "Examples:\n"
+      "  hybridscope sessions rerun runs.db:before\n"
+      "  hybridscope sessions rerun runs.db:before --check all --json\n"
+      "\n"
+      "Exit code 1 when a step differs, is missing or is one too many.");
   return command;
 }
 

@@ -49,6 +49,12 @@ class SessionView {
   void print_heading() const;
   void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
   Status print_steps();
+  StepRow describe(const StepRecord& record) const;
+  // What another engine decided does not say how many blocks it had left.
+  FreeBlocks free_blocks() const {
+    return player_.reader().info().header.kind == SessionKind::judge ? FreeBlocks::unknown
+                                                                     : FreeBlocks::known;
+  }
 
   const ShowOptions& options_;
   SessionPlayer& player_;
@@ -84,8 +90,20 @@ void SessionView::print_bookmarks(const std::vector<Bookmark>& bookmarks) const 
   if (!bookmarks.empty()) fmt::print("\n");
 }
 
+StepRow SessionView::describe(const StepRecord& record) const {
+  const SessionHeader& header = player_.reader().info().header;
+  return header.level == RecordLevel::counts
+             ? describe_counts(record.trace, record.counts, free_blocks())
+             : describe_step(record.trace, names_, record.findings, free_blocks());
+}
+
 Status SessionView::print_steps() {
   SessionReader& reader = player_.reader();
+  if (options_.step > reader.last_step())
+    return Error{
+        ErrorKind::not_found,
+        fmt::format("{}: there is no step {}, expected one of the steps {} to {}", reader.title(),
+                    options_.step, reader.first_step(), reader.last_step())};
   const auto start = reader.step_at_or_before(options_.step);
   if (!start.ok()) return start.error();
   std::int64_t step = options_.step > 0 && start.value() > 0 ? start.value() : reader.first_step();
@@ -94,14 +112,14 @@ Status SessionView::print_steps() {
   while (static_cast<std::int64_t>(rows.size()) < options_.num_steps && step > 0) {
     const auto record = reader.read(step);
     if (!record.ok()) return record.error();
-    rows.push_back(describe_step(record.value()->trace, names_, record.value()->findings));
+    rows.push_back(describe(*record.value()));
     for (const Finding& finding : record.value()->findings)
       findings.push_back(explain_finding(finding, names_));
     const auto next = reader.step_after(step);
     if (!next.ok()) return next.error();
     step = next.value();
   }
-  fmt::print("{}", format_step_table(rows));
+  fmt::print("{}", format_step_table(rows, reader.info().header.level));
   if (!findings.empty()) fmt::print("\n{}\n", fmt::join(findings, "\n"));
   if (step > 0)
     fmt::print("\n{} of {} shown; go on with --step {}\n", rows.size(),
@@ -125,8 +143,9 @@ Status SessionView::show_step() {
   if (Status gone = player_.go_to(options_.step); !gone.ok()) return gone;
   const StepRecord& record = player_.record();
   if (options_.json) {
-    fmt::print("{}\n", step_to_json(record.trace, names_, record.findings)
-                           .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    auto json = record_to_json(record, player_.reader().info().header.level, names_);
+    if (free_blocks() == FreeBlocks::unknown) json.erase("num_free_blocks");
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return Ok{};
   }
   if (player_.reader().info().header.level == RecordLevel::counts)

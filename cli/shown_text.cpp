@@ -2,22 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 namespace hybridscope {
 namespace {
-
-struct Character {
-  std::uint32_t code = 0;
-  std::size_t length = 0;  // bytes, 0: no UTF-8
-};
 
 std::uint32_t byte_at(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-// The one at the front of `text`, which is not empty. Overlong forms, surrogates and what is above
-// 10FFFF are no UTF-8 (RFC 3629).
+}  // namespace
+
 Character first_character(std::string_view text) {
   const std::uint32_t first = byte_at(text, 0);
   if (first < 0x80) return {first, 1};
@@ -33,9 +26,10 @@ Character first_character(std::string_view text) {
   return overlong || surrogate || code > 0x10FFFF ? Character{} : Character{code, length};
 }
 
-bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
-
-}  // namespace
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
 
 std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string line;

@@ -6,6 +6,7 @@
 #include "sessions/explain_dispatch.h"
 #include "sessions/explain_finding.h"
 #include "sessions/explain_schedule.h"
+#include "sessions/record/session_header.h"
 #include "sessions/trace_names.h"
 
 namespace hybridscope {
@@ -98,6 +99,20 @@ Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Fi
           {"committed_step", trace.committed_step},
           {"committed", committed_to_json(trace, names)},
           {"findings", found}};
+}
+
+nlohmann::ordered_json record_to_json(const StepRecord& record, RecordLevel level,
+                                      const Names& names) {
+  Json json = {{"step", record.trace.step}, {"level", record_level_name(level)}};
+  json.update(step_to_json(record.trace, names, record.findings));
+  if (level == RecordLevel::counts)
+    for (const char* list :
+         {"rows", "skipped", "preempted", "pre_copies", "post_copies", "committed"})
+      json.erase(list);
+  Json& counts = json["counts"] = Json::object();
+  for_each_count_field(record.counts,
+                       [&counts](const char* name, auto count) { counts[name] = count; });
+  return json;
 }
 
 }  // namespace hybridscope

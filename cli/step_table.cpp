@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sessions/explain_dispatch.h"
+#include "sessions/finding_list.h"
 #include "sessions/trace_names.h"
 
 namespace hybridscope {
@@ -23,6 +24,11 @@ constexpr const char* kLegend =
     "blocks: +new -freed =free.  copies: source column > destination column, +N: "
     "accept_token_bias.\n"
     "graph: runtime mode, tokens, rows; +N: padding.\n";
+
+constexpr const char* kCountsLegend =
+    "Recorded at level counts: sums of each step, not what its requests, blocks and copies were.\n"
+    "blocks: =free.  copies: state copies, one a mamba group.  graph: runtime mode, tokens, rows; "
+    "+N: padding.\n";
 
 constexpr const char* kAsyncLegend =
     "8(10)+3: 8 tokens are computed, the scheduler counted 10, with all drafts of the frame in "
@@ -50,6 +56,15 @@ std::string describe_row(const RowTrace& row, const ScheduledTrace& scheduled) {
 
 bool is_asynchronous(const StepTrace& trace) { return trace.committed_step != trace.step; }
 
+void describe_commands(std::string& cell, const StepTrace& trace) {
+  for (const CommandTrace& command : trace.commands)
+    if (command.command == CommandKind::reset_prefix_cache || command.command == CommandKind::abort)
+      append(cell,
+             fmt::format("{}{}", command_name(command.command),
+                         command.outcome == CommandOutcome::ignored ? " (ignored)" : ""),
+             " | ");
+}
+
 std::string describe_rows(const StepTrace& trace, const Names& names) {
   std::string cell;
   for (std::size_t r = 0; r < std::min(trace.rows.size(), kMaxRequests); ++r) {
@@ -63,12 +78,7 @@ std::string describe_rows(const StepTrace& trace, const Names& names) {
     append(cell, fmt::format("{} more", trace.rows.size() - kMaxRequests), " | ");
   for (const RequestId request : trace.preempted)
     append(cell, fmt::format("{} preempted", names.request(request)), " | ");
-  for (const CommandTrace& command : trace.commands)
-    if (command.command == CommandKind::reset_prefix_cache || command.command == CommandKind::abort)
-      append(cell,
-             fmt::format("{}{}", command_name(command.command),
-                         command.outcome == CommandOutcome::ignored ? " (ignored)" : ""),
-             " | ");
+  describe_commands(cell, trace);
   if (!is_asynchronous(trace))
     for (const CommitTrace& commit : trace.committed)
       if (commit.finished && trace.rows.size() <= kMaxRequests)
@@ -109,7 +119,12 @@ std::string describe_returned(const StepTrace& trace, const Names& names) {
   return cell;
 }
 
-std::string describe_blocks(const StepTrace& trace) {
+// What is free, "-" where nobody told.
+std::string describe_free(const StepTrace& trace, FreeBlocks free) {
+  return free == FreeBlocks::known ? std::to_string(trace.num_free_blocks) : "-";
+}
+
+std::string describe_blocks(const StepTrace& trace, FreeBlocks free) {
   std::int32_t allocated = 0;
   std::int32_t freed = 0;
   for (const CacheEvent& event : trace.cache_events) {
@@ -118,7 +133,7 @@ std::string describe_blocks(const StepTrace& trace) {
   }
   for (const CacheEvent& event : trace.commit_events)
     freed += event.kind == CacheEventKind::freed && event.ref_cnt == 0 ? 1 : 0;
-  return fmt::format("+{} -{} ={}", allocated, freed, trace.num_free_blocks);
+  return fmt::format("+{} -{} ={}", allocated, freed, describe_free(trace, free));
 }
 
 void describe_launch(std::string& cell, const char* when, const CopyLaunch& launch,
@@ -142,9 +157,8 @@ void describe_launch(std::string& cell, const char* when, const CopyLaunch& laun
   if (more > 0) append(cell, fmt::format("{} more {}", more, when), "; ");
 }
 
-std::string describe_graph(const StepTrace& trace) {
-  if (trace.rows.empty()) return "";
-  const auto rows = static_cast<std::int32_t>(trace.rows.size());
+std::string describe_graph(const StepTrace& trace, std::int32_t rows) {
+  if (rows == 0) return "";
   const std::int32_t padded_tokens = trace.graph.num_tokens_padded - trace.num_scheduled_tokens;
   const std::int32_t padded_rows = trace.graph.num_reqs_padded - rows;
   const auto padding = [](std::int32_t count) {
@@ -176,8 +190,8 @@ std::vector<std::string> wrap(const std::string& cell, std::string_view separato
 
 }  // namespace
 
-StepRow describe_step(const StepTrace& trace, const Names& names,
-                      std::span<const Finding> findings) {
+StepRow describe_step(const StepTrace& trace, const Names& names, std::span<const Finding> findings,
+                      FreeBlocks free) {
   StepRow row;
   row.step = std::to_string(trace.step);
   row.requests = describe_rows(trace, names);
@@ -188,11 +202,36 @@ StepRow describe_step(const StepTrace& trace, const Names& names,
       append(row.hits,
              fmt::format("{} {}", names.request(scheduled.request), scheduled.num_hit_tokens),
              "; ");
-  row.blocks = describe_blocks(trace);
+  row.blocks = describe_blocks(trace, free);
   describe_launch(row.copies, "pre", trace.pre_copies, names);
   describe_launch(row.copies, "post", trace.post_copies, names);
-  row.graph = describe_graph(trace);
+  row.graph = describe_graph(trace, static_cast<std::int32_t>(trace.rows.size()));
   row.findings = findings.empty() ? "" : std::to_string(findings.size());
+  return row;
+}
+
+StepRow describe_counts(const StepTrace& trace, const StepCounts& counts, FreeBlocks free) {
+  StepRow row;
+  row.step = std::to_string(trace.step);
+  const auto add = [&row](std::int64_t count, std::string_view what) {
+    if (count > 0) append(row.requests, counted(count, what), " | ");
+  };
+  add(counts.num_reqs, "row");
+  if (counts.num_reqs > 0) add(trace.num_scheduled_tokens, "token");
+  add(counts.num_prefills, "prefill");
+  add(counts.num_draft_tokens, "draft");
+  if (counts.num_preempted > 0)
+    append(row.requests, fmt::format("{} preempted", counts.num_preempted), " | ");
+  describe_commands(row.requests, trace);
+  if (counts.num_finished > 0)
+    append(row.requests, fmt::format("{} done", counts.num_finished), " | ");
+  if (row.requests.empty()) row.requests = "nothing scheduled";
+  if (counts.num_hit_tokens > 0) row.hits = std::to_string(counts.num_hit_tokens);
+  row.blocks = fmt::format("={}", describe_free(trace, free));
+  if (counts.num_state_copies > 0) row.copies = std::to_string(counts.num_state_copies);
+  row.graph = describe_graph(trace, counts.num_reqs);
+  const std::int32_t num_findings = counts.num_errors + counts.num_warnings;
+  if (num_findings > 0) row.findings = std::to_string(num_findings);
   return row;
 }
 
@@ -238,7 +277,7 @@ std::vector<Line> lines_of(const StepRow& row) {
 
 }  // namespace
 
-std::string format_step_table(const std::vector<StepRow>& rows) {
+std::string format_step_table(const std::vector<StepRow>& rows, RecordLevel level) {
   std::vector<Line> lines;
   for (const StepRow& row : rows)
     for (Line& line : lines_of(row)) lines.push_back(std::move(line));
@@ -259,6 +298,7 @@ std::string format_step_table(const std::vector<StepRow>& rows) {
   for (const Line& line : lines) add_line(line);
   const bool asynchronous =
       std::ranges::any_of(rows, [](const StepRow& row) { return !row.returned.empty(); });
+  if (level == RecordLevel::counts) return text + "\n" + kCountsLegend;
   return text + "\n" + kLegend + (asynchronous ? kAsyncLegend : "");
 }
 

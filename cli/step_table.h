@@ -8,6 +8,7 @@
 #include "core/check/finding.h"
 #include "core/trace/step_trace.h"
 #include "sessions/explain_names.h"
+#include "sessions/record/step_record.h"
 
 namespace hybridscope {
 
@@ -24,12 +25,19 @@ struct StepRow {
   std::string findings;  // "2"
 };
 
-StepRow describe_step(const StepTrace& trace, const Names& names,
-                      std::span<const Finding> findings);
+// Whether the trace knows how many blocks are free: decisions of another engine do not say.
+enum class FreeBlocks : std::uint8_t { known, unknown };
+
+StepRow describe_step(const StepTrace& trace, const Names& names, std::span<const Finding> findings,
+                      FreeBlocks free = FreeBlocks::known);
+// Of a step of which only sums are kept (RecordLevel::counts).
+StepRow describe_counts(const StepTrace& trace, const StepCounts& counts,
+                        FreeBlocks free = FreeBlocks::known);
 
 // The rows under their headings, columns as wide as their widest cell; long request cells are
-// wrapped at " | ", long copy cells at "; ". A legend follows.
-std::string format_step_table(const std::vector<StepRow>& rows);
+// wrapped at " | ", long copy cells at "; ". The legend of what the level keeps follows.
+std::string format_step_table(const std::vector<StepRow>& rows,
+                              RecordLevel level = RecordLevel::full);
 
 // `text` in lines of at most `width` characters, broken at spaces.
 std::string wrap_words(const std::string& text, std::size_t width);

@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
 #include "cli/shown_text.h"
 #include "cli/step_json.h"
 #include "cli/suite_report.h"
@@ -104,6 +105,27 @@ void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& n
   fmt::print("{}\n", json_line(json));
 }
 
+PublishOptions publish_options(const RunOptions& options) {
+  return {.command = "run",
+          .junit = options.junit,
+          .environment = read_ci_environment(environment_variable)};
+}
+
+// Nothing can be recorded: found out once, not by each scenario, which has nothing to do with it.
+int fail_to_record(const RunOptions& options, const Error& error) {
+  const int code = report_error("run", error);
+  TestedUnit unit{.name = "--record " + options.record.place,
+                  .result = std::string(outcome_name(outcome_of(error)))};
+  break_off(unit, error.message);
+  return std::max(code, publish_tests(std::vector<TestedUnit>{unit}, publish_options(options)));
+}
+
+Status check_record_file(const RecordOption& record) {
+  if (record.place.empty()) return Ok{};
+  const auto file = SessionFile::open(parse_session_place(record.place).file, FileAccess::create);
+  return file.ok() ? Status(Ok{}) : file.error();
+}
+
 int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteReport report) {
   const auto start = std::chrono::steady_clock::now();
   const SuitePrinter printer(options);
@@ -122,10 +144,7 @@ int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteR
   std::vector<TestedUnit> units;
   units.reserve(report.results.size());
   for (SuiteResult& result : report.results) units.push_back(std::move(result.unit));
-  const int published =
-      publish_tests(units, {.command = "run",
-                            .junit = options.junit,
-                            .environment = read_ci_environment(environment_variable)});
+  const int published = publish_tests(units, publish_options(options));
   return std::max(report.exit_code(), published);
 }
 
@@ -145,6 +164,9 @@ int suite_command(const RunOptions& options) {
   const SuiteSelection selection =
       select_scenarios(find_scenarios(suite.paths), suite.filter, shard.value());
   if (selection.num_matching == 0) return usage(nothing_selected(suite, selection));
+  if (!selection.runs.empty())
+    if (const Status recordable = check_record_file(options.record); !recordable.ok())
+      return fail_to_record(options, recordable.error());
   return run_suite(options, selection,
                    {.paths = suite.paths,
                     .filter = suite.filter,

@@ -25,6 +25,17 @@ SuiteResult SuiteRun::broken(const SuiteEntry& entry, RunOutcome outcome,
           .json = {}};
 }
 
+SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) const {
+  const RunOutcome outcome = outcome_of(error);
+  return {.outcome = outcome,
+          .unit = broken_run(options_, {.file = entry.file,
+                                        .name = entry.name,
+                                        .outcome = outcome,
+                                        .message = error.message,
+                                        .by_recording = true}),
+          .json = {}};
+}
+
 bool SuiteRun::stops(const CheckedRun& run) const {
   return was_interrupted() || (options_.steps > 0 && run.summary().steps >= options_.steps);
 }
@@ -71,7 +82,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   for (const std::string& note : run.plan().notes)
     fmt::print(stderr, "note: {}: {}\n", one_line(entry.name), note);
   auto session = begin_recording(entry, run);
-  if (!session.ok()) return broken(entry, outcome_of(session.error()), session.error().message);
+  if (!session.ok()) return unrecorded(entry, session.error());
   const Status went = step_to_the_end(entry, run, session.value().get());
   progress_.clear();
   const bool interrupted = was_interrupted() && !run.over();
@@ -80,7 +91,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
                    .timings = options.timings};
   if (session.value())
     if (Status kept = end_run_recording(*session.value(), run, end); !kept.ok())
-      return broken(entry, outcome_of(kept.error()), kept.error().message);
+      return unrecorded(entry, kept.error());
   const RunReport report = run.finish(end);
   SuiteResult result{.outcome = !went.ok()    ? outcome_of(went.error())
                                 : interrupted ? RunOutcome::interrupted

@@ -35,6 +35,7 @@ class SuiteRun {
   Result<std::unique_ptr<RecordedSession>> begin_recording(const SuiteEntry& entry,
                                                            CheckedRun& run) const;
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
+  SuiteResult unrecorded(const SuiteEntry& entry, const Error& error) const;
   bool stops(const CheckedRun& run) const;
   void show_progress(const SuiteEntry& entry, const CheckedRun& run);
 

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
 
+#include "cli/shown_text.h"
 #include "core/base/check.h"
 
 namespace hybridscope {
@@ -11,52 +15,69 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
-// Bytes of the UTF-8 character that begins at `at`, 0: none does.
-std::size_t character_length(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xC2 && first < 0xE0 ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  return length;
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+// Marks that stand over the character before them: Unicode's Mn and Me of the common scripts,
+// joiners and variation selectors.
+constexpr std::array kCombining = {
+    Range{0x0300, 0x036F},  Range{0x0483, 0x0489}, Range{0x0591, 0x05BD}, Range{0x0610, 0x061A},
+    Range{0x064B, 0x065F},  Range{0x0E34, 0x0E3A}, Range{0x0E47, 0x0E4E}, Range{0x1AB0, 0x1AFF},
+    Range{0x1DC0, 0x1DFF},  Range{0x200B, 0x200F}, Range{0x20D0, 0x20FF}, Range{0x302A, 0x302D},
+    Range{0x3099, 0x309A},  Range{0xFE00, 0xFE0F}, Range{0xFE20, 0xFE2F}, Range{0xFEFF, 0xFEFF},
+    Range{0xE0100, 0xE01EF}};
+
+// Two columns wide (East Asian Width W and F), emoji among them.
+constexpr std::array kWide = {
+    Range{0x1100, 0x115F},   Range{0x2E80, 0x303E},   Range{0x3041, 0xA4CF},
+    Range{0xA960, 0xA97F},   Range{0xAC00, 0xD7A3},   Range{0xF900, 0xFAFF},
+    Range{0xFE30, 0xFE6F},   Range{0xFF01, 0xFF60},   Range{0xFFE0, 0xFFE6},
+    Range{0x1F300, 0x1F64F}, Range{0x1F680, 0x1F6FF}, Range{0x1F900, 0x1F9FF},
+    Range{0x20000, 0x3FFFD}};
+
+template <std::size_t N>
+bool is_in(const std::array<Range, N>& ranges, std::uint32_t code) {
+  return std::ranges::any_of(
+      ranges, [code](const Range& range) { return range.first <= code && code <= range.last; });
+}
+
+std::size_t columns_of(std::uint32_t code) {
+  if (is_in(kCombining, code)) return 0;
+  return is_in(kWide, code) ? 2 : 1;
 }
 
 }  // namespace
 
 std::size_t display_width(const std::string& text) {
   std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++width)
-    i += std::max<std::size_t>(character_length(text, i), 1);
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    width += character.length == 0 ? 1 : columns_of(character.code);
+    rest.remove_prefix(std::max<std::size_t>(character.length, 1));
+  }
   return width;
 }
 
 std::string printable(const std::string& text, std::size_t max_width) {
   std::string result;
   std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = character_length(text, i);
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // C1 control characters are two bytes long and begin with C2.
-    const bool control =
-        byte < 0x20 || byte == 0x7F ||
-        (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
-    std::string piece;
-    if (byte == '\n')
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    const bool shown = character.length > 0 && !is_control(character.code);
+    const std::size_t length = std::max<std::size_t>(character.length, 1);
+    std::string piece(shown ? rest.substr(0, length) : std::string_view());
+    if (!shown && rest.front() == '\n')
       piece = "\\n";
-    else if (length == 0 || control)
-      piece = fmt::format("\\x{:02X}", byte);
-    else
-      piece = text.substr(i, length);
-    const std::size_t columns = length == 0 || control || byte == '\n' ? piece.size() : 1;
+    else if (!shown)
+      for (const char byte : rest.substr(0, length))
+        piece += fmt::format("\\x{:02X}", static_cast<unsigned char>(byte));
+    const std::size_t columns = shown ? columns_of(character.code) : piece.size();
     if (width + columns > max_width) return result + "...";
     result += piece;
     width += columns;
-    i += control || length == 0 ? 1 : length;
+    rest.remove_prefix(length);
   }
   return result;
 }

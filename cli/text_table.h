@@ -25,11 +25,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// How many columns a terminal gives the text: one a UTF-8 character.
+// How many columns a terminal gives the text: one a UTF-8 character, two a CJK one or an emoji,
+// none a combining mark.
 std::size_t display_width(const std::string& text);
 
-// Text from outside on one line of a terminal: control characters and bytes that are no UTF-8 are
-// written as \xNN, newlines as \n; cut after `max_width` columns with "...".
+// Text from outside on one line of a terminal: control characters (is_control) and bytes that are
+// no UTF-8 are written as \xNN, newlines as \n; cut after `max_width` columns with "...".
 std::string printable(const std::string& text, std::size_t max_width = 200);
 
 }  // namespace hybridscope

@@ -1,6 +1,7 @@
 #include "sessions/output_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <cerrno>
@@ -13,6 +14,11 @@ namespace hybridscope {
 namespace {
 
 constexpr int kCompressionLevel = 6;
+
+// In the name that was given: nobody asked for the file that it is written as until it is whole.
+Error cannot_write(const std::string& path, std::string_view why) {
+  return {ErrorKind::not_available, fmt::format("cannot write {}: {}", path, why)};
+}
 
 }  // namespace
 
@@ -65,23 +71,20 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (path == "-") return OutputFile("<stdout>", "", stdout);
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::directory)
-    return Error{ErrorKind::io, fmt::format("cannot write {}: it is a directory", path)};
+  if (kind == std::filesystem::file_type::directory) return cannot_write(path, "it is a directory");
   const bool beside =
       kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  const std::string written = beside ? path + ".part" : path;
+  // Two programs that write one file do not write into each other's.
+  const std::string written = beside ? fmt::format("{}.{}.part", path, getpid()) : path;
   std::FILE* file = std::fopen(written.c_str(), "wb");
-  if (file == nullptr)
-    return Error{ErrorKind::io, fmt::format("cannot write {}: {}", written, std::strerror(errno))};
+  if (file == nullptr) return cannot_write(path, std::strerror(errno));
   return OutputFile(path, beside ? written : std::string(), file);
 }
 
-Error OutputFile::failed(const char* what) const {
-  return {ErrorKind::io, fmt::format("cannot {} {}: {}", what, path_, std::strerror(errno))};
-}
+Error OutputFile::failed() const { return cannot_write(path_, std::strerror(errno)); }
 
 Status OutputFile::put(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) return failed("write");
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) return failed();
   return Ok{};
 }
 
@@ -96,14 +99,12 @@ Status OutputFile::finish() {
     const auto to_file = [this](std::string_view bytes) { return put(bytes); };
     if (Status ended = packer_->pack("", ZSTD_e_end, to_file); !ended.ok()) return ended;
   }
-  if (std::fflush(file_) != 0) return failed("write");
-  if (file_ != stdout && std::fclose(std::exchange(file_, nullptr)) != 0) return failed("write");
+  if (std::fflush(file_) != 0) return failed();
+  if (file_ != stdout && std::fclose(std::exchange(file_, nullptr)) != 0) return failed();
   if (written_.empty()) return Ok{};
   std::error_code error;
   std::filesystem::rename(written_, path_, error);
-  if (error)
-    return Error{ErrorKind::io,
-                 fmt::format("cannot rename {} to {}: {}", written_, path_, error.message())};
+  if (error) return cannot_write(path_, error.message());
   written_.clear();
   return Ok{};
 }

@@ -13,14 +13,15 @@ namespace hybridscope {
 class OutputFile {
  public:
   // "-" is standard output; what is no regular file (a pipe, a device) is written to as it goes.
-  // Compressed with zstd when the name ends in ".zst". Error io: the file cannot be made.
+  // Compressed with zstd when the name ends in ".zst". Error not_available: the
+  // file cannot be made.
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   // Without finish() nothing is left behind.
   ~OutputFile();
 
-  // Errors here and in finish() are io: the disk is full, the reader of a pipe is gone.
+  // Errors here and in finish() are not_available: the disk is full, the reader of a pipe is gone.
   Status write(std::string_view text);
   // Moves the file to its place.
   Status finish();
@@ -29,7 +30,7 @@ class OutputFile {
   struct Packer;
   OutputFile(std::string path, std::string written, std::FILE* file);
   Status put(std::string_view bytes);
-  Error failed(const char* what) const;
+  Error failed() const;
 
   std::string path_;
   std::string written_;  // its name until finish(); empty: there is nothing to move

@@ -173,6 +173,7 @@ class SessionSource final : public StepSource {
   std::string title() const override { return reader_->title(); }
   const EngineConfig& config() const override { return reader_->info().header.config; }
   RecordLevel level() const override { return reader_->info().header.level; }
+  std::int32_t digest_version() const override { return reader_->info().header.digest_version; }
   std::string request_name(RequestId request) const override {
     return reader_->request_name(request);
   }

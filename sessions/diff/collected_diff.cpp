@@ -78,8 +78,8 @@ void explain_first(const StepDifference& difference, const SessionDiff& diff, co
   collected.num_decisions = static_cast<std::int64_t>(collected.decisions.size());
   if (collected.decisions.size() > kMaxCollectedDecisions)
     collected.decisions.resize(kMaxCollectedDecisions);
-  collected.findings_a = findings_of_one_side(difference, a, 0, diff.names());
-  collected.findings_b = findings_of_one_side(difference, b, 1, diff.names());
+  collected.findings_a = findings_of_one_side(difference, a, 0);
+  collected.findings_b = findings_of_one_side(difference, b, 1);
 }
 
 }  // namespace

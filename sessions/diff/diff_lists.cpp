@@ -81,9 +81,11 @@ void add_array_names(std::vector<std::string_view>& names) {
   std::vector<ArrayRecord> arrays;
   append_arrays(trace, arrays);
   for (const ArrayRecord& array : arrays) add(array.name);
-  // Convolution metadata that is there has others than one that is None.
+  // Convolution metadata that is there has others than one that is None; only mode all with drafts
+  // has source columns.
   for (const std::string_view name :
-       {"nums_dict.8.nums", "nums_dict.8.tot", "batch_ptr", "token_chunk_offset_ptr"})
+       {"nums_dict.8.nums", "nums_dict.8.tot", "batch_ptr", "token_chunk_offset_ptr",
+        "temporal_source_column", "conv_source_column"})
     add(name);
 }
 

@@ -36,6 +36,9 @@ void DiffSummary::add(const std::vector<FieldDifference>& fields) {
     }
   }
   for (std::size_t s = 0; s < kNumDiffSections; ++s) steps_by_section[s] += seen[s] ? 1 : 0;
+  const auto sees = [&](DiffSection section) { return seen[static_cast<std::size_t>(section)]; };
+  if (sees(DiffSection::metadata) && !sees(DiffSection::blocks) && !sees(DiffSection::layout))
+    ++num_metadata_alone;
   num_fields += static_cast<std::int64_t>(fields.size());
 }
 
@@ -43,6 +46,8 @@ bool DiffSummary::same_decisions() const {
   if (num_only_a + num_only_b > 0) return false;
   for (std::size_t s = 0; s < kNumDiffSections; ++s)
     if (fields_by_section[s] > 0 && !is_place(static_cast<DiffSection>(s))) return false;
+  const auto& groups = by_field[static_cast<std::size_t>(DiffList::groups)];
+  if (std::ranges::any_of(groups, [](std::int64_t count) { return count > 0; })) return false;
   // Metadata and state that differ without another place are decisions.
   return differs(DiffSection::blocks) || differs(DiffSection::layout) ||
          (!differs(DiffSection::metadata) && !differs(DiffSection::state));
@@ -56,7 +61,8 @@ std::string DiffSummary::verdict() const {
   if (differs(DiffSection::layout))
     text += differs(DiffSection::blocks) ? " and in other rows" : "in other rows";
   if (differs(DiffSection::metadata))
-    text += "; metadata arrays, which are made of them, differ too";
+    text += num_metadata_alone == 0 ? "; metadata arrays, which are made of them, differ too"
+                                    : "; metadata differs too";
   return text + ".";
 }
 

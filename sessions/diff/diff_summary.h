@@ -30,11 +30,14 @@ struct DiffSummary {
   std::vector<std::vector<std::int64_t>> by_field;  // [kNumDiffLists][field_names]
   std::vector<std::int64_t> by_request;             // fields by number in RequestNumbers
   std::int64_t num_of_step = 0;                     // fields of no request
+  // Steps whose metadata differs while block ids and places in the batch are the same.
+  std::int64_t num_metadata_alone = 0;
 
   bool differs(DiffSection section) const {
     return fields_by_section[static_cast<std::size_t>(section)] > 0;
   }
-  // Only places differ: block ids, rows, slots, and arrays that are made of them.
+  // Only places differ: block ids, rows, slots, and arrays that hold them. What the builders were
+  // told (list `groups`) is a decision.
   bool same_decisions() const;
   // One sentence about what differs at all.
   std::string verdict() const;

@@ -28,6 +28,7 @@ FieldDifference* ElementMatcher::differ(DiffList list, const ListElement& elemen
                                                .group = element.group,
                                                .column = element.column,
                                                .part = element.part,
+                                               .place = element.place,
                                                .occurrence = occurrence_,
                                                .field_number = static_cast<std::uint32_t>(field),
                                                .field = name,

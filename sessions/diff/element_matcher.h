@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/fingerprint.h"
 #include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
 #include "sessions/diff/request_numbers.h"
+#include "sessions/name_hash.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {
@@ -40,6 +42,7 @@ struct ListElement {
   std::int32_t block = -1;  // told where only one side has the element
   std::int32_t group = -1;
   std::int32_t column = -1;
+  std::int32_t place = -1;  // findings: in the record's list
   std::string_view part{};
   std::tuple<std::int32_t, std::uint64_t> key() const { return {request, more}; }
 };
@@ -51,6 +54,15 @@ class ElementMatcher {
 
   void collect_into(std::vector<FieldDifference>& found) { found_ = &found; }
   const IgnoreRules& rules() const { return rules_; }
+
+  // Of the fields that are compared, requests as their numbers: the same for equal elements of
+  // both sides.
+  template <class Fields>
+  std::uint64_t hash(int side, DiffList list, const Fields& fields) {
+    Hash hash{*this, side, list};
+    fields(hash);
+    return hash.sum;
+  }
 
   // Forgets the elements of the last list.
   void begin();
@@ -103,6 +115,21 @@ class ElementMatcher {
     else
       return make_diff_value<T>(raw.number);
   }
+
+  struct Hash {
+    ElementMatcher& matcher;
+    int side;
+    DiffList list;
+    std::size_t count = 0;
+    std::uint64_t sum = 0;
+    template <class T>
+    void operator()(std::string_view, const T& field) {
+      if (matcher.rules_.ignores_field(list, count++)) return;
+      const Raw value = matcher.raw(side, field);
+      sum = mix(sum, static_cast<std::uint64_t>(value.number));
+      if (!value.text.empty()) sum = mix(sum, hash_name(NameKind::text, value.text));
+    }
+  };
 
   // Keeps the fields of side a; then compares those of side b with them.
   struct Keep {

@@ -19,6 +19,7 @@ namespace {
 // One side of a divergence.
 struct DivergedSide {
   const StepTrace& trace;
+  const StepCounts& counts;  // kept at every level, unlike the rows of the trace
   const StepSource& source;
   Names names;
 
@@ -37,7 +38,7 @@ DivergedSide make_side(const StepRecord& record, const StepSource& source) {
   Names names = make_names(source.config().kv_cache_config,
                            [&source](RequestId id) { return source.request_name(id); });
   names.mamba_cache_mode = source.config().mamba_cache_mode;
-  return {record.trace, source, std::move(names)};
+  return {record.trace, record.counts, source, std::move(names)};
 }
 
 std::string schedule_words(const DivergedSide& side, std::string_view request) {
@@ -91,13 +92,31 @@ std::string commit_words(const DivergedSide& side, std::string_view request) {
                        : fmt::format(", {} drafts for the next step", commit->num_drafts_next));
 }
 
+// What a command was told beside the request; "" where its kind takes nothing.
+std::string command_value(const CommandTrace& command) {
+  switch (command.command) {
+    case CommandKind::add_request:
+    case CommandKind::set_step_budget:
+    case CommandKind::set_accepted_tokens:
+    case CommandKind::set_draft_tokens:
+      return fmt::format(" {}", command.value);
+    case CommandKind::reset_prefix_cache:
+      return command.value != 0 ? " with running requests" : "";
+    case CommandKind::preempt:
+    case CommandKind::abort:
+    case CommandKind::set_policies:
+      break;
+  }
+  return {};
+}
+
 std::string command_words(const DivergedSide& side, std::string_view request) {
   std::string text;
   for (const CommandTrace& command : side.trace.commands) {
     if (!(request.empty() ? command.request.value < 0 : side.is(command.request, request)))
       continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", command_name(command.command),
-                        command.value);
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", command_name(command.command)) +
+            command_value(command);
     if (command.outcome == CommandOutcome::ignored)
       text += fmt::format(" (ignored: {})", ignored_reason_words(command.reason));
   }
@@ -107,7 +126,7 @@ std::string command_words(const DivergedSide& side, std::string_view request) {
 std::string dispatch_words(const DivergedSide& side) {
   return explain_dispatch({.dispatch = side.trace.graph,
                            .num_tokens = side.trace.num_scheduled_tokens,
-                           .num_reqs = static_cast<std::int32_t>(side.trace.rows.size()),
+                           .num_reqs = side.counts.num_reqs,
                            .uniform_decode = side.trace.uniform_decode,
                            .num_spec = side.source.config().num_speculative_tokens});
 }
@@ -209,27 +228,21 @@ std::vector<DecisionPair> explain_divergence(const StepDifference& difference, c
 }
 
 std::vector<std::string> findings_of_one_side(const StepDifference& difference,
-                                              const StepSource& source, int side,
-                                              const RequestNumbers& names) {
+                                              const StepSource& source, int side) {
   const StepRecord* record = side == 0 ? difference.a : difference.b;
   if (record == nullptr) return {};
   const Names words = make_side(*record, source).names;
   std::vector<std::string> texts;
+  std::size_t num_found = 0;
   for (const FieldDifference& field : difference.fields) {
     if (field.list != DiffList::findings || field.field != kPresentField) continue;
     if ((side == 0 ? field.a : field.b).kind == DiffValueKind::absent) continue;
-    for (const Finding& finding : record->findings) {
-      const bool same_request =
-          field.request < 0 ? finding.request.value < 0
-                            : finding.request.value >= 0 &&
-                                  source.request_name(finding.request) == names.name(field.request);
-      if (same_request && rule_info(finding.rule).slug == field.part &&
-          finding.group == field.group && finding.column == field.column) {
-        std::string text = explain_finding(finding, words);
-        if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
-      }
-    }
+    if (++num_found <= kMaxExplainedFindings)
+      texts.push_back(
+          explain_finding(record->findings[static_cast<std::size_t>(field.place)], words));
   }
+  if (num_found > kMaxExplainedFindings)
+    texts.push_back(fmt::format("and {} more", num_found - kMaxExplainedFindings));
   return texts;
 }
 

@@ -23,9 +23,11 @@ struct DecisionPair {
 std::vector<DecisionPair> explain_divergence(const StepDifference& difference, const StepSource& a,
                                              const StepSource& b, const RequestNumbers& names);
 
-// Findings of the step that only side `side` (0: a) has, explained.
+inline constexpr std::size_t kMaxExplainedFindings = 20;
+
+// Findings of the step that only side `side` (0: a) has, the first ones explained; a last line
+// counts the others: "and 5 more".
 std::vector<std::string> findings_of_one_side(const StepDifference& difference,
-                                              const StepSource& source, int side,
-                                              const RequestNumbers& names);
+                                              const StepSource& source, int side);
 
 }  // namespace hybridscope

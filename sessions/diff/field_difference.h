@@ -16,7 +16,9 @@ struct FieldDifference {
   // Which element of the request: -1 and empty where it needs no telling.
   std::int32_t group = -1;
   std::int32_t column = -1;
-  std::string_view part{};         // "pre_copies", "registered", the rule of a finding
+  std::string_view part{};  // "pre_copies", "registered", the rule of a finding
+  // Findings that one side alone has: the place in the record's list.
+  std::int32_t place = -1;
   std::int32_t occurrence = 0;     // among elements that are told apart by nothing else
   std::uint32_t field_number = 0;  // index into field_names(list)
   std::string_view field{};

@@ -2,6 +2,8 @@
 // record_comparer_state.cpp.
 #include "sessions/diff/record_comparer.h"
 
+#include <unordered_map>
+
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {
@@ -18,8 +20,12 @@ const T& as(const ListElement& element) {
 
 }  // namespace
 
-RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level)
-    : matcher_(names, rules), level_(level), array_names_(field_names(DiffList::arrays)) {}
+RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
+                               DigestPair digests)
+    : matcher_(names, rules),
+      level_(level),
+      digests_(digests),
+      array_names_(field_names(DiffList::arrays)) {}
 
 void RecordComparer::compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                              std::vector<FieldDifference>& found) {
@@ -146,27 +152,57 @@ void RecordComparer::compare_rows(const StepTrace& a, const StepTrace& b,
   });
 }
 
+// Findings that are equal on both sides go first: what is left is what one side alone found, or
+// found otherwise. Pairing by rule and group at once would hold a finding against another one of
+// the same kind.
 void RecordComparer::compare_findings(const StepRecord& a, const StepRecord& b) {
+  const auto hash = [this](int side, const Finding& finding) {
+    return matcher_.hash(side, DiffList::findings,
+                         [&](auto& visit) { for_each_finding_field(finding, visit); });
+  };
+  std::unordered_map<std::uint64_t, std::int32_t> left_of_b;
+  for (const Finding& finding : b.findings) ++left_of_b[hash(1, finding)];
+  std::unordered_map<std::uint64_t, std::int32_t> equal;
   matcher_.begin();
-  for (int side = 0; side < 2; ++side)
-    for (const Finding& finding : (side == 0 ? a : b).findings)
-      matcher_.add(side, finding.request,
-                   {.more = static_cast<std::uint64_t>(finding.rule) << 40 |
-                            static_cast<std::uint64_t>(finding.content) << 32 |
-                            static_cast<std::uint32_t>(finding.group),
-                    .data = &finding,
-                    .group = finding.group,
-                    .column = finding.column,
-                    .part = rule_info(finding.rule).slug});
+  for (std::size_t i = 0; i < a.findings.size(); ++i) {
+    const std::uint64_t sum = hash(0, a.findings[i]);
+    const auto other = left_of_b.find(sum);
+    if (other != left_of_b.end() && other->second > 0) {
+      --other->second;
+      ++equal[sum];
+    } else {
+      add_finding(0, a.findings[i], i);
+    }
+  }
+  for (std::size_t i = 0; i < b.findings.size(); ++i) {
+    const auto matched = equal.find(hash(1, b.findings[i]));
+    if (matched != equal.end() && matched->second > 0)
+      --matched->second;
+    else
+      add_finding(1, b.findings[i], i);
+  }
   matcher_.compare(DiffList::findings, [](auto& visit, const ListElement& element) {
     for_each_finding_field(as<Finding>(element), visit);
   });
 }
 
+void RecordComparer::add_finding(int side, const Finding& finding, std::size_t place) {
+  const auto byte = [](auto value) { return static_cast<std::uint64_t>(value) & 0xFFU; };
+  matcher_.add(
+      side, finding.request,
+      {.more = byte(finding.rule) << 40 | byte(finding.content) << 32 | byte(finding.group) << 24 |
+               (static_cast<std::uint32_t>(finding.column) & 0xFFFFFFU),
+       .data = &finding,
+       .group = finding.group,
+       .column = finding.column,
+       .place = static_cast<std::int32_t>(place),
+       .part = rule_info(finding.rule).slug});
+}
+
 void RecordComparer::compare_digests(const StepRecord& a, const StepRecord& b,
                                      const SectionMask& sections,
                                      const std::vector<FieldDifference>& found) {
-  if (level_ == RecordLevel::full) return;
+  if (level_ == RecordLevel::full || digests_ == DigestPair::of_two_versions) return;
   for (std::size_t s = 0; s < kNumStepSections; ++s) {
     const auto section = static_cast<StepSection>(s);
     const bool keeps_all = level_ == RecordLevel::blocks

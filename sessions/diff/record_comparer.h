@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "sessions/diff/element_matcher.h"
@@ -15,12 +16,19 @@ using SectionMask = std::array<bool, kNumStepSections>;
 inline constexpr SectionMask kAllSections = {true, true, true, true, true,
                                              true, true, true, true, true};
 
+// Whether the digests of both sides were made alike.
+enum class DigestPair : std::uint8_t { comparable, of_two_versions };
+
 class RecordComparer {
  public:
   // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
-  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level);
+  RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
+                 DigestPair digests = DigestPair::comparable);
 
-  // Appends to `found`. What no digest covers (worker tables, writes) is always looked into.
+  // Appends to `found`. Worker tables and writes have no digest: they are compared whatever
+  // `sections` says. SessionDiff skips steps whose digests are all equal, so they are told in steps
+  // that differ otherwise. A live column of a worker's table that is not the scheduler's is a
+  // finding, which has a digest.
   void compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                std::vector<FieldDifference>& found);
 
@@ -33,6 +41,7 @@ class RecordComparer {
   void compare_blocks(const StepRecord& a, const StepRecord& b, const SectionMask& sections);
   void compare_metadata(const StepRecord& a, const StepRecord& b);
   void compare_findings(const StepRecord& a, const StepRecord& b);
+  void add_finding(int side, const Finding& finding, std::size_t place);
   void compare_writes(const StepRecord& a, const StepRecord& b);
   void compare_array(const ListElement& element, const ArrayRecord& a, const ArrayRecord& b);
   // Sections that differ although nothing that the level keeps does.
@@ -41,6 +50,7 @@ class RecordComparer {
 
   ElementMatcher matcher_;
   RecordLevel level_;
+  DigestPair digests_;
   std::vector<std::string_view> array_names_;
 };
 

@@ -38,8 +38,7 @@ class Totals {
       RequestTotals& request = of(scheduled.request, trace.step);
       ++request.num_steps;
       request.num_prompt_tokens = scheduled.num_prompt_tokens;
-      if (scheduled.admission == Admission::new_request)
-        request.num_hit_tokens = scheduled.num_hit_tokens;
+      request.num_hit_tokens += scheduled.num_hit_tokens;
     }
     for (const RequestId preempted : trace.preempted) ++of(preempted, trace.step).num_preemptions;
     for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies})

@@ -16,7 +16,7 @@ namespace hybridscope {
 
 struct RequestTotals {
   std::int64_t num_prompt_tokens = 0;
-  std::int64_t num_hit_tokens = 0;     // at its first admission
+  std::int64_t num_hit_tokens = 0;     // at each admission, after a preemption too
   std::int64_t num_output_tokens = 0;  // appended
   std::int64_t num_preemptions = 0;
   std::int64_t num_steps = 0;               // in which it had a row

@@ -1,5 +1,7 @@
 #include "sessions/diff/session_diff.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +12,9 @@ SessionDiff::SessionDiff(StepSource& a, StepSource& b, IgnoreRules rules)
       rules_(std::move(rules)),
       names_(a, b),
       level_(std::min(a.level(), b.level())),
-      comparer_(names_, rules_, level_) {
+      digests_(a.digest_version() == b.digest_version() ? DigestPair::comparable
+                                                        : DigestPair::of_two_versions),
+      comparer_(names_, rules_, level_, digests_) {
   if (a.config().runner != b.config().runner) rules_.leave_out_runners();
 }
 
@@ -35,7 +39,24 @@ void SessionDiff::start(std::int64_t step, StepPresence presence) {
   difference_.a = difference_.b = nullptr;
 }
 
+bool SessionDiff::may_differ(const StepStamp& a, const StepStamp& b) const {
+  if (rules_.ignores_step(a.step)) return false;
+  return digests_ == DigestPair::of_two_versions || a.digests != b.digests;
+}
+
+Status SessionDiff::refuse_digests() const {
+  if (digests_ == DigestPair::comparable || level_ != RecordLevel::counts) return Ok{};
+  const StepSource& a = *sides_[0].source;
+  const StepSource& b = *sides_[1].source;
+  return Error{ErrorKind::not_available,
+               fmt::format("the digests of {} are of version {}, those of {} of version {}, and "
+                           "level counts keeps nothing else of a step's decisions: steps cannot be "
+                           "compared",
+                           a.title(), a.digest_version(), b.title(), b.digest_version())};
+}
+
 Result<const StepDifference*> SessionDiff::next() {
+  if (Status refused = refuse_digests(); !refused.ok()) return refused.error();
   Side& a = sides_[0];
   Side& b = sides_[1];
   while (true) {
@@ -53,7 +74,7 @@ Result<const StepDifference*> SessionDiff::next() {
     }
     a.consumed = b.consumed = true;
     ++summary_.num_common;
-    if (a.stamp->digests == b.stamp->digests || rules_.ignores_step(a.stamp->step)) continue;
+    if (!may_differ(*a.stamp, *b.stamp)) continue;
     const auto differs = compare_records();
     if (!differs.ok()) return differs.error();
     if (differs.value()) return &difference_;
@@ -66,8 +87,8 @@ Result<bool> SessionDiff::compare_records() {
   SectionMask sections{};
   bool any = false;
   for (std::size_t s = 0; s < kNumStepSections; ++s) {
-    sections[s] =
-        a.digests.of[s] != b.digests.of[s] && !rules_.ignores_section(static_cast<DiffSection>(s));
+    sections[s] = (digests_ == DigestPair::of_two_versions || a.digests.of[s] != b.digests.of[s]) &&
+                  !rules_.ignores_section(static_cast<DiffSection>(s));
     any = any || sections[s];
   }
   if (!any) return false;

@@ -1,5 +1,6 @@
 // Walks two sessions side by side and gives their differences one step at a time, so that sessions
-// of any length need no more memory than short ones. Records are read only where digests differ.
+// of any length need no more memory than short ones. Records are read only where digests differ;
+// all of them where the digests of the two were made by other versions.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class SessionDiff {
   SessionDiff(StepSource& a, StepSource& b, IgnoreRules rules);
 
   // The next step that differs, null behind the last one; valid until the next call. Errors: those
-  // of the sources.
+  // of the sources; not_available, digests of two versions where level counts keeps little else.
   Result<const StepDifference*> next();
 
   // Of everything up to here.
@@ -43,6 +44,7 @@ class SessionDiff {
   const RequestNumbers& names() const { return names_; }
   const IgnoreRules& rules() const { return rules_; }
   RecordLevel level() const { return level_; }  // the lower one
+  DigestPair digests() const { return digests_; }
 
  private:
   struct Side {
@@ -52,6 +54,9 @@ class SessionDiff {
   };
 
   Status advance(Side& side, std::int64_t& num_steps, std::int64_t& last_step);
+  // Of two stamps of one step, before their records are read.
+  bool may_differ(const StepStamp& a, const StepStamp& b) const;
+  Status refuse_digests() const;
   Result<bool> compare_records();
   Result<const StepDifference*> one_sided(int side);
   Result<const StepDifference*> tail(int side);
@@ -61,6 +66,7 @@ class SessionDiff {
   IgnoreRules rules_;
   RequestNumbers names_;
   RecordLevel level_;
+  DigestPair digests_;
   RecordComparer comparer_;
   DiffSummary summary_;
   StepDifference difference_;

@@ -108,26 +108,41 @@ Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at) {
   return fork;
 }
 
+Error ForkGuard::differs(std::int64_t step, const std::string& how) const {
+  return {ErrorKind::invalid_input,
+          fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be "
+                      "forked at step {}",
+                      step, how, parent_.title(), step_)};
+}
+
+std::string ForkGuard::note() const {
+  const std::string other = other_digests(parent_);
+  return other.empty() ? other
+                       : other + ": of the steps before the fork's only the numbers are compared";
+}
+
 Status ForkGuard::check(std::int64_t step, const StepDigests& digests) {
   if (agreed_) return Ok{};
   const auto told = parent_.next();
   if (!told.ok()) return told.error();
   const std::int64_t parents = told.value() == nullptr ? step_ : told.value()->step;
-  const auto differs = [&](std::int64_t number, const std::string& how) {
-    return Error{ErrorKind::invalid_input,
-                 fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be "
-                             "forked at step {}",
-                             number, how, parent_.title(), step_)};
-  };
   if (step >= step_ && parents >= step_) {
     agreed_ = true;
     return Ok{};
   }
   if (step < parents) return differs(step, "there is no such step in");
   if (parents < step) return differs(parents, "the fork lacks a step of");
-  if (told.value()->digests == digests) return Ok{};
+  if (parent_.digest_version() != kDigestVersion || told.value()->digests == digests) return Ok{};
   return differs(
       step, section_list(different_sections(told.value()->digests, digests)) + " are not those of");
+}
+
+Status ForkGuard::finish() {
+  if (agreed_) return Ok{};
+  const auto told = parent_.next();
+  if (!told.ok()) return told.error();
+  if (told.value() == nullptr || told.value()->step >= step_) return Ok{};
+  return differs(told.value()->step, "the fork lacks a step of");
 }
 
 }  // namespace hybridscope

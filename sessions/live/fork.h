@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -24,7 +25,8 @@ struct ForkAt {
 // not allow, a caching policy, a request that could never finish.
 Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at);
 
-// Holds the steps of a fork against its parent's while they are made.
+// Holds the steps of a fork against its parent's while they are made: their numbers and digests.
+// Where the parent's digests are of another version, only the numbers.
 class ForkGuard {
  public:
   // `parent` outlives it and stands before its first step. The fork's first step that may differ.
@@ -33,8 +35,15 @@ class ForkGuard {
   // Call for each step, in order. Error: a step before the fork's that the parent does not have or
   // has otherwise, which this program cannot have made from this plan; the parent's own.
   Status check(std::int64_t step, const StepDigests& digests);
+  // Call when the fork has come to its end by itself. Error: the parent goes on before the fork's
+  // step; the parent's own.
+  Status finish();
+  // Why digests are not compared, for people; empty: they are.
+  std::string note() const;
 
  private:
+  Error differs(std::int64_t step, const std::string& how) const;
+
   StepSource& parent_;
   std::int64_t step_;
   bool agreed_ = false;  // both have reached the fork's step

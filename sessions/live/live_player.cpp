@@ -33,6 +33,11 @@ std::int64_t LivePlayer::number_of(std::int64_t position) const {
   return position == 0 ? 0 : numbers_[static_cast<std::size_t>(position - 1)];
 }
 
+bool LivePlayer::is_stuck() const {
+  return std::ranges::any_of(
+      findings_, [](const Finding& finding) { return finding.rule == Rule::no_progress; });
+}
+
 Status LivePlayer::step() {
   if (done())
     return Error{ErrorKind::not_found,

@@ -1,6 +1,7 @@
 // Plays a plan on an engine, forward and back: snapshots of runner and checker are kept on the way,
 // few in all, dense near the step it is at and sparse far from it. Going back restores the nearest
-// one and runs on from there, which makes the same traces again.
+// one and runs on from there, which makes the same traces again. For interfaces that move about in
+// a run while it is made.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,9 @@ class LivePlayer {
   LivePlayer(const LivePlayer&) = delete;
   LivePlayer& operator=(const LivePlayer&) = delete;
 
-  // There is no step behind this one.
-  bool done() const { return live_.runner.done(); }
+  // There is no step behind this one: the run is over, or this step found that it makes no progress
+  // any more.
+  bool done() const { return live_.runner.done() || is_stuck(); }
 
   // Goes on by one step. Errors: not_found, it is done; those of Runner::step, after which the only
   // ways are back.
@@ -63,6 +65,7 @@ class LivePlayer {
 
   LivePlayer(Stand start, Options options);
   std::int64_t number_of(std::int64_t position) const;
+  bool is_stuck() const;
   Status run_next();
   Status move_to(std::int64_t position);
   void keep_snapshot();

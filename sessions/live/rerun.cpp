@@ -1,5 +1,7 @@
 #include "sessions/live/rerun.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 namespace hybridscope {
@@ -21,6 +23,9 @@ void compare(const StepStamp& recorded, const StepDigests& made, RerunReport& re
 }  // namespace
 
 Result<RerunReport> rerun(StepSource& again, StepSource& recorded, RecordedEnd end) {
+  if (again.digest_version() != recorded.digest_version())
+    return Error{ErrorKind::not_available,
+                 other_digests(recorded) + ": its steps cannot be compared with those made now"};
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   RerunReport report;
   auto told = recorded.next();
@@ -38,6 +43,12 @@ Result<RerunReport> rerun(StepSource& again, StepSource& recorded, RecordedEnd e
   if (!told.ok()) return told.error();
   if (!made.ok()) return made.error();
   return report;
+}
+
+std::string other_digests(const StepSource& recorded) {
+  if (recorded.digest_version() == kDigestVersion) return {};
+  return fmt::format("{} was recorded with other digests (version {}, this program makes {})",
+                     recorded.title(), recorded.digest_version(), kDigestVersion);
 }
 
 std::vector<StepSection> different_sections(const StepDigests& a, const StepDigests& b) {

@@ -26,8 +26,12 @@ struct RerunReport {
 // How the recording ends: with the run, or before it (stopped, interrupted, killed).
 enum class RecordedEnd : std::uint8_t { of_the_run, before_it };
 
-// Both stand before their first step. Errors: theirs.
+// Both stand before their first step. Errors: theirs; not_available, digests of two versions.
 Result<RerunReport> rerun(StepSource& again, StepSource& recorded, RecordedEnd end);
+
+// "run.db:before was recorded with other digests (version 1, this program makes 2)"; empty: with
+// the same.
+std::string other_digests(const StepSource& recorded);
 
 // Sections that differ, in their order.
 std::vector<StepSection> different_sections(const StepDigests& a, const StepDigests& b);

@@ -2,17 +2,70 @@
 // a record.
 #pragma once
 
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "core/metadata/metadata_fields.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_record.h"
 
 namespace hybridscope {
 
-// Appends the batch's arrays (query_start_loc, seq_lens, group -1) and, group by group, those of
-// its builder's metadata by the reference's names, before them the columns that decode rows of mode
-// all read from where the trace has them. Arrays behind whose written part every element
-// is -1 (batch_ptr, token_chunk_offset_ptr) are kept as far as they are written.
+// Shows visit(group, name, value, dtype) the fields of one group's metadata; `value`: a TensorView
+// or a plain number.
+template <class Visit>
+struct GroupArrays {
+  std::int32_t group;
+  Visit& visit;
+
+  template <class T>
+  void operator()(std::string_view name, const T& value, ArrayDtype dtype) {
+    visit(group, name, value, dtype);
+  }
+  void operator()(const CausalConv1dMetadata& conv1d) {
+    if (!conv1d.present)
+      return visit(group, "nums_dict", TensorView<std::int32_t>{}, ArrayDtype::int32);
+    visit(group, "nums_dict.8.nums", conv1d.nums, ArrayDtype::int32);
+    visit(group, "nums_dict.8.tot", conv1d.tot, ArrayDtype::host_int);
+    visit(group, "batch_ptr", vector_view(conv1d.batch_ptr.data, conv1d.tot), ArrayDtype::int32);
+    visit(group, "token_chunk_offset_ptr",
+          vector_view(conv1d.token_chunk_offset_ptr.data, conv1d.tot), ArrayDtype::int32);
+  }
+};
+
+// Shows visit(group, name, value, dtype) the batch's arrays (query_start_loc, seq_lens, group -1)
+// and, group by group, those of its builder's metadata by the reference's names, before them the
+// columns that decode rows of mode all read from where the trace has them. Arrays behind whose
+// written part every element is -1 (batch_ptr, token_chunk_offset_ptr) are shown as far as they are
+// written. Records and digests both walk this list.
+template <class Visit>
+void for_each_array(const StepTrace& trace, Visit&& visit) {
+  const auto batch = [&](std::string_view name, std::span<const std::int32_t> values) {
+    visit(-1, name, vector_view(values.data(), static_cast<std::int32_t>(values.size())),
+          ArrayDtype::int32);
+  };
+  batch("query_start_loc", trace.common.query_start_loc);
+  batch("seq_lens", trace.common.seq_lens);
+  for (const GroupTrace& group : trace.groups) {
+    if (!group.metadata) continue;
+    if (group.temporal_source_column.present)
+      visit(group.group, "temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
+    if (group.conv_source_column.present)
+      visit(group.group, "conv_source_column", group.conv_source_column, ArrayDtype::int32);
+    GroupArrays<std::remove_reference_t<Visit>> show{group.group, visit};
+    if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
+      for_each_mamba_field(*mamba, show, show);
+    else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
+      for_each_mamba2_field(*mamba2, show, show);
+    else
+      for_each_gdn_field(std::get<GdnMetadata>(*group.metadata), show, show);
+  }
+}
+
+// Appends what for_each_array shows.
 void append_arrays(const StepTrace& trace, std::vector<ArrayRecord>& arrays);
 
 }  // namespace hybridscope

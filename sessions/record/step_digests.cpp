@@ -4,10 +4,9 @@
 #include <xxhash.h>
 
 #include <type_traits>
-#include <variant>
 
-#include "core/metadata/metadata_fields.h"
 #include "sessions/name_hash.h"
+#include "sessions/record/metadata_arrays.h"
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {
@@ -49,25 +48,18 @@ class StepDigester::Hasher {
   void operator()(std::string_view, const T& value) {
     add(digester_.hash_value(value));
   }
-  // A view of metadata: None, or its shape and values.
+  // What makes an array: None, or dtype, shape and values.
   template <class T>
-  void operator()(std::string_view, const TensorView<T>& view, ArrayDtype) {
-    add(view.present
-            ? static_cast<std::uint64_t>(view.rows) << 32 | static_cast<std::uint32_t>(view.cols)
-            : 7);
+  void operator()(std::int32_t, std::string_view, const TensorView<T>& view, ArrayDtype dtype) {
+    add(static_cast<std::uint64_t>(dtype) << 32 | static_cast<std::uint32_t>(view.dims) << 1 |
+        (view.present ? 1U : 0U));
     if (!view.present) return;
-    fold();
-    state_ =
-        XXH3_64bits_withSeed(view.data, static_cast<std::size_t>(view.size()) * sizeof(T), state_);
+    add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(view.rows)) << 32 |
+        static_cast<std::uint32_t>(view.cols));
+    add_values(view.data, static_cast<std::size_t>(view.size()));
   }
-  void operator()(std::string_view, std::int32_t value, ArrayDtype) {
-    add(static_cast<std::uint64_t>(value));
-  }
-  void operator()(const CausalConv1dMetadata& conv1d) {
-    (*this)("", conv1d.nums, ArrayDtype::int32);
-    if (!conv1d.present) return;
-    (*this)("", conv1d.mlist(), ArrayDtype::int64);
-    (*this)("", conv1d.offsetlist(), ArrayDtype::int32);
+  void operator()(std::int32_t, std::string_view, std::int32_t value, ArrayDtype dtype) {
+    add(static_cast<std::uint64_t>(dtype) << 32 | static_cast<std::uint32_t>(value));
   }
 
   std::uint64_t digest() {
@@ -86,7 +78,19 @@ class StepDigester::Hasher {
     num_words_ = 0;
   }
 
+  // Few values go in among the words.
+  template <class T>
+  void add_values(const T* values, std::size_t count) {
+    if (count <= kFewValues) {
+      for (std::size_t i = 0; i < count; ++i) add(static_cast<std::uint64_t>(values[i]));
+      return;
+    }
+    fold();
+    state_ = XXH3_64bits_withSeed(values, count * sizeof(T), state_);
+  }
+
   static constexpr std::size_t kMaxWords = 32;
+  static constexpr std::size_t kFewValues = 8;
   StepDigester& digester_;
   std::uint64_t state_ = 0x646967657374ULL;
   std::size_t num_words_ = 0;
@@ -182,6 +186,13 @@ void StepDigester::digest_copies(const StepTrace& trace, StepDigests& digests) {
       for_each_decision_field(decided, one);
       sum += one.digest();
     }
+    for (const StateCopyTrace& copy : launch->copies) {
+      Hasher one{*this};
+      one("", launch->decisions[static_cast<std::size_t>(copy.decision)].request);
+      one("", copy.group);
+      one("", copy.accept_token_bias);
+      sum += one.digest();
+    }
     copies("", sum);
     copies("", launch->copies.size());
   }
@@ -192,14 +203,12 @@ void StepDigester::digest_metadata(const StepTrace& trace, StepDigests& digests)
   Hasher metadata{*this};
   for (const GroupTrace& group : trace.groups) {
     for_each_group_field(group, metadata);
-    if (!group.metadata) continue;
-    if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
-      for_each_mamba_field(*mamba, metadata, metadata);
-    else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
-      for_each_mamba2_field(*mamba2, metadata, metadata);
-    else
-      for_each_gdn_field(std::get<GdnMetadata>(*group.metadata), metadata, metadata);
+    // Which arrays the group has.
+    metadata("", (group.metadata ? group.metadata->index() + 1 : 0) << 2 |
+                     (group.temporal_source_column.present ? 2U : 0U) |
+                     (group.conv_source_column.present ? 1U : 0U));
   }
+  for_each_array(trace, metadata);
   digests[StepSection::metadata] = metadata.digest();
 }
 

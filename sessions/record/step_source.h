@@ -29,6 +29,8 @@ class StepSource {
   virtual std::string title() const = 0;
   virtual const EngineConfig& config() const = 0;
   virtual RecordLevel level() const = 0;
+  // How its digests were made: those of two versions say nothing about each other.
+  virtual std::int32_t digest_version() const { return kDigestVersion; }
   // How a request that some step has named is called.
   virtual std::string request_name(RequestId request) const = 0;
 

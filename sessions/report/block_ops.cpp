@@ -130,6 +130,15 @@ void BlockState::apply(std::span<const WorkerTableChange> changes) {
     set_column(worker_[{change.request.value, change.group}], change.column, change.block);
 }
 
+std::vector<RequestId> BlockState::requests() const {
+  std::vector<RequestId> named;
+  for (const Tables* tables : {&scheduler_, &worker_})
+    for (const auto& [key, blocks] : *tables) named.push_back({key.request});
+  for (const auto& [block, label] : labels_)
+    if (label.key.request >= 0) named.push_back({label.key.request});
+  return named;
+}
+
 json BlockState::table_ops(const Tables& tables) {
   json ops = json::array();
   ColumnRun run(ops);

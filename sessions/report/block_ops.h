@@ -29,6 +29,9 @@ class BlockState {
   void apply(std::span<const CacheEvent> events);
   void apply(std::span<const WorkerTableChange> changes);
 
+  // Whom tables and labels name, some several times.
+  std::vector<RequestId> requests() const;
+
   nlohmann::json scheduler_ops() const;
   nlohmann::json worker_ops() const;
 

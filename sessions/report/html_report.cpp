@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -19,21 +20,26 @@ namespace {
 
 using nlohmann::json;
 
-void add_counts(const StepCounts& step, StepCounts& total) {
-  std::vector<std::int64_t> values;
-  for_each_count_field(step, [&](std::string_view, auto value) { values.push_back(value); });
-  std::size_t i = 0;
-  for_each_count_field(total, [&](std::string_view, auto& sum) {
-    sum = static_cast<std::remove_reference_t<decltype(sum)>>(sum + values[i++]);
-  });
-}
+// Sums over a session, field by field: wider than the counts of one step.
+class CountTotals {
+ public:
+  void add(const StepCounts& step) {
+    for_each_count_field(step, [this](std::string_view name, auto value) { sums_[name] += value; });
+  }
 
-json counts_by_name(const StepCounts& counts) {
-  json object = json::object();
-  for_each_count_field(
-      counts, [&](std::string_view name, auto value) { object[std::string(name)] = value; });
-  return object;
-}
+  json by_name() const {
+    json object = json::object();
+    const StepCounts none;
+    for_each_count_field(none, [&](std::string_view name, auto) {
+      const auto found = sums_.find(name);
+      object[std::string(name)] = found == sums_.end() ? 0 : found->second;
+    });
+    return object;
+  }
+
+ private:
+  std::map<std::string_view, std::int64_t> sums_;  // by field
+};
 
 json describe_groups(const EngineConfig& config) {
   json groups = json::array();
@@ -121,7 +127,7 @@ class ReportMaker {
   std::size_t short_templates_ = 0;        // templates after kShortReportSteps steps
   std::set<std::int32_t> short_requests_;  // requests known then
   bool cut_ = false;
-  StepCounts totals_;
+  CountTotals totals_;
   std::int64_t num_steps_ = 0;
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
@@ -183,7 +189,7 @@ std::string ReportMaker::left_out() const {
 
 std::string ReportMaker::data() const {
   json meta = describe_run(source_, options_);
-  meta["totals"] = counts_by_name(totals_);
+  meta["totals"] = totals_.by_name();
   meta["num_steps"] = num_steps_;
   meta["left_out"] = left_out();
   json requests = json::array();
@@ -208,7 +214,7 @@ Result<HtmlReport> ReportMaker::make() {
     last_ = stamp.value()->step;
     if (first_ == 0) first_ = last_;
     ++num_steps_;
-    add_counts(stamp.value()->counts, totals_);
+    totals_.add(stamp.value()->counts);
     if (Status taken = take(last_); !taken.ok()) return taken.error();
   }
   if (texts_.empty() && has_range())
@@ -219,6 +225,7 @@ Result<HtmlReport> ReportMaker::make() {
             : fmt::format("{}: there is no step from {} to {}, the recorded ones are {} "
                           "to {}",
                           source_.title(), options_.first_step, options_.last_step, first_, last_)};
+  for (const RequestId request : before_.requests()) name_of(request);
   return HtmlReport{.html = fill_report_page(data()),
                     .num_steps = static_cast<std::int64_t>(texts_.size()),
                     .num_all_steps = num_steps_,

@@ -109,7 +109,7 @@ TEST(Junit, ThatCannotBeWrittenHasExitCode4) {
 
 TEST(Progress, IsNotShownWhereNobodyWatches) {
   const ProgramResult run = run_program(
-      "run --traffic synthetic --limit 60 --model tiny-gdn "
+      "run --traffic synthetic --limit 4000 --model tiny-gdn "
       "--num-blocks 4096 --no-timings");
   EXPECT_THAT(run.err, Not(HasSubstr("requests finished")));
   EXPECT_THAT(run.err, Not(HasSubstr("\033")));

@@ -14,6 +14,7 @@ namespace {
 
 using test::ProgramResult;
 using test::run_program;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -24,11 +25,12 @@ constexpr const char* kVerifyWindow =
 // B accepts no draft in step 2, A one: runs.db with the sessions "one" and "none".
 class RecordedPair {
  public:
-  RecordedPair() {
+  explicit RecordedPair(RecordLevel level_of_none = RecordLevel::full) {
     for (const bool accepts : {true, false}) {
       RunPlan plan = test::shipped_scenario("align_boundary_by_accepted_drafts");
       plan.script.front().accept.front().count = accepts ? 2 : 1;
-      test::Recording recording{.place = {file_, accepts ? "one" : "none"}};
+      test::Recording recording{.place = {file_, accepts ? "one" : "none"},
+                                .level = accepts ? RecordLevel::full : level_of_none};
       EXPECT_TRUE(test::record_run(plan, recording).ok());
     }
   }
@@ -49,8 +51,9 @@ std::size_t widest_line(const std::string& text) {
 }
 
 TEST(DiffCommand, TwoRecordingsOfOneRunDoNotDiffer) {
-  const RecordedPair pair;
-  const ProgramResult result = run_program("diff " + pair.place("one") + " " + pair.place("one"));
+  const RecordedPair first;
+  const RecordedPair again;
+  const ProgramResult result = run_program("diff " + first.place("one") + " " + again.place("one"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("No difference."));
 }
@@ -70,6 +73,19 @@ TEST(DiffCommand, ShowsTheFirstDivergenceWithItsDecisionsAndHowToLookFurther) {
                                     " --step 2 --explain\n"));
   EXPECT_THAT(result.out, HasSubstr("A has ended; B goes on to step 4 (1 step)."));
   EXPECT_LE(widest_line(result.out), 100U);
+}
+
+TEST(DiffCommand, OfLevelCountsOnlyWhatIsKeptIsTold) {
+  const RecordedPair pair(RecordLevel::counts);
+  const ProgramResult result = run_program("diff " + pair.place("one") + " " + pair.place("none"));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, Not(HasSubstr("in 0 rows")));
+  EXPECT_THAT(result.out,
+              HasSubstr("sessions show " + pair.place("one") + " --step 2 --explain\n"));
+  EXPECT_THAT(result.out, HasSubstr("sessions show " + pair.place("none") + " --step 2\n"));
+  EXPECT_THAT(
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine pages --level counts").out,
+      AllOf(HasSubstr("graph dispatch"), Not(HasSubstr("in 0 rows"))));
 }
 
 TEST(DiffCommand, JsonHasTheFirstDivergenceAndCountsEverything) {
@@ -137,6 +153,19 @@ TEST(DiffCommand, RequestsCanBeComparedForAnyTwoRuns) {
   EXPECT_THAT(result.out, HasSubstr("No difference in what 2 requests got."));
 }
 
+TEST(DiffCommand, ComparingRequestsRefusesRulesAboutSteps) {
+  const std::string requests = std::string(kVerifyWindow) + "--engine safe --engine safe ";
+  const ProgramResult asked = run_program(requests + "--requests --ignore blocks");
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("--ignore blocks: what each request got in all is compared "
+                                   "(--requests), of which only request:NAME can be left out"));
+  const ProgramResult forced = run_program(
+      "diff --scenario scenarios/shared_prefix_align.json --b mode=none --ignore step:5");
+  EXPECT_EQ(forced.exit_code, 2);
+  EXPECT_THAT(forced.err, HasSubstr("is compared (the modes differ (align and none)"));
+  EXPECT_EQ(run_program(requests + "--requests --ignore request:A").exit_code, 0);
+}
+
 TEST(DiffCommand, WrongUseIsExplained) {
   const auto fails = [](const std::string& arguments, int code, const std::string& message) {
     const ProgramResult result = run_program("diff " + arguments);
@@ -148,10 +177,13 @@ TEST(DiffCommand, WrongUseIsExplained) {
   fails("", 2, "give two sessions FILE.db[:NAME], or --scenario");
   fails("one.db", 2, "give two sessions");
   fails(scenario + "--ignore block_ids", 2, "there is no ignore rule \"block_ids\" (known:");
+  fails(scenario + "--level 1", 2, "--level: 1 not in {");
+  fails("a.db b.db --level counts", 2, "--level requires --scenario");
   fails(scenario + "--engine safe", 2, "--engine is given twice");
-  fails(scenario + "--b runner", 3, "\"runner\" is no KEY=VALUE");
-  fails(scenario + "--b color=red", 3, "there is no setting \"color\" (known: mamba_cache_mode,");
-  fails(scenario + "--b runner=v3", 3, "runner is");
+  fails(scenario + "--b runner", 2, "\"runner\" is no KEY=VALUE");
+  fails(scenario + "--b color=red", 2, "there is no setting \"color\" (known: mamba_cache_mode,");
+  fails(scenario + "--b runner=v3", 2, "runner is");
+  fails(scenario + "--engine safe --engine bogus", 2, "engine is \"bogus\"");
   fails("/nonexistent/a.db /nonexistent/b.db", 3, "/nonexistent/a.db");
   const RecordedPair pair;
   fails(pair.place("one") + " " + pair.place("two"), 3, "two");

@@ -217,6 +217,33 @@ INSTANTIATE_TEST_SUITE_P(
                     BadInput{"no_sizes", kSizes.c_str(), "cudagraph_capture_sizes"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Run, NamesFromOutsideDoNotSteerTheTerminal) {
+  const std::string scenario =
+      temporary_file("esc.json", R"({"version": 1, "name": "a\u001b[31m\nb", "model": "tiny-mamba2",
+                      "requests": [{"id": "A", "prompt": 4, "max_tokens": 1}]})");
+  const ProgramResult run = run_program("run " + scenario);
+  EXPECT_THAT(run.out, HasSubstr("a\\x1B[31m\\x0Ab: tiny-mamba2"));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("\x1b")));
+  const ProgramResult missing = run_program(R"sh(run "$(printf 'no\033[31m\nsuch.json')")sh");
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("no\\x1B[31m\\x0Asuch.json"));
+}
+
+TEST(Run, AJunitReportCanGoToStandardOutput) {
+  const ProgramResult run = run_program("run -q scenarios/v2_slots.json --junit -");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"));
+  EXPECT_FALSE(std::filesystem::exists(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/-"));
+}
+
+TEST(Run, ASettingThatIsNoneIsUsage) {
+  const ProgramResult run = run_program("run scenarios/v2_slots.json --engine bogus");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("engine is \"bogus\""));
+  EXPECT_EQ(run_program("run scenarios --engine bogus").exit_code, 2);
+  EXPECT_EQ(run_program("model tiny-gdn --engine bogus").exit_code, 2);
+}
+
 TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
   EXPECT_EQ(run_program("run no_such_file.json").exit_code, 3);
   EXPECT_EQ(run_program("run --traffic no_such_file.jsonl").exit_code, 3);
@@ -227,7 +254,7 @@ TEST(Run, MissingFilesAndUnknownModelsHaveExitCode3) {
 
 TEST(Run, SettingsOutOfRangeSayWhatIsAllowed) {
   const ProgramResult run = run_program("run --traffic synthetic --max-num-seqs 0");
-  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("max_num_seqs is 0"));
 }
 

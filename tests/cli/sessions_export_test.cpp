@@ -1,6 +1,8 @@
 // `hybridscope sessions export|import` as a user types them.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -49,6 +51,19 @@ class SessionsExport : public ::testing::Test {
       number += entry.path().filename().string().starts_with("runs.db") ? 0 : 1;
     return number;
   }
+  // What the program does that reads or writes `pipe`, interrupted before that end of it opens; the
+  // other end is `peer`, a command of the shell.
+  int interrupted(const std::string& arguments, const std::string& peer) const {
+    const std::string program = std::string("'") + HYBRIDSCOPE_PROGRAM + "' sessions " + arguments;
+    // SigCgt has the signals that are caught; SIGINT is the second bit.
+    const int status = std::system(
+        ("mkfifo " + path("pipe") + "; " + program + " 2>/dev/null & pid=$!; " +
+         "until grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.01; done; " +
+         "kill -INT $pid; " + peer + "; wait $pid")
+            .c_str());
+    std::filesystem::remove(path("pipe"));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
   std::string folder_;
 };
 
@@ -80,6 +95,45 @@ TEST_F(SessionsExport, ARangeOfStepsSaysWhatItLeavesOut) {
   EXPECT_EQ(sessions("export " + place).exit_code, 2);
 }
 
+TEST_F(SessionsExport, TheSessionFileIsNoOutput) {
+  const std::string before = text("runs.db");
+  std::filesystem::create_symlink(path("runs.db"), path("link.jsonl"));
+  std::filesystem::create_hard_link(path("runs.db"), path("hard.jsonl"));
+  for (const char* output :
+       {"runs.db", "./runs.db", "runs.db-wal", "runs.db-shm", "link.jsonl", "hard.jsonl"})
+    for (const char* option : {"--html ", "--jsonl ", "--trace "}) {
+      const ProgramResult out =
+          sessions("export " + path("runs.db") + ":before " + option + path(output));
+      EXPECT_EQ(out.exit_code, 2) << option << output;
+      EXPECT_THAT(out.err, HasSubstr("this is the session file"));
+    }
+  EXPECT_EQ(text("runs.db"), before);
+}
+
+TEST_F(SessionsExport, TwoOutputsAreTwoPlaces) {
+  const std::string place = "export " + path("runs.db") + ":before ";
+  const ProgramResult same = sessions(place + "--html " + path("a") + " --jsonl " + path("../") +
+                                      std::filesystem::path(folder_).filename().string() + "/a");
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("are the same, expected two places"));
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+  const ProgramResult mixed = sessions(place + "--jsonl - --trace -");
+  EXPECT_EQ(mixed.exit_code, 2);
+  EXPECT_EQ(mixed.out, "");
+  EXPECT_EQ(sessions(place + "--jsonl - --trace " + path("t.jsonl")).exit_code, 0);
+}
+
+TEST_F(SessionsExport, WhatCannotBeWrittenIsTheEnvironmentsFault) {
+  const auto fails = [&](const std::string& output, const std::string& message) {
+    const ProgramResult out = sessions("export " + path("runs.db") + ":before --jsonl " + output);
+    EXPECT_EQ(out.exit_code, 4) << output;
+    EXPECT_THAT(out.err, HasSubstr(message));
+  };
+  fails("/dev/full", "cannot write /dev/full: No space left on device");
+  fails(path("none/x.jsonl"), "cannot write " + path("none/x.jsonl") + ": No such file");
+  fails(folder_, "it is a directory");
+}
+
 TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
   const std::string place = path("runs.db") + ":before";
   for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
@@ -92,7 +146,11 @@ TEST_F(SessionsExport, WhatIsExportedIsImportedEqual) {
     const ProgramResult again = sessions("export " + path("other.db") + ":" + name + " --jsonl -");
     ASSERT_EQ(again.exit_code, 0) << again.err;
     const std::string plain = sessions("export " + place + " --jsonl -").out;
-    EXPECT_EQ(again.out.substr(again.out.find('\n')), plain.substr(plain.find('\n')));
+    std::string expected = plain;
+    const std::string old_name = "\"name\":\"before\"";
+    expected.replace(expected.find(old_name), old_name.size(),
+                     std::string("\"name\":\"") + name + "\"");
+    EXPECT_EQ(again.out, expected);
   }
   EXPECT_LT(text("a.jsonl.zst").size(), text("a.jsonl").size() / 3);
 }
@@ -126,6 +184,20 @@ TEST_F(SessionsExport, OfADamagedFileNothingIsImported) {
   refuse("", "empty, expected the header of a session");
 }
 
+TEST_F(SessionsExport, CtrlCLeavesNothingHalf) {
+  sessions("export " + path("runs.db") + " --jsonl " + path("a.jsonl"));
+  EXPECT_EQ(interrupted("import " + path("pipe") + " " + path("runs.db") + ":half",
+                        "cat " + path("a.jsonl") + " >" + path("pipe")),
+            130);
+  EXPECT_EQ(nlohmann::json::parse(sessions("list " + path("runs.db") + " --json").out).size(), 1u);
+  for (const char* option : {" --jsonl ", " --trace "})
+    EXPECT_EQ(interrupted("export " + path("runs.db") + ":before" + option + path("pipe"),
+                          "cat " + path("pipe") + " >/dev/null"),
+              130)
+        << option;
+  EXPECT_EQ(num_files(), 1u);  // a.jsonl
+}
+
 TEST_F(SessionsExport, ATraceIsJudgedAlsoCompressed) {
   for (const char* name : {"a.jsonl", "a.jsonl.zst"}) {
     const ProgramResult out =
@@ -135,6 +207,31 @@ TEST_F(SessionsExport, ATraceIsJudgedAlsoCompressed) {
     EXPECT_EQ(judged.exit_code, 0) << judged.out << judged.err;
     EXPECT_THAT(judged.out, HasSubstr("6 steps"));
   }
+}
+
+// As if the plan made other decisions now: step 4 was recorded with another digest.
+TEST_F(SessionsExport, ATraceIsOfTheDecisionsThatWereRecorded) {
+  std::string lines = sessions("export " + path("runs.db") + " --jsonl -").out;
+  const std::size_t schedule =
+      lines.find("\",\"", lines.find("\"digests\"", lines.find("{\"step\":4"))) + 3;
+  lines.replace(schedule, 16, "0123456789abcdef");
+  write("b.jsonl", lines);
+  ASSERT_EQ(sessions("import " + path("b.jsonl") + " " + path("runs.db") + ":other").exit_code, 0);
+  const ProgramResult out =
+      sessions("export " + path("runs.db") + ":other --trace " + path("a.jsonl"));
+  EXPECT_EQ(out.exit_code, 3);
+  EXPECT_THAT(out.err, HasSubstr("step 4: schedule are not those of"));
+  EXPECT_THAT(out.err, HasSubstr("does not reproduce here"));
+  EXPECT_EQ(num_files(), 1u);  // b.jsonl
+  // Digests of two versions cannot be compared.
+  const std::string version = "\"digest_version\":";
+  lines.replace(lines.find(version) + version.size(), 1, "1");
+  write("b.jsonl", lines);
+  ASSERT_EQ(sessions("import " + path("b.jsonl") + " " + path("runs.db") + ":older").exit_code, 0);
+  const ProgramResult older =
+      sessions("export " + path("runs.db") + ":older --trace " + path("a.jsonl"));
+  EXPECT_EQ(older.exit_code, 0) << older.err;
+  EXPECT_THAT(older.err, HasSubstr("recorded by another version"));
 }
 
 }  // namespace

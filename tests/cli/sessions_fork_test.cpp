@@ -137,22 +137,53 @@ TEST_F(RecordedSessions, AForkOfOneThatDoesNotReproduceIsRefused) {
 }
 
 TEST_F(RecordedSessions, WhatAForkCannotDoIsToldInOneLine) {
-  const auto error_of = [&](SessionsForkOptions options) {
+  const auto error_of = [&](SessionsForkOptions options, int code = kExitInput) {
     options.place = place("before");
     const Said said = fork(options);
-    EXPECT_EQ(said.code, kExitInput);
+    EXPECT_EQ(said.code, code) << said.err;
     return said.err;
   };
-  EXPECT_THAT(error_of({.step = 3}), HasSubstr("nothing changes: give at least one of --accept"));
+  EXPECT_THAT(error_of({.step = 3}, kExitUsage),
+              HasSubstr("nothing changes: give at least one of --accept"));
   EXPECT_THAT(error_of({.step = 99, .budget = 1}), HasSubstr("before ends with step 6"));
-  EXPECT_THAT(error_of({.step = 3, .accept = {"A"}}),
+  EXPECT_THAT(error_of({.step = 3, .accept = {"A"}}, kExitUsage),
               StartsWith("hybridscope sessions fork: --accept A: expected NAME=VALUE"));
-  EXPECT_THAT(error_of({.step = 3, .accept = {"A=two"}}), HasSubstr("two is no number"));
+  EXPECT_THAT(error_of({.step = 3, .accept = {"A=two"}}, kExitUsage),
+              HasSubstr("two is no number"));
   EXPECT_THAT(error_of({.step = 3, .accept = {"Z=1"}}),
               HasSubstr("fork at step 3: /accept/Z: no request is called \"Z\""));
-  EXPECT_THAT(error_of({.step = 3, .policies = {"row=x"}}), HasSubstr("no policy is called row"));
+  EXPECT_THAT(error_of({.step = 3, .policies = {"row=x"}}, kExitUsage),
+              HasSubstr("no policy is called row"));
   EXPECT_THAT(error_of({.step = 3, .policies = {"full_attention_cut=every_group"}}),
               HasSubstr("cannot change while an engine runs"));
+}
+
+TEST_F(RecordedSessions, WhatAnOptionOfAForkDoesNotTakeIsUsage) {
+  const auto usage = [&](SessionsForkOptions options) {
+    options.place = place("before");
+    const Said said = fork(options);
+    EXPECT_EQ(said.code, kExitUsage) << said.err;
+    return said.err;
+  };
+  EXPECT_THAT(usage({.step = 3, .accept = {"A=-1"}}),
+              HasSubstr("--accept A=-1: A is -1, expected 1 or more"));
+  EXPECT_THAT(usage({.step = 3, .drafts = {"A=-1"}}), HasSubstr("expected 0 or more"));
+  EXPECT_THAT(usage({.step = 3, .engine = "nope"}), HasSubstr("nope"));
+  SessionsForkOptions taken{.step = 3, .budget = 4};
+  taken.record.place = place("before");
+  EXPECT_THAT(usage(taken), HasSubstr("already"));
+}
+
+TEST(SessionsForkOptions, AStepIsFromOneOn) {
+  CLI::App app;
+  SessionsForkOptions options;
+  add_sessions_fork(app, options);
+  try {
+    app.parse("fork run.db:x --at 0 --budget 7");
+    ADD_FAILURE() << "0 was taken";
+  } catch (const CLI::ParseError& error) {
+    EXPECT_LT(std::string(error.what()).size(), 100u) << error.what();
+  }
 }
 
 TEST(SessionsForkOptions, AreReadFromTheCommandLine) {

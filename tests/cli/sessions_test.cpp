@@ -56,6 +56,48 @@ TEST_F(Sessions, ShowPrintsTheStepsAsTheRunDid) {
   EXPECT_THAT(show.out, HasSubstr(table));
 }
 
+// The sums of a step, and none of the lists that the level does not keep.
+TEST_F(Sessions, ShowTellsTheSumsThatLevelCountsKeeps) {
+  ASSERT_EQ(run_program(std::string("run -q ") + kScenario + " --record " + file_ +
+                        ":counts --record-level counts")
+                .exit_code,
+            0);
+  const ProgramResult show = sessions("show " + file_ + ":counts");
+  ASSERT_EQ(show.exit_code, 0) << show.err;
+  EXPECT_THAT(show.out, HasSubstr("\n   1  1 row | 6 tokens | 1 prefill               =12 "));
+  EXPECT_THAT(show.out, HasSubstr("\n   2  1 row | 2 tokens | 1 draft                 =11     1 "));
+  EXPECT_THAT(show.out, HasSubstr("Recorded at level counts"));
+  EXPECT_THAT(show.out, Not(HasSubstr("nothing scheduled")));
+  EXPECT_THAT(show.out, Not(HasSubstr("+0 -0")));
+  const auto json =
+      nlohmann::json::parse(sessions("show " + file_ + ":counts --step 2 --json").out);
+  EXPECT_EQ(json["level"], "counts");
+  EXPECT_EQ(json["num_scheduled_tokens"], 2);
+  EXPECT_EQ(json["counts"]["num_reqs"], 1);
+  EXPECT_EQ(json["counts"]["num_draft_tokens"], 1);
+  for (const char* list :
+       {"rows", "skipped", "preempted", "pre_copies", "post_copies", "committed"})
+    EXPECT_FALSE(json.contains(list)) << list;
+  const auto full =
+      nlohmann::json::parse(sessions("show " + file_ + ":before --step 2 --json").out);
+  EXPECT_EQ(full["level"], "full");
+  EXPECT_EQ(full["rows"].size(), 1u);
+  EXPECT_EQ(full["counts"], json["counts"]);
+}
+
+TEST_F(Sessions, AJudgedSessionDoesNotKnowWhatIsFree) {
+  const std::string trace = temporary_file("free.jsonl", "");
+  ASSERT_EQ(run_program(std::string("run -q ") + kScenario + " --trace " + trace).exit_code, 0);
+  ASSERT_EQ(run_program("judge " + trace + " --record " + file_ + ":judged").exit_code, 0);
+  const std::string show = sessions("show " + file_ + ":judged").out;
+  EXPECT_THAT(show, ContainsRegex("\\+[0-9]+ -[0-9]+ =- "));
+  EXPECT_THAT(show, Not(HasSubstr(" =0 ")));
+  const auto json =
+      nlohmann::json::parse(sessions("show " + file_ + ":judged --step 1 --json").out);
+  EXPECT_FALSE(json.contains("num_free_blocks"));
+  std::filesystem::remove(trace);
+}
+
 // What explains a recorded step is what explained it when it ran; only the names of the arrays that
 // a replayed graph reads are not recorded.
 TEST_F(Sessions, ShowExplainsAStepAsTheRunDid) {
@@ -73,6 +115,13 @@ TEST_F(Sessions, AStepThatIsNotThereIsNamed) {
   EXPECT_EQ(show.exit_code, 3);
   EXPECT_THAT(show.err, HasSubstr("99"));
   EXPECT_THAT(show.out, IsEmpty());
+}
+
+TEST_F(Sessions, ATableBeginsWithAStepThatIsThere) {
+  const ProgramResult show = sessions("show " + file_ + " --step 200");
+  EXPECT_EQ(show.exit_code, 3);
+  EXPECT_THAT(show.err, HasSubstr("there is no step 200, expected one of the steps 1 to 3"));
+  EXPECT_EQ(sessions("show " + file_ + " --step 3").exit_code, 0);
 }
 
 TEST_F(Sessions, ASessionThatIsNotThereIsNamedWithThoseThatAre) {
@@ -137,12 +186,41 @@ TEST_F(Sessions, BookmarksAreKeptShownAndRemoved) {
   EXPECT_THAT(sessions("bookmark " + file_).out, HasSubstr("no bookmarks"));
 }
 
+TEST_F(Sessions, ABookmarkOfNoStepNamesTheSessionAndItsSteps) {
+  const ProgramResult none = sessions("bookmark " + file_ + " --step 99");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr(file_ + ":before: there is no step 99, expected one of the "
+                                          "steps 1 to 3"));
+  EXPECT_EQ(sessions("bookmark " + file_ + " --remove 0").exit_code, 2);
+  EXPECT_EQ(sessions("bookmark " + file_ + " --remove=-1").exit_code, 2);
+}
+
 TEST_F(Sessions, RenameAndDelete) {
   ASSERT_EQ(sessions("rename " + file_ + ":before 'the \"first\" one'").exit_code, 0);
   EXPECT_EQ(sessions("delete " + file_).exit_code, 2);  // no name
   EXPECT_EQ(sessions("delete " + file_ + ":before").exit_code, 3);
   EXPECT_EQ(sessions("delete '" + file_ + ":the \"first\" one'").exit_code, 0);
   EXPECT_THAT(sessions("list " + file_).out, HasSubstr("holds no session"));
+}
+
+TEST_F(Sessions, AFileIsGivenWithoutANameWhereTheWholeFileIsMeant) {
+  for (const std::string command : {"list ", "query "}) {
+    const ProgramResult result =
+        sessions(command + file_ + ":before" + (command == "query " ? " \"SELECT 1\"" : ""));
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("takes a file without a session's name, expected " + file_));
+  }
+}
+
+TEST(SessionsCommand, EachOneHasAnExampleAndAnUnknownOneIsNamed) {
+  for (const std::string name : {"list", "show", "stats", "query", "rerun", "fork", "export",
+                                 "import", "note", "bookmark", "rename", "delete"})
+    EXPECT_THAT(run_program("sessions " + name + " --help").out,
+                HasSubstr("\n  hybridscope sessions " + name))
+        << name;
+  const ProgramResult foo = run_program("sessions foo");
+  EXPECT_EQ(foo.exit_code, 2);
+  EXPECT_THAT(foo.err, HasSubstr("there is no command \"foo\" (list, show, stats, query,"));
 }
 
 TEST(SessionsCommand, FilesThatAreNoSessionsAreRefused) {

@@ -21,6 +21,23 @@ TEST(TextTable, CountsCharactersNotBytes) {
   EXPECT_EQ(table.format(), "name  n\n\xC3\xA9     1\n");
 }
 
+TEST(TextTable, CountsTheColumnsOfATerminal) {
+  EXPECT_EQ(display_width("\xE6\x97\xA5\xE6\x9C\xAC"), 4u);  // two kanji
+  EXPECT_EQ(display_width("e\xCC\x81"), 1u);                 // e and a combining acute
+  EXPECT_EQ(display_width("\xF0\x9F\x98\x80"), 2u);          // an emoji
+  TextTable table({"<name", "n"});
+  table.add({"\xE6\x97\xA5\xE6\x9C\xAC", "1"});
+  EXPECT_EQ(table.format(), "name  n\n\xE6\x97\xA5\xE6\x9C\xAC  1\n");
+}
+
+TEST(Printable, WhatTurnsTheDirectionOfTextIsEscaped) {
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b"),
+            "a\\xE2\\x80\\xAE"
+            "b");                                           // U+202E
+  EXPECT_EQ(printable("\xE2\x81\xA6"), "\\xE2\\x81\\xA6");  // U+2066
+}
+
 TEST(Printable, KeepsTextOnOneLineAndOutOfTheTerminal) {
   EXPECT_EQ(printable("plain \xC3\xA9"), "plain \xC3\xA9");
   EXPECT_EQ(printable("a\nb\tc"), "a\\nb\\x09c");

@@ -47,6 +47,7 @@ TEST(OneLine, HasNoControlCharactersAndIsCutBetweenCharacters) {
                      4),
             "gr\xC3\xBC...");
   EXPECT_EQ(one_line("four", 4), "four");
+  EXPECT_EQ(one_line("\xE2\x80\xAE"), "\\xE2\\x80\\xAE");  // U+202E: text runs backwards
 }
 
 TEST(ValidText, HasAReplacementForEveryByteThatIsNoUtf8) {

@@ -9,6 +9,7 @@
 
 #include "storage/schema.h"
 #include "storage/session_player.h"
+#include "storage/session_reader.h"
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
 
@@ -75,6 +76,10 @@ TEST_P(OlderVersion, StepsAreAsTheyAreRecordedToday) {
   EXPECT_EQ(older.value()->reader().info().header.digest_version, 1);
   EXPECT_EQ(newer->reader().info().header.digest_version, kDigestVersion);
   EXPECT_EQ(older.value()->reader().request_name({0}), "A");
+}
+
+TEST_P(OlderVersion, ASourceTellsHowItsDigestsWereMade) {
+  EXPECT_EQ(open_session_source(place_).value()->digest_version(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, OlderVersion, testing::Values(1, 2));

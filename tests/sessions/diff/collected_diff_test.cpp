@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/sessions/diff/live_pair.h"
 
 namespace hybridscope {
@@ -77,6 +79,19 @@ TEST(CollectedDiff, ASkippedRequestHasItsReasonBesideWhatTheOtherGot) {
   EXPECT_EQ(command->b, "set_step_budget 8");
 }
 
+TEST(CollectedDiff, CommandsWithoutAValueAreToldWithoutOne) {
+  Scenario aborts = shipped_scenario("align_boundary_by_accepted_drafts");
+  const Scenario plain = aborts;
+  ScriptStep abort{.step = 3};
+  abort.abort = {"A"};
+  aborts.script.push_back(abort);
+  const Collected all = collect(plain, aborts);
+  const DecisionPair* command = find_pair(all.collected, "A", "command");
+  ASSERT_NE(command, nullptr);
+  EXPECT_EQ(command->a, "no command");
+  EXPECT_EQ(command->b, "abort");
+}
+
 TEST(CollectedDiff, FindingsOfOneSideAreTold) {
   const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
   Scenario pages = safe;
@@ -90,6 +105,61 @@ TEST(CollectedDiff, FindingsOfOneSideAreTold) {
   ASSERT_NE(graph, nullptr);
   EXPECT_THAT(graph->a, HasSubstr("not a uniform decode; runtime mode PIECEWISE"));
   EXPECT_THAT(graph->b, HasSubstr("a uniform decode (1 + K = 3 tokens a row); runtime mode FULL"));
+}
+
+// A record of one step with findings about these blocks, and the fields in which two differ.
+StepRecord with_label_findings(const std::vector<std::int32_t>& blocks) {
+  StepRecord record;
+  record.trace.step = 1;
+  for (const std::int32_t block : blocks)
+    record.findings.push_back({.rule = Rule::label_mismatch,
+                               .step = 1,
+                               .group = 0,
+                               .block = block,
+                               .expected = 8,
+                               .seen = 7,
+                               .cause = {}});
+  return record;
+}
+
+StepDifference difference_of(const StepRecord& a, const StepRecord& b, const StepSource& source) {
+  RequestNumbers names(source, source);
+  const IgnoreRules rules;
+  StepDifference difference{.step = 1, .fields = {}, .a = &a, .b = &b};
+  RecordComparer(names, rules, RecordLevel::full).compare(a, b, kAllSections, difference.fields);
+  return difference;
+}
+
+TEST(FindingsOfOneSide, LeaveOutWhatBothSidesFound) {
+  const auto source = live_source(shipped_scenario("align_boundary_by_accepted_drafts"));
+  const StepRecord a = with_label_findings({1, 2});
+  const StepRecord b = with_label_findings({2});
+  const StepDifference difference = difference_of(a, b, *source);
+  EXPECT_EQ(difference.fields.size(), 1U);
+  EXPECT_THAT(findings_of_one_side(difference, *source, 0), ElementsAre(HasSubstr("block 1 ")));
+  EXPECT_THAT(findings_of_one_side(difference, *source, 1), IsEmpty());
+}
+
+TEST(FindingsOfOneSide, StayOneFindingWhereOnlyTheBlockIdDiffers) {
+  const auto source = live_source(shipped_scenario("align_boundary_by_accepted_drafts"));
+  const StepRecord a = with_label_findings({3});
+  const StepRecord b = with_label_findings({5});
+  const StepDifference difference = difference_of(a, b, *source);
+  ASSERT_EQ(difference.fields.size(), 1U);
+  EXPECT_EQ(difference.fields[0].field, "block");
+  EXPECT_EQ(difference.fields[0].section, DiffSection::blocks);
+}
+
+TEST(FindingsOfOneSide, AreCountedBehindTheFirstTwenty) {
+  const auto source = live_source(shipped_scenario("align_boundary_by_accepted_drafts"));
+  std::vector<std::int32_t> blocks(25);
+  std::iota(blocks.begin(), blocks.end(), 1);
+  const StepRecord a = with_label_findings(blocks);
+  const StepRecord b = with_label_findings({});
+  const auto texts = findings_of_one_side(difference_of(a, b, *source), *source, 0);
+  ASSERT_EQ(texts.size(), 21U);
+  EXPECT_THAT(texts[19], HasSubstr("block 20 "));
+  EXPECT_EQ(texts[20], "and 5 more");
 }
 
 TEST(CollectedDiff, KeepsTheFirstStepsAndCountsAll) {

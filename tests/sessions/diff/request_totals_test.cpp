@@ -43,6 +43,20 @@ TEST(RequestTotals, ARequestIsCountedFromItsArrivalToItsEnd) {
   EXPECT_EQ(totals.all.num_output_tokens, 24);
 }
 
+TEST(RequestTotals, TheSumIsThatOfTheRequestsHitsAfterAPreemptionIncluded) {
+  Scenario scenario = test::scenario_of(R"({
+    "version": 1, "name": "resumed", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 64, "async_scheduling": false, "enable_prefix_caching": true},
+    "requests": [{"id": "A", "prompt": 20, "max_tokens": 6}],
+    "script": [{"step": 4, "preempt": ["A"]}]})");
+  const SessionTotals totals = totals_of(scenario);
+  const RequestTotals& a = totals.requests.at("A");
+  EXPECT_EQ(a.num_preemptions, 1);
+  EXPECT_EQ(a.num_hit_tokens, 16);  // nothing when it came, two blocks when it came back
+  EXPECT_EQ(totals.all.num_hit_tokens, 16);
+}
+
 TEST(RequestTotals, ModesAreComparedByWhatEachRequestGot) {
   const Scenario align = test::shipped_scenario("shared_prefix_align");
   Scenario none = align;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sessions/diff/live_pair.h"
 
 namespace hybridscope {
@@ -14,8 +16,10 @@ using test::scenario_of;
 using test::shipped_scenario;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(SessionDiff, ARunHasNoDifferenceFromItself) {
@@ -79,6 +83,22 @@ TEST(SessionDiff, APolicyOfTheReferenceShowsInItsDecisionAndItsFinding) {
                             "step 1 findings.present stale-persistent-array group 1: - | yes"}));
 }
 
+TEST(SessionDiff, ColumnsThatStateIsReadFromAreComparedAndCountedAndIgnored) {
+  const Scenario safe = shipped_scenario("all_mode_boundary_by_accepted_drafts");
+  Scenario pages = safe;
+  pages.settings.engine = EngineProfile::pages;
+  const Compared compared = compare_runs(safe, pages);
+  EXPECT_THAT(compared.lines, IsSupersetOf({"step 3 arrays.conv_source_column group 1[0]: 1 | 0",
+                                            "step 6 arrays.conv_source_column group 1[0]: 2 | 1"}));
+  const auto counts = count_by_field(compared.summary);
+  const auto columns =
+      std::ranges::find(counts, std::string_view("conv_source_column"), &FieldCount::field);
+  ASSERT_NE(columns, counts.end());
+  EXPECT_EQ(columns->count, 2);
+  EXPECT_THAT(compare_runs(safe, pages, {"arrays.conv_source_column"}).lines,
+              Not(Contains(HasSubstr("conv_source_column"))));
+}
+
 TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
   const Scenario v2 = shipped_scenario("v2_slots");
   Scenario v1 = v2;
@@ -88,6 +108,34 @@ TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
   EXPECT_THAT(compared.lines,
               IsSupersetOf({"step 3 C layout.row: 1 | 2", "step 3 B layout.row: 2 | 1"}));
   EXPECT_EQ(compared.summary.verdict(), "The same decisions in other rows.");
+}
+
+// Blocks stand in other rows too, but that is not what made the builder's inputs differ.
+TEST(SessionDiff, WhatTheBuildersWereToldIsADecision) {
+  const Scenario v2 = shipped_scenario("v2_slots");
+  Scenario v1 = v2;
+  v1.settings.runner = ModelRunner::v1;
+  v1.settings.policies.no_draft_step = NoDraftStep::column_zero;
+  const Compared compared = compare_runs(v2, v1);
+  EXPECT_THAT(compared.lines, Contains(HasSubstr("groups.accepted_counts_given")));
+  EXPECT_EQ(compared.summary.verdict(), "The decisions differ.");
+}
+
+FieldDifference difference_of(DiffList list, DiffSection section) {
+  return {.list = list, .section = section, .a = {}, .b = {}};
+}
+
+TEST(DiffSummary, ArraysAreMadeOfPlacesOnlyWherePlacesDifferInTheSameStep) {
+  const FieldDifference row = difference_of(DiffList::layout, DiffSection::layout);
+  const FieldDifference array = difference_of(DiffList::arrays, DiffSection::metadata);
+  DiffSummary summary;
+  summary.num_differences = 2;
+  summary.add({row, array});
+  EXPECT_EQ(summary.verdict(),
+            "The same decisions in other rows; metadata arrays, which are made of them, differ "
+            "too.");
+  summary.add({array});
+  EXPECT_EQ(summary.verdict(), "The same decisions in other rows; metadata differs too.");
 }
 
 TEST(SessionDiff, RequestsAreKnownByNameWhateverTheirIds) {
@@ -125,6 +173,59 @@ TEST(SessionDiff, LevelCountsComparesDigestsAndSums) {
                                             "step 2 counts.num_state_copies: 1 | 0",
                                             "step 3 step.num_unfinished: 0 | 1"}));
   EXPECT_THAT(compared.lines, Contains(StartsWith("step 2 digests.copies: 0x")));
+}
+
+// The same run with digests as another version made them.
+class OtherDigests final : public StepSource {
+ public:
+  explicit OtherDigests(std::unique_ptr<LiveSource> source) : source_(std::move(source)) {}
+  std::string title() const override { return "older.db:run"; }
+  const EngineConfig& config() const override { return source_->config(); }
+  RecordLevel level() const override { return source_->level(); }
+  std::int32_t digest_version() const override { return 1; }
+  std::string request_name(RequestId request) const override {
+    return source_->request_name(request);
+  }
+  Result<const StepStamp*> next() override {
+    const auto next = source_->next();
+    if (next.value() == nullptr) return nullptr;
+    stamp_ = *next.value();
+    stamp_.digests.of.fill(7);
+    return &stamp_;
+  }
+  Result<const StepRecord*> record() override {
+    record_ = *source_->record().value();
+    record_.digests = stamp_.digests;
+    return &record_;
+  }
+
+ private:
+  std::unique_ptr<LiveSource> source_;
+  StepStamp stamp_;
+  StepRecord record_;
+};
+
+TEST(SessionDiff, DigestsOfTwoVersionsAreNotComparedButRecordsAre) {
+  for (const RecordLevel level : {RecordLevel::full, RecordLevel::blocks}) {
+    const auto a = test::live_source(accepting(2), level);
+    OtherDigests same(test::live_source(accepting(2), level));
+    EXPECT_THAT(test::compare_sources(*a, same).lines, IsEmpty());
+    const auto again = test::live_source(accepting(2), level);
+    OtherDigests other(test::live_source(accepting(1), level));
+    EXPECT_EQ(test::compare_sources(*again, other, {"metadata"}).lines,
+              compare_runs(accepting(2), accepting(1), {"metadata"}, level).lines);
+  }
+}
+
+TEST(SessionDiff, LevelCountsCannotBeComparedWithOtherDigests) {
+  const auto a = test::live_source(accepting(2), RecordLevel::counts);
+  OtherDigests b(test::live_source(accepting(2), RecordLevel::counts));
+  SessionDiff diff(*a, b, {});
+  const auto next = diff.next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.error().kind, ErrorKind::not_available);
+  EXPECT_THAT(next.error().message,
+              HasSubstr("are of version 2, those of older.db:run of version 1"));
 }
 
 TEST(SessionDiff, ARequestThatIsIgnoredDiffersNowhere) {

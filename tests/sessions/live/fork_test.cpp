@@ -157,5 +157,31 @@ TEST(ForkGuard, NamesAStepThatOneOfThemLacks) {
               HasSubstr("step 2: there is no such step in run.db:before"));
 }
 
+TEST(ForkGuard, HoldsAForkThatEndsEarlyAgainstWhatItsParentStillHas) {
+  const std::vector<DigestedStep> parent = digests_of(parent_plan());
+  StampList told(parent);
+  ForkGuard guard(told, 5);
+  EXPECT_TRUE(guard.check(1, parent[0].digests).ok());
+  EXPECT_EQ(guard.finish().error().message,
+            "step 2: the fork lacks a step of run.db:before: the session does not reproduce here, "
+            "so it cannot be forked at step 5");
+  StampList ends(parent);
+  ForkGuard whole(ends, 2);
+  EXPECT_TRUE(whole.check(1, parent[0].digests).ok());
+  EXPECT_TRUE(whole.finish().ok());
+}
+
+TEST(ForkGuard, ComparesOnlyNumbersOfStepsWithOtherDigests) {
+  const std::vector<DigestedStep> parent = digests_of(parent_plan());
+  StampList told(parent, 1);
+  ForkGuard guard(told, 5);
+  EXPECT_THAT(guard.note(), HasSubstr("recorded with other digests (version 1, this program"));
+  EXPECT_TRUE(guard.check(1, parent[4].digests).ok());
+  EXPECT_THAT(guard.check(3, parent[2].digests).error().message,
+              HasSubstr("step 2: the fork lacks a step of"));
+  StampList same(parent);
+  EXPECT_EQ(ForkGuard(same, 5).note(), "");
+}
+
 }  // namespace
 }  // namespace hybridscope

@@ -122,5 +122,25 @@ TEST(LivePlayer, AStepThatIsLeftOutIsNotThereAndThePlayerStays) {
   EXPECT_TRUE(player->done());
 }
 
+// Budgets of 4 tokens never reach the boundary of a block of 8: the engine would go on for ever.
+TEST(LivePlayer, EndsWithTheStepThatMakesNoProgress) {
+  RunPlan plan = plan_of_text(R"({
+    "version": 1, "name": "stuck", "teaches": "t", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 16,
+                 "max_model_len": 64, "async_scheduling": false, "max_num_batched_tokens": 8,
+                 "max_num_seqs": 4},
+    "requests": [{"id": "A", "prompt": 20, "max_tokens": 2}]})");
+  plan.setup.config.max_num_batched_tokens = 4;  // what no scenario may say
+  const auto player = LivePlayer::create(plan, {}).value();
+  EXPECT_THAT(player->go_to(1000).error().message,
+              HasSubstr("there is no step 1000: after 1 comes none"));
+  EXPECT_EQ(player->number(), 0);
+  EXPECT_FALSE(player->done());
+  ASSERT_TRUE(player->step().ok());
+  EXPECT_TRUE(player->done());
+  EXPECT_EQ(player->step().error().kind, ErrorKind::not_found);
+  EXPECT_EQ(player->num_steps_run(), 2);
+}
+
 }  // namespace
 }  // namespace hybridscope

@@ -66,5 +66,16 @@ TEST(Rerun, ARecordingThatEndsBeforeItsRunIsHeldAgainstAsManySteps) {
   EXPECT_EQ(report_of(again, {step_of(1, 7)}).num_extra, 2);
 }
 
+TEST(Rerun, ARecordingWithOtherDigestsSaysNothing) {
+  StampList made({step_of(1, 7)});
+  StampList told({step_of(1, 7)}, 1);
+  const auto report = rerun(made, told, RecordedEnd::of_the_run);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().kind, ErrorKind::not_available);
+  EXPECT_EQ(report.error().message,
+            "run.db:before was recorded with other digests (version 1, this program makes 2): its "
+            "steps cannot be compared with those made now");
+}
+
 }  // namespace
 }  // namespace hybridscope

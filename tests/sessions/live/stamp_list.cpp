@@ -2,7 +2,8 @@
 
 namespace hybridscope::test {
 
-StampList::StampList(const std::vector<DigestedStep>& steps) {
+StampList::StampList(const std::vector<DigestedStep>& steps, std::int32_t digest_version)
+    : digest_version_(digest_version) {
   for (const DigestedStep& step : steps)
     stamps_.push_back({.step = step.step, .digests = step.digests, .counts = {}});
 }

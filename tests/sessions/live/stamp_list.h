@@ -12,11 +12,13 @@ namespace hybridscope::test {
 
 class StampList final : public StepSource {
  public:
-  explicit StampList(const std::vector<DigestedStep>& steps);
+  explicit StampList(const std::vector<DigestedStep>& steps,
+                     std::int32_t digest_version = kDigestVersion);
 
   std::string title() const override { return "run.db:before"; }
   const EngineConfig& config() const override { return config_; }
   RecordLevel level() const override { return RecordLevel::counts; }
+  std::int32_t digest_version() const override { return digest_version_; }
   std::string request_name(RequestId) const override { return {}; }
   Result<const StepStamp*> next() override;
   Result<const StepRecord*> record() override;
@@ -24,6 +26,7 @@ class StampList final : public StepSource {
  private:
   EngineConfig config_;
   std::vector<StepStamp> stamps_;
+  std::int32_t digest_version_;
   std::size_t next_ = 0;
 };
 

@@ -106,6 +106,56 @@ TEST(StepDigests, NoticeAChangeOfEachField) {
             8);
 }
 
+// No small scenario leaves a request out.
+TEST(StepDigests, NoticeWhoIsSkippedOrPreemptedAndWhy) {
+  StepTrace trace;
+  trace.skipped.push_back({RequestId{0}, {}});
+  trace.preempted.push_back(RequestId{2});
+  using Change = ChangeField;
+  EXPECT_EQ(
+      changes_noticed(trace, StepSection::schedule,
+                      [](StepTrace& t, Change& c) { for_each_skipped_field(t.skipped[0], c); }),
+      2);
+  EXPECT_EQ(changes_noticed(trace, StepSection::schedule,
+                            [](StepTrace& t, Change& c) { c("request", t.preempted[0]); }),
+            1);
+}
+
+TEST(StepDigests, NoticeFromWhichColumnsStateIsRead) {
+  StepDigester digester([](RequestId) { return "A"; });
+  const std::int32_t columns[2] = {1, 2};
+  StepTrace trace;
+  trace.groups.resize(1);
+  trace.groups[0].metadata = Mamba2Metadata{};
+  const auto digest = [&] { return digester.digest(trace, {})[StepSection::metadata]; };
+  const std::uint64_t none = digest();
+  trace.groups[0].conv_source_column = vector_view(columns, 1);
+  const std::uint64_t conv = digest();
+  trace.groups[0].conv_source_column = vector_view(columns + 1, 1);
+  const std::uint64_t other = digest();
+  trace.groups[0].conv_source_column = {};
+  trace.groups[0].temporal_source_column = vector_view(columns, 1);
+  const std::uint64_t temporal = digest();
+  EXPECT_NE(conv, none);
+  EXPECT_NE(other, conv);
+  EXPECT_NE(temporal, conv);
+}
+
+// The same two values as [2] and as [2, 1].
+TEST(StepDigests, NoticeTheShapeOfAnArray) {
+  StepDigester digester([](RequestId) { return "A"; });
+  const std::int32_t blocks[2] = {1, 2};
+  StepTrace trace;
+  trace.groups.resize(1);
+  MambaMetadata metadata;
+  metadata.state_indices_tensor_d = vector_view(blocks, 2);
+  trace.groups[0].metadata = metadata;
+  const std::uint64_t vector = digester.digest(trace, {})[StepSection::metadata];
+  metadata.state_indices_tensor_d = {blocks, 2, 1, 2, true};
+  trace.groups[0].metadata = metadata;
+  EXPECT_NE(digester.digest(trace, {})[StepSection::metadata], vector);
+}
+
 TEST(StepDigests, NoticeAFindingAndWhatItSays) {
   StepDigester digester([](RequestId) { return "A"; });
   const StepTrace trace;

@@ -45,6 +45,7 @@ class IdleSource final : public StepSource {
     return &stamp_;
   }
   Result<const StepRecord*> record() override { return &record_; }
+  StepCounts& counts() { return stamp_.counts; }
 
  private:
   std::int64_t num_steps_;
@@ -94,6 +95,31 @@ TEST(HtmlReport, ARangeBeginsWithTheTablesOfTheStepsBefore) {
   EXPECT_EQ(data["steps"][0]["n"], 2);
   EXPECT_THAT(report.left_out, HasSubstr("steps 2 to 3 are shown: 2 of 5 steps (1 to 5)"));
   EXPECT_EQ(data["start"].empty(), false);
+}
+
+// A is gone when the range begins, the label of its block is still there.
+TEST(HtmlReport, ARangeNamesWhoOnlyLeftLabelsBehind) {
+  const Scenario scenario = parse_scenario({.text = R"({
+      "version": 1, "name": "two", "teaches": "t", "model": "tiny-mamba2",
+      "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+                   "max_model_len": 64, "async_scheduling": false},
+      "requests": [{"id": "Ada", "prompt": 16, "max_tokens": 1},
+                   {"id": "Bob", "prompt": 16, "max_tokens": 3, "at_step": 3}]})",
+                                            .file = "test.json"})
+                                .value();
+  const auto source =
+      LiveSource::create(plan_scenario(scenario, "test.json").value(), RecordLevel::blocks, "two")
+          .value();
+  const HtmlReport report = write_html_report(*source, {.first_step = 4, .last_step = 5}).value();
+  EXPECT_EQ(data_of(report.html)["requests"], json::parse(R"([[0, "Ada"], [1, "Bob"]])"));
+}
+
+TEST(HtmlReport, TotalsAreWiderThanTheCountsOfAStep) {
+  IdleSource source(3);
+  source.counts().num_prompt_tokens = 1'500'000'000;
+  EXPECT_EQ(
+      data_of(write_html_report(source, {}).value().html)["meta"]["totals"]["num_prompt_tokens"],
+      4'500'000'000);
 }
 
 TEST(HtmlReport, ARangeWithoutAStepIsAnError) {

@@ -1,0 +1,47 @@
+#include "cli/output_targets.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace hybridscope {
+namespace {
+
+// Without links and dots as far as it exists; as given where even that cannot be asked.
+std::filesystem::path whole_path(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  if (error) return path;
+  const auto whole = std::filesystem::weakly_canonical(absolute, error);
+  return error ? absolute : whole;
+}
+
+// Also where neither is there yet; `equivalent` knows hard links.
+bool same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error) && !error) return true;
+  return whole_path(a) == whole_path(b);
+}
+
+}  // namespace
+
+Status check_outputs(std::span<const OutputTarget> outputs, const std::string& session_file) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputTarget& output = outputs[i];
+    if (output.path.empty()) continue;
+    for (const char* ending : {"", "-wal", "-shm", "-journal"})
+      if (same_file(output.path, session_file + ending))
+        return invalid_input(fmt::format(
+            "{} {}: this is the session file {}{}, expected a file of its own", output.option,
+            output.path, session_file, *ending == 0 ? "" : fmt::format(" ({})", ending)));
+    for (std::size_t j = 0; j < i; ++j)
+      if (!outputs[j].path.empty() && same_file(output.path, outputs[j].path))
+        return invalid_input(fmt::format("{} {} and {} {} are the same, expected two places",
+                                         outputs[j].option, outputs[j].path, output.option,
+                                         output.path));
+  }
+  return Ok{};
+}
+
+}  // namespace hybridscope
