@@ -58,4 +58,7 @@ struct BreakKind {
 // The table of kinds; element 0 is the step itself, which is always there once.
 std::vector<BreakKind> break_kinds();
 
+// Every kind with its fields and their words, as text of at most 100 columns.
+std::string break_help();
+
 }  // namespace hybridscope
