@@ -227,7 +227,10 @@ int RunSession::publish(const std::optional<Error>& refused) const {
 int RunSession::finish(const std::optional<Error>& refused) {
   if (options_.timings) report_.peak_rss_bytes = peak_memory_bytes();
   if (options_.explain == 0) print_report();
-  if (!breakpoints_.stopped()) fmt::print(stderr, "{}", breakpoints_.describe());
+  if (!breakpoints_.stopped())
+    fmt::print(stderr, "{}", breakpoints_.describe());
+  else if (run_.done())
+    fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
     fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);

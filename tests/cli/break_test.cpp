@@ -31,8 +31,9 @@ TEST(Break, StopsBehindTheFirstStepThatItHoldsForAndSaysWhy) {
 }
 
 TEST(Break, HitsAreCounted) {
-  EXPECT_THAT(run_with("--break row.row_class==verify --break-hits 2").out,
-              HasSubstr("stopped at step 3 by --break 'row.row_class==verify'"));
+  EXPECT_EQ(run_with("--break row.row_class==verify --break-hits 2").err,
+            "stopped at step 3 by --break 'row.row_class==verify': row of A: row_class verify, the "
+            "run's last one\n");
   const ProgramResult run =
       run_with("--break row.row_class==verify --break finding --break-hits 9");
   EXPECT_THAT(run.out, Not(HasSubstr("stopped")));
