@@ -45,6 +45,7 @@ std::string CheckedRun::why_stopped(const RunEnd& end) const {
   if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
   if (end.unrecorded) return "it could not be recorded";
   if (cannot_progress_) return "it cannot progress";
+  if (!end.broken.empty()) return end.broken;
   return fmt::format("stopped after {} steps, as asked; expectations were not checked",
                      summary().steps);
 }

@@ -25,6 +25,7 @@ struct CheckedStep {
 struct RunEnd {
   bool interrupted = false;
   std::string refused = {};  // what the engine refused, empty: nothing
+  std::string broken = {};   // what it stopped at, empty: at nothing
   bool unrecorded = false;   // its session could not be written
   bool timings = true;
 };

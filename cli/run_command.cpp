@@ -69,9 +69,10 @@ int fail(const RunOptions& options, const Error& error, FailedAt failed = Failed
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
-  RunSession(const RunOptions& options, CheckedRun& run)
+  RunSession(const RunOptions& options, CheckedRun& run, Breakpoints breakpoints)
       : options_(options),
         run_(run),
+        breakpoints_(std::move(breakpoints)),
         tables_(static_cast<std::int32_t>(run.engine().config().kv_cache_config.groups.size()),
                 run.engine().config().kv_cache_config.num_blocks),
         writer_(
@@ -80,6 +81,7 @@ class RunSession {
              .token = [&run](RequestId id, std::int32_t p) { return run.engine().token(id, p); },
              .max_tokens = [&run](RequestId id) { return run.engine().max_tokens(id); }}),
         progress_(options.quiet) {
+    if (breakpoints_.reads_writes()) run_.log_writes();
     if (options.trace.empty()) return;
     traced_.emplace(options.trace, std::ios::binary);
     *traced_ << writer_.header(run.plan().name) << '\n';
@@ -95,6 +97,7 @@ class RunSession {
   void explain(const StepTrace& trace, std::span<const Finding> findings);
   void show_progress();
   bool stop() const;
+  std::string break_words() const;
   int finish(const std::optional<Error>& refused);
   int publish(const std::optional<Error>& refused) const;
   void print_report();
@@ -105,6 +108,7 @@ class RunSession {
 
   const RunOptions& options_;
   CheckedRun& run_;
+  Breakpoints breakpoints_;  // --break
   BlockTableMirror tables_;  // for --explain
   std::vector<StepRow> rows_;
   RunReport report_;
@@ -167,14 +171,22 @@ Status RunSession::step() {
     if (Status added = record_step(*recorded_, run_, step); !added.ok())
       record_failure_ = added.error();
   show_step(*step.trace, step.findings);
+  breakpoints_.look_at({*step.trace, step.findings, run_.writes()}, run_.names().request);
   show_progress();
   return Ok{};
 }
 
 bool RunSession::stop() const {
-  if (was_interrupted() || record_failure_) return true;
+  if (was_interrupted() || record_failure_ || breakpoints_.stopped()) return true;
   if (options_.steps > 0 && run_.summary().steps >= options_.steps) return true;
   return options_.explain > 0 && explained_;
+}
+
+std::string RunSession::break_words() const {
+  if (!breakpoints_.stopped()) return {};
+  const BreakStop& stop = *breakpoints_.stopped();
+  return fmt::format("stopped at step {} by --break '{}'{}{}", stop.step, stop.expression,
+                     stop.words.empty() ? "" : ": ", stop.words);
 }
 
 int RunSession::run() {
@@ -184,6 +196,7 @@ int RunSession::run() {
   progress_.clear();
   const RunEnd end{.interrupted = was_interrupted(),
                    .refused = refused ? refused->message : std::string(),
+                   .broken = break_words(),
                    .unrecorded = record_failure_.has_value(),
                    .timings = options_.timings};
   if (recorded_)
@@ -214,6 +227,10 @@ int RunSession::publish(const std::optional<Error>& refused) const {
 int RunSession::finish(const std::optional<Error>& refused) {
   if (options_.timings) report_.peak_rss_bytes = peak_memory_bytes();
   if (options_.explain == 0) print_report();
+  if (!breakpoints_.stopped())
+    fmt::print(stderr, "{}", breakpoints_.describe());
+  else if (run_.done())
+    fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
     fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);
@@ -255,6 +272,10 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
 }  // namespace
 
 int run_command(const RunOptions& options) {
+  if (options.breaks.asks_for_help()) {
+    fmt::print("{}", break_help());
+    return kExitFine;
+  }
   if (options.scenario.empty() == options.traffic.empty()) {
     fmt::print(stderr,
                "hybridscope run: give a scenario file or --traffic, not {} "
@@ -266,13 +287,23 @@ int run_command(const RunOptions& options) {
     fail(settings.error());
     return kExitUsage;
   }
+  auto breakpoints = Breakpoints::make(options.breaks);
+  if (!breakpoints.ok()) {
+    // The lines that point into the expression stay lines.
+    fmt::print(stderr, "hybridscope run: {}\n", breakpoints.error().message);
+    return kExitUsage;
+  }
+  if (options.suite.is_suite() && !breakpoints.value().empty()) {
+    fail(invalid_input("--break is for one run, not for a suite of scenarios"));
+    return kExitUsage;
+  }
   if (options.suite.is_suite()) return suite_command(options);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(options, plan.error());
   auto run = CheckedRun::create(std::move(plan).value(), options.check);
   if (!run.ok()) return fail(options, run.error());
-  RunSession session(options, *run.value());
+  RunSession session(options, *run.value(), std::move(breakpoints).value());
   if (Status begun = session.begin_recording(); !begun.ok())
     return fail(options, begun.error(), FailedAt::recording);
   print_heading(options, run.value()->plan());

@@ -94,13 +94,15 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
   add_record_options(command, options.record);
+  add_break_options(command, options.breaks);
   command
       .add_flag("--twin", options.twin,
                 "run the scenario twice, as told and with the settings of its key twin (without "
                 "one: asynchronous scheduling the other way round), side by side")
       ->excludes(jsonl)
       ->excludes(explain)
-      ->excludes("--record");
+      ->excludes("--record")
+      ->excludes("--break");
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out wall time and memory, so that two runs compare equal");

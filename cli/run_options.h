@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/break_option.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/suite_options.h"
@@ -26,6 +27,7 @@ struct RunOptions {
   std::int64_t steps = 0;    // stop after so many, 0: at the end
   std::int64_t explain = 0;  // step to tell everything about, 0: none
   CheckScope check = CheckScope::step;
+  BreakOption breaks = {};
   RunOutput output = RunOutput::table;
   bool timings = true;
   bool strict = false;

@@ -2,7 +2,7 @@
 #include <cstddef>
 
 #include "sessions/record/value_names.h"
-#include "storage/enum_codes.h"
+#include "sessions/record/enum_codes.h"
 #include "storage/schema.h"
 
 namespace hybridscope {

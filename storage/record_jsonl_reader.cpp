@@ -6,7 +6,7 @@
 
 #include "sessions/json_reader.h"
 #include "sessions/object_reader.h"
-#include "storage/enum_codes.h"
+#include "sessions/record/enum_codes.h"
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
 #include "storage/session_config.h"

@@ -18,7 +18,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/check/finding.h"
-#include "storage/enum_codes.h"
+#include "sessions/record/enum_codes.h"
 
 namespace hybridscope {
 

@@ -1,0 +1,67 @@
+#include "cli/break_option.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hybridscope {
+
+bool BreakOption::asks_for_help() const {
+  return std::find(expressions.begin(), expressions.end(), "help") != expressions.end();
+}
+
+void add_break_options(CLI::App& command, BreakOption& option) {
+  auto* expressions =
+      command
+          .add_option("--break", option.expressions,
+                      "stop behind the first step that the expression holds for; may be given "
+                      "again; \"help\" lists what can be asked (docs/break-expressions.md)")
+          ->type_name("EXPR")
+          ->expected(1)
+          ->take_all();
+  command.add_option("--break-hits", option.hits, "stop at the N-th such step")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40, "a number from 1 on"))
+      ->needs(expressions)
+      ->type_name("N");
+}
+
+Result<Breakpoints> Breakpoints::make(const BreakOption& option) {
+  Breakpoints breakpoints;
+  breakpoints.wanted_hits_ = option.hits;
+  for (const std::string& text : option.expressions) {
+    auto condition = BreakCondition::parse(text);
+    if (!condition.ok()) return invalid_input("--break: " + condition.error().message);
+    breakpoints.conditions_.push_back(std::move(condition).value());
+    breakpoints.num_hits_.push_back(0);
+  }
+  return breakpoints;
+}
+
+bool Breakpoints::reads_writes() const {
+  return std::any_of(conditions_.begin(), conditions_.end(),
+                     [](const BreakCondition& condition) { return condition.reads_writes(); });
+}
+
+void Breakpoints::look_at(const BreakStep& step,
+                          const std::function<std::string(RequestId)>& name) {
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    const auto hit = conditions_[i].holds(step, name);
+    if (!hit) continue;
+    if (++num_hits_[i] == wanted_hits_ && !stopped_)
+      stopped_ = BreakStop{
+          .step = step.trace.step, .expression = conditions_[i].text(), .words = hit->words};
+  }
+}
+
+std::string Breakpoints::describe() const {
+  std::string lines;
+  for (std::size_t i = 0; i < conditions_.size(); ++i)
+    lines += fmt::format("--break '{}': {}\n", conditions_[i].text(),
+                         num_hits_[i] == 0   ? "never held"
+                         : num_hits_[i] == 1 ? "held in 1 step"
+                                             : fmt::format("held in {} steps", num_hits_[i]));
+  return lines;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,51 @@
+// --break and --break-hits: expressions that a run stops at.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/breakpoint/break_condition.h"
+
+namespace hybridscope {
+
+struct BreakOption {
+  std::vector<std::string> expressions;
+  std::int64_t hits = 1;       // the step that an expression holds for this many times ends the run
+  bool asks_for_help() const;  // an expression is "help"
+};
+
+void add_break_options(CLI::App& command, BreakOption& option);
+
+// Where a run stopped.
+struct BreakStop {
+  std::int64_t step = 0;
+  std::string expression;
+  std::string words;  // of BreakHit; may be empty
+};
+
+class Breakpoints {
+ public:
+  // Error invalid_input: an expression that cannot be read.
+  static Result<Breakpoints> make(const BreakOption& option);
+
+  bool empty() const { return conditions_.empty(); }
+  bool reads_writes() const;
+  // Looks at a step; stopped() has what it is when the run shall end with it.
+  void look_at(const BreakStep& step, const std::function<std::string(RequestId)>& name);
+  const std::optional<BreakStop>& stopped() const { return stopped_; }
+  // A line an expression: how often it held, as debuggers say it.
+  std::string describe() const;
+
+ private:
+  std::vector<BreakCondition> conditions_;
+  std::vector<std::int64_t> num_hits_;  // [conditions] steps
+  std::int64_t wanted_hits_ = 1;
+  std::optional<BreakStop> stopped_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,49 @@
+// A break expression: a question about one step, like
+//   copy.src_col==copy.dst_col && copy.accept_token_bias>0
+//   finding            block==17 && written            row.request==A && row.num_accepted_tokens==1
+// It holds for a step when things of the step can be picked, one of each kind that is named, of one
+// request where they belong to requests, for which it is true. A kind that the step has nothing of
+// makes every comparison with it false. Grammar and fields: docs/break-expressions.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "sessions/breakpoint/break_fields.h"
+
+namespace hybridscope {
+
+// What made it hold.
+struct BreakHit {
+  RequestId request{};      // -1: nobody's
+  std::int32_t block = -1;  // -1: no block was asked about
+  std::string words;        // "copy of A: src_col 1, dst_col 1": the fields that were asked for
+};
+
+class BreakCondition {
+ public:
+  // Error invalid_input: three lines, the last two point into the expression.
+  static Result<BreakCondition> parse(std::string_view text);
+  BreakCondition(BreakCondition&&) noexcept;
+  BreakCondition& operator=(BreakCondition&&) noexcept;
+  ~BreakCondition();
+
+  const std::string& text() const;
+  // Does it ask about writes, of which the checker has to keep a log?
+  bool reads_writes() const;
+  // `name`: how requests are called.
+  std::optional<BreakHit> holds(const BreakStep& step,
+                                const std::function<std::string(RequestId)>& name);
+
+ private:
+  struct Impl;
+  explicit BreakCondition(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hybridscope

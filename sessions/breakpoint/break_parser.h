@@ -1,0 +1,53 @@
+// A break expression as a tree, checked against the table of fields.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sessions/breakpoint/break_fields.h"
+
+namespace hybridscope {
+
+enum class BreakOp : std::uint8_t {
+  constant,    // value
+  field,       // of the thing picked of `kind`
+  exists,      // the step has something of `kind`
+  is_request,  // field of type request, called `text`; value 1: is not called so
+  either,      // ||
+  both,        // &&
+  negate,      // !
+  equal,
+  unequal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder,
+  minus,  // -x
+};
+
+struct BreakNode {
+  BreakOp op = BreakOp::constant;
+  std::int32_t left = -1;  // index of a node; -1: none
+  std::int32_t right = -1;
+  std::int64_t value = 0;
+  std::int32_t kind = -1;   // index of break_kinds()
+  std::int32_t field = -1;  // index of the kind's fields
+  std::string text;
+};
+
+struct BreakTree {
+  std::vector<BreakNode> nodes;  // children before their parents, the last one is the root
+};
+
+// Error invalid_input: what is wrong, pointing into the expression (break_lexer.h).
+Result<BreakTree> parse_break(std::string_view text, const std::vector<BreakKind>& kinds);
+
+}  // namespace hybridscope
