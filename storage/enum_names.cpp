@@ -1,8 +1,8 @@
 #include <array>
 #include <cstddef>
 
-#include "sessions/record/value_names.h"
 #include "sessions/record/enum_codes.h"
+#include "sessions/record/value_names.h"
 #include "storage/schema.h"
 
 namespace hybridscope {
