@@ -153,7 +153,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command
       .add_option("--junit", options.junit,
                   "write a JUnit report: a testsuite a trace, a testcase a rule")
-      ->type_name("FILE");
+      ->type_name("FILE|-");
+  command.add_option("--tap", options.tap, "write a TAP report: a test point a trace")
+      ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   add_record_options(command, options.record);
 }
@@ -198,6 +200,7 @@ int judge_command(const JudgeOptions& options) {
   const int published = publish_tests(tested_traces(options, report),
                                       {.command = "judge",
                                        .junit = options.junit,
+                                       .tap = options.tap,
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
   if (options.explain > 0 && judged.ok() && !session.explained()) {

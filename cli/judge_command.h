@@ -22,6 +22,7 @@ struct JudgeOptions {
   bool timings = true;
   bool strict = false;
   std::string junit;    // file to write, empty: none
+  std::string tap;      // as well
   RecordOption record;  // several traces: the second one's name ends in "-2"
 };
 

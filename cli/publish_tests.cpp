@@ -8,7 +8,9 @@
 #include "cli/annotations.h"
 #include "cli/exit_codes.h"
 #include "cli/junit_report.h"
+#include "cli/report_file.h"
 #include "cli/step_summary.h"
+#include "cli/tap_report.h"
 
 namespace hybridscope {
 namespace {
@@ -26,14 +28,20 @@ void tell_github(std::span<const TestedUnit> units, const PublishOptions& option
 
 int publish_tests(std::span<const TestedUnit> units, const PublishOptions& options) {
   if (options.environment.github_annotations) tell_github(units, options);
-  if (options.junit.empty()) return kExitFine;
   std::vector<JunitSuite> suites;
   suites.reserve(units.size());
   for (const TestedUnit& unit : units) suites.push_back(junit_suite(unit));
-  const Status written = write_junit_file(options.junit, suites);
-  if (written.ok()) return kExitFine;
-  fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
-  return kExitEnvironment;
+  int code = kExitFine;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    if (path.empty()) return;
+    const Status written = write_report_file(path, text);
+    if (written.ok()) return;
+    fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
+    code = kExitEnvironment;
+  };
+  write(options.junit, junit_text(suites));
+  write(options.tap, tap_text(suites));
+  return code;
 }
 
 }  // namespace hybridscope

@@ -46,6 +46,7 @@ int fail(const Error& error) { return report_error("run", error); }
 PublishOptions publish_options(const RunOptions& options) {
   return {.command = "run",
           .junit = options.junit,
+          .tap = options.tap,
           .environment = read_ci_environment(environment_variable)};
 }
 

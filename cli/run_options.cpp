@@ -112,6 +112,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option("--junit", options.junit,
                   "write a JUnit report: a testsuite a scenario, a testcase a rule")
       ->type_name("FILE|-");
+  command.add_option("--tap", options.tap, "write a TAP report: a test point a scenario")
+      ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");

@@ -35,6 +35,7 @@ struct RunOptions {
   bool table_of_traffic = false;
   bool twin = false;  // run the scenario twice and compare
   std::string junit;  // file to write, empty: none
+  std::string tap;    // as well
   std::string trace;  // file to write for `judge`, empty: none
   RecordOption record;
 };

@@ -19,6 +19,7 @@
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"
 #include "cli/suite_selection.h"
+#include "cli/tap_report.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -53,6 +54,9 @@ std::string nothing_selected(const SuiteOptions& options, const SuiteSelection& 
     names += "\n  " + one_line(selection.found[i].name);
   if (selection.found.size() > kMaxNamesShown)
     names += fmt::format("\n  and {} more", selection.found.size() - kMaxNamesShown);
+  if (!options.failed_in.empty())
+    return fmt::format("nothing to run: none of what failed in {} is here; there are{}",
+                       one_line(options.failed_in), names);
   return fmt::format("nothing to run: no scenario has a name that matches \"{}\"; there are{}",
                      one_line(options.filter), names);
 }
@@ -108,6 +112,7 @@ void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& n
 PublishOptions publish_options(const RunOptions& options) {
   return {.command = "run",
           .junit = options.junit,
+          .tap = options.tap,
           .environment = read_ci_environment(environment_variable)};
 }
 
@@ -152,7 +157,8 @@ int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteR
 
 int suite_command(const RunOptions& options) {
   const SuiteOptions& suite = options.suite;
-  if (suite.paths.empty()) return usage("--shard and --filter need scenario files or a folder");
+  if (suite.paths.empty())
+    return usage("--shard, --filter and --rerun-failed need scenario files or a folder");
   if (const std::string option = excluded_option(options); !option.empty())
     return usage(option +
                  " is for one scenario; here are several, or a folder, --shard or "
@@ -161,8 +167,19 @@ int suite_command(const RunOptions& options) {
                            : shard_of_environment(environment_variable);
   if (!shard.ok()) return usage(shard.error().message);
   tell_that_shards_work();
+  std::optional<std::vector<std::string>> failed;
+  if (!suite.failed_in.empty()) {
+    auto names = failed_in_tap(suite.failed_in);
+    if (!names.ok()) return report_error("run", names.error());
+    failed = std::move(names).value();
+  }
   const SuiteSelection selection =
-      select_scenarios(find_scenarios(suite.paths), suite.filter, shard.value());
+      select_scenarios(find_scenarios(suite.paths),
+                       {.filter = suite.filter, .failed = failed, .shard = shard.value()});
+  if (failed && failed->empty()) {
+    fmt::print(stderr, "hybridscope run: nothing failed in {}\n", suite.failed_in);
+    return kExitFine;
+  }
   if (selection.num_matching == 0) return usage(nothing_selected(suite, selection));
   if (!selection.runs.empty())
     if (const Status recordable = check_record_file(options.record); !recordable.ok())

@@ -15,7 +15,7 @@ const CLI::Validator kShard(
 }  // namespace
 
 bool SuiteOptions::is_suite() const {
-  if (paths.size() > 1 || shard || !filter.empty()) return true;
+  if (paths.size() > 1 || shard || !filter.empty() || !failed_in.empty()) return true;
   std::error_code error;
   return paths.size() == 1 && std::filesystem::is_directory(paths.front(), error);
 }
@@ -33,6 +33,10 @@ void add_suite_options(CLI::App& command, SuiteOptions& options) {
       .add_option("--filter", options.filter,
                   "only scenarios whose name, or file without .json, matches (* ? [a-z])")
       ->type_name("GLOB");
+  command
+      .add_option("--rerun-failed", options.failed_in,
+                  "only scenarios that are \"not ok\" in this report of --tap")
+      ->type_name("FILE.tap");
 }
 
 }  // namespace hybridscope

@@ -77,12 +77,13 @@ bool matches(const SuiteEntry& entry, const std::string& filter) {
          fnmatch(filter.c_str(), stem_of(entry.file).c_str(), 0) == 0;
 }
 
-SuiteSelection select_scenarios(std::vector<SuiteEntry> found, const std::string& filter,
-                                const std::optional<Shard>& shard) {
+SuiteSelection select_scenarios(std::vector<SuiteEntry> found, const SuiteChoice& choice) {
+  const auto& [filter, failed, shard] = choice;
   SuiteSelection selection;
   selection.found = std::move(found);
   for (const SuiteEntry& entry : selection.found) {
     if (!matches(entry, filter)) continue;
+    if (failed && std::ranges::find(*failed, entry.name) == failed->end()) continue;
     ++selection.num_matching;
     if (!shard || shard_of(entry.name, shard->count) == shard->index)
       selection.runs.push_back(entry);

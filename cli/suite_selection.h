@@ -30,7 +30,13 @@ struct SuiteSelection {
   std::size_t num_matching = 0;   // those that match the filter
 };
 
-SuiteSelection select_scenarios(std::vector<SuiteEntry> found, const std::string& filter,
-                                const std::optional<Shard>& shard);
+// What is chosen from: `failed`, where there is one, has the only names that do.
+struct SuiteChoice {
+  std::string filter;  // glob, empty: all
+  std::optional<std::vector<std::string>> failed;
+  std::optional<Shard> shard;
+};
+
+SuiteSelection select_scenarios(std::vector<SuiteEntry> found, const SuiteChoice& choice);
 
 }  // namespace hybridscope
