@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cli/record_option.h"
+#include "sessions/record/session_header.h"
 
 namespace hybridscope {
 namespace {
@@ -58,7 +58,8 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
       ->allow_extra_args(false);
   command
       .add_option_function<std::string>(
-          "--level", [&options](const std::string& level) { options.level = record_level(level); },
+          "--level",
+          [&options](const std::string& level) { options.level = *record_level_of(level); },
           "what is compared of runs with --scenario: counts, blocks, full (default)")
       ->check(CLI::IsMember({"counts", "blocks", "full"}))
       ->needs(scenario)

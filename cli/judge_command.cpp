@@ -134,9 +134,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command
       .add_option_function<std::string>(
           "--check",
-          [&options](const std::string& scope) {
-            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
-          },
+          [&options](const std::string& scope) { options.check = *check_scope_of(scope); },
           "after each step check what it wrote, or every registered block (default step)")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("SCOPE");

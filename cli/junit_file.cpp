@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/report_file.h"
 #include "cli/shown_text.h"
+#include "sessions/output_file.h"
 
 namespace hybridscope {
 namespace {
@@ -127,7 +127,7 @@ std::string junit_text(std::span<const JunitSuite> suites) {
 }
 
 Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites) {
-  return write_report_file(path, junit_text(suites));
+  return write_output_file(path, junit_text(suites));
 }
 
 Status write_junit_file(const std::string& path, std::string_view suite,

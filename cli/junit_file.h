@@ -36,8 +36,7 @@ struct JunitSuite {
 // become U+FFFD.
 std::string junit_text(std::span<const JunitSuite> suites);
 
-// "-" is standard output. A regular file is written beside the target and renamed, anything else (a
-// pipe, a device) is written to. Error io: the file cannot be written.
+// As write_output_file() writes.
 Status write_junit_file(const std::string& path, std::span<const JunitSuite> suites);
 Status write_junit_file(const std::string& path, std::string_view suite,
                         const std::vector<JunitCase>& cases);

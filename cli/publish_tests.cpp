@@ -8,9 +8,9 @@
 #include "cli/annotations.h"
 #include "cli/exit_codes.h"
 #include "cli/junit_report.h"
-#include "cli/report_file.h"
 #include "cli/step_summary.h"
 #include "cli/tap_report.h"
+#include "sessions/output_file.h"
 
 namespace hybridscope {
 namespace {
@@ -34,7 +34,7 @@ int publish_tests(std::span<const TestedUnit> units, const PublishOptions& optio
   int code = kExitFine;
   const auto write = [&](const std::string& path, const std::string& text) {
     if (path.empty()) return;
-    const Status written = write_report_file(path, text);
+    const Status written = write_output_file(path, text);
     if (written.ok()) return;
     fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
     code = kExitEnvironment;

@@ -25,12 +25,6 @@ std::string file_size_words(const std::string& file) {
 
 }  // namespace
 
-RecordLevel record_level(std::string_view name) {
-  return name == "counts"   ? RecordLevel::counts
-         : name == "blocks" ? RecordLevel::blocks
-                            : RecordLevel::full;
-}
-
 void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option("--record", option.place,
@@ -45,7 +39,7 @@ void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option_function<std::string>(
           "--record-level",
-          [&option](const std::string& level) { option.level = record_level(level); },
+          [&option](const std::string& level) { option.level = *record_level_of(level); },
           "counts; blocks: rows, block events and copies too (default); full: every decision, "
           "metadata arrays and writes too")
       ->check(CLI::IsMember({"counts", "blocks", "full"}))

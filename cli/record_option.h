@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "sessions/explain_names.h"
@@ -20,9 +19,6 @@ struct RecordOption {
   std::string place;  // FILE.db[:NAME], empty: nothing is recorded
   RecordLevel level = RecordLevel::blocks;
 };
-
-// Of a name that is one ("counts", "blocks", "full").
-RecordLevel record_level(std::string_view name);
 
 void add_record_options(CLI::App& command, RecordOption& option);
 

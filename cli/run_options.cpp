@@ -80,9 +80,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_option_function<std::string>(
           "--check",
-          [&options](const std::string& scope) {
-            options.check = scope == "all" ? CheckScope::all : CheckScope::step;
-          },
+          [&options](const std::string& scope) { options.check = *check_scope_of(scope); },
           "step: what a step wrote or registered (default); all: every registered block too")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("step|all");

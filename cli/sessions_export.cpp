@@ -59,14 +59,6 @@ std::optional<StepRange> parse_range(const std::string& text) {
   return range;
 }
 
-// Writes one text as a file.
-Status write_whole(const std::string& path, std::string_view text) {
-  auto file = OutputFile::create(path);
-  if (!file.ok()) return file.error();
-  if (Status written = file.value().write(text); !written.ok()) return written;
-  return file.value().finish();
-}
-
 HtmlReportOptions report_options(const SessionInfo& info, const StepRange& range) {
   HtmlReportOptions options{.name = info.header.name,
                             .model = info.header.model,
@@ -98,7 +90,7 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   if (!report.value().left_out.empty())
     fmt::print(stderr, "hybridscope {}: {}{}\n", kCommand, report.value().left_out,
                options.steps.empty() ? "; --steps A-B chooses others" : "");
-  return write_whole(options.html, report.value().html);
+  return write_output_file(options.html, report.value().html);
 }
 
 Error interrupted(const std::string& what) {

@@ -109,4 +109,11 @@ Status OutputFile::finish() {
   return Ok{};
 }
 
+Status write_output_file(const std::string& path, std::string_view text) {
+  auto file = OutputFile::create(path);
+  if (!file.ok()) return file.error();
+  if (Status written = file.value().write(text); !written.ok()) return written;
+  return file.value().finish();
+}
+
 }  // namespace hybridscope

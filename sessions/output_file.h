@@ -38,4 +38,7 @@ class OutputFile {
   std::unique_ptr<Packer> packer_;  // null: not compressed
 };
 
+// One text as such a file. Errors: those of OutputFile.
+Status write_output_file(const std::string& path, std::string_view text);
+
 }  // namespace hybridscope
