@@ -1,7 +1,19 @@
+#include "app/state_devices.h"
 #include "cli/command_line.h"
 #include "kernels/cpu/state_copy_cpu.h"
+#ifdef HYBRIDSCOPE_GUI
+#include "gui/gui_main.h"
+#endif
 
 int main(int argc, char** argv) {
-  return hybridscope::run_command_line(argc, argv,
-                                       {.execute_copies = &hybridscope::execute_copies});
+  hybridscope::Backends backends;
+  backends.execute_copies = &hybridscope::execute_copies;
+  backends.cpu = hybridscope::cpu_state_device();
+  backends.cuda = hybridscope::cuda_state_device();
+  backends.describe_cuda = &hybridscope::describe_cuda_words;
+#ifdef HYBRIDSCOPE_GUI
+  backends.run_gui = &hybridscope::run_gui;
+  backends.describe_gui = &hybridscope::describe_gui;
+#endif
+  return hybridscope::run_command_line(argc, argv, backends);
 }

@@ -1,12 +1,36 @@
-// What executes copies on real bytes. From kernels/, which cli does not know: app hands it in.
+// What the command line calls and does not know, from kernels/ and gui/: app hands it in.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/state/state_backend.h"
 #include "sessions/conformance/vector_kinds.h"
+#include "sessions/gui_start.h"
 
 namespace hybridscope {
 
+// A place that state can be kept in as bytes. `device` is 0 where there is only one.
+struct StateDevice {
+  Result<std::unique_ptr<StateBackend>> (*make)(StateMemory memory, std::int32_t device) = nullptr;
+  // Error: there is no such device, or it cannot be used. -1: nothing says how much.
+  Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
+  // What the device is called; empty: this machine's memory.
+  std::string (*name)(std::int32_t device) = nullptr;
+};
+
 struct Backends {
   ExecuteCopies execute_copies = nullptr;  // on the CPU
+  StateDevice cpu = {};
+  StateDevice cuda = {};
+  // Driver, runtime and devices, or why there are none.
+  std::string (*describe_cuda)() = nullptr;
+  // Shows the workbench; null: built without it.
+  Status (*run_gui)(GuiStart) = nullptr;
+  // What it is made of here: libraries, OpenGL, font; null: as above.
+  std::string (*describe_gui)() = nullptr;
 };
 
 }  // namespace hybridscope

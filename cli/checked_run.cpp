@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <utility>
 
 #include "sessions/check_setup.h"
@@ -27,10 +28,48 @@ CheckedRun::CheckedRun(Runner runner, StepChecker checker, CheckScope scope)
   names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
 }
 
+Status CheckedRun::keep_state_in(StateBytes bytes) {
+  auto twin = StateTwin::create(make_check_config(engine().config()), *bytes.backend);
+  if (!twin.ok()) return twin.error();
+  twin_ = std::move(twin).value();
+  state_ = std::move(bytes.backend);
+  report_.state = std::move(bytes.held);
+  checker_.log_ops();
+  return Ok{};
+}
+
+// The step's findings, those of the bytes behind the others. Behind the last step all bytes are
+// looked at, also those that no step should have written.
+Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
+  const std::span<const Finding> findings = checker_.check(trace, scope_);
+  if (!twin_) return findings;
+  const auto of_bytes = twin_->follow(checker_, trace.step, done() ? CheckScope::all : scope_);
+  if (!of_bytes.ok()) return of_bytes.error();
+  findings_.assign(findings.begin(), findings.end());
+  findings_.insert(findings_.end(), of_bytes.value().begin(), of_bytes.value().end());
+  return std::span<const Finding>(findings_);
+}
+
+Status CheckedRun::digest_state() {
+  if (!twin_) return Ok{};
+  std::vector<std::int32_t> blocks(static_cast<std::size_t>(state_->memory().num_blocks));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  const auto digests = state_->digests(blocks);
+  if (!digests.ok()) return digests.error();
+  std::uint64_t all = 0;
+  for (const std::uint64_t digest : digests.value()) all = mix(all, digest);
+  report_.state->digest = all;
+  return Ok{};
+}
+
 Result<CheckedStep> CheckedRun::step() {
   const auto trace = runner_.step();
   if (!trace.ok()) return trace.error();
-  const std::span<const Finding> findings = checker_.check(*trace.value(), scope_);
+  const auto checked = check(*trace.value());
+  if (!checked.ok())
+    return Error{checked.error().kind,
+                 fmt::format("step {}: {}", trace.value()->step, checked.error().message)};
+  const std::span<const Finding> findings = checked.value();
   summary_.add(*trace.value());
   for (const Finding& finding : findings) {
     cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
@@ -50,9 +89,17 @@ std::string CheckedRun::why_stopped(const RunEnd& end) const {
                      summary().steps);
 }
 
+Status keep_state(const StateOption& option, const Backends& backends, CheckedRun& run) {
+  if (!option.in_bytes()) return Ok{};
+  auto bytes = make_state_bytes(option, run.plan(), backends);
+  if (!bytes.ok()) return bytes.error();
+  return run.keep_state_in(std::move(bytes).value());
+}
+
 RunReport CheckedRun::finish(const RunEnd& end) {
   report_.summary = summary();
   report_.stopped = why_stopped(end);
+  if (twin_) report_.state->num_elements_verified = twin_->num_elements_verified();
   if (over()) report_.unmet = expectation_.unmet(report_.summary);
   if (end.timings)
     report_.wall_seconds =

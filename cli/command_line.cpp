@@ -18,7 +18,9 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
+#include "cli/gui_command.h"
 #include "cli/judge_command.h"
+#include "cli/lessons_command.h"
 #include "cli/model_command.h"
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
@@ -34,6 +36,15 @@ bool has_subcommand(CLI::App& app, const std::string& name) {
                              [&](const CLI::App* one) { return one->check_name(name); });
 }
 
+int no_such_subcommand(CLI::App& command, const char* name) {
+  std::vector<std::string> names;
+  for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(subcommand->get_name());
+  fmt::print(stderr, "hybridscope {}: there is no command \"{}\" ({})\n", command.get_name(),
+             one_line(name), fmt::join(names, ", "));
+  return kExitUsage;
+}
+
 int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
       "Step the state caching of hybrid language models, and prove what every block holds.",
@@ -46,8 +57,10 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
       "  hybridscope judge trace.jsonl\n"
       "  hybridscope diff runs.db:before runs.db:after\n"
+      "  hybridscope lessons run align_boundary\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
-      "  hybridscope conformance golden/");
+      "  hybridscope conformance golden/\n"
+      "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json");
 
   RunOptions run;
   CLI::App& run_app = *app.add_subcommand("run", "step a scenario or traffic and check every step");
@@ -72,42 +85,46 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       *app.add_subcommand("conformance", "recompute reference vectors and compare every field")
            ->alias("verify");
   add_conformance_options(conformance_app, conformance);
+  CLI::App& lessons_app =
+      *app.add_subcommand("lessons", "learn by stepping: text, steps and questions");
+  const std::function<int()> lessons_command = add_lessons_command(lessons_app);
+  GuiOptions gui;
+  CLI::App& gui_app =
+      *app.add_subcommand("gui", "the workbench: step, see and change a run in a window");
+  add_gui_options(gui_app, gui);
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
   describe_doctor(doctor_app);
 
-  const std::vector<const CLI::App*> commands = {
-      &run_app, &judge_app, &sessions_app, &diff_app, &conformance_app, &model_app, &doctor_app};
+  const std::vector<const CLI::App*> commands = {&run_app,     &judge_app,       &sessions_app,
+                                                 &diff_app,    &conformance_app, &model_app,
+                                                 &lessons_app, &gui_app,         &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(
         stderr,
         "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
-        "doctor)\n",
+        "lessons, gui, doctor)\n",
         argv[1]);
     return kExitUsage;
   }
-  if (argc > 2 && std::string_view(argv[1]) == "sessions" && argv[2][0] != '-' &&
-      !has_subcommand(sessions_app, argv[2])) {
-    std::vector<std::string> names;
-    for (const CLI::App* subcommand :
-         sessions_app.get_subcommands([](const CLI::App*) { return true; }))
-      names.push_back(subcommand->get_name());
-    fmt::print(stderr, "hybridscope sessions: there is no command \"{}\" ({})\n", one_line(argv[2]),
-               fmt::join(names, ", "));
-    return kExitUsage;
-  }
+  for (CLI::App* command : {&sessions_app, &lessons_app})
+    if (argc > 2 && command->check_name(argv[1]) && argv[2][0] != '-' &&
+        !has_subcommand(*command, argv[2]))
+      return no_such_subcommand(*command, argv[2]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitFine : kExitUsage;
   }
-  if (run_app.parsed()) return run_command(run);
+  if (run_app.parsed()) return run_command(run, backends);
   if (judge_app.parsed()) return judge_command(judge);
   if (sessions_app.parsed()) return sessions_command();
   if (diff_app.parsed()) return diff_command(diff);
   if (model_app.parsed()) return model_command(model);
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
-  if (doctor_app.parsed()) return doctor_command();
+  if (lessons_app.parsed()) return lessons_command();
+  if (gui_app.parsed()) return gui_command(gui, backends);
+  if (doctor_app.parsed()) return doctor_command(backends);
   return kExitUsage;
 }
 

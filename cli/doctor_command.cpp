@@ -38,7 +38,7 @@ void describe_doctor(CLI::App& command) {
       "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
 }
 
-int doctor_command() {
+int doctor_command(const Backends& backends) {
   utsname system{};
   uname(&system);
   line("hybridscope", fmt::format("{} ({} build)", kVersion, kBuildType));
@@ -52,9 +52,9 @@ int doctor_command() {
                    NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION, kSimdjsonVersion, kZlibVersion));
   line("models", fmt::format("{} presets", model_preset_names().size()));
   line("rules", fmt::format("{} kinds of findings", rule_table().size()));
-  line("CUDA",
-       std::string("no CUDA backend in this version; nvcc at build time: ") + kCudaCompiler);
-  line("GUI", "not in this version");
+  line("CUDA", backends.describe_cuda());
+  line("GUI",
+       backends.describe_gui == nullptr ? "built without the window" : backends.describe_gui());
   line("sessions",
        fmt::format("SQLite {}, session files up to version {}", sqlite_version(), kSchemaVersion));
   line("terminal", isatty(STDOUT_FILENO) != 0 ? "yes" : "no");

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/backends.h"
+
 namespace hybridscope {
 
 // The text below its --help.
 void describe_doctor(CLI::App& command);
 
-int doctor_command();
+int doctor_command(const Backends& backends);
 
 }  // namespace hybridscope

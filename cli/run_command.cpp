@@ -194,6 +194,8 @@ int RunSession::run() {
   std::optional<Error> refused;
   while (!run_.over() && !stop() && !refused)
     if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
+  if (!refused)
+    if (Status digested = run_.digest_state(); !digested.ok()) refused = digested.error();
   progress_.clear();
   const RunEnd end{.interrupted = was_interrupted(),
                    .refused = refused ? refused->message : std::string(),
@@ -272,7 +274,7 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
 
 }  // namespace
 
-int run_command(const RunOptions& options) {
+int run_command(const RunOptions& options, const Backends& backends) {
   if (options.breaks.asks_for_help()) {
     fmt::print("{}", break_help());
     return kExitFine;
@@ -298,12 +300,22 @@ int run_command(const RunOptions& options) {
     fail(invalid_input("--break is for one run, not for a suite of scenarios"));
     return kExitUsage;
   }
-  if (options.suite.is_suite()) return suite_command(options);
+  if (Status state = check_state_option(options.state); !state.ok()) {
+    fail(state.error());
+    return kExitUsage;
+  }
+  if (options.twin && options.state.in_bytes()) {
+    fail(invalid_input("--twin compares two symbolic runs: --state bytes is for one"));
+    return kExitUsage;
+  }
+  if (options.suite.is_suite()) return suite_command(options, backends);
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(options, plan.error());
   auto run = CheckedRun::create(std::move(plan).value(), options.check);
   if (!run.ok()) return fail(options, run.error());
+  if (Status kept = keep_state(options.state, backends, *run.value()); !kept.ok())
+    return fail(options, kept.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());
   if (Status begun = session.begin_recording(); !begun.ok())
     return fail(options, begun.error(), FailedAt::recording);

@@ -4,6 +4,7 @@
 
 #include "sessions/scenario_reader.h"
 #include "sessions/synthetic_traffic.h"
+#include "sessions/traffic_defaults.h"
 
 namespace hybridscope {
 namespace {
@@ -18,6 +19,7 @@ constexpr const char* kExamples =
     "  hybridscope run scenarios/ --shard 1/2 --junit report.xml\n"
     "  hybridscope run --traffic synthetic --model nemotron-h-8b --mode all --limit 100\n"
     "  hybridscope run scenarios/async_worked_example.json --record runs.db:before\n"
+    "  hybridscope run scenarios/several_groups.json --state bytes --layers 4\n"
     "\n"
     "Exit codes: 0 no findings, 1 findings or unmet expectations, 2 usage, 3 invalid input,\n"
     "4 environment, 5 a bug of hybridscope, 130 interrupted. Of several scenarios the worst "
@@ -86,13 +88,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       ->type_name("step|all");
   auto* json = command.add_flag_callback(
       "--json", [&options] { options.output = RunOutput::json; },
-      "one object {config, summary, findings}");
+      "one object {config, state, summary, findings}");
   auto* jsonl = command.add_flag_callback(
       "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
   add_record_options(command, options.record);
   add_break_options(command, options.breaks);
+  add_state_options(command, options.state);
   command
       .add_flag("--twin", options.twin,
                 "run the scenario twice, as told and with the settings of its key twin (without "

@@ -8,6 +8,7 @@
 #include "cli/break_option.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
+#include "cli/state_option.h"
 #include "cli/suite_options.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
@@ -27,6 +28,7 @@ struct RunOptions {
   std::int64_t steps = 0;    // stop after so many, 0: at the end
   std::int64_t explain = 0;  // step to tell everything about, 0: none
   CheckScope check = CheckScope::step;
+  StateOption state = {};
   BreakOption breaks = {};
   RunOutput output = RunOutput::table;
   bool timings = true;
@@ -39,8 +41,6 @@ struct RunOptions {
   std::string trace;  // file to write for `judge`, empty: none
   RecordOption record;
 };
-
-inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";
 
 void add_run_options(CLI::App& command, RunOptions& options);
 

@@ -11,14 +11,8 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
                                                              const std::string& source,
                                                              CheckedRun& run) {
   const RunPlan& plan = run.plan();
-  SessionHeader header;
-  header.kind = SessionKind::run;
+  SessionHeader header = run_header(plan, run.scope());
   header.source = source;
-  header.model = plan.setup.layout.model.name;
-  header.engine = profile_name(plan.setup.config.policies);
-  header.plan = write_session_plan(plan);
-  header.config = plan.setup.config;
-  header.check = run.scope();
   auto begun = RecordedSession::begin(option, place, std::move(header), run.names());
   if (begun.ok() && begun.value()->level() == RecordLevel::full) run.log_writes();
   return begun;

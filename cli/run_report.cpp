@@ -33,11 +33,6 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
 
 }  // namespace
 
-std::string_view profile_name(const Policies& policies) {
-  if (policies == safe_policies()) return "safe";
-  return policies == pages_policies() ? "pages" : "mixed";
-}
-
 std::string format_summary(const RunPlan& plan, const RunReport& report) {
   const RunSummary& s = report.summary;
   std::string text = fmt::format(
@@ -54,6 +49,7 @@ std::string format_summary(const RunPlan& plan, const RunReport& report) {
   if (report.wall_seconds)
     text += fmt::format("{:.2f} s wall, {:.0f} MiB peak memory\n", *report.wall_seconds,
                         static_cast<double>(report.peak_rss_bytes.value_or(0)) / 1048576.0);
+  if (report.state) text += format_state_in_bytes(*report.state);
   text += report.findings.format_left_out();
   for (const std::string& unmet : report.unmet) text += "expectation not met: " + unmet + "\n";
   if (!report.stopped.empty()) text += "the run is not complete: " + report.stopped + "\n";
@@ -89,8 +85,10 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
   if (report.peak_rss_bytes) summary["peak_rss_bytes"] = *report.peak_rss_bytes;
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const KeptFinding* kept : report.findings.shown()) findings.push_back(kept->json);
-  nlohmann::ordered_json json = {
-      {"config", config_to_json(plan)}, {"summary", summary}, {"findings", findings}};
+  nlohmann::ordered_json json = {{"config", config_to_json(plan)},
+                                 {"state", state_to_json(report.state)},
+                                 {"summary", summary},
+                                 {"findings", findings}};
   if (!report.unmet.empty()) json["unmet_expectations"] = report.unmet;
   if (!report.stopped.empty()) json["stopped"] = report.stopped;
   if (!plan.notes.empty()) json["notes"] = plan.notes;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/state_bytes.h"
 #include "sessions/finding_list.h"
 #include "sessions/run_plan.h"
 #include "sessions/run_summary.h"
@@ -17,19 +18,17 @@ namespace hybridscope {
 struct RunReport {
   RunSummary summary;
   FindingList findings;
+  std::optional<StateInBytes> state;   // absent: symbolic only
   std::vector<std::string> unmet;      // expectations of the scenario that were not met
   std::string stopped;                 // why the run ended early, empty: it is complete
   std::optional<double> wall_seconds;  // absent: --no-timings
   std::optional<std::int64_t> peak_rss_bytes;
 };
 
-// "safe", "pages", or "mixed" for single policies set against them.
-std::string_view profile_name(const Policies& policies);
-
 // The last lines of the default output.
 std::string format_summary(const RunPlan& plan, const RunReport& report);
 
-// {config, summary, findings}.
+// {config, state, summary, findings}.
 nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& report);
 
 }  // namespace hybridscope

@@ -30,6 +30,7 @@ std::string run_words(const RunOptions& options, std::string_view file, std::int
   }
   for (const std::string& word : options.settings.words()) add(word);
   if (options.check == CheckScope::all) words += " --check all";
+  for (const std::string& word : options.state.words()) add(word);
   if (options.strict) words += " --strict";
   if (options.steps > 0) words += fmt::format(" --steps {}", options.steps);
   if (explain > 0) words += fmt::format(" --explain {}", explain);

@@ -20,6 +20,7 @@ constexpr std::array kShortForms = {
     ShortForm{"kv_cache_memory_bytes", "--kv-memory"},
     ShortForm{"num_gpu_blocks_override", "--num-blocks"},
     ShortForm{"acceptance_rate", "--acceptance"},
+    ShortForm{"state_layers", "--layers"},
     ShortForm{"speculative_config/num_speculative_tokens", "--num-speculative-tokens"},
     ShortForm{"speculative_config/method", "--speculative-method"},
 };

@@ -131,12 +131,13 @@ Status check_record_file(const RecordOption& record) {
   return file.ok() ? Status(Ok{}) : file.error();
 }
 
-int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteReport report) {
+int run_suite(const RunOptions& options, const Backends& backends, const SuiteSelection& selection,
+              SuiteReport report) {
   const auto start = std::chrono::steady_clock::now();
   const SuitePrinter printer(options);
   printer.heading(report, selection.runs.size());
   ask_for_interrupts();
-  SuiteRun run(options, selection.runs.size());
+  SuiteRun run(options, backends, selection.runs.size());
   if (options.output == RunOutput::jsonl) run.on_step(print_step);
   for (const SuiteEntry& entry : selection.runs) {
     report.results.push_back(run.run(entry));
@@ -155,7 +156,7 @@ int run_suite(const RunOptions& options, const SuiteSelection& selection, SuiteR
 
 }  // namespace
 
-int suite_command(const RunOptions& options) {
+int suite_command(const RunOptions& options, const Backends& backends) {
   const SuiteOptions& suite = options.suite;
   if (suite.paths.empty())
     return usage("--shard, --filter and --rerun-failed need scenario files or a folder");
@@ -184,7 +185,7 @@ int suite_command(const RunOptions& options) {
   if (!selection.runs.empty())
     if (const Status recordable = check_record_file(options.record); !recordable.ok())
       return fail_to_record(options, recordable.error());
-  return run_suite(options, selection,
+  return run_suite(options, backends, selection,
                    {.paths = suite.paths,
                     .filter = suite.filter,
                     .shard = shard.value(),

@@ -1,11 +1,12 @@
 // `hybridscope run` with several scenarios: each runs, whatever becomes of the others.
 #pragma once
 
+#include "cli/backends.h"
 #include "cli/run_options.h"
 
 namespace hybridscope {
 
 // Returns the exit code: the worst of all scenarios; 2 when none is selected, 130 when interrupted.
-int suite_command(const RunOptions& options);
+int suite_command(const RunOptions& options, const Backends& backends);
 
 }  // namespace hybridscope

@@ -13,8 +13,11 @@
 
 namespace hybridscope {
 
-SuiteRun::SuiteRun(const RunOptions& options, std::size_t num_scenarios)
-    : options_(options), num_scenarios_(num_scenarios), progress_(options.quiet) {}
+SuiteRun::SuiteRun(const RunOptions& options, const Backends& backends, std::size_t num_scenarios)
+    : options_(options),
+      backends_(backends),
+      num_scenarios_(num_scenarios),
+      progress_(options.quiet) {}
 
 SuiteResult SuiteRun::broken(const SuiteEntry& entry, RunOutcome outcome,
                              const std::string& message) const {
@@ -79,11 +82,14 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   auto created = CheckedRun::create(std::move(plan).value(), options.check);
   if (!created.ok()) return broken(entry, outcome_of(created.error()), created.error().message);
   CheckedRun& run = *created.value();
+  if (Status kept = keep_state(options.state, backends_, run); !kept.ok())
+    return broken(entry, outcome_of(kept.error()), kept.error().message);
   for (const std::string& note : run.plan().notes)
     fmt::print(stderr, "note: {}: {}\n", one_line(entry.name), note);
   auto session = begin_recording(entry, run);
   if (!session.ok()) return unrecorded(entry, session.error());
-  const Status went = step_to_the_end(entry, run, session.value().get());
+  Status went = step_to_the_end(entry, run, session.value().get());
+  if (went.ok()) went = run.digest_state();
   progress_.clear();
   const bool interrupted = was_interrupted() && !run.over();
   const RunEnd end{.interrupted = interrupted,

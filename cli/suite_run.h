@@ -20,8 +20,8 @@ class SuiteRun {
   // Called after each step of each scenario, with what is valid until the next one.
   using OnStep = std::function<void(const SuiteEntry&, const CheckedStep&, const Names&)>;
 
-  // `options` must outlive this object.
-  SuiteRun(const RunOptions& options, std::size_t num_scenarios);
+  // `options` and `backends` must outlive this object.
+  SuiteRun(const RunOptions& options, const Backends& backends, std::size_t num_scenarios);
 
   void on_step(OnStep listener) { listener_ = std::move(listener); }
 
@@ -40,6 +40,7 @@ class SuiteRun {
   void show_progress(const SuiteEntry& entry, const CheckedRun& run);
 
   const RunOptions& options_;
+  const Backends& backends_;
   std::size_t num_scenarios_;
   std::size_t num_started_ = 0;
   OnStep listener_;

@@ -38,6 +38,7 @@ struct TestedUnit {
   std::string result{};  // "ok", "findings", ...
   std::int64_t steps = 0;
   std::int64_t findings = 0;           // of severity error, expected ones too
+  bool in_bytes = false;               // were bytes looked at, too?
   std::optional<double> seconds{};     // absent: --no-timings, or it did not run
   std::vector<Property> properties{};  // enough to run the same again
   std::string command{};               // runs it alone

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Applies docs/scenario.schema.json to all shipped scenarios and to the examples of the format's
-document, and makes sure that it refuses planted mistakes.
+"""Applies docs/scenario.schema.json to all shipped scenarios, to those written inside lessons and
+to the examples of the format's document, and makes sure that it refuses planted mistakes.
 
 usage: check_scenarios.py [PROJECT_ROOT]
 Exit: 0 fine, 1 a scenario or the schema is wrong, 77 the jsonschema module is missing.
@@ -116,9 +116,14 @@ def main():
         for error in validator.iter_errors(json.loads(text)):
             failures.append(f"{name}: /{'/'.join(map(str, error.absolute_path))}: {error.message}")
 
-    files = sorted((root / "scenarios").rglob("*.json"))
+    files = sorted((root / "scenarios").glob("*.json"))
     for file in files:
         expect_valid(file, file.read_text(encoding="utf-8"))
+    lessons = sorted((root / "scenarios/lessons").glob("*.json"))
+    for file in lessons:
+        scenario = json.loads(file.read_text(encoding="utf-8"))["scenario"]
+        if isinstance(scenario, dict):
+            expect_valid(f"{file}: /scenario", json.dumps(scenario))
     document = root / "docs/scenario-format.md"
     examples = examples_of(document)
     for number, example in enumerate(examples, 1):
@@ -128,12 +133,13 @@ def main():
         if validator.is_valid(planted(path, key, value)):
             failures.append(f"schema accepts {'/'.join(map(str, path))}/{key} = {value!r}")
 
-    if len(files) < 12 or not examples:
-        failures.append(f"{len(files)} scenarios and {len(examples)} examples found")
+    if len(files) < 12 or not lessons or not examples:
+        failures.append(f"{len(files)} scenarios, {len(lessons)} lessons and {len(examples)} "
+                        f"examples found")
     for failure in failures:
         print(failure)
-    print(f"{len(files)} scenarios, {len(examples)} examples, {len(PLANTED)} planted mistakes: "
-          f"{len(failures)} failures")
+    print(f"{len(files)} scenarios, {len(lessons)} lessons, {len(examples)} examples, "
+          f"{len(PLANTED)} planted mistakes: {len(failures)} failures")
     return 1 if failures else 0
 
 

@@ -258,16 +258,62 @@ class FuzzRun(ShellTest):
                 self.assertEqual(self.run_script("scripts/fuzz", *arguments).returncode, 2)
 
 
+class GpuTest(ShellTest):
+    def test_a_folder_of_somebody_else_is_left_alone(self) -> None:
+        mine = self.folder / "mine"
+        mine.mkdir()
+        (mine / "notes").write_text("keep", encoding="utf-8")
+        result = self.run_script("scripts/gpu-test", str(mine))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("is no folder of gpu-test", result.stderr)
+        self.assertEqual((mine / "notes").read_text(encoding="utf-8"), "keep")
+
+    def test_bad_arguments_are_refused(self) -> None:
+        for arguments in (("--help",), ("a", "b")):
+            self.assertEqual(self.run_script("scripts/gpu-test", *arguments).returncode, 2)
+
+    def run_packed(self, *parts: str) -> subprocess.CompletedProcess:
+        """`run` beside a test that passes, one that fails and a bench."""
+        for name, body in (("test_a", "echo fine"), ("test_b", "echo 3 of 4; exit 1"),
+                           ("hybridscope_gpu_bench", "echo 25.2 us")):
+            self.program(name, body)
+        packed = self.bin / "run"
+        packed.write_bytes((ROOT / "scripts/gpu-test-run").read_bytes())
+        packed.chmod(0o755)
+        return subprocess.run([str(packed), *parts], env={"PATH": "/usr/bin:/bin"}, text=True,
+                              timeout=60, capture_output=True, check=False)
+
+    def test_the_last_line_names_what_failed(self) -> None:
+        result = self.run_packed("tests")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("3 of 4", result.stdout)
+        self.assertIn("gpu-test: failed: test_b ", result.stdout.splitlines()[-1])
+
+    def test_without_the_sanitizer_the_rest_runs(self) -> None:
+        result = self.run_packed("sanitizer", "bench")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("compute-sanitizer: not found, skipped", result.stdout)
+        self.assertIn("25.2 us", result.stdout)
+        self.assertEqual(result.stdout.splitlines()[-2], "gpu-test: skipped: sanitizer")
+        self.assertIn("the rest of sanitizer bench passed", result.stdout.splitlines()[-1])
+
+    def test_tests_that_all_skip_have_failed(self) -> None:
+        self.program("test_c", "echo '[  PASSED  ] 0 tests.'")
+        self.assertIn("test_c", self.run_packed("tests").stdout.splitlines()[-1])
+
+
 class JunitSummary(ShellTest):
     def test_counts_each_status(self) -> None:
         junit = self.folder / "junit.xml"
         junit.write_text("""<testsuite name="x" tests="5">
 <testcase name="a" status="run"/><testcase name="b" status="run"/>
-<testcase name="c" status="fail"><failure message=""/></testcase>
+<testcase name="c" status="fail"><failure message=""/><system-out>found 2,
+expected 3</system-out></testcase>
 <testcase name="d" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
 <testcase name="e" status="disabled"/></testsuite>""", encoding="utf-8")
         result = self.run_script("scripts/junit_summary.py", str(junit))
         self.assertEqual(result.stdout, "2 passed, 1 failed, 2 skipped\n")
+        self.assertEqual(result.stderr, "--- c\nfound 2,\nexpected 3\n")
 
 
 if __name__ == "__main__":

@@ -2,18 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hybridscope {
 namespace {
 
 using Decision = StateCopyDecision;
 
+std::string moved_words(const Decision& d, const StatesKept& kept) {
+  const std::string temporal = fmt::format("the temporal state of column {} + {} = {}", d.src_col,
+                                           d.accept_token_bias, d.src_col + d.accept_token_bias);
+  const std::string conv =
+      fmt::format("conv positions {}.. of column {}", d.accept_token_bias, d.src_col);
+  if (!kept.conv) return fmt::format("{} goes to column {}", temporal, d.dst_col);
+  if (!kept.temporal) return fmt::format("{} go to column {}", conv, d.dst_col);
+  return fmt::format("{} and {} go to column {}", temporal, conv, d.dst_col);
+}
+
 // What a decision does, after its formula.
-std::string outcome_words(const Decision& d) {
-  const std::string moved = fmt::format(
-      "the temporal state of column {} + {} = {} and conv positions {}.. of column {} go to column "
-      "{}",
-      d.src_col, d.accept_token_bias, d.src_col + d.accept_token_bias, d.accept_token_bias,
-      d.src_col, d.dst_col);
+std::string outcome_words(const Decision& d, const StatesKept& kept) {
+  const std::string moved = moved_words(d, kept);
   const char* reset = d.resets_accepted_count ? "; accepted count := 1" : "";
   switch (d.outcome) {
     case StateCopyOutcome::copy:
@@ -45,7 +53,7 @@ std::string precopy_words(const Decision& d, const std::string& column_before) {
   if (d.outcome == StateCopyOutcome::copy)
     text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
                         d.accept_token_bias);
-  return text + ": " + outcome_words(d);
+  return text + ": ";
 }
 
 std::string column_before_v1(const Decision& d) {
@@ -59,14 +67,12 @@ std::string snapshot_words(const Decision& d) {
   std::string text = fmt::format("aligned = floor({} / {}) * {} = {}", d.new_num_computed_tokens,
                                  d.block_size, d.block_size, d.aligned_new_computed);
   if (d.outcome == StateCopyOutcome::no_boundary)
-    return text + fmt::format(" < running {}: ", d.num_tokens_running_state) + outcome_words(d);
-  return text +
-         fmt::format(
-             " >= running {}: bias = aligned - running = {}; source column {}, "
-             "destination column {} / {} - 1 = {}: ",
-             d.num_tokens_running_state, d.accept_token_bias, d.src_col, d.aligned_new_computed,
-             d.block_size, d.dst_col) +
-         outcome_words(d);
+    return text + fmt::format(" < running {}: ", d.num_tokens_running_state);
+  return text + fmt::format(
+                    " >= running {}: bias = aligned - running = {}; source column {}, "
+                    "destination column {} / {} - 1 = {}: ",
+                    d.num_tokens_running_state, d.accept_token_bias, d.src_col,
+                    d.aligned_new_computed, d.block_size, d.dst_col);
 }
 
 std::string postprocess_v1(const Decision& d) {
@@ -87,31 +93,27 @@ std::string postprocess_v2(const Decision& d) {
 
 std::string precopy_v2(const Decision& d) {
   return fmt::format("source column = {} and bias = {} (from the advance); running column = {}: ",
-                     d.src_col, d.accept_token_bias, d.dst_col) +
-         outcome_words(d);
+                     d.src_col, d.accept_token_bias, d.dst_col);
 }
 
 std::string all_mode_boundary(const Decision& d) {
   return fmt::format(
-             "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L "
-             "= {}: "
-             "bias = {} - c - 1 = {} - {} - 1 = {}; destination column {} / {} - 1 = {}: ",
-             d.aligned_new_computed, d.num_tokens_running_state, d.new_num_computed_tokens,
-             d.src_col, d.aligned_new_computed, d.aligned_new_computed, d.num_computed_tokens,
-             d.accept_token_bias, d.aligned_new_computed, d.block_size, d.dst_col) +
-         outcome_words(d);
+      "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L "
+      "= {}: "
+      "bias = {} - c - 1 = {} - {} - 1 = {}; destination column {} / {} - 1 = {}: ",
+      d.aligned_new_computed, d.num_tokens_running_state, d.new_num_computed_tokens, d.src_col,
+      d.aligned_new_computed, d.aligned_new_computed, d.num_computed_tokens, d.accept_token_bias,
+      d.aligned_new_computed, d.block_size, d.dst_col);
 }
 
 std::string normalise(const Decision& d) {
   return fmt::format("bias = max(a - 1, 0) = max({} - 1, 0) = {}; the window starts at column {}: ",
-                     d.num_accepted_tokens, d.accept_token_bias, d.src_col) +
-         outcome_words(d);
+                     d.num_accepted_tokens, d.accept_token_bias, d.src_col);
 }
 
-}  // namespace
-
-std::string explain_decision(const StateCopyDecision& decision) {
-  if (decision.outcome == StateCopyOutcome::padded_row) return outcome_words(decision);
+// Up to what comes of it.
+std::string formula_words(const Decision& decision) {
+  if (decision.outcome == StateCopyOutcome::padded_row) return {};
   switch (decision.rule) {
     case StateCopyRule::preprocess_mamba:
       return precopy_words(decision, column_before_v1(decision));
@@ -130,6 +132,29 @@ std::string explain_decision(const StateCopyDecision& decision) {
       return normalise(decision);
   }
   return {};
+}
+
+}  // namespace
+
+std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept) {
+  return formula_words(decision) + outcome_words(decision, kept);
+}
+
+std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
+                                std::int32_t row) {
+  const RowTrace& of_row = trace.rows[static_cast<std::size_t>(row)];
+  const bool decided =
+      std::ranges::find(trace.post_copies.decisions, row, &CopyDecisionTrace::row) !=
+      trace.post_copies.decisions.end();
+  if (config.mamba_cache_mode != MambaCacheMode::all || config.num_speculative_tokens == 0 ||
+      decided || of_row.row_class != RowClass::verify)
+    return {};
+  if (config.policies.all_mode_speculation !=
+      AllModeSpeculation::remembered_column_and_boundary_copies)
+    return "the policy stores no boundary states after acceptance";
+  const std::int32_t computed = of_row.num_computed_tokens;
+  return fmt::format("no block boundary lies in c + 1 .. c + a = {} .. {}, nothing to copy",
+                     computed + 1, computed + of_row.num_sampled_tokens);
 }
 
 std::string_view decision_source(StateCopyRule rule) {

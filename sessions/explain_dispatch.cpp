@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/engine/cudagraph_setup.h"
+
 namespace hybridscope {
 namespace {
 
@@ -35,17 +37,29 @@ std::string counted(std::int32_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string batch_words(const DispatchToExplain& step) {
+  if (step.uniform_decode)
+    return fmt::format(": a uniform decode (1 + K = {} a row)",
+                       counted(1 + step.num_spec, "token"));
+  return step.reason_told ? ": not a uniform decode" : "";
+}
+
 }  // namespace
+
+bool dispatch_reason_told(const CudagraphDispatch& dispatch, const EngineConfig& config) {
+  if (dispatch.reason != CudagraphDispatchReason::graphs_off) return true;
+  if (dispatch.runtime_mode != CUDAGraphMode::none) return false;
+  const auto resolved = resolve_cudagraphs(config);
+  return resolved.ok() && (resolved.value().cudagraph_mode == CUDAGraphMode::none ||
+                           resolved.value().capture_sizes.empty());
+}
 
 std::string explain_dispatch(const DispatchToExplain& step) {
   const CudagraphDispatch& dispatch = step.dispatch;
   std::string text = fmt::format(
-      "{} in {}: {}; runtime mode {}: {}", counted(step.num_tokens, "token"),
-      counted(step.num_reqs, "row"),
-      step.uniform_decode
-          ? fmt::format("a uniform decode (1 + K = {} a row)", counted(1 + step.num_spec, "token"))
-          : std::string("not a uniform decode"),
-      cudagraph_mode_name(dispatch.runtime_mode), reason_words(dispatch.reason));
+      "{} in {}{}; runtime mode {}: {}", counted(step.num_tokens, "token"),
+      counted(step.num_reqs, "row"), batch_words(step), cudagraph_mode_name(dispatch.runtime_mode),
+      step.reason_told ? reason_words(dispatch.reason) : "the trace does not tell why");
   if (dispatch.runtime_mode == CUDAGraphMode::none) return text;
   const std::int32_t tokens = dispatch.num_tokens_padded - step.num_tokens;
   const std::int32_t rows = dispatch.pads_metadata() ? dispatch.num_reqs_padded - step.num_reqs : 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/engine/engine_config.h"
 #include "core/metadata/graph_padding.h"
 
 namespace hybridscope {
@@ -15,7 +16,11 @@ struct DispatchToExplain {
   std::int32_t num_reqs = 0;
   bool uniform_decode = false;
   std::int32_t num_spec = 0;  // K
+  bool reason_told = true;    // false: nor is, without a full graph, what kind of batch it is
 };
+
+// Does the trace say why the step got its graph? Traces of another engine tell at most which one.
+bool dispatch_reason_told(const CudagraphDispatch& dispatch, const EngineConfig& config);
 
 // One line without newline: runtime mode, why, and what is padded.
 std::string explain_dispatch(const DispatchToExplain& step);

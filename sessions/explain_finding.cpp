@@ -48,20 +48,25 @@ std::string explain_finding(const Finding& finding, const Names& names) {
 Json finding_to_json(const Finding& finding, const Names& names) {
   const RuleInfo& rule = rule_info(finding.rule);
   const auto content = finding_words::content_name(finding.content);
-  return {{"rule", rule.slug},
-          {"severity", rule.severity == Severity::error ? "error" : "warning"},
-          {"step", finding.step},
-          {"request", request_or_null(finding.request, names)},
-          {"row", id_or_null(finding.row)},
-          {"group", id_or_null(finding.group)},
-          {"content", content.empty() ? Json() : Json(content)},
-          {"column", id_or_null(finding.column)},
-          {"block", finding.block == -1 ? Json() : Json(finding.block)},
-          {"expected", finding.expected == -1 ? Json() : Json(finding.expected)},
-          {"seen", finding.seen == -1 ? Json() : Json(finding.seen)},
-          {"detail", finding.detail.empty() ? Json() : Json(finding.detail)},
-          {"cause", cause_to_json(finding.cause, names)},
-          {"text", explain_finding(finding, names)}};
+  Json json = {{"rule", rule.slug},
+               {"severity", rule.severity == Severity::error ? "error" : "warning"},
+               {"step", finding.step},
+               {"request", request_or_null(finding.request, names)},
+               {"row", id_or_null(finding.row)},
+               {"group", id_or_null(finding.group)},
+               {"content", content.empty() ? Json() : Json(content)},
+               {"column", id_or_null(finding.column)},
+               {"block", finding.block == -1 ? Json() : Json(finding.block)},
+               {"expected", finding.expected == -1 ? Json() : Json(finding.expected)},
+               {"seen", finding.seen == -1 ? Json() : Json(finding.seen)},
+               {"detail", finding.detail.empty() ? Json() : Json(finding.detail)},
+               {"cause", cause_to_json(finding.cause, names)},
+               {"text", explain_finding(finding, names)}};
+  if (finding.layer < 0) return json;
+  json["layer"] = finding.layer;
+  json["state"] = finding.state;
+  json["element"] = finding.element;
+  return json;
 }
 
 }  // namespace hybridscope

@@ -16,7 +16,7 @@ std::string explain_finding(const Finding& finding, const Names& names);
 
 // Keys in this order: rule, severity, step, request, row, group, content, column, block, expected,
 // seen, detail, cause {kind, step, ordinal, request, num_tokens}, text. What does not apply is
-// null.
+// null. Findings of bytes end with layer, state, element.
 nlohmann::ordered_json finding_to_json(const Finding& finding, const Names& names);
 
 }  // namespace hybridscope

@@ -25,6 +25,17 @@ void add_forward(const StepToExplain& step, TextPage& page);    // explain_step_
 void add_sample(const StepToExplain& step, TextPage& page);     // explain_step_rows.cpp
 void add_commit(const StepToExplain& step, TextPage& page);     // explain_step_rows.cpp
 
+// Level counts keeps how many tokens were scheduled, and not for whom.
+inline bool lacks_requests(const StepTrace& trace) {
+  return trace.scheduled.empty() && trace.num_scheduled_tokens > 0;
+}
+
+// The trace of another engine tells whom it scheduled, and neither the time nor its queues, its
+// step budget and how many blocks are free.
+inline bool lacks_queues(const StepTrace& trace) {
+  return trace.num_running == 0 && !trace.scheduled.empty();
+}
+
 // Width of the column with request names.
 std::size_t name_width(const StepToExplain& step);
 

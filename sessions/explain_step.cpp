@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "core/model/model_layout.h"
 #include "sessions/explain_decision.h"
@@ -16,13 +18,20 @@ namespace {
 void add_title(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
   using step_sections::counted;
-  page.title(fmt::format("Step {} at {} us, {} us long: {} of {}", trace.step, trace.time_us,
-                         trace.duration_us, counted(trace.num_scheduled_tokens, "token"),
-                         counted(static_cast<std::int64_t>(trace.scheduled.size()), "request")));
+  const std::string when =
+      step_sections::lacks_queues(trace)
+          ? std::string()
+          : fmt::format(" at {} us, {} us long", trace.time_us, trace.duration_us);
+  std::string title =
+      fmt::format("Step {}{}: {}", trace.step, when, counted(trace.num_scheduled_tokens, "token"));
+  if (!step_sections::lacks_requests(trace))
+    title += " of " + counted(static_cast<std::int64_t>(trace.scheduled.size()), "request");
+  page.title(title);
   std::string blocks;
-  for (const GroupTrace& group : trace.groups)
-    blocks += fmt::format("{}B = {} in {}", blocks.empty() ? "" : ", ", group.block_size,
-                          step.names.group(group.group));
+  const auto& groups = step.config.kv_cache_config.groups;
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    blocks += fmt::format("{}B = {} in {}", blocks.empty() ? "" : ", ", groups[group].block_size(),
+                          step.names.group(static_cast<std::int32_t>(group)));
   page.line(fmt::format("mode {}, K = {} speculative tokens; tokens in a block: {}",
                         mamba_cache_mode_name(step.config.mamba_cache_mode),
                         step.config.num_speculative_tokens, blocks));
@@ -47,25 +56,12 @@ void add_launch(const StepToExplain& step, std::string_view title, const CopyLau
   step_sections::add_copies(step, launch, page);
 }
 
-// Mode all: rows without a boundary have no decision; here is why.
 void add_rows_without_boundary(const StepToExplain& step, TextPage& page) {
-  const StepTrace& trace = step.trace;
-  const bool stores = step.config.policies.all_mode_speculation ==
-                      AllModeSpeculation::remembered_column_and_boundary_copies;
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
-    const bool decided =
-        std::ranges::any_of(trace.post_copies.decisions, [&](const CopyDecisionTrace& decision) {
-          return decision.row == static_cast<std::int32_t>(r);
-        });
-    if (decided || row.row_class != RowClass::verify) continue;
-    const std::int32_t computed = row.num_computed_tokens;
-    page.item(step.names.request(row.request), step_sections::name_width(step),
-              stores
-                  ? fmt::format("no block boundary lies in c + 1 .. c + a = {} .. {}, nothing to "
-                                "copy",
-                                computed + 1, computed + row.num_sampled_tokens)
-                  : "the policy stores no boundary states after acceptance");
+  for (std::size_t r = 0; r < step.trace.rows.size(); ++r) {
+    const auto why = explain_no_decision(step.trace, step.config, static_cast<std::int32_t>(r));
+    if (!why.empty())
+      page.item(step.names.request(step.trace.rows[r].request), step_sections::name_width(step),
+                why);
   }
 }
 
@@ -87,28 +83,51 @@ void add_findings(const StepToExplain& step, TextPage& page) {
   for (const Finding& finding : step.findings) page.line(explain_finding(finding, step.names));
 }
 
-}  // namespace
+void add_pre_copies(const StepToExplain& step, TextPage& page) {
+  add_launch(step, "Pre-copies", step.trace.pre_copies, page);
+}
 
-std::string explain_step(const StepToExplain& step) {
-  using namespace step_sections;
+struct Section {
+  StepTopic topic = StepTopic::commands;
+  void (*add)(const StepToExplain&, TextPage&) = nullptr;
+};
+
+// In the order of the page.
+constexpr std::array kSections = {Section{StepTopic::commands, &step_sections::add_commands},
+                                  Section{StepTopic::schedule, &step_sections::add_schedule},
+                                  Section{StepTopic::blocks, &step_sections::add_blocks},
+                                  Section{StepTopic::tables, &step_sections::add_tables},
+                                  Section{StepTopic::rows, &step_sections::add_rows},
+                                  Section{StepTopic::graph, &step_sections::add_graph},
+                                  Section{StepTopic::pre_copies, &add_pre_copies},
+                                  Section{StepTopic::metadata, &step_sections::add_metadata},
+                                  Section{StepTopic::attention, &step_sections::add_attention},
+                                  Section{StepTopic::forward, &step_sections::add_forward},
+                                  Section{StepTopic::sample, &step_sections::add_sample},
+                                  Section{StepTopic::post_copies, &add_post_copies},
+                                  Section{StepTopic::commit, &step_sections::add_commit},
+                                  Section{StepTopic::findings, &add_findings}};
+
+std::string explain_sections(const StepToExplain& step,
+                             const std::function<bool(StepTopic)>& is_wanted) {
   TextPage page;
   add_title(step, page);
   add_frames(step.trace, page);
-  add_commands(step, page);
-  add_schedule(step, page);
-  add_blocks(step, page);
-  add_tables(step, page);
-  add_rows(step, page);
-  add_graph(step, page);
-  add_launch(step, "Pre-copies", step.trace.pre_copies, page);
-  add_metadata(step, page);
-  add_attention(step, page);
-  add_forward(step, page);
-  add_sample(step, page);
-  add_post_copies(step, page);
-  add_commit(step, page);
-  add_findings(step, page);
+  for (const Section& section : kSections)
+    if (is_wanted(section.topic)) section.add(step, page);
   return page.take();
+}
+
+}  // namespace
+
+std::string explain_step(const StepToExplain& step) {
+  return explain_sections(step, [](StepTopic) { return true; });
+}
+
+std::string explain_topics(const StepToExplain& step, std::span<const StepTopic> topics) {
+  return explain_sections(step, [&](StepTopic topic) {
+    return std::find(topics.begin(), topics.end(), topic) != topics.end();
+  });
 }
 
 }  // namespace hybridscope

@@ -2,6 +2,7 @@
 // (`hybridscope run SCENARIO --explain STEP`).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -24,5 +25,26 @@ struct StepToExplain {
 
 // Sections in the order of the step's phases, lines of at most 100 columns, newline at the end.
 std::string explain_step(const StepToExplain& step);
+
+// What sections are about.
+enum class StepTopic : std::uint8_t {
+  commands,
+  schedule,  // with prefix cache lookups
+  blocks,
+  tables,
+  rows,
+  graph,
+  pre_copies,
+  metadata,
+  attention,
+  forward,
+  sample,
+  post_copies,
+  commit,
+  findings,
+};
+
+// The sections about these topics only, under the same title.
+std::string explain_topics(const StepToExplain& step, std::span<const StepTopic> topics);
 
 }  // namespace hybridscope

@@ -119,6 +119,7 @@ void add_blocks(const StepToExplain& step, TextPage& page) {
   if (registers)
     page.line(planned ? "Registered blocks can be hit from the next step on, when they are written"
                       : "Registered blocks can be hit at once, before they are written");
+  if (lacks_queues(trace)) return;
   page.line(fmt::format("{} of {} blocks are free after scheduling", trace.num_free_blocks,
                         step.config.kv_cache_config.num_blocks - 1));
 }

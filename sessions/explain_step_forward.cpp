@@ -6,6 +6,7 @@
 #include "core/base/ids.h"
 #include "sessions/explain_sections.h"
 #include "sessions/forward_rows.h"
+#include "sessions/state_kinds.h"
 
 namespace hybridscope::step_sections {
 namespace {
@@ -25,31 +26,46 @@ std::string token_range(std::int32_t first, std::int32_t last) {
 }
 
 struct RowToExplain {
-  const ForwardRow& row;
+  const ForwardPlaces& row;
   std::int32_t computed = 0;     // c
   std::int32_t conv_kernel = 4;  // W
   std::int32_t block_size = 0;
+  StatesKept kept = {};
 };
 
-std::string source_words(const RowToExplain& r) {
-  const ForwardRow& row = r.row;
-  if (!row.has_initial_state) return "starts from zeros";
-  if (!row.source_in_range)
-    return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
-  const std::int32_t offset = row.counts_given ? row.num_accepted_tokens - 1 : 0;
+std::string temporal_source_words(const RowToExplain& r) {
+  const ForwardPlaces& row = r.row;
   std::string text = fmt::format("needs S({}), reads ", r.computed);
   if (row.is_decode && row.counts_given)
     text += fmt::format("column {} + a - 1 = {} + {} - 1 = ", row.window_column, row.window_column,
                         row.num_accepted_tokens);
-  return text + fmt::format("{}; needs conv {}, reads positions {}..{} of {}",
-                            place_words(row.temporal_source),
-                            token_range(r.computed - r.conv_kernel + 2, r.computed), offset,
-                            offset + r.conv_kernel - 2, place_words(row.conv_source));
+  return text + place_words(row.temporal_source);
+}
+
+std::string conv_source_words(const RowToExplain& r) {
+  const std::int32_t offset = r.row.counts_given ? r.row.num_accepted_tokens - 1 : 0;
+  return fmt::format("needs conv {}, reads positions {}..{} of {}",
+                     token_range(r.computed - r.conv_kernel + 2, r.computed), offset,
+                     offset + r.conv_kernel - 2, place_words(r.row.conv_source));
+}
+
+// What a row reads or writes of the states that its layers keep.
+std::string joined(const StatesKept& kept, const std::string& temporal, const std::string& conv) {
+  if (!kept.conv) return temporal;
+  return kept.temporal ? temporal + "; " + conv : conv;
+}
+
+std::string source_words(const RowToExplain& r) {
+  const ForwardPlaces& row = r.row;
+  if (!row.has_initial_state) return "starts from zeros";
+  if (!row.source_in_range)
+    return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
+  return joined(r.kept, temporal_source_words(r), conv_source_words(r));
 }
 
 // "writes S(7) to column 0 (block 2), S(8) to column 1 (block 3)".
 std::string target_words(const RowToExplain& r) {
-  const ForwardRow& row = r.row;
+  const ForwardPlaces& row = r.row;
   std::string text;
   const auto add = [&](std::int32_t tokens, const StatePlace& place) {
     text +=
@@ -66,14 +82,15 @@ std::string target_words(const RowToExplain& r) {
   // With counts the window keeps every draft, so that any of them can be the last accepted one.
   const std::int32_t first =
       row.is_decode && row.counts_given ? r.computed - r.conv_kernel + 3 : end - r.conv_kernel + 2;
-  text +=
-      fmt::format("; writes conv {} to positions 0..{} of {}", token_range(first, end), end - first,
-                  place_words(row.is_decode ? row.targets[0] : row.targets.back()));
-  return text + (row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
+  const std::string conv =
+      fmt::format("writes conv {} to positions 0..{} of {}{}", token_range(first, end), end - first,
+                  place_words(row.is_decode ? row.targets[0] : row.targets.back()),
+                  row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
+  return joined(r.kept, text, conv);
 }
 
 // What the kernel is told against what the row has.
-std::string count_warning(const StepToExplain& step, const ForwardRow& row) {
+std::string count_warning(const StepToExplain& step, const ForwardPlaces& row) {
   if (!row.is_decode) return {};
   const std::int32_t own = step.trace.rows[static_cast<std::size_t>(row.row)].num_accepted_tokens;
   if (row.num_accepted_tokens == own) return {};
@@ -117,7 +134,7 @@ void add_attention_group(const StepToExplain& step, const GroupTrace& group, Tex
   }
 }
 
-std::vector<StatePlace> places_of(const ForwardRow& row) {
+std::vector<StatePlace> places_of(const ForwardPlaces& row) {
   std::vector<StatePlace> places = {row.temporal_source, row.conv_source};
   places.insert(places.end(), row.boundary_targets.begin(), row.boundary_targets.end());
   places.insert(places.end(), row.targets.begin(), row.targets.end());
@@ -125,7 +142,7 @@ std::vector<StatePlace> places_of(const ForwardRow& row) {
 }
 
 // Groups of one kind do the same in other blocks: "column 4 (block 8), column 5 (block 25)".
-std::string other_blocks(const ForwardRow& row) {
+std::string other_blocks(const ForwardPlaces& row) {
   std::vector<StatePlace> places = places_of(row);
   std::ranges::sort(places, {}, &StatePlace::column);
   const auto same_column = [](const StatePlace& a, const StatePlace& b) {
@@ -138,7 +155,7 @@ std::string other_blocks(const ForwardRow& row) {
   return text;
 }
 
-bool same_columns(const ForwardRow& a, const ForwardRow& b) {
+bool same_columns(const ForwardPlaces& a, const ForwardPlaces& b) {
   return a.row == b.row && a.is_decode == b.is_decode && a.counts_given == b.counts_given &&
          a.num_accepted_tokens == b.num_accepted_tokens &&
          a.has_initial_state == b.has_initial_state && a.source_in_range == b.source_in_range &&
@@ -157,23 +174,33 @@ void add_attention(const StepToExplain& step, TextPage& page) {
   for (const GroupTrace& group : groups) add_attention_group(step, group, page);
 }
 
+namespace {
+
+const KVCacheGroup& group_of(const StepToExplain& step, std::int32_t group) {
+  return step.config.kv_cache_config.groups[static_cast<std::size_t>(group)];
+}
+
+}  // namespace
+
 void add_forward(const StepToExplain& step, TextPage& page) {
-  std::vector<ForwardRow> first;  // of the first mamba group
+  std::vector<ForwardPlaces> first;  // of the first mamba group
   std::int32_t first_group = -1;
   for (const GroupTrace& group : step.trace.groups) {
     if (!group.metadata) continue;
     const auto rows = forward_rows(step.trace, group, step.config.mamba_cache_mode);
     if (first_group < 0) {
       page.heading("Forward", "vLLM model_executor/layers/mamba/ and fla/ops/");
-      page.line("S(n): the recurrent state that has folded the first n tokens");
+      if (keeps(step.config.kv_cache_config, StateKind::temporal))
+        page.line("S(n): the recurrent state that has folded the first n tokens");
       first_group = group.group;
       first = rows;
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const ForwardRow& row = rows[i];
+      const ForwardPlaces& row = rows[i];
       const RowTrace& trace_row = step.trace.rows[static_cast<std::size_t>(row.row)];
       const std::int32_t computed = trace_row.num_computed_tokens;
-      const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size};
+      const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size,
+                               states_kept(group_of(step, group.group))};
       const bool repeated =
           group.group != first_group && i < first.size() && same_columns(row, first[i]);
       page.item(step.names.request(trace_row.request), name_width(step),

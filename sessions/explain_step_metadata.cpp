@@ -5,6 +5,7 @@
 
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/persistent_buffer.h"
+#include "sessions/explain_array.h"
 #include "sessions/explain_sections.h"
 
 namespace hybridscope::step_sections {
@@ -12,22 +13,6 @@ namespace {
 
 constexpr std::size_t kNameWidth = 33;
 constexpr std::size_t kMostItems = 32;  // of one array
-
-std::string_view dtype_words(ArrayDtype dtype) {
-  switch (dtype) {
-    case ArrayDtype::boolean:
-      return "bool";
-    case ArrayDtype::int32:
-      return "int32";
-    case ArrayDtype::int64:
-      return "int64";
-    case ArrayDtype::host_int:
-      return "int";
-    case ArrayDtype::host_bool:
-      return "bool";
-  }
-  return {};
-}
 
 // Values of one row, runs of three or more equal ones written short, as long as items are left.
 std::string row_values(std::span<const std::int64_t> values, std::size_t& items_left) {
@@ -87,8 +72,8 @@ void add_arrays(std::span<const NamedArray> arrays, TextPage& page) {
   if (!numbers.empty()) page.item("", 0, numbers);
   for (const NamedArray& array : arrays)
     if (array.present && !array.dims.empty())
-      page.item(fmt::format("  {:<{}} {:<5} {}", array.name, kNameWidth, dtype_words(array.dtype),
-                            fmt::format("[{}]", fmt::join(array.dims, ","))),
+      page.item(fmt::format("  {:<{}} {:<5} {}", array.name, kNameWidth,
+                            array_dtype_name(array.dtype), array_shape(array)),
                 kNameWidth + 18, array_values(array));
   if (!absent.empty()) page.item("", 0, "None: " + absent);
 }
@@ -123,13 +108,9 @@ void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& pag
   page.line(title);
   add_arrays(arrays, page);
   if (!step.trace.graph.pads_metadata() || group.replayed_arrays.empty()) return;
-  page.item(
-      "", 0,
-      fmt::format("The replayed graph reads {}: {}", fmt::join(group.replayed_arrays, ", "),
-                  group.persistent_buffers_step == step.trace.step ? "refreshed in this step"
-                  : group.persistent_buffers_step > 0
-                      ? fmt::format("not refreshed since step {}", group.persistent_buffers_step)
-                      : "never refreshed since the capture"));
+  page.item("", 0,
+            fmt::format("The replayed graph reads {}: {}", fmt::join(group.replayed_arrays, ", "),
+                        replay_words(group, step.trace.step)));
 }
 
 }  // namespace

@@ -4,17 +4,12 @@
 
 #include "sessions/explain_decision.h"
 #include "sessions/explain_dispatch.h"
+#include "sessions/explain_row.h"
 #include "sessions/explain_sections.h"
 #include "sessions/trace_names.h"
 
 namespace hybridscope::step_sections {
 namespace {
-
-std::string origin_words(const RowTrace& row) {
-  std::string text(row_origin_name(row.origin));
-  if (row.origin == RowOrigin::moved) text += fmt::format(" from {}", row.previous_row);
-  return text;
-}
 
 // Slots are V2's: there every step lays out its rows anew, and nothing moves between slots.
 bool has_slots(const StepTrace& trace) {
@@ -26,20 +21,6 @@ std::string count_words(const StepToExplain& step, const RowTrace& row) {
   if (row.accepted_from.value >= 0 && row.accepted_from != row.request)
     text += " of " + step.names.request(row.accepted_from);
   return text;
-}
-
-std::string sample_words(const ScheduledTrace& s, const RowTrace& row) {
-  const std::int32_t a = row.num_sampled_tokens;
-  if (a == 0)
-    return fmt::format("the chunk ends at {} of {} known tokens: what it samples is discarded",
-                       s.num_computed_tokens + s.num_scheduled_tokens, s.num_tokens);
-  if (s.num_draft_tokens == 0) return "a = 1: the token that the step samples, no drafts";
-  if (s.placeholder_drafts)
-    return fmt::format("a = {}: the token that the step samples; its {} never count", a,
-                       counted(s.num_draft_tokens, "placeholder"));
-  return fmt::format("a = {} of 1..{}: {} of {} accepted, {} rejected, and the bonus token", a,
-                     1 + s.num_draft_tokens, a - 1, counted(s.num_draft_tokens, "draft"),
-                     s.num_draft_tokens - (a - 1));
 }
 
 std::string_view order_words(RowOrder order) {
@@ -71,10 +52,10 @@ void add_rows(const StepToExplain& step, TextPage& page) {
     const ScheduledTrace& s = trace.scheduled_of(row);
     rows.push_back(
         {std::to_string(r), step.names.request(row.request),
-         std::string(row_class_name(row.row_class)), origin_words(row), count_words(step, row),
-         std::to_string(row.num_draft_count), row.is_prefilling ? "yes" : "no",
-         std::to_string(trace.common.query_start_loc[r]), std::to_string(s.num_scheduled_tokens),
-         std::to_string(trace.common.seq_lens[r])});
+         std::string(row_class_name(row.row_class)), explain_row_origin(row),
+         count_words(step, row), std::to_string(row.num_draft_count),
+         row.is_prefilling ? "yes" : "no", std::to_string(trace.common.query_start_loc[r]),
+         std::to_string(s.num_scheduled_tokens), std::to_string(trace.common.seq_lens[r])});
     if (slots) rows.back().push_back(std::to_string(row.slot));
   }
   std::vector<TableColumn> columns = {
@@ -107,21 +88,36 @@ void add_graph(const StepToExplain& step, TextPage& page) {
                               .num_tokens = trace.num_scheduled_tokens,
                               .num_reqs = static_cast<std::int32_t>(trace.rows.size()),
                               .uniform_decode = trace.uniform_decode,
-                              .num_spec = step.config.num_speculative_tokens}));
+                              .num_spec = step.config.num_speculative_tokens,
+                              .reason_told = dispatch_reason_told(trace.graph, step.config)}));
 }
+
+namespace {
+
+// The blocks of a copy in one group, of the states that its layers keep.
+std::string copy_words(const StepToExplain& step, const StateCopyTrace& copy) {
+  const auto& groups = step.config.kv_cache_config.groups;
+  const auto group = static_cast<std::size_t>(copy.group);  // of a judged trace: any number
+  const StatesKept kept = group < groups.size() ? states_kept(groups[group]) : StatesKept();
+  const std::string temporal = fmt::format("temporal of block {}", copy.temporal_src_block);
+  const std::string conv =
+      fmt::format("conv positions {}.. of block {}", copy.accept_token_bias, copy.conv_src_block);
+  const std::string moved = !kept.conv       ? temporal
+                            : !kept.temporal ? conv
+                                             : temporal + " and " + conv;
+  return fmt::format("{}: {} to block {}", step.names.group(copy.group), moved, copy.dst_block);
+}
+
+}  // namespace
 
 void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& page) {
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
     const CopyDecisionTrace& decision = launch.decisions[i];
     page.item(step.names.request(decision.request), name_width(step),
-              explain_decision(decision.decision));
+              explain_decision(decision.decision, states_kept(step.config.kv_cache_config)));
     for (const StateCopyTrace& copy : launch.copies)
       if (copy.decision == static_cast<std::int32_t>(i))
-        page.item(
-            "", name_width(step),
-            fmt::format("{}: temporal of block {} and conv positions {}.. of block {} to block {}",
-                        step.names.group(copy.group), copy.temporal_src_block,
-                        copy.accept_token_bias, copy.conv_src_block, copy.dst_block));
+        page.item("", name_width(step), copy_words(step, copy));
   }
 }
 
@@ -131,7 +127,7 @@ void add_sample(const StepToExplain& step, TextPage& page) {
   page.heading("Sample", "vLLM v1/sample/rejection_sampler.py; drawn here by seed, or scripted");
   for (const RowTrace& row : trace.rows)
     page.item(step.names.request(row.request), name_width(step),
-              sample_words(trace.scheduled_of(row), row));
+              explain_sample(trace.scheduled_of(row), row));
 }
 
 // A frame that was in flight while the next one was scheduled.

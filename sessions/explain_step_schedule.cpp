@@ -80,7 +80,9 @@ std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s
                       : mamba_block_aligned_split(inputs);
   }
   if (count.value != s.num_scheduled_tokens)
-    count.words += "; a preempted request's tokens came back to the budget";
+    count.words += lacks_queues(step.trace)
+                       ? "; the trace does not tell of the step's budget"
+                       : "; a preempted request's tokens came back to the budget";
   count.words += fmt::format("; q = {}", s.num_scheduled_tokens);
   if (s.num_draft_tokens < s.num_drafts_offered)
     count.words += fmt::format("; {} of its {} drafts are left out",
@@ -131,6 +133,7 @@ void add_scheduled_table(const StepToExplain& step, TextPage& page) {
 
 void add_scheduled(const StepToExplain& step, TextPage& page) {
   const StepTrace& trace = step.trace;
+  if (lacks_requests(trace)) return;
   if (trace.scheduled.empty()) {
     page.line("No request got a token: an empty step.");
     return;
@@ -180,9 +183,10 @@ void add_schedule(const StepToExplain& step, TextPage& page) {
             fmt::format("{} tokens ({}), {} used", trace.token_budget,
                         trace.budget_overridden ? "set for this step" : "max_num_batched_tokens",
                         trace.num_scheduled_tokens));
-  page.item(
-      "queues", name_width(step),
-      fmt::format("{} running, {} waiting after scheduling", trace.num_running, trace.num_waiting));
+  page.item("queues", name_width(step),
+            lacks_queues(trace) ? "the trace does not tell"
+                                : fmt::format("{} running, {} waiting after scheduling",
+                                              trace.num_running, trace.num_waiting));
   add_scheduled(step, page);
   for (const RequestId request : trace.preempted)
     page.item(step.names.request(request), name_width(step),

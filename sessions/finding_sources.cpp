@@ -49,6 +49,8 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "vLLM v1/core/sched/scheduler.py schedule";
     case Rule::chunk_off_grid:
       return "vLLM v1/core/sched/scheduler.py _mamba_block_aligned_split";
+    case Rule::state_bytes_wrong:
+      return "docs/architecture.md, State in bytes";
     case Rule::expectation_unused:
       return "docs/scenario-format.md, Script";
     case Rule::attention_slot_unwritten:

@@ -12,6 +12,7 @@ namespace {
 
 bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
 bool is_equal(const Finding& f) { return f.seen == f.expected; }
+bool names_an_element(const Finding& f) { return f.layer >= 0; }  // sessions do not keep which
 
 // Most special first within a rule; the last phrase of each rule takes what is left.
 constexpr std::array kPhrases = {
@@ -125,6 +126,14 @@ constexpr std::array kPhrases = {
     Phrase{Rule::no_progress, "", [](const Finding& f) { return f.expected > 0; },
            "{expected} {detail}, and nothing is to come"},
     Phrase{Rule::no_progress, "", nullptr, "{seen} {detail}"},
+    Phrase{Rule::state_bytes_wrong, "not written", names_an_element,
+           "{block}: element {element} of state {state} of layer {layer} is {seen_bits}, expected "
+           "{expected_bits}, and the step did not write there"},
+    Phrase{Rule::state_bytes_wrong, "", names_an_element,
+           "{block}: element {element} of state {state} of layer {layer} is {seen_bits}, expected "
+           "{expected_bits}"},
+    Phrase{Rule::state_bytes_wrong, "", nullptr,
+           "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
     Phrase{Rule::drafts_cut, "", nullptr, "{seen} of {expected} draft tokens were scheduled"},
@@ -173,6 +182,9 @@ std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
       fmt::arg("seen_token", fmt::format("token {}", f.seen) + of_writer(f, names)),
       fmt::arg("seen_tokens", tokens(f.seen)), fmt::arg("expected_tokens", tokens(f.expected)),
       fmt::arg("seen_request", request(f.seen)), fmt::arg("expected_request", request(f.expected)),
+      fmt::arg("layer", f.layer), fmt::arg("state", f.state), fmt::arg("element", f.element),
+      fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
+      fmt::arg("expected_bits", fmt::format("{:#x}", f.expected)),
       fmt::arg("seen_block", block_words(f.seen)),
       fmt::arg("expected_block", block_words(f.expected)));
 }

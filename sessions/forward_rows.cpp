@@ -14,7 +14,7 @@ class Resolver {
   Resolver(const StepTrace& trace, const GroupTrace& group, MambaCacheMode mode)
       : trace_(trace), group_(group), mode_(mode) {}
 
-  std::vector<ForwardRow> take() { return std::move(rows_); }
+  std::vector<ForwardPlaces> take() { return std::move(rows_); }
 
   void add(const MambaMetadata& m) {
     for (std::int32_t row = 0; row < m.num_decodes; ++row) {
@@ -87,15 +87,15 @@ class Resolver {
     const auto place = [&](std::int32_t column) {
       return StatePlace{start + column, indices.at(index, column)};
     };
-    ForwardRow result{.row = row,
-                      .is_decode = true,
-                      .counts_given = window.num_accepted_tokens.present,
-                      .num_query_tokens = query_tokens(row),
-                      .window_column = start,
-                      .temporal_source = {},
-                      .conv_source = place(0),
-                      .boundary_targets = {},
-                      .targets = {}};
+    ForwardPlaces result{.row = row,
+                         .is_decode = true,
+                         .counts_given = window.num_accepted_tokens.present,
+                         .num_query_tokens = query_tokens(row),
+                         .window_column = start,
+                         .temporal_source = {},
+                         .conv_source = place(0),
+                         .boundary_targets = {},
+                         .targets = {}};
     if (result.counts_given) result.num_accepted_tokens = window.num_accepted_tokens.at(index);
     const std::int32_t offset = result.num_accepted_tokens - 1;
     result.source_in_range = offset >= 0 && offset < indices.cols;
@@ -126,15 +126,15 @@ class Resolver {
       return StatePlace{column, inside ? table.at(row, column) : kPadSlotId};
     };
     const std::int32_t computed = m.block_idx_last_computed_token.at(row);
-    ForwardRow result{.row = row,
-                      .is_decode = true,
-                      .counts_given = m.num_accepted_tokens.present,
-                      .num_query_tokens = query_tokens(row),
-                      .window_column = computed,
-                      .temporal_source = {},
-                      .conv_source = {},
-                      .boundary_targets = {},
-                      .targets = {}};
+    ForwardPlaces result{.row = row,
+                         .is_decode = true,
+                         .counts_given = m.num_accepted_tokens.present,
+                         .num_query_tokens = query_tokens(row),
+                         .window_column = computed,
+                         .temporal_source = {},
+                         .conv_source = {},
+                         .boundary_targets = {},
+                         .targets = {}};
     if (result.counts_given) result.num_accepted_tokens = m.num_accepted_tokens.at(row);
     if (group_.temporal_source_column.present)
       result.window_column = group_.temporal_source_column.at(row);
@@ -157,14 +157,14 @@ class Resolver {
     };
     const StatePlace source = place(m.block_idx_last_computed_token.at(row));
     const std::int32_t last = m.block_idx_last_scheduled_token.at(row);
-    ForwardRow result{.row = row,
-                      .num_query_tokens = query_tokens(row),
-                      .has_initial_state = m.has_initial_states_p.at(index) != 0,
-                      .window_column = source.column,
-                      .temporal_source = source,
-                      .conv_source = source,
-                      .boundary_targets = {},
-                      .targets = {place(last)}};
+    ForwardPlaces result{.row = row,
+                         .num_query_tokens = query_tokens(row),
+                         .has_initial_state = m.has_initial_states_p.at(index) != 0,
+                         .window_column = source.column,
+                         .temporal_source = source,
+                         .conv_source = source,
+                         .boundary_targets = {},
+                         .targets = {place(last)}};
     for (std::int32_t c = m.block_idx_first_scheduled_token_p.at(index); c < last; ++c)
       result.boundary_targets.push_back(place(c));
     rows_.push_back(std::move(result));
@@ -173,15 +173,15 @@ class Resolver {
   const StepTrace& trace_;
   const GroupTrace& group_;
   MambaCacheMode mode_;
-  std::vector<ForwardRow> rows_;
+  std::vector<ForwardPlaces> rows_;
   std::int32_t next_spec_ = 0;
   std::int32_t next_other_ = 0;
 };
 
 }  // namespace
 
-std::vector<ForwardRow> forward_rows(const StepTrace& trace, const GroupTrace& group,
-                                     MambaCacheMode mode) {
+std::vector<ForwardPlaces> forward_rows(const StepTrace& trace, const GroupTrace& group,
+                                        MambaCacheMode mode) {
   Resolver resolver(trace, group, mode);
   if (!group.metadata) return {};
   if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))

@@ -17,7 +17,7 @@ struct StatePlace {
   std::int32_t block = 0;
 };
 
-struct ForwardRow {
+struct ForwardPlaces {
   std::int32_t row = -1;   // of the batch; padding rows are not listed
   bool is_decode = false;  // runs the decode kernel
   bool counts_given = false;
@@ -34,7 +34,7 @@ struct ForwardRow {
 };
 
 // The group's real rows in the order in which its metadata lists them. Empty without metadata.
-std::vector<ForwardRow> forward_rows(const StepTrace& trace, const GroupTrace& group,
-                                     MambaCacheMode mode);
+std::vector<ForwardPlaces> forward_rows(const StepTrace& trace, const GroupTrace& group,
+                                        MambaCacheMode mode);
 
 }  // namespace hybridscope

@@ -69,7 +69,8 @@ bool JsonBuilder::start_array(std::size_t) { return open(Json::array()); }
 
 bool JsonBuilder::key(Json::string_t& name) {
   key_ = std::move(name);
-  if (open_.back()->contains(key_)) return fail(fmt::format("key \"{}\" occurs twice", key_));
+  if (open_.back()->contains(key_))
+    return fail(fmt::format("key {} occurs twice", quoted_text(key_)));
   return true;
 }
 

@@ -44,9 +44,9 @@ std::string one_line(std::string text) {
 
 void JsonErrors::fail(const std::string& pointer, const std::string& message) {
   if (error_) return;
-  const std::string shown = one_line(shortened(pointer, 200));
-  error_ = invalid_input(pointer.empty() ? fmt::format("{}: {}", file_, message)
-                                         : fmt::format("{}: {}: {}", file_, shown, message));
+  const std::string shown = one_line(shortened(base_ + pointer, 200));
+  error_ = invalid_input(shown.empty() ? fmt::format("{}: {}", file_, message)
+                                       : fmt::format("{}: {}: {}", file_, shown, message));
 }
 
 std::string child_pointer(const std::string& pointer, std::string_view key) {

@@ -27,7 +27,9 @@ struct JsonPlace {
 // Keeps the first error of a document.
 class JsonErrors {
  public:
-  explicit JsonErrors(std::string file) : file_(std::move(file)) {}
+  // `base`: what pointers of this document are relative to, when it stands inside another one.
+  explicit JsonErrors(std::string file, std::string base = {})
+      : file_(std::move(file)), base_(std::move(base)) {}
 
   // "FILE: POINTER: MESSAGE"; later calls change nothing.
   void fail(const std::string& pointer, const std::string& message);
@@ -38,6 +40,7 @@ class JsonErrors {
 
  private:
   std::string file_;
+  std::string base_;
   std::optional<Error> error_;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/check.h"
 #include "sessions/scenario_requests.h"
 
 namespace hybridscope {
@@ -24,6 +25,23 @@ Runner Runner::clone() const {
   copy.next_script_ = next_script_;
   copy.next_step_ = next_step_;
   return copy;
+}
+
+void Runner::follow(std::shared_ptr<const RunPlan> plan) {
+  plan_ = std::move(plan);
+  ids_.clear();
+  for (std::int32_t id = 0; id < engine_.num_requests(); ++id)
+    ids_[engine_.name_of(RequestId{id})] = RequestId{id};
+  joined_.clear();
+  for (const ArrivingRequest& arriving : plan_->requests)
+    joined_.push_back(ids_.contains(arriving.request.name));
+  num_joined_ = static_cast<std::size_t>(std::count(joined_.begin(), joined_.end(), true));
+  HS_EXPECT(num_joined_ == ids_.size());
+  next_request_ =
+      static_cast<std::size_t>(std::find(joined_.begin(), joined_.end(), false) - joined_.begin());
+  const auto behind = std::find_if(plan_->script.begin(), plan_->script.end(),
+                                   [&](const ScriptStep& s) { return s.step >= next_step_; });
+  next_script_ = static_cast<std::size_t>(behind - plan_->script.begin());
 }
 
 Runner::Runner(std::shared_ptr<const RunPlan> plan, Engine engine)

@@ -23,6 +23,9 @@ class Runner {
   // A runner of its own that stands where this one stands; both go on alike. The plan is shared.
   Runner clone() const;
 
+  // Goes on by another plan. Requires: it says the same of the steps that were run.
+  void follow(std::shared_ptr<const RunPlan> plan);
+
   // Nothing is left to join, to be scripted or to be finished.
   bool done() const;
 

@@ -81,11 +81,12 @@ void check_counts(const ScriptPlace& place, std::int32_t k, const JoinSteps& req
   for (const RequestCount& accept : place.step.accept) {
     const std::string pointer = child_pointer(place.pointer + "/accept", accept.request);
     check_name({pointer, accept.request, place.step.step}, requests, errors);
-    if (accept.count > k + 1 && k == 0)
+    if (accept.count >= 1 && accept.count <= k + 1) continue;
+    if (k == 0)
       errors.fail(pointer, fmt::format("{} accepted tokens, but the engine makes no drafts: "
                                        "num_speculative_tokens is 0 (expected 1, the bonus token)",
                                        accept.count));
-    else if (accept.count > k + 1)
+    else
       errors.fail(pointer,
                   fmt::format("{} accepted tokens with num_speculative_tokens {} (expected "
                               "1 to {}, the bonus token included)",

@@ -110,9 +110,13 @@ Result<Scenario> parse_scenario(const ScenarioText& scenario_text) {
   const Result<nlohmann::json> json =
       parse_json({.text = scenario_text.text, .file = scenario_text.file});
   if (!json.ok()) return json.error();
-  JsonErrors errors{std::string(scenario_text.file)};
-  if (!read_version(json.value(), errors)) return errors.error();
-  Scenario scenario = read_scenario(json.value(), errors);
+  return read_inner_scenario({&json.value(), ""}, std::string(scenario_text.file));
+}
+
+Result<Scenario> read_inner_scenario(const JsonPlace& place, const std::string& file) {
+  JsonErrors errors(file, place.pointer);
+  if (!read_version(*place.value, errors)) return errors.error();
+  Scenario scenario = read_scenario(*place.value, errors);
   if (!errors.failed()) check_scenario(scenario, errors);
   if (errors.failed()) return errors.error();
   return scenario;

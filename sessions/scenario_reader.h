@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "sessions/object_reader.h"
 #include "sessions/scenario.h"
 
 namespace hybridscope {
@@ -20,6 +21,10 @@ struct ScenarioText {
 // beyond a sequence's end, prompts and counts that the settings cannot serve. Whatever is returned
 // can be resolved.
 Result<Scenario> parse_scenario(const ScenarioText& scenario);
+
+// A scenario that stands inside another document at `pointer`. Errors as parse_scenario's, with
+// that document's file and pointers.
+Result<Scenario> read_inner_scenario(const JsonPlace& place, const std::string& file);
 
 // A scenario without a name is named after the file (its stem). Error io when the file cannot be
 // read.

@@ -129,6 +129,11 @@ Policies resolve_policies(const EngineSettings& settings) {
   return policies;
 }
 
+std::string_view profile_name(const Policies& policies) {
+  if (policies == safe_policies()) return "safe";
+  return policies == pages_policies() ? "pages" : "mixed";
+}
+
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings) {
   return settings.num_speculative_tokens.value_or(0);
 }

@@ -84,6 +84,10 @@ struct EngineSettings {
   std::optional<std::vector<std::int32_t>> cudagraph_capture_sizes = {};  // tokens
   std::optional<std::int32_t> max_cudagraph_capture_size = {};            // tokens
 
+  // Layers of each recurrent group whose state is kept in bytes; none given: all. Says nothing of
+  // the engine.
+  std::optional<std::int32_t> state_layers = {};
+
   // Simulated time of a step, microseconds.
   std::optional<std::int64_t> step_cost_base_us = {};
   std::optional<std::int64_t> step_cost_per_token_us = {};
@@ -95,6 +99,9 @@ struct EngineSettings {
 
 // The profile's policies (safe unless set) with the overrides on top.
 Policies resolve_policies(const EngineSettings& settings);
+
+// "safe", "pages", or "mixed" for single policies set against them.
+std::string_view profile_name(const Policies& policies);
 
 // K: 0 unless set.
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings);

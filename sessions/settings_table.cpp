@@ -119,6 +119,8 @@ constexpr std::array kTable = {
     integer<&S::max_cudagraph_capture_size>({"", "max_cudagraph_capture_size", 1, 1 << 20,
                                              "2 * (1 + K) * max_num_seqs, at most 512",
                                              "largest size of vLLM's list in tokens"}),
+    integer<&S::state_layers>({"", "state_layers", 1, 65536, "all",
+                               "layers of each recurrent group whose state a run in bytes keeps"}),
     integer<&S::step_cost_base_us>({"step_cost", "base_us", 0, 1'000'000'000, "20000",
                                     "simulated microseconds of every step"}),
     integer<&S::step_cost_per_token_us>({"step_cost", "per_token_us", 0, 1'000'000, "30",

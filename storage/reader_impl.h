@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/label_history.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -34,6 +35,7 @@ struct SessionReader::Impl {
   ReadStatement before;  // the last step up to a step
   ReadStatement after;   // the first step behind a step
   ReadStatement name;
+  ReadStatement request_step;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
   StepLoader loader;
@@ -41,6 +43,7 @@ struct SessionReader::Impl {
   TableCursor stamps;
   StepStamp stamp;
   std::optional<WriteHistory> history;            // made when it is first asked
+  std::optional<LabelHistory> labels;             // likewise
   std::vector<std::optional<std::string>> names;  // by request, as far as they were asked for
 };
 

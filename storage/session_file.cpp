@@ -72,6 +72,10 @@ Error no_such_session(const std::string& path, std::int64_t session) {
   return {ErrorKind::not_found, fmt::format("{}: no session number {}", path, session)};
 }
 
+Error no_such_bookmark(const std::string& path, std::int64_t bookmark) {
+  return {ErrorKind::not_found, fmt::format("{}: the session has no bookmark {}", path, bookmark)};
+}
+
 // "a", "b" and 3 more.
 std::string list_names(const std::vector<SessionInfo>& sessions) {
   constexpr std::size_t kMaxShown = 12;
@@ -228,6 +232,20 @@ Result<Bookmark> SessionFile::add_bookmark(std::int64_t session, std::int64_t st
   });
 }
 
+Status SessionFile::set_bookmark_note(std::int64_t session, std::int64_t bookmark,
+                                      std::string_view note) {
+  if (Status fits = check_note(note); !fits.ok()) return fits;
+  return guarded([&]() -> Status {
+    SQLite::Statement update(*database_,
+                             "UPDATE bookmarks SET note = ? WHERE bookmark = ? AND session = ?");
+    update.bind(1, std::string(note));
+    update.bind(2, bookmark);
+    update.bind(3, session);
+    if (update.exec() > 0) return Ok{};
+    return no_such_bookmark(path_, bookmark);
+  });
+}
+
 Status SessionFile::remove_bookmark(std::int64_t session, std::int64_t bookmark) {
   return guarded([&]() -> Status {
     SQLite::Statement remove(*database_,
@@ -235,8 +253,7 @@ Status SessionFile::remove_bookmark(std::int64_t session, std::int64_t bookmark)
     remove.bind(1, bookmark);
     remove.bind(2, session);
     if (remove.exec() > 0) return Ok{};
-    return Error{ErrorKind::not_found,
-                 fmt::format("{}: the session has no bookmark {}", path_, bookmark)};
+    return no_such_bookmark(path_, bookmark);
   });
 }
 

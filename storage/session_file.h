@@ -85,6 +85,7 @@ class SessionFile {
   Status set_note(std::int64_t session, std::string_view note);
   // Error not_found: the session has no such step.
   Result<Bookmark> add_bookmark(std::int64_t session, std::int64_t step, std::string_view note);
+  Status set_bookmark_note(std::int64_t session, std::int64_t bookmark, std::string_view note);
   Status remove_bookmark(std::int64_t session, std::int64_t bookmark);
   Result<std::vector<Bookmark>> bookmarks(std::int64_t session) const;  // by step
 

@@ -6,9 +6,12 @@
 #include <limits>
 #include <utility>
 
+#include "sessions/record/record_views.h"
+#include "sessions/write_source.h"
 #include "storage/reader_impl.h"
 #include "storage/session_config.h"
 #include "storage/sql_error.h"
+#include "storage/step_cursors.h"
 
 namespace hybridscope {
 namespace {
@@ -31,6 +34,7 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
       before(context, "SELECT max(step) FROM steps WHERE session = ? AND step <= ?"),
       after(context, "SELECT min(step) FROM steps WHERE session = ? AND step > ?"),
       name(context, "SELECT name FROM requests WHERE session = ? AND request = ?"),
+      request_step(context, "SELECT first_step FROM requests WHERE session = ? AND request = ?"),
       loader(context, info.header.level, info.header.config),
       stamps(make_stamp_cursor(context)) {
   ReadStatement requests(context, "SELECT max(request) + 1 FROM requests WHERE session = ?");
@@ -136,6 +140,10 @@ std::string SessionReader::request_name(RequestId request) const {
   return *known;
 }
 
+std::int64_t SessionReader::request_first_step(RequestId request) const {
+  return impl_->number(impl_->request_step, {request.value});
+}
+
 namespace {
 
 // Error: the level does not keep the log of writes.
@@ -157,11 +165,53 @@ Result<StateWrite> SessionReader::last_write(std::int32_t block, ContentKind con
   return impl_->answer(history.value()->last(block, content, step).value_or(StateWrite{}));
 }
 
-Result<std::vector<StateWrite>> SessionReader::write_chain(std::int32_t block, ContentKind content,
-                                                           std::int64_t step) {
+Result<WriteChain> SessionReader::write_chain(std::int32_t block, ContentKind content,
+                                              std::int64_t step) {
   auto history = history_of(*impl_);
   if (!history) return history.error();
-  return impl_->answer(history.value()->chain(block, content, step));
+  const EngineConfig& config = impl_->info.header.config;
+  StepRecord record;
+  RecordViews views(config);
+  const WorkerTables no_tables(static_cast<std::int32_t>(config.kv_cache_config.groups.size()));
+  const auto source = [&](const StateWrite& write) -> std::optional<std::int32_t> {
+    if (record.trace.step != write.event.step && !impl_->loader.load(write.event.step, record))
+      return std::nullopt;
+    return WriteSources(views.attach(record, no_tables), config.mamba_cache_mode).of(write);
+  };
+  WriteChain chain;
+  chain.writes = history.value()->chain(block, content, step, source, kMaxChainLinks);
+  if (chain.writes.size() > kMaxChainLinks) {
+    chain.writes.pop_back();
+    chain.end = ChainEnd::limit;
+  }
+  return impl_->answer(std::move(chain));
+}
+
+Result<bool> SessionReader::read_labels(std::int64_t max_rows) {
+  if (impl_->info.header.level == RecordLevel::counts) return false;
+  if (!impl_->labels)
+    impl_->labels.emplace(impl_->context, block_limits(impl_->info.header.config));
+  return impl_->answer(impl_->labels->read_on(max_rows));
+}
+
+std::optional<RegisteredLabel> SessionReader::label(std::int32_t block, std::int64_t step) const {
+  if (!impl_->labels || !impl_->labels->complete()) return std::nullopt;
+  return impl_->labels->label(block, step);
+}
+
+Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule) {
+  TableCursor cursor = make_finding_cursor(impl_->context);
+  std::vector<Finding> found;
+  std::vector<std::int64_t> by_rule(rule_table().size());
+  for (cursor.seek(std::numeric_limits<std::int64_t>::min()); cursor.has_row(); cursor.advance()) {
+    Finding finding;
+    finding.step = cursor.next_step();
+    RowFields columns(cursor, 1);
+    fields::kFinding(finding, columns);
+    if (impl_->context.error) break;
+    if (++by_rule[static_cast<std::size_t>(finding.rule)] <= max_per_rule) found.push_back(finding);
+  }
+  return impl_->answer(std::move(found));
 }
 
 namespace {

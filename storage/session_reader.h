@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/check/state_write.h"
+#include "sessions/live/write_log.h"
 #include "sessions/record/step_source.h"
+#include "storage/label_history.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {
@@ -43,6 +46,7 @@ class SessionReader {
 
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
+  std::int64_t request_first_step(RequestId request) const;  // that names it; 0: none
   std::int32_t num_requests() const;
   Result<std::vector<Bookmark>> bookmarks() const;  // by step
 
@@ -50,10 +54,20 @@ class SessionReader {
   // kind never when nothing was written since the block was given out. Level full only; otherwise
   // an error invalid_input.
   Result<StateWrite> last_write(std::int32_t block, ContentKind content, std::int64_t step);
-  // That write and, as long as they are copies, the writes of what they copied, latest first: where
-  // the state came from. Empty: nothing was written.
-  Result<std::vector<StateWrite>> write_chain(std::int32_t block, ContentKind content,
-                                              std::int64_t step);
+  // That write, the write whose result it copied or went on from, and so on, latest first: where
+  // the state came from; at most kMaxChainLinks. A link of a forward pass costs reading its step,
+  // about a millisecond. Empty: nothing was written.
+  Result<WriteChain> write_chain(std::int32_t block, ContentKind content, std::int64_t step);
+
+  // What blocks are registered as has to be read once: reads on for at most so many changes. False:
+  // all of it has been read. Below level blocks there is nothing to read.
+  Result<bool> read_labels(std::int64_t max_rows);
+  // When the step was over; empty: the block was not registered, or read_labels has not yet
+  // answered false.
+  std::optional<RegisteredLabel> label(std::int32_t block, std::int64_t step) const;
+
+  // Findings of all steps, the first `max_per_rule` of each rule, in their order.
+  Result<std::vector<Finding>> findings(std::int64_t max_per_rule);
 
   // For the other units of storage.
   struct Impl;

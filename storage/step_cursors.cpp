@@ -26,11 +26,15 @@ TableCursor make_steps_cursor(ReadContext& context) {
       append(columns<StepRecord>({}, fields::kStep), columns<StepDigests>({}, fields::kDigests))};
 }
 
+TableCursor make_finding_cursor(ReadContext& context) {
+  return {context, "findings", {"ordinal"}, fields::columns<Finding>({}, fields::kFinding)};
+}
+
 StepLoader::Cursors::Cursors(ReadContext& context)
     : steps(make_steps_cursor(context)),
       graph_padding(context, "graph_padding", {}, columns<StepTrace>({}, fields::kGraph)),
       commands(context, "commands", {"ordinal"}, columns<CommandTrace>({}, fields::kCommand)),
-      findings(context, "findings", {"ordinal"}, columns<Finding>({}, fields::kFinding)),
+      findings(make_finding_cursor(context)),
       rows(context, "rows", {"scheduled"},
            append(columns<ScheduledTrace>({}, fields::kScheduled),
                   columns<RowTrace>({"row"}, fields::kRow))),

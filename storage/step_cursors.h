@@ -11,6 +11,9 @@ namespace hybridscope {
 // steps and digests: [step fields, counts, digests]
 TableCursor make_steps_cursor(ReadContext& context);
 
+// findings: [ordinal, fields]
+TableCursor make_finding_cursor(ReadContext& context);
+
 // A row of metadata_arrays with its elements.
 void read_array(const TableCursor& cursor, ArrayRecord& array);
 

@@ -15,10 +15,6 @@ WriteHistory::WriteHistory(ReadContext& context)
       given_out_(context,
                  "SELECT 1 FROM block_events WHERE session = ? AND step > ? AND step <= ? "
                  "AND kind = ? AND block = ? LIMIT 1"),
-      copies_(context,
-              "SELECT temporal_src_block, conv_src_block FROM state_copies WHERE session = ? "
-              "AND step = ? AND launch = ? AND grp = ? AND dst_block = ? "
-              "ORDER BY ordinal DESC LIMIT 1"),
       writes_(context, "write_events", {"place"}, fields::columns<StateWrite>({}, fields::kWrite)) {
 }
 
@@ -58,29 +54,19 @@ std::optional<StateWrite> WriteHistory::last(std::int32_t block, ContentKind con
   return found->write;
 }
 
-// The block that a copy was made from; empty: the write is no copy.
-std::optional<std::int32_t> WriteHistory::source_of(const StateWrite& copy) {
-  const bool pre = copy.event.kind == WriteKind::pre_copy;
-  if (!pre && copy.event.kind != WriteKind::post_copy) return std::nullopt;
-  copies_.start({context_.session, copy.event.step, pre ? 0 : 1, copy.group, copy.block});
-  std::optional<std::int32_t> source;
-  if (copies_.step())
-    source = sqlite3_column_int(copies_.get(), copy.content == ContentKind::conv ? 1 : 0);
-  copies_.stop();
-  return source;
-}
-
 std::vector<StateWrite> WriteHistory::chain(std::int32_t block, ContentKind content,
-                                            std::int64_t step) {
+                                            std::int64_t step, const Source& source,
+                                            std::size_t limit) {
   std::vector<StateWrite> chain;
   auto found =
       before(block, content, {.step = step, .place = std::numeric_limits<std::int64_t>::max()});
   // Each write is before the last, so that this ends whatever the file says.
   while (found && !context_.error) {
     chain.push_back(found->write);
-    const std::optional<std::int32_t> source = source_of(found->write);
-    if (!source) break;
-    found = before(*source, content,
+    if (chain.size() > limit) break;
+    const std::optional<std::int32_t> from = source(found->write);
+    if (!from) break;
+    found = before(*from, content,
                    {.step = found->write.event.step,
                     .place = found->place,
                     .except = found->write.event.kind});

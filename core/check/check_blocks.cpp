@@ -209,6 +209,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
     switch (event.kind) {
       case CacheEventKind::allocated:
         context.state().poison(event.block);
+        if (StateOps* ops = context.ops()) ops->add_poison(event.block);
         [[fallthrough]];
       case CacheEventKind::touched:
       case CacheEventKind::freed:

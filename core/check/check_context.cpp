@@ -8,7 +8,11 @@ CheckState::CheckState(const CheckConfig& check_config)
       tables(static_cast<std::int32_t>(check_config.kv_cache_config.groups.size()),
              check_config.kv_cache_config.num_blocks),
       labels(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks)),
-      claimed_refs(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks), 0) {}
+      claimed_refs(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks), 0) {
+  std::int32_t num_mamba_groups = 0;
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    group_indices.push_back(group.is_mamba() ? num_mamba_groups++ : -1);
+}
 
 void CheckContext::report(Finding finding) {
   finding.step = trace_.step;

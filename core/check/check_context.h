@@ -9,6 +9,7 @@
 #include "core/check/state_write.h"
 #include "core/check/symbolic_state.h"
 #include "core/model/kv_cache_spec.h"
+#include "core/state/state_ops.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
 
@@ -45,6 +46,9 @@ struct CheckState {
   std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts as events tell them
   bool logs_writes = false;
   std::vector<StateWrite> writes;  // of the last step, in order; only with logs_writes
+  bool logs_ops = false;
+  StateOps ops;                             // of the last step; only with logs_ops
+  std::vector<std::int32_t> group_indices;  // [groups] number among the mamba groups, else -1
 };
 
 // One step under the checker. Findings go to `findings`.
@@ -70,6 +74,13 @@ class CheckContext {
   // column.
   void log_write(const WriteEvent& event, const Finding& where, ContentKind content,
                  std::int32_t block, Fingerprint fingerprint);
+
+  // The operations of this step; null: nobody asked for them.
+  StateOps* ops() { return shared_.logs_ops ? &shared_.ops : nullptr; }
+  // Number of a group among the mamba groups. Requires: it is one.
+  std::int32_t group_index(std::int32_t group) const {
+    return shared_.group_indices[static_cast<std::size_t>(group)];
+  }
 
   // Call before writing to a block: reports writes through the null block and into blocks that the
   // request does not own alone, and puts registered blocks on the list to be looked at again.

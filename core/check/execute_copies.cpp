@@ -1,6 +1,7 @@
 #include "core/check/execute_copies.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hybridscope {
 namespace {
@@ -35,6 +36,25 @@ void check_owner(CheckContext& context, Finding finding, std::int32_t block) {
   const bool owns = context.tables().holds(finding.request, finding.group, block);
   finding.column = -1;
   context.check_source(block, owns, finding);
+}
+
+StateCopyOp op_of(const CheckContext& context, const StateCopyTrace& copy) {
+  const auto source = [&](std::int32_t block) {
+    return exists(context, block) ? block : kPoisonSource;
+  };
+  return {.group_index = context.group_index(copy.group),
+          .conv_src_block = source(copy.conv_src_block),
+          .temporal_src_block = source(copy.temporal_src_block),
+          .dst_block = copy.dst_block,
+          .accept_token_bias = copy.accept_token_bias};
+}
+
+// `launched`: a copy of this launch was noted before.
+void log_copy(CheckContext& context, const StateCopyTrace& copy, bool& launched) {
+  StateOps* ops = context.ops();
+  if (ops == nullptr) return;
+  if (!std::exchange(launched, true)) ops->begin_launch();
+  ops->add_copy(op_of(context, copy));
 }
 
 }  // namespace
@@ -111,6 +131,7 @@ void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, Writ
   report_conflicts(context, launch);
   read_sources(context, launch);
   const std::int32_t length = context.config().conv_state_len();
+  bool launched = false;
   for (std::size_t i = 0; i < launch.copies.size(); ++i) {
     const StateCopyTrace& copy = launch.copies[i];
     Finding where = place(launch, copy, ContentKind::temporal);
@@ -123,6 +144,7 @@ void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, Writ
       continue;
     }
     if (!context.may_write(copy.dst_block, where)) continue;
+    log_copy(context, copy, launched);
     const Source& source = sources_[i];
     const RequestId request = where.request;
     const WriteEvent temporal = context.next_write(kind, request, source.temporal.event.num_tokens);

@@ -29,7 +29,7 @@ void check_padding_row(CheckContext& context, const GroupTrace& group, std::int3
   finding.block = block;
   finding.detail = "state index of a padding row";
   context.report(finding);
-  if (runs) execute_unneutral_padding_row(context, block);
+  if (runs) execute_unneutral_padding_row(context, group.group, block);
 }
 
 // A row whose window column 0 is null or the pad id is skipped whole (FORWARD decode rule 1).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/check/log_ops.h"
+
 namespace hybridscope {
 namespace {
 
@@ -117,12 +119,15 @@ ConvWindow read_conv(CheckContext& context, const RowTruth& truth, const Source&
   return window;
 }
 
+// `folded`: tokens of the row in what is written; `num_tokens`: all that it encodes.
 void write_temporal(CheckContext& context, const Finding& where, WriteKind kind, std::int32_t block,
-                    Fingerprint fingerprint, std::int32_t num_tokens) {
+                    Fingerprint fingerprint, std::int32_t num_tokens, std::int32_t folded) {
   if (!context.may_write(block, where)) return;
   const WriteEvent event = context.next_write(kind, where.request, num_tokens);
   context.state().temporal(block) = {fingerprint, event};
   context.log_write(event, where, ContentKind::temporal, block, fingerprint);
+  log_row_write(context,
+                {.kind = ForwardWriteKind::temporal, .block = block, .num_tokens = folded});
 }
 
 // Positions [0, W - 1) of the block become the W - 1 tokens before position `end` of the row.
@@ -130,6 +135,9 @@ void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding
                      WriteKind kind, std::int32_t block, const ConvWindow& before,
                      std::int32_t end) {
   if (!context.may_write(block, where)) return;
+  log_row_write(context, {.kind = ForwardWriteKind::conv_tail,
+                          .block = block,
+                          .num_tokens = end - truth.num_computed_tokens(where.row)});
   const std::int32_t row = where.row;
   const std::int32_t length = context.config().conv_kernel - 1;
   const std::int32_t computed = truth.num_computed_tokens(row);
@@ -164,6 +172,16 @@ std::int32_t encoded_tokens(CheckContext& context, std::int32_t block) {
   return readable(context, block) ? context.state().temporal(block).event.num_tokens : 0;
 }
 
+// A block that a row reads, as operations name it.
+std::int32_t source_of(const CheckContext& context, std::int32_t block) {
+  return readable(context, block) ? block : kPoisonSource;
+}
+
+// Of the row, into the step's tokens.
+std::int32_t first_token(const CheckContext& context, std::int32_t row) {
+  return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
+}
+
 // FORWARD "Decode rows" 3 (counts given) and 4 (without counts).
 void write_decode_conv(CheckContext& context, const RowTruth& truth, const DecodeRow& row,
                        const ConvWindow& prior) {
@@ -176,13 +194,16 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
     return;
   }
   if (!context.may_write(block, where)) return;
+  log_row_write(
+      context,
+      {.kind = ForwardWriteKind::conv_window, .block = block, .num_tokens = row.num_query_tokens});
   const std::span<Fingerprint> conv = context.state().conv(block);
   const std::int32_t kept = context.config().conv_kernel - 2;
   for (std::int32_t i = 0; i < kept; ++i)
     conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
   for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
     conv[static_cast<std::size_t>(kept + t)] =
-        truth.prefixes(row.row)[static_cast<std::size_t>(t) + 1];
+        truth.at(row.row, truth.num_computed_tokens(row.row) + 1 + t);
   const WriteEvent event = context.next_write(WriteKind::decode, where.request, end);
   context.state().conv_event(block) = event;
   context.log_write(event, where, ContentKind::conv, block, conv[static_cast<std::size_t>(kept)]);
@@ -213,9 +234,16 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
     where.column =
         row.first_dst_column < 0 ? -1 : row.first_dst_column + static_cast<std::int32_t>(target);
     write_temporal(context, where, WriteKind::decode, row.dst_blocks[target],
-                   fold_row(context, truth, row.row, start, t + 1), encoded + t + 1);
+                   fold_row(context, truth, row.row, start, t + 1), encoded + t + 1, t + 1);
   }
   write_decode_conv(context, truth, row, prior);
+  log_row(context, {.group_index = context.group_index(row.group),
+                    .temporal_src_block = source_of(context, row.temporal_src_block),
+                    .conv_src_block = source_of(context, row.conv_src_block),
+                    .conv_src_position = offset,
+                    .first_token = first_token(context, row.row),
+                    .num_tokens = row.num_query_tokens,
+                    .start = kPoison});
 }
 
 void execute_prefill_row(CheckContext& context, const RowTruth& truth, const PrefillRow& row) {
@@ -243,7 +271,7 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
     where.content = ContentKind::temporal;
     write_temporal(context, where, WriteKind::prefill, block,
                    fold_row(context, truth, row.row, start, end - computed),
-                   encoded + end - computed);
+                   encoded + end - computed, end - computed);
     where.content = ContentKind::conv;
     write_conv_tail(context, truth, where, WriteKind::prefill, block, prior, end);
   };
@@ -263,14 +291,25 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
     write(row.boundary_blocks[i], column, end);
   }
   write(row.dst_block, row.dst_column, computed + row.num_query_tokens);
+  const bool reads = row.has_initial_state;
+  log_row(context, {.group_index = context.group_index(row.group),
+                    .temporal_src_block = reads ? source_of(context, row.src_block) : kNoSource,
+                    .conv_src_block = reads ? source_of(context, row.src_block) : kNoSource,
+                    .first_token = first_token(context, row.row),
+                    .num_tokens = row.num_query_tokens,
+                    .start = reads ? kPoison : start});
 }
 
-void execute_unneutral_padding_row(CheckContext& context, std::int32_t block) {
+void execute_unneutral_padding_row(CheckContext& context, std::int32_t group, std::int32_t block) {
   if (!readable(context, block)) return;
   TemporalSlot& slot = context.state().temporal(block);
   slot.fingerprint = extend_fingerprint(slot.fingerprint, kPoison);
   slot.event = context.next_write(WriteKind::decode, {}, slot.event.num_tokens + 1);
   context.log_write(slot.event, {}, ContentKind::temporal, block, slot.fingerprint);
+  log_row_write(context, {.kind = ForwardWriteKind::temporal, .block = block, .num_tokens = 1});
+  log_padding_row(
+      context,
+      {.group_index = context.group_index(group), .temporal_src_block = block, .start = kPoison});
 }
 
 }  // namespace hybridscope

@@ -45,6 +45,6 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
 void execute_prefill_row(CheckContext& context, const RowTruth& truth, const PrefillRow& row);
 
 // A padding row that was not made null: its placeholder token is folded into the block it names.
-void execute_unneutral_padding_row(CheckContext& context, std::int32_t block);
+void execute_unneutral_padding_row(CheckContext& context, std::int32_t group, std::int32_t block);
 
 }  // namespace hybridscope

@@ -41,6 +41,8 @@ constexpr std::array kRules = {
              "the worker's block table names another block than the scheduler's in a live column"},
     RuleInfo{Rule::no_progress, "no-progress", Severity::error, "I11",
              "requests wait, nothing was scheduled and nothing can change that"},
+    RuleInfo{Rule::state_bytes_wrong, "state-bytes-wrong", Severity::error, "",
+             "an element of a state in memory is not what the writes to its block left there"},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",

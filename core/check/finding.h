@@ -27,6 +27,7 @@ enum class Rule : std::uint8_t {
   attention_slot_unwritten,
   block_table_mismatch,
   no_progress,
+  state_bytes_wrong,
   chunk_off_grid,
   drafts_cut,
   expectation_unused,
@@ -82,6 +83,11 @@ struct Finding {
   std::int64_t seen = -1;
   std::string_view detail{};  // a literal that tells variants of a rule apart
   WriteEvent cause;           // the write that left what was seen
+  // state_bytes_wrong: which element, row-major; expected and seen are unsigned numbers of its
+  // size.
+  std::int32_t layer = -1;  // of the model
+  std::int32_t state = -1;  // of the layer's states
+  std::int64_t element = -1;
 };
 
 }  // namespace hybridscope

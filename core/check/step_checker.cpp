@@ -6,6 +6,7 @@
 #include "core/check/check_group_metadata.h"
 #include "core/check/check_hits.h"
 #include "core/check/execute_forward.h"
+#include "core/check/log_ops.h"
 
 namespace hybridscope {
 
@@ -26,6 +27,7 @@ StepChecker::StepChecker(const CheckConfig& config) : state_(config), copies_(co
 std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope scope) {
   findings_.clear();
   state_.writes.clear();
+  state_.ops.clear();
   CheckContext context(state_, trace, findings_);
   follow_cache_events(context, trace.cache_events, trace.label_history);
   if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
@@ -47,6 +49,7 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
   check_prefix_hits(context);
   check_common_metadata(context);
   truth_.fold(trace, state_.config.conv_kernel);
+  log_tokens(context, truth_);
   execute_copies(context, trace.pre_copies, WriteKind::pre_copy);
   for (const GroupTrace& group : trace.groups) {
     check_block_tables(context, truth_, group);

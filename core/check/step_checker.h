@@ -32,6 +32,11 @@ class StepChecker {
   // Those of the last step, in order; valid until the next check.
   std::span<const StateWrite> writes() const { return state_.writes; }
 
+  // From the next step on: keep what a step does to state, for a StateBackend.
+  void log_ops() { state_.logs_ops = true; }
+  // What the last step did; valid until the next check.
+  const StateOps& ops() const { return state_.ops; }
+
   // What blocks hold after the last step.
   const CheckState& state() const { return state_; }
 

@@ -9,13 +9,9 @@
 
 #include "core/base/fingerprint.h"
 #include "core/check/finding.h"
+#include "core/state/state_ops.h"
 
 namespace hybridscope {
-
-// What a conv position or a state holds that was never written since the block was given out.
-inline constexpr Fingerprint kPoison = 0xDEADDEADDEADDEADULL;
-// A conv position before the first token.
-inline constexpr Fingerprint kBeforeFirstToken = 0;
 
 struct TemporalSlot {
   Fingerprint fingerprint = kPoison;

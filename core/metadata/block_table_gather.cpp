@@ -14,8 +14,7 @@ std::int32_t find_starts(std::span<const std::int32_t> seq_lens, ReciprocalDivid
                          std::int32_t* starts) {
   std::int32_t largest = 0;
   for (std::size_t i = 0; i < seq_lens.size(); ++i) {
-    // A padding row (length 0) starts at column 0.
-    const std::int32_t start = block_size.divide(std::max(seq_lens[i], 1) - 1);
+    const std::int32_t start = first_window_column(seq_lens[i], block_size);
     starts[i] = start;
     largest = std::max(largest, start);
   }

@@ -6,12 +6,19 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/host_device.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/reciprocal_divider.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
+
+// Align mode: the column of a row's last token. A padding row (length 0) starts at column 0.
+HS_HOST_DEVICE constexpr std::int32_t first_window_column(std::int32_t seq_len,
+                                                          const ReciprocalDivider& block_size) {
+  return block_size.divide(seq_len > 1 ? seq_len - 1 : 0);
+}
 
 // What stays the same over all calls of one builder.
 struct BlockTableGatherConfig {

@@ -109,29 +109,48 @@ bool buffers_refreshed_in_last_build(const MetadataBuilder& builder) {
   return std::get<MambaMetadataBuilder>(builder).buffers_refreshed_in_last_build();
 }
 
-std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder) {
-  static constexpr std::array<std::string_view, 5> kGdnSpec = {
+namespace {
+
+std::span<const std::string_view> gdn_replayed_arrays(std::int32_t num_spec) {
+  static constexpr std::array<std::string_view, 5> kSpec = {
       "spec_state_indices_tensor", "spec_sequence_masks", "spec_token_indx", "spec_query_start_loc",
       "num_accepted_tokens"};
-  static constexpr std::array<std::string_view, 2> kGdnNonSpec = {"non_spec_state_indices_tensor",
-                                                                  "non_spec_query_start_loc"};
-  static constexpr std::array<std::string_view, 4> kMambaAll = {
+  static constexpr std::array<std::string_view, 2> kNonSpec = {"non_spec_state_indices_tensor",
+                                                               "non_spec_query_start_loc"};
+  if (num_spec > 0) return kSpec;
+  return kNonSpec;
+}
+
+std::span<const std::string_view> mamba_replayed_arrays(MambaCacheMode mamba_cache_mode,
+                                                        std::int32_t num_spec) {
+  static constexpr std::array<std::string_view, 4> kAll = {
       "state_indices_tensor_d", "block_idx_last_scheduled_token", "block_idx_last_computed_token",
       "num_accepted_tokens"};
-  static constexpr std::array<std::string_view, 2> kMamba = {"state_indices_tensor_d",
+  static constexpr std::array<std::string_view, 2> kOther = {"state_indices_tensor_d",
                                                              "num_accepted_tokens"};
-  if (const auto* gdn = std::get_if<GdnMetadataBuilder>(&builder)) {
-    if (gdn->config().num_spec > 0) return kGdnSpec;
-    return kGdnNonSpec;
-  }
+  const std::span<const std::string_view> arrays = mamba_cache_mode == MambaCacheMode::all
+                                                       ? std::span<const std::string_view>(kAll)
+                                                       : std::span<const std::string_view>(kOther);
+  return num_spec > 0 ? arrays : arrays.first(arrays.size() - 1);
+}
+
+}  // namespace
+
+std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder) {
+  if (const auto* gdn = std::get_if<GdnMetadataBuilder>(&builder))
+    return gdn_replayed_arrays(gdn->config().num_spec);
   const auto* mamba2 = std::get_if<Mamba2MetadataBuilder>(&builder);
   const MambaBuilderConfig& config = mamba2 != nullptr
                                          ? mamba2->base().config()
                                          : std::get<MambaMetadataBuilder>(builder).config();
-  const std::span<const std::string_view> arrays =
-      config.mamba_cache_mode == MambaCacheMode::all ? std::span<const std::string_view>(kMambaAll)
-                                                     : std::span<const std::string_view>(kMamba);
-  return config.num_spec > 0 ? arrays : arrays.first(arrays.size() - 1);
+  return mamba_replayed_arrays(config.mamba_cache_mode, config.num_spec);
+}
+
+std::span<const std::string_view> replayed_arrays(MambaType type, MambaCacheMode mamba_cache_mode,
+                                                  std::int32_t num_spec) {
+  return type == MambaType::gdn_attention || type == MambaType::kda
+             ? gdn_replayed_arrays(num_spec)
+             : mamba_replayed_arrays(mamba_cache_mode, num_spec);
 }
 
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder) {

@@ -57,6 +57,9 @@ bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
 // Those arrays: persistent buffers by the reference's names. A GDN graph is captured from spec rows
 // when K > 0, else from plain decode rows (RUNNER 4.6).
 std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
+// The same of the builder that layers of this kind get. `num_spec`: K.
+std::span<const std::string_view> replayed_arrays(MambaType type, MambaCacheMode mamba_cache_mode,
+                                                  std::int32_t num_spec);
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
 
 std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/base/check.h"
+#include "core/base/host_device.h"
 
 namespace hybridscope {
 
@@ -24,7 +25,7 @@ class ReciprocalDivider {
   }
 
   // n / divisor rounded down. Requires: n >= 0.
-  constexpr std::int32_t divide(std::int32_t n) const {
+  HS_HOST_DEVICE constexpr std::int32_t divide(std::int32_t n) const {
     return static_cast<std::int32_t>(
         (static_cast<std::uint64_t>(static_cast<std::uint32_t>(n)) * multiplier_) >> shift_);
   }

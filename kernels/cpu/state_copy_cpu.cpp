@@ -1,5 +1,6 @@
 #include "kernels/cpu/state_copy_cpu.h"
 
+#include <array>
 #include <cstring>
 
 #include "core/base/check.h"
@@ -11,23 +12,65 @@ std::int64_t region_end(const StateCopy& copy, std::int64_t start) {
   return start + (copy.num_rows - 1) * copy.row_stride_bytes + copy.row_bytes;
 }
 
+// One call with the offset of each row, in the direction of the shift.
+template <class Move>
+void for_each_row(const StateCopy& copy, const Move& move) {
+  const bool downwards = copy.dst_byte_offset <= copy.src_byte_offset;
+  for (std::int64_t i = 0; i < copy.num_rows; ++i)
+    move((downwards ? i : copy.num_rows - 1 - i) * copy.row_stride_bytes);
+}
+
+// Rows of a size known to the compiler: a call of memmove a row costs more than the row.
+template <std::size_t kBytes>
+void move_short_rows(const StateCopy& copy, std::byte* to, const std::byte* from) {
+  for_each_row(copy, [&](std::int64_t offset) {
+    std::array<std::byte, kBytes> row;
+    std::memcpy(row.data(), from + offset, kBytes);
+    std::memcpy(to + offset, row.data(), kBytes);
+  });
+}
+
 }  // namespace
 
 // Rows do not overlap each other and both sides have one stride, so moving them in the direction of
 // the shift never overwrites a source row that is still to be read.
+void move_rows(const StateCopy& copy, std::byte* state) {
+  if (copy.num_rows <= 0 || copy.row_bytes <= 0) return;
+  std::byte* to = state + copy.dst_byte_offset;
+  const std::byte* from = state + copy.src_byte_offset;
+  if (copy.num_rows == 1 || copy.row_bytes == copy.row_stride_bytes) {
+    std::memmove(to, from, static_cast<std::size_t>(copy.num_rows * copy.row_bytes));
+    return;
+  }
+  switch (copy.row_bytes) {
+    case 2:
+      return move_short_rows<2>(copy, to, from);
+    case 4:
+      return move_short_rows<4>(copy, to, from);
+    case 6:
+      return move_short_rows<6>(copy, to, from);
+    case 8:
+      return move_short_rows<8>(copy, to, from);
+    case 10:
+      return move_short_rows<10>(copy, to, from);
+    case 12:
+      return move_short_rows<12>(copy, to, from);
+    case 16:
+      return move_short_rows<16>(copy, to, from);
+    default:
+      for_each_row(copy, [&](std::int64_t offset) {
+        std::memmove(to + offset, from + offset, static_cast<std::size_t>(copy.row_bytes));
+      });
+  }
+}
+
 void execute_copy(const StateCopy& copy, std::span<std::byte> state) {
   if (copy.num_rows <= 0 || copy.row_bytes <= 0) return;
   const auto size = static_cast<std::int64_t>(state.size());
   HS_EXPECT(copy.src_byte_offset >= 0 && region_end(copy, copy.src_byte_offset) <= size);
   HS_EXPECT(copy.dst_byte_offset >= 0 && region_end(copy, copy.dst_byte_offset) <= size);
   HS_EXPECT(copy.num_rows == 1 || copy.row_bytes <= copy.row_stride_bytes);
-  const bool downwards = copy.dst_byte_offset <= copy.src_byte_offset;
-  for (std::int64_t i = 0; i < copy.num_rows; ++i) {
-    const std::int64_t row = downwards ? i : copy.num_rows - 1 - i;
-    std::memmove(state.data() + copy.dst_byte_offset + row * copy.row_stride_bytes,
-                 state.data() + copy.src_byte_offset + row * copy.row_stride_bytes,
-                 static_cast<std::size_t>(copy.row_bytes));
-  }
+  move_rows(copy, state.data());
 }
 
 void execute_copies(std::span<const StateCopy> copies, StateBytes states) {

@@ -14,6 +14,10 @@ namespace hybridscope {
 // may overlap: each span runs to the end of its buffer.
 using StateBytes = std::span<const std::span<std::byte>>;
 
+// Moves the rows of a copy, memmove as a whole, from and to `state`, element [0, 0, ...] of its
+// tensor. Requires: rows do not overlap each other.
+void move_rows(const StateCopy& copy, std::byte* state);
+
 // Runs one copy: all rows as if the whole source was read before the destination is written
 // (KNOWN_BUGS 4). Requires: regions inside the state's bytes; rows do not overlap each other.
 void execute_copy(const StateCopy& copy, std::span<std::byte> state);

@@ -1,91 +1,12 @@
 #include "sessions/breakpoint/break_fields.h"
 
-#include <algorithm>
-#include <map>
-#include <type_traits>
-#include <utility>
-
-#include "sessions/record/enum_codes.h"
+#include "sessions/breakpoint/break_kinds.h"
 #include "sessions/record/step_fields.h"
-#include "sessions/record/value_names.h"
 
 namespace hybridscope {
 namespace {
 
-// Fields that it is shown, as names and types.
-struct FieldLister {
-  std::vector<BreakField>& fields;
-
-  template <class T>
-  void operator()(std::string_view name, const T&) {
-    BreakField field{.name = std::string(name), .type = BreakType::number, .words = {}};
-    if constexpr (std::is_same_v<T, bool>) {
-      field.type = BreakType::flag;
-    } else if constexpr (std::is_same_v<T, RequestId>) {
-      field.type = BreakType::request;
-    } else if constexpr (std::is_same_v<T, Rule>) {
-      field.type = BreakType::word;
-      for (const RuleInfo& rule : rule_table()) field.words.push_back(rule.slug);
-    } else if constexpr (std::is_enum_v<T>) {
-      field.type = BreakType::word;
-      for (std::int32_t code = 0; code < num_codes<T>(); ++code)
-        field.words.push_back(value_names::name(static_cast<T>(code)));
-    }
-    if constexpr (!std::is_same_v<T, std::string_view>) fields.push_back(std::move(field));
-  }
-};
-
-// The values of the same fields.
-struct ValueReader {
-  std::vector<std::int64_t>& values;
-
-  template <class T>
-  void operator()(std::string_view, const T& value) {
-    if constexpr (std::is_same_v<T, RequestId>)
-      values.push_back(value.value);
-    else if constexpr (!std::is_same_v<T, std::string_view>)
-      values.push_back(static_cast<std::int64_t>(value));
-  }
-};
-
-// Elements are added one by one into storage that is there.
-class Collector {
- public:
-  explicit Collector(std::vector<BreakElement>& elements) : elements_(elements) {}
-
-  // fields(visit) shows the element's fields to visit(name, value).
-  template <class Fields>
-  void add(RequestId request, std::size_t index, Fields&& fields) {
-    if (count_ == elements_.size()) elements_.emplace_back();
-    BreakElement& element = elements_[count_++];
-    element.request = request;
-    element.index = static_cast<std::int32_t>(index);
-    element.values.clear();
-    fields(ValueReader{element.values});
-  }
-  std::size_t count() const { return count_; }
-
- private:
-  std::vector<BreakElement>& elements_;
-  std::size_t count_ = 0;
-};
-
-// Shows the fields of a type.
-template <class T>
-const T kSample{};
-
-// A kind whose elements are shown by each(step, show(request, index, fields)).
-template <class Sample, class Each>
-BreakKind make_kind(std::string_view name, std::string_view meaning, Sample&& sample, Each each) {
-  BreakKind kind{.name = name, .meaning = meaning, .fields = {}, .collect = {}};
-  sample(FieldLister{kind.fields});
-  kind.collect = [each](const BreakStep& step, std::vector<BreakElement>& elements) {
-    Collector collector(elements);
-    each(step, collector);
-    return collector.count();
-  };
-  return kind;
-}
+using namespace break_kinds_of;
 
 template <class Visit>
 void visit_step(const BreakStep& step, Visit&& visit) {
@@ -216,84 +137,34 @@ BreakKind finding_kind() {
       });
 }
 
-BreakKind write_kind() {
-  BreakKind kind = make_kind(
-      "write", "a write to the state of a block, as the checker carried it out",
-      [](auto visit) { for_each_write_field(kSample<StateWrite>, visit); },
+BreakKind lookup_group_kind() {
+  return make_kind(
+      "lookup_group", "one KV-cache group's part in a lookup",
+      [](auto visit) {
+        visit("request", RequestId{});
+        visit("grp", std::int32_t{0});
+        for_each_group_lookup_field(kSample<GroupLookup>, visit);
+      },
       [](const BreakStep& step, Collector& out) {
-        for (std::size_t i = 0; i < step.writes.size(); ++i)
-          out.add(step.writes[i].event.request, i,
-                  [&](auto visit) { for_each_write_field(step.writes[i], visit); });
+        for (const AdmissionLookup& lookup : step.trace.lookups)
+          for (std::size_t g = 0; g < lookup.explanation.groups.size(); ++g)
+            out.add(lookup.request, g, [&](auto visit) {
+              visit("request", lookup.request);
+              visit("grp", g);
+              for_each_group_lookup_field(lookup.explanation.groups[g], visit);
+            });
       });
-  kind.reads_writes = true;
-  return kind;
 }
 
-// What happened to one block in the step.
-struct TouchedBlock {
-  std::int32_t block = 0;
-  bool written = false;
-  bool allocated = false;
-  bool freed = false;
-  bool touched = false;
-  bool registered = false;
-  bool evicted = false;
-  bool copied_to = false;
-  bool copied_from = false;
-};
-
-template <class T, class Visit>
-void visit_block(T& block, Visit&& visit) {
-  visit("block", block.block);
-  visit("written", block.written);
-  visit("allocated", block.allocated);
-  visit("freed", block.freed);
-  visit("touched", block.touched);
-  visit("registered", block.registered);
-  visit("evicted", block.evicted);
-  visit("copied_to", block.copied_to);
-  visit("copied_from", block.copied_from);
-}
-
-using TouchedBlocks = std::map<std::int32_t, TouchedBlock>;
-
-void add_event(const CacheEvent& event, TouchedBlocks& blocks) {
-  TouchedBlock& block = blocks[event.block];
-  block.allocated = block.allocated || event.kind == CacheEventKind::allocated;
-  block.freed = block.freed || event.kind == CacheEventKind::freed;
-  block.touched = block.touched || event.kind == CacheEventKind::touched;
-  block.registered = block.registered || event.kind == CacheEventKind::registered;
-  block.evicted = block.evicted || event.kind == CacheEventKind::evicted;
-}
-
-TouchedBlocks touched_blocks(const BreakStep& step) {
-  TouchedBlocks blocks;
-  for (const auto* events : {&step.trace.cache_events, &step.trace.commit_events})
-    for (const CacheEvent& event : *events) add_event(event, blocks);
-  for (const CopyLaunch* launch : {&step.trace.pre_copies, &step.trace.post_copies})
-    for (const StateCopyTrace& copy : launch->copies) {
-      blocks[copy.dst_block].copied_to = true;
-      blocks[copy.temporal_src_block].copied_from = true;
-      blocks[copy.conv_src_block].copied_from = true;
-    }
-  for (const StateWrite& write : step.writes) blocks[write.block].written = true;
-  return blocks;
-}
-
-BreakKind block_kind() {
-  BreakKind kind = make_kind(
-      "", "a block that something happened to",
-      [](auto visit) { visit_block(kSample<TouchedBlock>, visit); },
+BreakKind skipped_kind() {
+  return make_kind(
+      "skipped", "a request that got no tokens",
+      [](auto visit) { for_each_skipped_field(kSample<SkippedRequest>, visit); },
       [](const BreakStep& step, Collector& out) {
-        for (auto& [id, block] : touched_blocks(step)) {
-          block.block = id;
-          out.add(RequestId{}, static_cast<std::size_t>(id),
-                  [&block = block](auto visit) { visit_block(block, visit); });
-        }
+        for (std::size_t i = 0; i < step.trace.skipped.size(); ++i)
+          out.add(step.trace.skipped[i].request, i,
+                  [&](auto visit) { for_each_skipped_field(step.trace.skipped[i], visit); });
       });
-  kind.is_bare = true;
-  kind.reads_writes = true;
-  return kind;
 }
 
 }  // namespace
@@ -310,7 +181,23 @@ std::vector<BreakKind> break_kinds() {
   kinds.push_back(event_kind());
   kinds.push_back(write_kind());
   kinds.push_back(finding_kind());
+  kinds.push_back(lookup_group_kind());
+  kinds.push_back(skipped_kind());
+  kinds.push_back(table_kind());
+  kinds.push_back(state_copy_kind());
+  kinds.push_back(metadata_kind());
   return kinds;
+}
+
+std::string break_value_words(const BreakField& field, std::int64_t value,
+                              const RequestName& name) {
+  if (field.type == BreakType::flag) return value != 0 ? "yes" : "no";
+  if (field.type == BreakType::request)
+    return value < 0 ? "nobody" : name(RequestId{static_cast<std::int32_t>(value)});
+  if (field.type == BreakType::word && value >= 0 &&
+      value < static_cast<std::int64_t>(field.words.size()))
+    return std::string(field.words[static_cast<std::size_t>(value)]);
+  return std::to_string(value);
 }
 
 }  // namespace hybridscope

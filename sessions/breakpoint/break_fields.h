@@ -58,6 +58,13 @@ struct BreakKind {
 // The table of kinds; element 0 is the step itself, which is always there once.
 std::vector<BreakKind> break_kinds();
 
+// How requests are called.
+using RequestName = std::function<std::string(RequestId)>;
+
+// A value of the field as it is told: a word, "yes" or "no", a request's name or "nobody", a
+// number.
+std::string break_value_words(const BreakField& field, std::int64_t value, const RequestName& name);
+
 // Every kind with its fields and their words, as text of at most 100 columns.
 std::string break_help();
 

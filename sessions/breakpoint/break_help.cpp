@@ -55,7 +55,7 @@ std::string break_help() {
       "== != < <= > >= && || ! + - * / % and parentheses. It holds when things of the step can be\n"
       "picked, one of each kind that is named, of one request, for which it is true.\n"
       "\n"
-      "  copy.src_col==copy.dst_col && copy.accept_token_bias>0\n"
+      "  copy.copies && copy.src_col==copy.dst_col && copy.accept_token_bias>0\n"
       "  finding            block==17 && written            row.request==A && "
       "row.num_draft_tokens==0\n";
   for (const BreakKind& kind : break_kinds())

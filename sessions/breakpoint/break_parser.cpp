@@ -4,47 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
-#include "sessions/breakpoint/break_lexer.h"
+#include "sessions/breakpoint/break_grammar.h"
 #include "sessions/object_reader.h"
 
 namespace hybridscope {
 namespace {
-
-constexpr int kMaxDepth = 100;
-
-// A part of the expression that was read.
-struct Part {
-  enum class Type : std::uint8_t { number, flag, word, request, name };
-  std::int32_t node = -1;  // -1: `name`, a word that is no field
-  Type type = Type::number;
-  const BreakField* field = nullptr;  // of types word and request
-  std::string name;                   // the word as it stands there
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-std::string_view type_words(Part::Type type) {
-  static constexpr std::array<std::string_view, 5> kWords = {"a number", "true or false", "a word",
-                                                             "a request", "a word"};
-  return kWords[static_cast<std::size_t>(type)];
-}
-
-struct BinaryOperator {
-  std::string_view text;
-  BreakOp op;
-};
-constexpr std::array kComparisons = {
-    BinaryOperator{"==", BreakOp::equal},         BinaryOperator{"!=", BreakOp::unequal},
-    BinaryOperator{"<=", BreakOp::less_equal},    BinaryOperator{"<", BreakOp::less},
-    BinaryOperator{">=", BreakOp::greater_equal}, BinaryOperator{">", BreakOp::greater}};
-constexpr std::array kSums = {BinaryOperator{"+", BreakOp::add},
-                              BinaryOperator{"-", BreakOp::subtract}};
-constexpr std::array kProducts = {BinaryOperator{"*", BreakOp::multiply},
-                                  BinaryOperator{"/", BreakOp::divide},
-                                  BinaryOperator{"%", BreakOp::remainder}};
 
 // Slugs have hyphens, names in expressions may have underscores for them.
 std::string with_underscores(std::string_view word) {
@@ -55,170 +21,27 @@ std::string with_underscores(std::string_view word) {
 
 }  // namespace
 
-class BreakParser {
- public:
-  BreakParser(std::string_view text, const std::vector<BreakKind>& kinds,
-              std::vector<BreakToken> tokens)
-      : text_(text), kinds_(kinds), tokens_(std::move(tokens)) {}
+std::string_view BreakParser::type_words(Part::Type type) {
+  static constexpr std::array<std::string_view, 5> kWords = {"a number", "true or false", "a word",
+                                                             "a request", "a word"};
+  return kWords[static_cast<std::size_t>(type)];
+}
 
-  Result<BreakTree> parse() {
-    if (token().kind == BreakTokenKind::end)
-      return break_error(text_, 0, 0, "the expression is empty");
-    const Part whole = either();
-    if (!error_ && token().kind != BreakTokenKind::end)
-      fail(token().begin, token().end,
-           fmt::format("expected an operator or the end, found \"{}\"", token().text));
-    truth(whole);
-    if (error_) return *error_;
-    return std::move(tree_);
-  }
+void BreakParser::truth(const Part& part) {
+  if (part.type == Part::Type::number || part.type == Part::Type::flag) return;
+  if (part.node < 0) return unknown(part);
+  fail(part.begin, part.end,
+       fmt::format("{} is no condition: compare it, as in {} == {}",
+                   text_.substr(part.begin, part.end - part.begin),
+                   text_.substr(part.begin, part.end - part.begin),
+                   part.type == Part::Type::request ? "A" : part.field->words.front()));
+}
 
- private:
-  const BreakToken& token() const { return tokens_[at_]; }
-  bool is_op(std::string_view op) const {
-    return token().kind == BreakTokenKind::op && token().text == op;
-  }
-  bool take(std::string_view op) {
-    if (error_ || !is_op(op)) return false;
-    ++at_;
-    return true;
-  }
-  void fail(std::size_t begin, std::size_t end, const std::string& message) {
-    if (!error_) error_ = break_error(text_, begin, end, message);
-  }
-
-  Part add(BreakNode node, Part::Type type, std::size_t begin, std::size_t end) {
-    tree_.nodes.push_back(std::move(node));
-    return {.node = static_cast<std::int32_t>(tree_.nodes.size()) - 1,
-            .type = type,
-            .field = nullptr,
-            .name = {},
-            .begin = begin,
-            .end = end};
-  }
-  Part join(BreakOp op, const Part& left, const Part& right, Part::Type type) {
-    return add({.op = op, .left = left.node, .right = right.node, .text = {}}, type, left.begin,
-               right.end);
-  }
-
-  // Numbers are true when they are not 0.
-  void truth(const Part& part) {
-    if (part.type == Part::Type::number || part.type == Part::Type::flag) return;
-    if (part.node < 0) return unknown(part);
-    fail(part.begin, part.end,
-         fmt::format("{} is no condition: compare it, as in {} == {}",
-                     text_.substr(part.begin, part.end - part.begin),
-                     text_.substr(part.begin, part.end - part.begin),
-                     part.type == Part::Type::request ? "A" : part.field->words.front()));
-  }
-  void number(const Part& part) {
-    if (part.node < 0) return unknown(part);
-    if (part.type != Part::Type::number && part.type != Part::Type::flag)
-      fail(part.begin, part.end, fmt::format("{}, expected a number", type_words(part.type)));
-  }
-  void unknown(const Part& part);
-
-  Part either() {
-    Part left = both();
-    while (take("||")) {
-      const Part right = both();
-      truth(left);
-      truth(right);
-      left = join(BreakOp::either, left, right, Part::Type::flag);
-    }
-    return left;
-  }
-  Part both() {
-    Part left = negation();
-    while (take("&&")) {
-      const Part right = negation();
-      truth(left);
-      truth(right);
-      left = join(BreakOp::both, left, right, Part::Type::flag);
-    }
-    return left;
-  }
-  Part negation() {
-    const std::size_t begin = token().begin;
-    if (!take("!")) return comparison();
-    const Depth depth(*this);
-    const Part part = negation();
-    truth(part);
-    return add({.op = BreakOp::negate, .left = part.node, .text = {}}, Part::Type::flag, begin,
-               part.end);
-  }
-  Part comparison() {
-    const Part left = sum();
-    for (const BinaryOperator& known : kComparisons)
-      if (take(known.text)) return compare(known.op, left, sum());
-    return left;
-  }
-  Part sum() {
-    Part left = product();
-    for (bool found = true; found && !error_;) {
-      found = false;
-      for (const BinaryOperator& known : kSums)
-        if (!found && take(known.text)) {
-          left = arithmetic(known.op, left, product());
-          found = true;
-        }
-    }
-    return left;
-  }
-  Part product() {
-    Part left = unary();
-    for (bool found = true; found && !error_;) {
-      found = false;
-      for (const BinaryOperator& known : kProducts)
-        if (!found && take(known.text)) {
-          left = arithmetic(known.op, left, unary());
-          found = true;
-        }
-    }
-    return left;
-  }
-  Part arithmetic(BreakOp op, const Part& left, const Part& right) {
-    number(left);
-    number(right);
-    return join(op, left, right, Part::Type::number);
-  }
-  Part unary() {
-    const std::size_t begin = token().begin;
-    if (!take("-")) return atom();
-    const Depth depth(*this);
-    const Part part = unary();
-    number(part);
-    return add({.op = BreakOp::minus, .left = part.node, .text = {}}, Part::Type::number, begin,
-               part.end);
-  }
-
-  void take_as_word(Part& part, const Part& field);
-  Part compare(BreakOp op, Part left, Part right);
-  Part compare_word(BreakOp op, const Part& field, const Part& word);
-  Part compare_request(BreakOp op, const Part& field, const Part& word);
-  Part atom();
-  Part word(const BreakToken& token);
-
-  // How deep parentheses and signs nest.
-  struct Depth {
-    explicit Depth(BreakParser& of) : parser(of) {
-      if (++parser.depth_ > kMaxDepth)
-        parser.fail(parser.token().begin, parser.token().end, "nested too deeply");
-    }
-    ~Depth() { --parser.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-    BreakParser& parser;
-  };
-
-  std::string_view text_;
-  const std::vector<BreakKind>& kinds_;
-  std::vector<BreakToken> tokens_;
-  std::size_t at_ = 0;
-  int depth_ = 0;
-  BreakTree tree_;
-  std::optional<Error> error_;
-};
+void BreakParser::number(const Part& part) {
+  if (part.node < 0) return unknown(part);
+  if (part.type != Part::Type::number && part.type != Part::Type::flag)
+    fail(part.begin, part.end, fmt::format("{}, expected a number", type_words(part.type)));
+}
 
 void BreakParser::unknown(const Part& part) {
   const std::size_t dot = part.name.find('.');
@@ -244,7 +67,7 @@ void BreakParser::unknown(const Part& part) {
        fmt::format("no field is called {}{}", part.name, nearest_key_hint(field, near)));
 }
 
-Part BreakParser::atom() {
+BreakParser::Part BreakParser::atom() {
   const BreakToken& first = token();
   if (error_ || first.kind == BreakTokenKind::end) {
     fail(first.begin, first.end, "expected a field or a number, found the end");
@@ -273,7 +96,7 @@ Part BreakParser::atom() {
   return {};
 }
 
-Part BreakParser::word(const BreakToken& token) {
+BreakParser::Part BreakParser::word(const BreakToken& token) {
   if (!token.is_quoted && (token.text == "true" || token.text == "false"))
     return add({.op = BreakOp::constant, .value = token.text == "true" ? 1 : 0, .text = {}},
                Part::Type::flag, token.begin, token.end);
@@ -315,7 +138,7 @@ void BreakParser::take_as_word(Part& part, const Part& field) {
   part.type = Part::Type::name;
 }
 
-Part BreakParser::compare(BreakOp op, Part left, Part right) {
+BreakParser::Part BreakParser::compare(BreakOp op, Part left, Part right) {
   if (error_) return left;
   take_as_word(right, left);
   take_as_word(left, right);
@@ -341,7 +164,7 @@ Part BreakParser::compare(BreakOp op, Part left, Part right) {
   return join(op, left, right, Part::Type::flag);
 }
 
-Part BreakParser::compare_word(BreakOp op, const Part& field, const Part& word) {
+BreakParser::Part BreakParser::compare_word(BreakOp op, const Part& field, const Part& word) {
   const auto& words = field.field->words;
   const std::string wanted = with_underscores(word.name);
   for (std::size_t code = 0; code < words.size(); ++code)
@@ -362,12 +185,19 @@ Part BreakParser::compare_word(BreakOp op, const Part& field, const Part& word) 
   return field;
 }
 
-Part BreakParser::compare_request(BreakOp op, const Part& field, const Part& word) {
+BreakParser::Part BreakParser::compare_request(BreakOp op, const Part& field, const Part& word) {
   return add({.op = BreakOp::is_request,
               .left = field.node,
               .value = op == BreakOp::unequal ? 1 : 0,
               .text = word.name},
              Part::Type::flag, std::min(field.begin, word.begin), std::max(field.end, word.end));
+}
+
+Result<BreakFieldPlace> parse_break_field(std::string_view text,
+                                          const std::vector<BreakKind>& kinds) {
+  auto tokens = read_break_tokens(text);
+  if (!tokens.ok()) return tokens.error();
+  return BreakParser(text, kinds, std::move(tokens).value()).parse_field();
 }
 
 Result<BreakTree> parse_break(std::string_view text, const std::vector<BreakKind>& kinds) {

@@ -47,6 +47,16 @@ struct BreakTree {
   std::vector<BreakNode> nodes;  // children before their parents, the last one is the root
 };
 
+// A field by its place in the table.
+struct BreakFieldPlace {
+  std::int32_t kind = -1;   // index of break_kinds()
+  std::int32_t field = -1;  // index of the kind's fields
+};
+
+// Text that is nothing but the name of a field. Error as parse_break.
+Result<BreakFieldPlace> parse_break_field(std::string_view text,
+                                          const std::vector<BreakKind>& kinds);
+
 // Error invalid_input: what is wrong, pointing into the expression (break_lexer.h).
 Result<BreakTree> parse_break(std::string_view text, const std::vector<BreakKind>& kinds);
 

@@ -52,6 +52,18 @@ std::string place_of(const FieldDifference& difference) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+void explain_first(const StepDifference& difference, const SessionDiff& diff, const StepSource& a,
+                   const StepSource& b, CollectedDiff& collected) {
+  collected.decisions = explain_divergence(difference, a, b, diff.names());
+  collected.num_decisions = static_cast<std::int64_t>(collected.decisions.size());
+  if (collected.decisions.size() > kMaxCollectedDecisions)
+    collected.decisions.resize(kMaxCollectedDecisions);
+  collected.findings_a = findings_of_one_side(difference, a, 0);
+  collected.findings_b = findings_of_one_side(difference, b, 1);
+}
+
+}  // namespace
+
 CollectedStep collect_step(const StepDifference& difference, const RequestNumbers& names) {
   CollectedStep step{.step = difference.step,
                      .last_step = difference.last_step,
@@ -67,22 +79,15 @@ CollectedStep collect_step(const StepDifference& difference, const RequestNumber
                            .field = fmt::format("{}.{}", diff_list(field->list).name, field->field),
                            .place = place_of(*field),
                            .a = field->a,
-                           .b = field->b});
+                           .b = field->b,
+                           .list = field->list,
+                           .group = field->group,
+                           .column = field->column,
+                           .index = field->index,
+                           .part = field->part});
   }
   return step;
 }
-
-void explain_first(const StepDifference& difference, const SessionDiff& diff, const StepSource& a,
-                   const StepSource& b, CollectedDiff& collected) {
-  collected.decisions = explain_divergence(difference, a, b, diff.names());
-  collected.num_decisions = static_cast<std::int64_t>(collected.decisions.size());
-  if (collected.decisions.size() > kMaxCollectedDecisions)
-    collected.decisions.resize(kMaxCollectedDecisions);
-  collected.findings_a = findings_of_one_side(difference, a, 0);
-  collected.findings_b = findings_of_one_side(difference, b, 1);
-}
-
-}  // namespace
 
 Result<CollectedDiff> collect_diff(SessionDiff& diff, const StepSource& a, const StepSource& b,
                                    const CollectOptions& options) {

@@ -20,6 +20,12 @@ struct CollectedField {
   std::string place;  // "post_copies, group 1, column 2"; empty where it needs no telling
   DiffValue a;        // words live as long as the SessionDiff and its sources
   DiffValue b;
+  // What `field` and `place` say, for who looks it up.
+  DiffList list = DiffList::step;
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  std::int32_t index = -1;  // of an array's first element that differs
+  std::string_view part{};  // "pre_copies", the name of an array
 };
 
 struct CollectedStep {
@@ -49,6 +55,9 @@ struct CollectOptions {
   std::size_t limit = 100;  // steps to keep
   bool first_only = false;  // stop there
 };
+
+// One step of a diff, its decisions before what follows from them.
+CollectedStep collect_step(const StepDifference& difference, const RequestNumbers& names);
 
 // Reads `diff` to its end.
 Result<CollectedDiff> collect_diff(SessionDiff& diff, const StepSource& a, const StepSource& b,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace hybridscope {
@@ -56,32 +57,41 @@ Status SessionDiff::refuse_digests() const {
 }
 
 Result<const StepDifference*> SessionDiff::next() {
-  if (Status refused = refuse_digests(); !refused.ok()) return refused.error();
-  Side& a = sides_[0];
-  Side& b = sides_[1];
-  while (true) {
-    if (Status got = advance(a, summary_.num_steps_a, summary_.last_step_a); !got.ok())
-      return got.error();
-    if (Status got = advance(b, summary_.num_steps_b, summary_.last_step_b); !got.ok())
-      return got.error();
-    if (a.stamp == nullptr && b.stamp == nullptr) return nullptr;
-    if (a.stamp == nullptr || b.stamp == nullptr) return tail(a.stamp == nullptr ? 1 : 0);
-    if (a.stamp->step != b.stamp->step) {
-      const int side = a.stamp->step < b.stamp->step ? 0 : 1;
-      if (!rules_.ignores_step(sides_[side].stamp->step)) return one_sided(side);
-      sides_[side].consumed = true;
-      continue;
-    }
-    a.consumed = b.consumed = true;
-    ++summary_.num_common;
-    if (!may_differ(*a.stamp, *b.stamp)) continue;
-    const auto differs = compare_records();
-    if (!differs.ok()) return differs.error();
-    if (differs.value()) return &difference_;
-  }
+  const auto looked = look(std::numeric_limits<std::int64_t>::max());
+  if (!looked.ok()) return looked.error();
+  return looked.value() == DiffProgress::differs ? &difference_ : nullptr;
 }
 
-Result<bool> SessionDiff::compare_records() {
+Result<DiffProgress> SessionDiff::look(std::int64_t max_steps) {
+  if (Status refused = refuse_digests(); !refused.ok()) return refused.error();
+  for (std::int64_t i = 0; i < max_steps; ++i) {
+    const auto looked = look_on();
+    if (!looked.ok() || looked.value() != DiffProgress::not_yet) return looked;
+  }
+  return DiffProgress::not_yet;
+}
+
+// At one step of each session, or of the one that is behind.
+Result<DiffProgress> SessionDiff::look_on() {
+  Side& a = sides_[0];
+  Side& b = sides_[1];
+  if (Status got = advance(a, summary_.num_steps_a, summary_.last_step_a); !got.ok())
+    return got.error();
+  if (Status got = advance(b, summary_.num_steps_b, summary_.last_step_b); !got.ok())
+    return got.error();
+  if (a.stamp == nullptr || b.stamp == nullptr) return tail(a.stamp == nullptr ? 1 : 0);
+  if (a.stamp->step != b.stamp->step) {
+    const int side = a.stamp->step < b.stamp->step ? 0 : 1;
+    if (!rules_.ignores_step(sides_[side].stamp->step)) return one_sided(side);
+    sides_[side].consumed = true;
+    return DiffProgress::not_yet;
+  }
+  a.consumed = b.consumed = true;
+  ++summary_.num_common;
+  return may_differ(*a.stamp, *b.stamp) ? compare_records() : DiffProgress::not_yet;
+}
+
+Result<DiffProgress> SessionDiff::compare_records() {
   const StepStamp& a = *sides_[0].stamp;
   const StepStamp& b = *sides_[1].stamp;
   SectionMask sections{};
@@ -91,7 +101,7 @@ Result<bool> SessionDiff::compare_records() {
                   !rules_.ignores_section(static_cast<DiffSection>(s));
     any = any || sections[s];
   }
-  if (!any) return false;
+  if (!any) return DiffProgress::not_yet;
   start(a.step, StepPresence::both);
   const auto record_a = sides_[0].source->record();
   if (!record_a.ok()) return record_a.error();
@@ -100,14 +110,14 @@ Result<bool> SessionDiff::compare_records() {
   difference_.a = record_a.value();
   difference_.b = record_b.value();
   comparer_.compare(*difference_.a, *difference_.b, sections, difference_.fields);
-  if (difference_.fields.empty()) return false;
+  if (difference_.fields.empty()) return DiffProgress::not_yet;
   ++summary_.num_differing;
   ++summary_.num_differences;
   summary_.add(difference_.fields);
-  return true;
+  return DiffProgress::differs;
 }
 
-Result<const StepDifference*> SessionDiff::one_sided(int side) {
+Result<DiffProgress> SessionDiff::one_sided(int side) {
   Side& only = sides_[side];
   start(only.stamp->step, side == 0 ? StepPresence::only_a : StepPresence::only_b);
   const auto record = only.source->record();
@@ -116,31 +126,28 @@ Result<const StepDifference*> SessionDiff::one_sided(int side) {
   only.consumed = true;
   ++(side == 0 ? summary_.num_only_a : summary_.num_only_b);
   ++summary_.num_differences;
-  return &difference_;
+  return DiffProgress::differs;
 }
 
-// Reads the longer session to its end.
-Result<const StepDifference*> SessionDiff::tail(int side) {
+// Goes on in the session that is longer: what it has behind the other's end is one difference, told
+// at its end.
+Result<DiffProgress> SessionDiff::tail(int side) {
   Side& only = sides_[side];
-  std::int64_t& num_only = side == 0 ? summary_.num_only_a : summary_.num_only_b;
-  start(0, side == 0 ? StepPresence::only_a : StepPresence::only_b);
-  difference_.tail = true;
-  difference_.num_steps = 0;
-  while (only.stamp != nullptr) {
+  if (!difference_.tail) start(0, side == 0 ? StepPresence::only_a : StepPresence::only_b);
+  if (!std::exchange(difference_.tail, true)) difference_.num_steps = 0;
+  if (only.stamp != nullptr) {
     if (!rules_.ignores_step(only.stamp->step)) {
       if (difference_.num_steps++ == 0) difference_.step = only.stamp->step;
       difference_.last_step = only.stamp->step;
+      ++(side == 0 ? summary_.num_only_a : summary_.num_only_b);
     }
     only.consumed = true;
-    if (Status got = advance(only, side == 0 ? summary_.num_steps_a : summary_.num_steps_b,
-                             side == 0 ? summary_.last_step_a : summary_.last_step_b);
-        !got.ok())
-      return got.error();
+    return DiffProgress::not_yet;
   }
-  num_only += difference_.num_steps;
-  if (difference_.num_steps == 0) return nullptr;
+  if (tail_is_told_ || difference_.num_steps == 0) return DiffProgress::end;
+  tail_is_told_ = true;
   ++summary_.num_differences;
-  return &difference_;
+  return DiffProgress::differs;
 }
 
 }  // namespace hybridscope

@@ -15,6 +15,9 @@
 
 namespace hybridscope {
 
+// How far a look at two sessions has come.
+enum class DiffProgress : std::uint8_t { differs, not_yet, end };
+
 enum class StepPresence : std::uint8_t { both, only_a, only_b };
 
 // The differences of one step.
@@ -38,6 +41,11 @@ class SessionDiff {
   // The next step that differs, null behind the last one; valid until the next call. Errors: those
   // of the sources; not_available, digests of two versions where level counts keeps little else.
   Result<const StepDifference*> next();
+  // The same for who cannot wait: looks at no more than `max_steps` steps of each session.
+  // not_yet: none of them differs, and there are more.
+  Result<DiffProgress> look(std::int64_t max_steps);
+  // That look() found last.
+  const StepDifference& difference() const { return difference_; }
 
   // Of everything up to here.
   const DiffSummary& summary() const { return summary_; }
@@ -57,9 +65,10 @@ class SessionDiff {
   // Of two stamps of one step, before their records are read.
   bool may_differ(const StepStamp& a, const StepStamp& b) const;
   Status refuse_digests() const;
-  Result<bool> compare_records();
-  Result<const StepDifference*> one_sided(int side);
-  Result<const StepDifference*> tail(int side);
+  Result<DiffProgress> look_on();
+  Result<DiffProgress> compare_records();
+  Result<DiffProgress> one_sided(int side);
+  Result<DiffProgress> tail(int side);
   void start(std::int64_t step, StepPresence presence);
 
   Side sides_[2];
@@ -70,6 +79,7 @@ class SessionDiff {
   RecordComparer comparer_;
   DiffSummary summary_;
   StepDifference difference_;
+  bool tail_is_told_ = false;
 };
 
 }  // namespace hybridscope

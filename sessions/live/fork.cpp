@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -83,7 +84,35 @@ JoinSteps join_steps(const RunPlan& plan) {
   return steps;
 }
 
+auto as_tuple(const ArrivingRequest& arriving) {
+  const AddRequest& request = arriving.request;
+  return std::tie(arriving.at_step, arriving.arrival_us, request.name, request.prompt,
+                  request.max_tokens, request.priority, request.cache_salt, request.key);
+}
+
+// The step of the first entry in which the lists differ; both ascend in it.
+template <class Entry, class Same, class StepOf>
+std::int64_t first_different(const std::vector<Entry>& a, const std::vector<Entry>& b, Same same,
+                             StepOf step_of) {
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end(), same);
+  std::int64_t step = std::int64_t{kMaxStep} + 1;
+  if (in_a != a.end()) step = std::min<std::int64_t>(step, step_of(*in_a));
+  if (in_b != b.end()) step = std::min<std::int64_t>(step, step_of(*in_b));
+  return step;
+}
+
 }  // namespace
+
+std::int64_t num_agreed_steps(const RunPlan& a, const RunPlan& b) {
+  if (a.settings != b.settings || a.setup.layout.model.name != b.setup.layout.model.name) return 0;
+  const std::int64_t join = first_different(
+      a.requests, b.requests,
+      [](const ArrivingRequest& x, const ArrivingRequest& y) { return as_tuple(x) == as_tuple(y); },
+      [](const ArrivingRequest& request) { return request.at_step; });
+  const std::int64_t scripted = first_different(a.script, b.script, std::equal_to<ScriptStep>(),
+                                                [](const ScriptStep& entry) { return entry.step; });
+  return std::min(join, scripted) - 1;
+}
 
 Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at) {
   const std::string here = fmt::format("fork at step {}", at.step);

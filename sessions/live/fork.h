@@ -25,6 +25,9 @@ struct ForkAt {
 // not allow, a caching policy, a request that could never finish.
 Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at);
 
+// The last step up to which both plans say the same; 0: they are of other engines.
+std::int64_t num_agreed_steps(const RunPlan& a, const RunPlan& b);
+
 // Holds the steps of a fork against its parent's while they are made: their numbers and digests.
 // Where the parent's digests are of another version, only the numbers.
 class ForkGuard {

@@ -14,13 +14,16 @@ Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options opt
   HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
   auto checker = StepChecker::create(make_check_config(plan.setup.config));
   if (!checker.ok()) return checker.error();
+  if (options.logs_writes) checker.value().log_writes();
   auto runner = Runner::create(std::move(plan));
   if (!runner.ok()) return runner.error();
-  Stand start{std::move(runner).value(), std::move(checker).value()};
-  return std::unique_ptr<LivePlayer>(new LivePlayer(std::move(start), options));
+  StepTables tables(runner.value().engine().config());
+  Stand start{std::move(runner).value(), std::move(checker).value(), std::move(tables)};
+  return std::unique_ptr<LivePlayer>(new LivePlayer(std::move(start), std::move(options)));
 }
 
-LivePlayer::LivePlayer(Stand start, Options options) : options_(options), live_(std::move(start)) {
+LivePlayer::LivePlayer(Stand start, Options options)
+    : options_(std::move(options)), live_(std::move(start)) {
   snapshots_.push_back(live_.clone());
 }
 
@@ -71,29 +74,76 @@ Status LivePlayer::go_to(std::int64_t step) {
   return Error{ErrorKind::not_found, message};
 }
 
-// From the nearest snapshot before the step, or from here when that is nearer.
+// The last one before step number `position`; the start is always there.
+const LivePlayer::Stand& LivePlayer::snapshot_before(std::int64_t position) const {
+  const auto behind = std::upper_bound(
+      snapshots_.begin(), snapshots_.end(), std::max<std::int64_t>(position - 1, 0),
+      [](std::int64_t wanted, const Stand& snapshot) { return wanted < snapshot.position; });
+  return *(behind - 1);
+}
+
+// Where running on to the step begins, which is another one than this: the nearest snapshot before
+// it; null: here, where that is nearer.
+const LivePlayer::Stand* LivePlayer::restart_for(std::int64_t position) const {
+  const Stand& nearest = snapshot_before(position);
+  return position_ >= position || nearest.position > position_ ? &nearest : nullptr;
+}
+
+std::int64_t LivePlayer::position_of(std::int64_t step) const {
+  const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), step);
+  HS_EXPECT(found != numbers_.end() && *found == step);
+  return found - numbers_.begin() + 1;
+}
+
+std::int64_t LivePlayer::num_steps_to(std::int64_t step) const {
+  const std::int64_t position = position_of(step);
+  if (position == position_) return 0;
+  const Stand* restart = restart_for(position);
+  return position - (restart != nullptr ? restart->position : position_);
+}
+
+// A snapshot has no trace to be looked at: one step is run.
+Status LivePlayer::begin_go_to(std::int64_t step) {
+  const Stand* restart = restart_for(position_of(step));
+  if (restart == nullptr) return Ok{};
+  stand_on(*restart);
+  return run_next();
+}
+
 Status LivePlayer::move_to(std::int64_t position) {
   if (position == position_) return Ok{};
-  const std::int64_t before = std::max<std::int64_t>(position - 1, 0);
-  auto nearest = std::upper_bound(
-      snapshots_.begin(), snapshots_.end(), before,
-      [](std::int64_t wanted, const Stand& snapshot) { return wanted < snapshot.position; });
-  --nearest;  // the start is always there
-  if (live_.position > before || nearest->position > live_.position) {
-    live_ = nearest->clone();
-    position_ = live_.position;
-    trace_ = nullptr;
-    findings_ = {};
-    refused_.reset();
-  }
+  if (const Stand* restart = restart_for(position)) stand_on(*restart);
   while (position_ < position)
     if (Status stepped = run_next(); !stepped.ok()) return stepped;
   return Ok{};
 }
 
+void LivePlayer::stand_on(const Stand& snapshot) {
+  live_ = snapshot.clone();
+  position_ = live_.position;
+  trace_ = nullptr;
+  findings_ = {};
+  worker_changes_.clear();
+  refused_.reset();
+}
+
 Status LivePlayer::run_next() {
   if (refused_) return *refused_;
   keep_snapshot();
+  const std::int64_t position = position_;
+  try {
+    return run_unguarded();
+  } catch (...) {
+    // Half a step is no place to stand: back to the one before it.
+    stand_on(snapshot_before(position));
+    while (position_ < position)
+      if (!run_unguarded().ok()) break;
+    refused_ = Error{ErrorKind::corrupt, "the next step ended in a fault of the program"};
+    throw;
+  }
+}
+
+Status LivePlayer::run_unguarded() {
   const auto trace = live_.runner.step();
   if (!trace.ok()) {
     refused_ = trace.error();
@@ -101,10 +151,25 @@ Status LivePlayer::run_next() {
   }
   trace_ = trace.value();
   findings_ = live_.checker.check(*trace_, options_.scope);
+  worker_changes_.clear();
+  live_.tables.take(*trace_, TableReach::whole_row, worker_changes_);
   ++num_steps_run_;
-  position_ = ++live_.position;
-  if (static_cast<std::size_t>(position_) > numbers_.size()) numbers_.push_back(trace_->step);
+  ++live_.position;
+  if (static_cast<std::size_t>(live_.position) > numbers_.size()) {
+    if (options_.on_new_step) options_.on_new_step({*trace_, findings_, writes()});
+    numbers_.push_back(trace_->step);
+  }
+  position_ = live_.position;
   return Ok{};
+}
+
+void LivePlayer::continue_with(const RunPlan& plan) {
+  HS_EXPECT(can_continue());
+  const auto shared = std::make_shared<const RunPlan>(plan);
+  numbers_.resize(static_cast<std::size_t>(position_));
+  std::erase_if(snapshots_, [&](const Stand& stand) { return stand.position > position_; });
+  for (Stand& snapshot : snapshots_) snapshot.runner.follow(shared);
+  live_.runner.follow(shared);
 }
 
 void LivePlayer::keep_snapshot() {

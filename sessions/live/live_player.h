@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,16 +14,26 @@
 
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
+#include "sessions/record/step_tables.h"
 #include "sessions/runner.h"
 
 namespace hybridscope {
 
 class LivePlayer {
  public:
+  // A step as it was run.
+  struct NewStep {
+    const StepTrace& trace;
+    std::span<const Finding> findings;
+    std::span<const StateWrite> writes;  // empty unless they are logged
+  };
   struct Options {
     std::size_t max_snapshots = 32;  // from 3; the start is always one of them
     std::int64_t spacing = 16;       // steps between two snapshots when going forward
     CheckScope scope = CheckScope::step;
+    bool logs_writes = false;  // of state, by the checker
+    // Told of each step when it is run for the first time; may be empty.
+    std::function<void(const NewStep&)> on_new_step = {};
   };
 
   // Stands before the first step. Error: what Runner::create and StepChecker::create refuse.
@@ -35,7 +46,7 @@ class LivePlayer {
   bool done() const { return live_.runner.done() || is_stuck(); }
 
   // Goes on by one step. Errors: not_found, it is done; those of Runner::step, after which the only
-  // ways are back.
+  // ways are back. What is thrown inside leaves the player at the step before, and likewise.
   Status step();
   // Error not_found: this is the first step.
   Status step_back();
@@ -43,9 +54,31 @@ class LivePlayer {
   // where it is.
   Status go_to(std::int64_t step);
 
+  // Steps that go_to would run. Requires: a known step.
+  std::int64_t num_steps_to(std::int64_t step) const;
+  // Stands at a known step at or before `step` from which step() leads there, where go_to would
+  // begin: for who goes there a few steps at a time. Requires: a known step, another one than the
+  // one it is at. Errors: those of step().
+  Status begin_go_to(std::int64_t step);
+
+  // Goes on by another plan, which says the same of the steps up to the one it is at; those behind
+  // it are forgotten. Requires: so, and what it is at neither refused to go on nor is stuck.
+  void continue_with(const RunPlan& plan);
+  bool can_continue() const { return !refused_ && !is_stuck(); }
+
+  // The last step that was ever reached; 0: none.
+  std::int64_t last_known_step() const { return numbers_.empty() ? 0 : numbers_.back(); }
+  // The steps that were ever reached, ascending.
+  std::span<const std::int64_t> known_steps() const { return numbers_; }
+
   // Of the step it is at: valid until the next move. Requires: number() > 0.
   const StepTrace& trace() const;
   std::span<const Finding> findings() const { return findings_; }
+  std::span<const StateWrite> writes() const { return live_.checker.writes(); }
+  // Block tables during that step.
+  const StepTables& tables() const { return live_.tables; }
+  // What it changed in the worker's.
+  std::span<const WorkerTableChange> worker_changes() const { return worker_changes_; }
 
   std::int64_t number() const { return number_of(position_); }  // 0: before the first step
   const Runner& runner() const { return live_.runner; }
@@ -59,14 +92,20 @@ class LivePlayer {
   struct Stand {
     Runner runner;
     StepChecker checker;
+    StepTables tables;
     std::int64_t position = 0;
-    Stand clone() const { return {runner.clone(), checker, position}; }
+    Stand clone() const { return {runner.clone(), checker, tables, position}; }
   };
 
   LivePlayer(Stand start, Options options);
   std::int64_t number_of(std::int64_t position) const;
+  std::int64_t position_of(std::int64_t step) const;
+  const Stand* restart_for(std::int64_t position) const;
   bool is_stuck() const;
+  const Stand& snapshot_before(std::int64_t position) const;
+  void stand_on(const Stand& snapshot);
   Status run_next();
+  Status run_unguarded();
   Status move_to(std::int64_t position);
   void keep_snapshot();
   void thin_snapshots();
@@ -78,7 +117,8 @@ class LivePlayer {
   std::vector<Stand> snapshots_;       // ascending positions
   const StepTrace* trace_ = nullptr;   // live_'s
   std::span<const Finding> findings_;  // live_'s
-  std::optional<Error> refused_;       // by live_'s runner, which is good for nothing then
+  std::vector<WorkerTableChange> worker_changes_;
+  std::optional<Error> refused_;  // by live_'s runner, which is good for nothing then
   std::int64_t num_steps_run_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/metadata/metadata_builders.h"
 #include "core/metadata/metadata_fields.h"
 
 namespace hybridscope {
@@ -96,18 +97,24 @@ void RecordViews::attach_common() {
       trace_.graph.pads_metadata()
           ? std::max(num_rows, static_cast<std::size_t>(std::max(trace_.graph.num_reqs_padded, 0)))
           : num_rows;
-  query_start_loc_.assign(num_reqs + 1, 0);
+  // Without a row there is no batch.
+  query_start_loc_.assign(num_reqs == 0 ? 0 : num_reqs + 1, 0);
   seq_lens_.assign(num_reqs, 0);
+  is_prefilling_.assign(num_reqs, 0);
+  trace_.common.max_query_len = 0;
   for (std::size_t r = 0; r < num_reqs; ++r) {
     query_start_loc_[r + 1] = query_start_loc_[r];
     if (r >= num_rows) continue;
     const RowTrace& row = trace_.rows[r];
     const std::int32_t q = trace_.scheduled_of(row).num_scheduled_tokens;
     query_start_loc_[r + 1] += q;
+    trace_.common.max_query_len = std::max(trace_.common.max_query_len, q);
+    is_prefilling_[r] = row.is_prefilling ? 1 : 0;
     seq_lens_[r] = row.num_computed_tokens + q;
   }
   trace_.common.query_start_loc = query_start_loc_;
   trace_.common.seq_lens = seq_lens_;
+  trace_.common.is_prefilling = is_prefilling_;
   trace_.common.num_reqs = static_cast<std::int32_t>(num_reqs);
   trace_.common.num_actual_tokens =
       trace_.graph.pads_metadata() ? trace_.graph.num_tokens_padded : trace_.num_scheduled_tokens;
@@ -143,7 +150,10 @@ void RecordViews::attach_metadata(const StepRecord& record) {
     Restorer restorer(record.arrays, group.group, restored_);
     restorer("temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
     restorer("conv_source_column", group.conv_source_column, ArrayDtype::int32);
-    group.metadata = restore(std::get<MambaSpec>(groups[index].spec).mamba_type, restorer);
+    const MambaType type = std::get<MambaSpec>(groups[index].spec).mamba_type;
+    group.metadata = restore(type, restorer);
+    group.replayed_arrays =
+        replayed_arrays(type, config_.mamba_cache_mode, config_.num_speculative_tokens);
   }
 }
 

@@ -26,7 +26,7 @@ class RecordViews {
 
   // The record's step; valid until the next call and as long as `record` lives. `worker_tables`:
   // after the step's changes; behind what they know a row holds null blocks. Below level full
-  // groups have no metadata. common.query_start_loc and seq_lens follow from the rows.
+  // groups have no metadata. common follows from the rows.
   const StepTrace& attach(const StepRecord& record, const WorkerTables& worker_tables);
 
  private:
@@ -38,6 +38,7 @@ class RecordViews {
   StepTrace trace_;
   std::vector<std::int32_t> query_start_loc_;      // [num_reqs + 1]
   std::vector<std::int32_t> seq_lens_;             // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;        // [num_reqs]
   std::vector<std::vector<std::int32_t>> tables_;  // [groups][num_reqs * columns]
   RestoredArrays restored_;
 };

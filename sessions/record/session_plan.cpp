@@ -161,6 +161,18 @@ std::string write_session_plan(const RunPlan& plan) {
   return fmt::to_string(out) + "}\n";
 }
 
+SessionHeader run_header(const RunPlan& plan, CheckScope scope) {
+  SessionHeader header;
+  header.kind = SessionKind::run;
+  header.check = scope;
+  header.source = plan.name;
+  header.model = plan.setup.layout.model.name;
+  header.engine = profile_name(plan.setup.config.policies);
+  header.plan = write_session_plan(plan);
+  header.config = plan.setup.config;
+  return header;
+}
+
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file) {
   simdjson::dom::parser parser;
   JsonErrors errors(file);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "sessions/record/session_header.h"
 #include "sessions/run_plan.h"
 
 namespace hybridscope {
@@ -14,6 +15,10 @@ inline constexpr int kSessionPlanVersion = 1;
 
 // JSON. The model is written out with its dimensions, prompts as their segments.
 std::string write_session_plan(const RunPlan& plan);
+
+// What a session of the plan's run says of itself, without a name and a level; its source is the
+// plan's name.
+SessionHeader run_header(const RunPlan& plan, CheckScope scope);
 
 // Gives the plan that was written: running it makes the same traces. Error corrupt: no JSON. Error
 // invalid_input, "FILE: POINTER: ...": another version, unknown or missing keys, values out of

@@ -32,12 +32,7 @@ void reduce_to_blocks(StepTrace& trace) {
 
 StepRecorder::StepRecorder(const EngineConfig& config, RecordLevel level,
                            std::function<std::string(RequestId)> name)
-    : level_(level),
-      digester_(std::move(name)),
-      sizes_(config),
-      scheduler_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
-                 config.kv_cache_config.num_blocks),
-      worker_(static_cast<std::int32_t>(config.kv_cache_config.groups.size())) {}
+    : level_(level), digester_(std::move(name)), sizes_(config), tables_(config) {}
 
 void StepRecorder::count(const StepTrace& trace, std::span<const Finding> findings,
                          StepCounts& counts) {
@@ -68,20 +63,6 @@ void StepRecorder::count(const StepTrace& trace, std::span<const Finding> findin
                                                            : counts.num_warnings);
 }
 
-void StepRecorder::follow_tables(const StepTrace& trace, StepRecord& record) {
-  const auto apply = [this](std::span<const CacheEvent> events) {
-    for (const CacheEvent& event : events) {
-      scheduler_.apply(event);
-      if (event.kind == CacheEventKind::table_dropped) worker_.drop(event.request);
-    }
-  };
-  apply(trace.cache_events);
-  worker_.follow(trace, scheduler_,
-                 level_ == RecordLevel::full ? TableReach::whole_row : TableReach::scheduler,
-                 record.worker_changes);
-  apply(trace.commit_events);
-}
-
 void StepRecorder::record(const StepTrace& trace, std::span<const Finding> findings,
                           std::span<const StateWrite> writes, StepRecord& record) {
   record.worker_changes.clear();
@@ -95,7 +76,8 @@ void StepRecorder::record(const StepTrace& trace, std::span<const Finding> findi
     return;
   }
   copy_decisions(trace, record.trace);
-  follow_tables(trace, record);
+  tables_.take(trace, level_ == RecordLevel::full ? TableReach::whole_row : TableReach::scheduler,
+               record.worker_changes);
   if (level_ == RecordLevel::blocks) {
     reduce_to_blocks(record.trace);
     return;

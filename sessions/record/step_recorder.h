@@ -9,10 +9,9 @@
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
 #include "core/engine/engine_config.h"
-#include "core/trace/block_table_mirror.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_record.h"
-#include "sessions/record/worker_tables.h"
+#include "sessions/record/step_tables.h"
 #include "sessions/run_summary.h"
 
 namespace hybridscope {
@@ -32,13 +31,11 @@ class StepRecorder {
 
  private:
   void count(const StepTrace& trace, std::span<const Finding> findings, StepCounts& counts);
-  void follow_tables(const StepTrace& trace, StepRecord& record);
 
   RecordLevel level_;
   StepDigester digester_;
   SummaryBuilder sizes_;
-  BlockTableMirror scheduler_;
-  WorkerTables worker_;
+  StepTables tables_;
 };
 
 }  // namespace hybridscope

@@ -91,17 +91,20 @@ json describe_run(const StepSource& source, const HtmlReportOptions& options) {
   return meta;
 }
 
+}  // namespace
+
 // Reads a source and keeps what the page shows of it.
-class ReportMaker {
+class HtmlReportWriter::Maker {
  public:
-  ReportMaker(StepSource& source, const HtmlReportOptions& options)
+  Maker(StepSource& source, HtmlReportOptions options)
       : source_(source),
-        options_(options),
+        options_(std::move(options)),
         names_(make_names(source.config().kv_cache_config,
                           [this](RequestId request) { return name_of(request); })),
         steps_(source.config(), names_) {}
 
-  Result<HtmlReport> make();
+  Result<bool> step();
+  Result<HtmlReport> finish();
 
  private:
   bool has_range() const { return options_.first_step > 0 || options_.last_step > 0; }
@@ -117,7 +120,7 @@ class ReportMaker {
   std::string data() const;
 
   StepSource& source_;
-  const HtmlReportOptions& options_;
+  HtmlReportOptions options_;
   Names names_;
   ReportSteps steps_;
   BlockState before_;                  // before the first step that is shown
@@ -133,13 +136,13 @@ class ReportMaker {
   std::int64_t last_ = 0;
 };
 
-std::string ReportMaker::name_of(RequestId request) {
+std::string HtmlReportWriter::Maker::name_of(RequestId request) {
   const auto [place, added] = requests_.try_emplace(request.value);
   if (added) place->second = source_.request_name(request);
   return place->second;
 }
 
-void ReportMaker::add(const StepRecord& record) {
+void HtmlReportWriter::Maker::add(const StepRecord& record) {
   for (const ScheduledTrace& scheduled : record.trace.scheduled) name_of(scheduled.request);
   for (const CommitTrace& commit : record.trace.committed) name_of(commit.request);
   for (const SkippedRequest& skipped : record.trace.skipped) name_of(skipped.request);
@@ -153,7 +156,7 @@ void ReportMaker::add(const StepRecord& record) {
 }
 
 // There are too many steps: only the first ones stay.
-void ReportMaker::cut() {
+void HtmlReportWriter::Maker::cut() {
   cut_ = true;
   texts_.resize(kShortReportSteps);
   numbers_.resize(kShortReportSteps);
@@ -162,7 +165,7 @@ void ReportMaker::cut() {
                 [this](const auto& entry) { return !short_requests_.contains(entry.first); });
 }
 
-Status ReportMaker::take(std::int64_t step) {
+Status HtmlReportWriter::Maker::take(std::int64_t step) {
   if (!has_range() && !cut_ && std::cmp_equal(texts_.size(), kMaxReportSteps)) cut();
   const bool before = has_range() && step < options_.first_step;
   if (!in_range(step) && !before) return Ok{};
@@ -179,7 +182,7 @@ Status ReportMaker::take(std::int64_t step) {
   return Ok{};
 }
 
-std::string ReportMaker::left_out() const {
+std::string HtmlReportWriter::Maker::left_out() const {
   if (std::cmp_equal(texts_.size(), num_steps_)) return {};
   return fmt::format("steps {} to {} are shown: {} of {} steps ({} to {})",
                      grouped_number(numbers_.front()), grouped_number(numbers_.back()),
@@ -187,7 +190,7 @@ std::string ReportMaker::left_out() const {
                      grouped_number(num_steps_), grouped_number(first_), grouped_number(last_));
 }
 
-std::string ReportMaker::data() const {
+std::string HtmlReportWriter::Maker::data() const {
   json meta = describe_run(source_, options_);
   meta["totals"] = totals_.by_name();
   meta["num_steps"] = num_steps_;
@@ -206,17 +209,19 @@ std::string ReportMaker::data() const {
   return data + "]}";
 }
 
-Result<HtmlReport> ReportMaker::make() {
-  for (;;) {
-    const Result<const StepStamp*> stamp = source_.next();
-    if (!stamp.ok()) return stamp.error();
-    if (stamp.value() == nullptr) break;
-    last_ = stamp.value()->step;
-    if (first_ == 0) first_ = last_;
-    ++num_steps_;
-    totals_.add(stamp.value()->counts);
-    if (Status taken = take(last_); !taken.ok()) return taken.error();
-  }
+Result<bool> HtmlReportWriter::Maker::step() {
+  const Result<const StepStamp*> stamp = source_.next();
+  if (!stamp.ok()) return stamp.error();
+  if (stamp.value() == nullptr) return false;
+  last_ = stamp.value()->step;
+  if (first_ == 0) first_ = last_;
+  ++num_steps_;
+  totals_.add(stamp.value()->counts);
+  if (Status taken = take(last_); !taken.ok()) return taken.error();
+  return true;
+}
+
+Result<HtmlReport> HtmlReportWriter::Maker::finish() {
   if (texts_.empty() && has_range())
     return Error{
         ErrorKind::not_found,
@@ -232,10 +237,20 @@ Result<HtmlReport> ReportMaker::make() {
                     .left_out = texts_.empty() ? std::string() : left_out()};
 }
 
-}  // namespace
+HtmlReportWriter::HtmlReportWriter(StepSource& source, HtmlReportOptions options)
+    : maker_(std::make_unique<Maker>(source, std::move(options))) {}
+HtmlReportWriter::~HtmlReportWriter() = default;
+
+Result<bool> HtmlReportWriter::step() { return maker_->step(); }
+Result<HtmlReport> HtmlReportWriter::finish() { return maker_->finish(); }
 
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options) {
-  return ReportMaker(source, options).make();
+  HtmlReportWriter writer(source, options);
+  for (;;) {
+    const auto more = writer.step();
+    if (!more.ok()) return more.error();
+    if (!more.value()) return writer.finish();
+  }
 }
 
 }  // namespace hybridscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,24 @@ struct HtmlReport {
 
 // Reads the source to its end. Errors: those of the source; a range without a step (not_found).
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options);
+
+// The same, a step of the source at a time.
+class HtmlReportWriter {
+ public:
+  // `source` is to live as long.
+  HtmlReportWriter(StepSource& source, HtmlReportOptions options);
+  ~HtmlReportWriter();
+  HtmlReportWriter(const HtmlReportWriter&) = delete;
+  HtmlReportWriter& operator=(const HtmlReportWriter&) = delete;
+
+  // False: the source has ended. Errors: those of the source.
+  Result<bool> step();
+  // Error not_found: a range without a step.
+  Result<HtmlReport> finish();
+
+ private:
+  class Maker;
+  std::unique_ptr<Maker> maker_;
+};
 
 }  // namespace hybridscope

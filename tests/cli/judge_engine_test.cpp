@@ -80,5 +80,12 @@ TEST(JudgeEngine, AnUnknownProfileIsAUsageError) {
   EXPECT_EQ(run_program("judge --engine fast " + trace_file("1")).exit_code, 2);
 }
 
+TEST(JudgeEngine, WordsOfAStepMakeNothingUpThatTheTraceDoesNotTell) {
+  const ProgramResult judged = run_program("judge --explain 1 " + trace_file("1"));
+  EXPECT_THAT(judged.out, HasSubstr("Step 1: 2 tokens of 1 request\n"));
+  EXPECT_THAT(judged.out, HasSubstr("queues  the trace does not tell\n"));
+  EXPECT_THAT(judged.out, Not(HasSubstr("blocks are free after scheduling")));
+}
+
 }  // namespace
 }  // namespace hybridscope::test

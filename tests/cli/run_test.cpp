@@ -349,7 +349,14 @@ TEST(Run, TheTableShowsTheFrameThatIsScheduledAndTheOneThatReturns) {
 TEST(Doctor, SaysWhatIsThereAndWhatIsNot) {
   const ProgramResult doctor = run_program("doctor");
   EXPECT_EQ(doctor.exit_code, 0);
-  EXPECT_THAT(doctor.out, HasSubstr("no CUDA backend in this version"));
+  // With a device its versions and its name; else the reason why there is none.
+  EXPECT_THAT(doctor.out,
+              ContainsRegex("\nCUDA  +(CUDA [0-9.]+, driver up to [0-9.]+, device 0: .*GiB|no CUDA "
+                            "device: .*|this hybridscope was built without CUDA; --backend cpu "
+                            "needs none|the NVIDIA driver "
+                            "runs CUDA up to .*)\n"));
+  EXPECT_THAT(doctor.out, HasSubstr("\nGUI "));
+  EXPECT_THAT(doctor.out, HasSubstr("\nsessions        SQLite "));
 }
 
 TEST(Doctor, ListsTheLibrariesWithTheirVersions) {

@@ -51,16 +51,20 @@ class SessionsExport : public ::testing::Test {
       number += entry.path().filename().string().starts_with("runs.db") ? 0 : 1;
     return number;
   }
-  // What the program does that reads or writes `pipe`, interrupted before that end of it opens; the
-  // other end is `peer`, a command of the shell.
+  // What the program does that reads or writes `pipe` when it is interrupted as soon as it asks for
+  // that; the other end is `peer`, a command of the shell. The program may leave without having
+  // opened its end: then nobody else would wake the peer, so it is ended too.
   int interrupted(const std::string& arguments, const std::string& peer) const {
     const std::string program = std::string("'") + HYBRIDSCOPE_PROGRAM + "' sessions " + arguments;
-    // SigCgt has the signals that are caught; SIGINT is the second bit.
-    const int status = std::system(
-        ("mkfifo " + path("pipe") + "; " + program + " 2>/dev/null & pid=$!; " +
-         "until grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.01; done; " +
-         "kill -INT $pid; " + peer + "; wait $pid")
-            .c_str());
+    // SigCgt has the signals that are caught; SIGINT is the second bit. The shell catches it too,
+    // and is what runs as $pid until the program does. A program that ended (Z) catches nothing.
+    const int status =
+        std::system(("mkfifo " + path("pipe") + "; " + program + " 2>/dev/null & pid=$!; " +
+                     "until grep -q '^Name:.hybridscope' /proc/$pid/status && " +
+                     "grep -q -e 'SigCgt:.*[2367abef]$' -e 'State:.*Z' /proc/$pid/status; " +
+                     "do sleep 0.01; done; kill -INT $pid; " + peer + " & peer=$!; " +
+                     "wait $pid; code=$?; kill $peer 2>/dev/null; exit $code")
+                        .c_str());
     std::filesystem::remove(path("pipe"));
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

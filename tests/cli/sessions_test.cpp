@@ -98,15 +98,12 @@ TEST_F(Sessions, AJudgedSessionDoesNotKnowWhatIsFree) {
   std::filesystem::remove(trace);
 }
 
-// What explains a recorded step is what explained it when it ran; only the names of the arrays that
-// a replayed graph reads are not recorded.
+// What explains a recorded step is what explained it when it ran.
 TEST_F(Sessions, ShowExplainsAStepAsTheRunDid) {
   const ProgramResult show = sessions("show " + file_ + ":before --step 2 --explain");
   ASSERT_EQ(show.exit_code, 0) << show.err;
-  std::string run = run_program(std::string("run ") + kScenario + " --explain 2").out;
-  const std::size_t begin = run.find("    The replayed graph reads");
-  ASSERT_NE(begin, std::string::npos);
-  run.erase(begin, run.find("\n\n", begin) + 1 - begin);
+  const std::string run = run_program(std::string("run ") + kScenario + " --explain 2").out;
+  EXPECT_THAT(run, HasSubstr("The replayed graph reads state_indices_tensor_d"));
   EXPECT_EQ(show.out, run);
 }
 

@@ -1,5 +1,6 @@
 #include "sessions/explain_decision.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/state/safe_copy_decision.h"
@@ -168,6 +169,15 @@ TEST(ExplainDecision, NamesTheFunctionOfTheRule) {
 TEST(ExplainDecision, OutcomesHaveStableNames) {
   EXPECT_EQ(outcome_name(StateCopyOutcome::within_block_shift), "within_block_shift");
   EXPECT_EQ(outcome_name(StateCopyOutcome::no_boundary), "no_boundary");
+}
+
+TEST(ExplainDecision, NamesTheStatesThatLayersKeep) {
+  const StateCopyDecision decision =
+      decide_precopy_v2({.src_col = 0, .src_off = 1, .state_idx = 2});
+  EXPECT_THAT(explain_decision(decision, {.temporal = true, .conv = false}),
+              testing::EndsWith(": copy: the temporal state of column 0 + 1 = 1 goes to column 2"));
+  EXPECT_THAT(explain_decision(decision, {.temporal = false, .conv = true}),
+              testing::EndsWith(": copy: conv positions 1.. of column 0 go to column 2"));
 }
 
 }  // namespace

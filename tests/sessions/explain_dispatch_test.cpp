@@ -49,5 +49,13 @@ TEST(ExplainDispatch, ModesAreSpelledAsOnTheCommandLine) {
   EXPECT_EQ(cudagraph_mode_name(CUDAGraphMode::full_and_piecewise), "FULL_AND_PIECEWISE");
 }
 
+TEST(ExplainDispatch, SaysWhatTheTraceDoesNotTell) {
+  EXPECT_EQ(explain_dispatch({.dispatch = {.runtime_mode = CUDAGraphMode::none},
+                              .num_tokens = 3,
+                              .num_reqs = 1,
+                              .reason_told = false}),
+            "3 tokens in 1 row; runtime mode NONE: the trace does not tell why");
+}
+
 }  // namespace
 }  // namespace hybridscope

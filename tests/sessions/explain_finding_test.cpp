@@ -142,6 +142,38 @@ TEST(ExplainFinding, WarningsAreOneClause) {
             "v1/core/sched/scheduler.py schedule)");
 }
 
+TEST(ExplainFinding, BytesAreToldByLayerStateAndElement) {
+  Finding finding{.rule = Rule::state_bytes_wrong,
+                  .step = 13,
+                  .request = {0},
+                  .group = 1,
+                  .content = ContentKind::temporal,
+                  .block = 17,
+                  .expected = 0x89ABCDEF,
+                  .seen = 0x89ABCDEE,
+                  .detail = "written in this step",
+                  .cause = {.kind = WriteKind::decode, .step = 13, .request = {0}},
+                  .layer = 4,
+                  .state = 1,
+                  .element = 129};
+  EXPECT_EQ(explain_finding(finding, letters()),
+            "state-bytes-wrong: step 13 A group 1 (mamba2): block 17: element 129 of state 1 of "
+            "layer 4 is 0x89abcdee, expected 0x89abcdef; written by the decode of step 13 "
+            "(docs/architecture.md, State in bytes)");
+  const auto json = finding_to_json(finding, letters());
+  EXPECT_EQ(json["layer"], 4);
+  EXPECT_EQ(json["state"], 1);
+  EXPECT_EQ(json["element"], 129);
+  finding.detail = "not written in this step";
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("expected 0x89abcdef, and the step did not write there; written by"));
+  finding.layer = finding.state = -1;
+  finding.element = -1;
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 17: an element of its state is 0x89abcdee, expected 0x89abcdef;"));
+  EXPECT_FALSE(finding_to_json(finding, letters()).contains("layer"));
+}
+
 TEST(ExplainFinding, BlocksThatNobodyHoldsAreCounted) {
   EXPECT_THAT(explain_finding({.rule = Rule::reference_count,
                                .step = 9,

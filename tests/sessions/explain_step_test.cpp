@@ -40,6 +40,21 @@ TEST(ExplainStep, TellsAWholeStep) {
   expect_golden("explain_step_2.txt", run.step(2));
 }
 
+// Of a model with a conv window alone, in the steps up to the copy at token 9.
+TEST(ExplainStep, TellsOfTheStatesThatLayersKeep) {
+  EngineConfig config = test::engine_config({.num_blocks = 32});
+  std::get<MambaSpec>(config.kv_cache_config.groups[1].spec).states = {
+      {.kind = StateKind::conv, .shape = {3, 8}}};
+  ExplainedRun run(config);
+  run.add("A", 6, 6);
+  std::string text;
+  for (std::int64_t step = 1; step <= 4; ++step) text += run.step(step);
+  EXPECT_THAT(text, HasSubstr("group 1 (mamba2): conv positions 0.. of block 2 to block 4"));
+  EXPECT_THAT(text, HasSubstr("needs conv tokens 6..8"));
+  EXPECT_THAT(text, Not(HasSubstr("temporal")));
+  EXPECT_THAT(text, Not(HasSubstr("S(")));
+}
+
 TEST(ExplainStep, MarksWhereTheWorkersTableHasAStaleHead) {
   ExplainedRun run(test::engine_config({.num_blocks = 32}));
   run.add("A", 14, 6);
@@ -48,6 +63,27 @@ TEST(ExplainStep, MarksWhereTheWorkersTableHasAStaleHead) {
   EXPECT_THAT(text, HasSubstr("group 1   scheduler  0 4 [6]"));
   EXPECT_THAT(text, HasSubstr("group 1   worker     2* 4 [6]"));
   EXPECT_THAT(text, HasSubstr("* differs from the scheduler"));
+}
+
+TEST(ExplainTopics, AreTheWantedSectionsUnderTheSameTitleInTheOrderOfThePage) {
+  ExplainedRun run(test::engine_config({.num_speculative_tokens = 1, .num_blocks = 16}));
+  run.add("A", 6, 4);
+  const std::string whole = run.step(1);
+  const BlockTableMirror tables(2, 16);
+  const StepTopic topics[] = {StepTopic::commit, StepTopic::sample};
+  const std::string text = explain_topics({.trace = run.trace(),
+                                           .config = run.engine().config(),
+                                           .names = run.names(),
+                                           .scheduler_tables = tables,
+                                           .findings = {}},
+                                          topics);
+  const std::size_t title_end = whole.find("\n\nCommands") + 1;
+  const std::size_t sample = whole.find("\nSample");
+  const std::size_t sample_end = whole.find("\n\nPost-copies") + 1;
+  const std::size_t commit = whole.find("\nCommit");
+  const std::size_t commit_end = whole.find("\n\nFindings") + 1;
+  EXPECT_EQ(text, whole.substr(0, title_end) + whole.substr(sample, sample_end - sample) +
+                      whole.substr(commit, commit_end - commit));
 }
 
 // Block size 8, two drafts; frame 2 rejects both, so frame 3 has c = 9 and an exact c of 7.

@@ -63,6 +63,8 @@ TEST(JsonReader, AKeyMayOccurOnceInAnObject) {
             "f.json: /a/1: key \"k\" occurs twice");
   EXPECT_EQ(message(R"({"a": 1, "a": 2})"), "f.json: key \"a\" occurs twice");
   EXPECT_EQ(message(R"([{"a": 1}, {"a": 2}])"), "");
+  EXPECT_EQ(message(R"({"a\nb": 1, "a\nb": 2})"), R"(f.json: key "a\nb" occurs twice)")
+      << "one line, whatever the key is";
 }
 
 TEST(JsonReader, NestingIsLimited) {

@@ -60,8 +60,8 @@ TEST_F(OpenErrors, AFileOrDirectoryThatIsNotThere) {
 
 TEST_F(OpenErrors, WhatIsNoDatabaseIsLeftAlone) {
   for (const FileAccess access : {FileAccess::read, FileAccess::write, FileAccess::create}) {
-    EXPECT_EQ(error(access, folder_.path().string()).kind, ErrorKind::corrupt);
-    EXPECT_THAT(error(access, folder_.path().string()).message, HasSubstr("a directory"));
+    EXPECT_EQ(error(access, folder_.path()).kind, ErrorKind::corrupt);
+    EXPECT_THAT(error(access, folder_.path()).message, HasSubstr("a directory"));
     write_bytes(path_, "{\"steps\": 3, \"a JSON file\": true}\n");
     EXPECT_EQ(error(access).kind, ErrorKind::corrupt);
     EXPECT_THAT(error(access).message, HasSubstr("no SQLite database"));

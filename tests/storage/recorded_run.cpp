@@ -17,17 +17,6 @@
 
 namespace hybridscope::test {
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = testing::TempDir() + "hybridscope_storage_XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::vector<std::string> shipped_scenario_names() {
   std::vector<std::string> names;
   const std::filesystem::path folder = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios";
@@ -98,6 +87,12 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
                                 "");
 }
 
+void while_locked(const std::string& file, const std::function<void()>& work) {
+  SQLite::Database other(file, SQLite::OPEN_READWRITE);
+  const SQLite::Transaction transaction(other, SQLite::TransactionBehavior::IMMEDIATE);
+  work();
+}
+
 std::vector<std::string> query(const std::string& file, const std::string& sql) {
   SQLite::Database database(file, SQLite::OPEN_READONLY);
   SQLite::Statement statement(database, sql);
@@ -111,6 +106,10 @@ std::vector<std::string> query(const std::string& file, const std::string& sql) 
 
 std::int64_t query_number(const std::string& file, const std::string& sql) {
   return SQLite::Database(file, SQLite::OPEN_READONLY).execAndGet(sql).getInt64();
+}
+
+void execute(const std::string& file, const std::string& sql) {
+  SQLite::Database(file, SQLite::OPEN_READWRITE).exec("PRAGMA foreign_keys = OFF; " + sql);
 }
 
 }  // namespace hybridscope::test

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,22 +9,9 @@
 #include "core/check/step_checker.h"
 #include "sessions/run_plan.h"
 #include "storage/session_writer.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test {
-
-// A folder of its own below the test's temporary folder, gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<std::string> shipped_scenario_names();
 RunPlan shipped_scenario(const std::string& name);  // "align_boundary_by_decode"
@@ -49,8 +35,13 @@ Status record_run(const RunPlan& plan, const Recording& recording);
 // The header that record_run gives.
 SessionHeader header_of(const RunPlan& plan, RecordLevel level);
 
+// Does `work` while another program is about to write to the file.
+void while_locked(const std::string& file, const std::function<void()>& work);
+
 // The first column of a query's answer, as text; "NULL" for null.
 std::vector<std::string> query(const std::string& file, const std::string& sql);
 std::int64_t query_number(const std::string& file, const std::string& sql);
+// Changes the file behind the program's back.
+void execute(const std::string& file, const std::string& sql);
 
 }  // namespace hybridscope::test

@@ -127,5 +127,18 @@ TEST_F(SessionFileTest, BookmarksStandAtStepsThatThereAre) {
   EXPECT_EQ(file.remove_bookmark(1, 99).error().kind, ErrorKind::not_found);
 }
 
+TEST_F(SessionFileTest, ABookmarkIsGivenAnotherNoteWhereItStands) {
+  record("one");
+  SessionFile file = open();
+  const Bookmark first = file.add_bookmark(1, 1, "early").value();
+  const Bookmark third = file.add_bookmark(1, 3, "late").value();
+  ASSERT_TRUE(file.set_bookmark_note(1, first.bookmark, "earlier").ok());
+  const Bookmark renamed{.bookmark = first.bookmark, .step = 1, .note = "earlier"};
+  EXPECT_THAT(file.bookmarks(1).value(), ElementsAre(renamed, third));
+  EXPECT_EQ(file.set_bookmark_note(1, 99, "").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(file.set_bookmark_note(1, third.bookmark, "\xFF").error().kind,
+            ErrorKind::invalid_input);
+}
+
 }  // namespace
 }  // namespace hybridscope::test

@@ -111,8 +111,8 @@ TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
   std::atomic<bool> done = false;
   SQLite::Database other(path_, SQLite::OPEN_READWRITE);
   std::thread locker([&] {
-    while (query_number(path_, "SELECT count(*) FROM sessions") < 2) usleep(200);
     other.setBusyTimeout(5000);
+    while (other.execAndGet("SELECT count(*) FROM sessions").getInt() < 2) usleep(200);
     other.exec("BEGIN IMMEDIATE");
     locked = true;
     while (!done) usleep(200);

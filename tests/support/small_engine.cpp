@@ -67,6 +67,17 @@ CheckedEngine::CheckedEngine(const EngineConfig& config, CheckScope scope)
       checker_(StepChecker::create(check_config(config)).value()),
       scope_(scope) {}
 
+void CheckedEngine::keep_state_in(StateBackend& backend) {
+  checker_.log_ops();
+  twin_ = StateTwin::create(check_config(engine_.config()), backend).value();
+}
+
+void CheckedEngine::keep(std::span<const Finding> findings) {
+  for (const Finding& finding : findings)
+    (rule_info(finding.rule).severity == Severity::error ? findings_ : warnings_)
+        .push_back(finding);
+}
+
 RequestId CheckedEngine::add(const AddRequest& request) {
   return engine_.add_request(request).value();
 }
@@ -78,9 +89,8 @@ const StepTrace& CheckedEngine::step(const std::function<void(StepTrace&)>& plan
     plant(planted_);
     trace = &planted_;
   }
-  for (const Finding& finding : checker_.check(*trace, scope_))
-    (rule_info(finding.rule).severity == Severity::error ? findings_ : warnings_)
-        .push_back(finding);
+  keep(checker_.check(*trace, scope_));
+  if (twin_) keep(twin_->follow(checker_, trace->step, scope_).value());
   ++num_steps_;
   return *trace;
 }

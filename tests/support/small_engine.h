@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/check/state_twin.h"
 #include "core/check/step_checker.h"
 #include "core/engine/engine.h"
 
@@ -40,6 +42,10 @@ class CheckedEngine {
   explicit CheckedEngine(const SmallEngine& small, CheckScope scope = CheckScope::all);
   explicit CheckedEngine(const EngineConfig& config, CheckScope scope = CheckScope::all);
 
+  // Before the first step: state is kept in bytes as well, findings of both are kept. `backend`
+  // outlives the run.
+  void keep_state_in(StateBackend& backend);
+
   RequestId add(const AddRequest& request);
   // Steps and checks; `plant` may spoil a copy of the trace before it is checked.
   const StepTrace& step(const std::function<void(StepTrace&)>& plant = {});
@@ -53,9 +59,12 @@ class CheckedEngine {
   std::int64_t num_steps() const { return num_steps_; }
 
  private:
+  void keep(std::span<const Finding> findings);
+
   Engine engine_;
   StepChecker checker_;
   CheckScope scope_;
+  std::optional<StateTwin> twin_;
   StepTrace planted_;
   std::vector<Finding> findings_;
   std::vector<Finding> warnings_;

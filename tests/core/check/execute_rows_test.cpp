@@ -238,7 +238,7 @@ TEST(ExecutePrefillRow, BoundaryOutsideTheRowIsNotStored) {
 TEST(ExecuteUnneutralPaddingRow, FoldsAPlaceholderIntoItsBlock) {
   RowBench bench({}, {{.computed = 4, .query = 1, .blocks = {2}}});
   bench.put(2, 0, 4);
-  execute_unneutral_padding_row(bench.context(), 2);
+  execute_unneutral_padding_row(bench.context(), 0, 2);
   EXPECT_EQ(bench.state_of(2, 0), kForeign);
   EXPECT_EQ(bench.state().temporal(2).event.num_tokens, 5);
   EXPECT_EQ(bench.state().temporal(2).event.request, RequestId{});

@@ -31,6 +31,9 @@ std::string text(const ExpectedFinding& expected) {
   add("block", expected.block);
   add("expected", expected.expected);
   add("seen", expected.seen);
+  add("layer", expected.layer);
+  add("state", expected.state);
+  add("element", expected.element);
   if (expected.detail) out += " (" + std::string(*expected.detail) + ")";
   if (expected.cause)
     out += " written in step " + std::to_string(expected.cause->step) + " by request " +
@@ -52,7 +55,8 @@ bool matches(const Finding& finding, const ExpectedFinding& expected) {
          agrees(expected.group, finding.group) && agrees(expected.content, finding.content) &&
          agrees(expected.column, finding.column) && agrees(expected.block, finding.block) &&
          agrees(expected.expected, finding.expected) && agrees(expected.seen, finding.seen) &&
-         agrees(expected.detail, finding.detail);
+         agrees(expected.detail, finding.detail) && agrees(expected.layer, finding.layer) &&
+         agrees(expected.state, finding.state) && agrees(expected.element, finding.element);
 }
 
 std::string text(const Finding& finding) {
@@ -68,7 +72,10 @@ std::string text(const Finding& finding) {
              .seen = finding.seen,
              .detail = finding.detail,
              .cause = ExpectedCause{finding.cause.kind, finding.cause.step,
-                                    finding.cause.request.value, finding.cause.num_tokens}}) +
+                                    finding.cause.request.value, finding.cause.num_tokens},
+             .layer = finding.layer,
+             .state = finding.state,
+             .element = finding.element}) +
          " content " + std::to_string(static_cast<int>(finding.content));
 }
 

@@ -35,6 +35,9 @@ struct ExpectedFinding {
   std::optional<std::int64_t> seen{};
   std::optional<std::string_view> detail{};
   std::optional<ExpectedCause> cause{};
+  std::optional<std::int32_t> layer{};
+  std::optional<std::int32_t> state{};
+  std::optional<std::int64_t> element{};
 };
 
 bool matches(const Finding& finding, const ExpectedFinding& expected);

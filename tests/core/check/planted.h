@@ -34,6 +34,8 @@ class PlantedRun {
       : run_(small, scope) {}
   PlantedRun(CheckScope scope, const EngineConfig& config) : run_(config, scope) {}
 
+  // As CheckedEngine's.
+  void keep_state_in(StateBackend& backend) { run_.keep_state_in(backend); }
   // Requests get the ids 0, 1, 2, ...
   PlantedRun& add(const AddRequest& request);
   // For the next step.

@@ -38,6 +38,7 @@ constexpr std::array kPlanted = {
     PlantedRule{Rule::attention_slot_unwritten, "PlantedAttention", "RunOfSlotsThatIsLeftOut"},
     PlantedRule{Rule::block_table_mismatch, "PlantedBlocks", "WorkerHasAnotherRunningBlock"},
     PlantedRule{Rule::no_progress, "PlantedProgress", "BudgetThatNeverReachesTheNextBoundary"},
+    PlantedRule{Rule::state_bytes_wrong, "PlantedBytes", "ChangedElementOfATemporalState"},
     PlantedRule{Rule::chunk_off_grid, "PlantedProgress", "ChunkThatEndsInsideABlockIsAWarning"},
     PlantedRule{Rule::drafts_cut, "PlantedProgress", "DraftsCutByTheBudgetAreAWarning"},
     PlantedRule{Rule::expectation_unused, "PlantedProgress",

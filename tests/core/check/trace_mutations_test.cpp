@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "kernels/cpu/cpu_state_backend.h"
 #include "tests/core/check/random_runs.h"
 
 namespace hybridscope::test {
@@ -46,6 +47,33 @@ TEST(TraceMutations, EachIsFound) {
     if (run.findings().empty() && ++missed == 5) break;
   }
   EXPECT_GT(names.size(), 90u);
+}
+
+// Bytes follow whatever the trace says, as long as it can be carried out.
+TEST(TraceMutations, BytesAreAsWrongAsSymbolicState) {
+  int planted = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    EngineConfig config = engine_config(random_engine(random));
+    for (KVCacheGroup& group : config.kv_cache_config.groups)
+      if (auto* mamba = std::get_if<MambaSpec>(&group.spec)) mamba->page_size_bytes = 256;
+    const auto backend =
+        CpuStateBackend::create(make_state_memory(config.kv_cache_config, {}).value());
+    PlantedRun run(CheckScope::step, config);
+    run.keep_state_in(*backend.value());
+    for (std::int32_t r = 0; r < 3; ++r) run.add(random_request(random));
+    run.steps(below(random, 12));
+    if (run.engine().num_unfinished() == 0) continue;
+    std::string name;
+    run.step(
+        [&](StepTrace& trace, OwnedArrays& arrays) { name = plant_one(trace, arrays, random); });
+    run.finish();
+    planted += name.empty() ? 0 : 1;
+    for (const Finding& finding : run.findings())
+      ASSERT_NE(finding.rule, Rule::state_bytes_wrong)
+          << "seed " << seed << ": " << name << ": " << describe(finding);
+  }
+  EXPECT_GT(planted, 250);
 }
 
 }  // namespace

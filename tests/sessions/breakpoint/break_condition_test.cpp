@@ -63,7 +63,8 @@ TEST_F(BreakConditionTest, HoldsForOneThingOfAKind) {
 
 TEST_F(BreakConditionTest, ThingsOfSeveralKindsAreOfOneRequest) {
   EXPECT_EQ(hit("copy.outcome==no_boundary && row.num_scheduled_tokens==40"),
-            "copy of B: outcome no_boundary; row of B: num_scheduled_tokens 40");
+            "decision of B (no boundary, no copy): outcome no_boundary; row of B: "
+            "num_scheduled_tokens 40");
   EXPECT_EQ(hit("copy.outcome==no_boundary && row.num_scheduled_tokens==3"), "");
 }
 

@@ -25,7 +25,7 @@ TEST(BreakErrors, AFieldThatThereIsNotIsMarkedWithTheNearestOne) {
 TEST(BreakErrors, AKindThatThereIsNot) {
   EXPECT_EQ(error_of("copies.src_col == 1"),
             "there is nothing called copies, there are copy, row, commit, command, lookup, event, "
-            "write, finding\n"
+            "write, finding, lookup_group, skipped, table, state_copy, metadata\n"
             "  copies.src_col == 1\n"
             "  ^~~~~~");
 }
@@ -67,6 +67,10 @@ TEST(BreakErrors, TheGrammar) {
             "the quote is not closed\n  row.request == 'A\n                 ^~");
   EXPECT_EQ(error_of(std::string(200, '(')).substr(0, 17), "nested too deeply");
   EXPECT_EQ(error_of(std::string(200, '!') + "finding").substr(0, 17), "nested too deeply");
+  std::string chain = "finding";
+  for (int term = 1; term < 5001; ++term) chain += "||finding";  // and the end: 10002
+  EXPECT_EQ(error_of(chain).substr(0, 55),
+            "10002 words and operators, expected at most 10000\n  fin");
 }
 
 }  // namespace

@@ -228,6 +228,37 @@ TEST(SessionDiff, LevelCountsCannotBeComparedWithOtherDigests) {
               HasSubstr("are of version 2, those of older.db:run of version 1"));
 }
 
+TEST(SessionDiff, LooksAtNoMoreStepsThanItIsAskedFor) {
+  const auto a = test::live_source(accepting(2), RecordLevel::full);
+  const auto b = test::live_source(accepting(2), RecordLevel::full);
+  SessionDiff diff(*a, *b, {});
+  EXPECT_EQ(diff.look(1).value(), DiffProgress::not_yet);
+  EXPECT_EQ(diff.summary().num_common, 1);
+  EXPECT_EQ(diff.look(2).value(), DiffProgress::not_yet);
+  EXPECT_EQ(diff.summary().num_common, 3);
+  EXPECT_EQ(diff.look(1000).value(), DiffProgress::end);
+  EXPECT_EQ(diff.look(1).value(), DiffProgress::end);
+}
+
+// The run that accepts less goes on longer: its tail is one difference however it is looked at.
+TEST(SessionDiff, ATailIsToldAtItsEndStepByStepToo) {
+  const auto a = test::live_source(accepting(2), RecordLevel::full);
+  const auto b = test::live_source(accepting(1), RecordLevel::full);
+  SessionDiff diff(*a, *b, {});
+  std::vector<std::int64_t> steps;
+  int waits = 0;
+  DiffProgress progress = DiffProgress::not_yet;
+  while ((progress = diff.look(1).value()) != DiffProgress::end) {
+    waits += progress == DiffProgress::not_yet ? 1 : 0;
+    if (progress == DiffProgress::differs) steps.push_back(diff.difference().step);
+  }
+  const Compared whole = compare_runs(accepting(2), accepting(1), {});
+  EXPECT_EQ(static_cast<std::int64_t>(steps.size()), whole.summary.num_differences);
+  EXPECT_EQ(diff.summary().num_only_b, whole.summary.num_only_b);
+  EXPECT_GE(waits, diff.summary().num_only_b);
+  EXPECT_GT(diff.summary().num_only_b, 0);
+}
+
 TEST(SessionDiff, ARequestThatIsIgnoredDiffersNowhere) {
   const Compared compared =
       compare_runs(accepting(2), accepting(1), {"request:A", "step", "metadata", "step:4"});

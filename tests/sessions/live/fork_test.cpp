@@ -88,9 +88,27 @@ TEST(Fork, ARequestJoinsAtItsStepAndMaySharePrefixes) {
   EXPECT_EQ(added.prompt[1].length, 5);
 }
 
+TEST(Fork, PlansAgreeUpToTheStepBeforeTheFirstDifference) {
+  const RunPlan plan = parent_plan();
+  EXPECT_EQ(num_agreed_steps(plan, plan), kMaxStep);
+  const auto fork = [&](const ForkAt& at) { return fork_plan(plan, at).value(); };
+  const RunPlan scripted = fork({.step = 5, .changes = {.budget = 3}});
+  EXPECT_EQ(num_agreed_steps(plan, scripted), 4);
+  EXPECT_EQ(num_agreed_steps(scripted, plan), 4);
+  EXPECT_EQ(num_agreed_steps(plan, fork({.step = 6, .drop_script = true})), 5);
+  const ScenarioRequest request{.id = "C", .prompt = {.tokens = 9}, .max_tokens = 4};
+  EXPECT_EQ(num_agreed_steps(plan, fork({.step = 2, .requests = {request}})), 1);
+  RunPlan other = plan;
+  other.settings.block_size = 16;
+  EXPECT_EQ(num_agreed_steps(plan, other), 0);
+}
+
 TEST(Fork, WhatIsWrongNamesTheForkAndThePlace) {
   EXPECT_EQ(error_of({.step = 4, .changes = {.accept = {{"A", 4}}}}),
             "fork at step 4: /accept/A: 4 accepted tokens with num_speculative_tokens 2 (expected "
+            "1 to 3, the bonus token included)");
+  EXPECT_EQ(error_of({.step = 4, .changes = {.accept = {{"A", 0}}}}),
+            "fork at step 4: /accept/A: 0 accepted tokens with num_speculative_tokens 2 (expected "
             "1 to 3, the bonus token included)");
   EXPECT_EQ(error_of({.step = 4, .changes = {.abort = {"Z"}}}),
             "fork at step 4: /abort/0: no request is called \"Z\"");

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "sessions/record/step_digests.h"
 #include "sessions/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
@@ -51,6 +53,45 @@ TEST(LivePlayer, GoesForwardAsARunDoes) {
   }
   EXPECT_TRUE(player->done());
   EXPECT_THAT(player->step().error().message, HasSubstr("the run ends with step"));
+}
+
+TEST(LivePlayer, BeginsAFarWayAtTheSnapshotBeforeIt) {
+  const RunPlan plan = traffic_plan(true);
+  LivePlayer::Options options;
+  options.spacing = 8;
+  const auto player = LivePlayer::create(plan, std::move(options)).value();
+  ASSERT_TRUE(player->go_to(30).ok());
+  EXPECT_EQ(player->num_steps_to(30), 0);
+  EXPECT_EQ(player->num_steps_to(15), 7);  // from the snapshot before step 9
+  EXPECT_EQ(player->num_steps_to(9), 1);
+  ASSERT_TRUE(player->begin_go_to(15).ok());
+  EXPECT_EQ(player->number(), 9);
+  EXPECT_EQ(player->trace().step, 9);
+  EXPECT_EQ(player->num_steps_to(15), 6);
+  ASSERT_TRUE(player->begin_go_to(15).ok());  // it is on the way
+  EXPECT_EQ(player->number(), 9);
+}
+
+TEST(LivePlayer, AFaultInsideAStepLeavesItAtTheOneBefore) {
+  const RunPlan plan = traffic_plan(true);
+  const auto steps = digests_of(plan, 40);
+  bool faulty = true;
+  const auto player = LivePlayer::create(plan, {.on_new_step =
+                                                    [&](const LivePlayer::NewStep& step) {
+                                                      if (faulty && step.trace.step == 30)
+                                                        throw std::logic_error("a bug");
+                                                    }})
+                          .value();
+  while (player->number() < 29) ASSERT_TRUE(player->step().ok());
+  EXPECT_THROW((void)player->step(), std::logic_error);
+  EXPECT_EQ(player->last_known_step(), 29);
+  EXPECT_EQ(shown(*player), steps[28]);
+  EXPECT_THAT(player->step().error().message, HasSubstr("fault of the program"));
+  ASSERT_TRUE(player->step_back().ok());
+  EXPECT_EQ(shown(*player), steps[27]);
+  faulty = false;
+  ASSERT_TRUE(player->go_to(30).ok());
+  EXPECT_EQ(shown(*player), steps[29]);
 }
 
 TEST(LivePlayer, StepsBackToTheFirstStepAndForthAgain) {
@@ -120,6 +161,21 @@ TEST(LivePlayer, AStepThatIsLeftOutIsNotThereAndThePlayerStays) {
   EXPECT_EQ(player->go_to(0).error().message, "there is no step 0");
   EXPECT_TRUE(player->go_to(901).ok());
   EXPECT_TRUE(player->done());
+}
+
+TEST(LivePlayer, KeepsEachStepsWritesWhereToldTo) {
+  const RunPlan plan = traffic_plan(false);
+  const auto silent = LivePlayer::create(plan, {}).value();
+  const auto player = LivePlayer::create(plan, {.spacing = 1, .logs_writes = true}).value();
+  ASSERT_TRUE(silent->go_to(3).ok());
+  EXPECT_TRUE(silent->checker().writes().empty());
+  ASSERT_TRUE(player->go_to(3).ok());
+  const std::vector<StateWrite> writes(player->checker().writes().begin(),
+                                       player->checker().writes().end());
+  EXPECT_FALSE(writes.empty());
+  ASSERT_TRUE(player->go_to(4).ok());
+  ASSERT_TRUE(player->step_back().ok());  // from a snapshot
+  EXPECT_TRUE(std::ranges::equal(player->checker().writes(), writes));
 }
 
 // Budgets of 4 tokens never reach the boundary of a block of 8: the engine would go on for ever.

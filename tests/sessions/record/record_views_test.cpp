@@ -31,9 +31,8 @@ class Replayed {
     const StepRecord& record = run_.next();
     apply(record.trace.cache_events);
     for (const WorkerTableChange& change : record.worker_changes) worker_.apply(change);
-    StepTrace live = run_.trace();
-    for (GroupTrace& group : live.groups) group.replayed_arrays = {};
-    auto both = std::pair(explain(live, record), explain(views_.attach(record, worker_), record));
+    auto both =
+        std::pair(explain(run_.trace(), record), explain(views_.attach(record, worker_), record));
     apply(record.trace.commit_events);
     return both;
   }

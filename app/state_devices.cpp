@@ -1,0 +1,63 @@
+#include "app/state_devices.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "kernels/cpu/available_memory.h"
+#include "kernels/cpu/cpu_state_backend.h"
+#include "kernels/cuda/cuda_state_backend.h"
+#include "kernels/cuda/describe_cuda.h"
+#include "sessions/state_memory_plan.h"
+
+namespace hybridscope {
+namespace {
+
+using AnyBackend = Result<std::unique_ptr<StateBackend>>;
+
+template <class Backend>
+AnyBackend as_any(Result<std::unique_ptr<Backend>> made) {
+  if (!made.ok()) return made.error();
+  return std::unique_ptr<StateBackend>(std::move(made).value());
+}
+
+std::string name_of_device(std::int32_t device) {
+  const auto cuda = describe_cuda();
+  if (!cuda.ok()) return {};
+  for (const CudaDevice& one : cuda.value().devices)
+    if (one.ordinal == device) return fmt::format("device {}: {}", device, one.name);
+  return {};
+}
+
+}  // namespace
+
+StateDevice cpu_state_device() {
+  return {.make = [](StateMemory memory,
+                     std::int32_t) { return as_any(CpuStateBackend::create(std::move(memory))); },
+          .free_bytes = [](std::int32_t) { return Result<std::int64_t>(available_memory_bytes()); },
+          .name = nullptr};
+}
+
+StateDevice cuda_state_device() {
+  return {.make =
+              [](StateMemory memory, std::int32_t device) {
+                return as_any(
+                    CudaStateBackend::create({.memory = std::move(memory), .device = device}));
+              },
+          .free_bytes = &free_cuda_bytes,
+          .name = &name_of_device};
+}
+
+std::string describe_cuda_words() {
+  const auto cuda = describe_cuda();
+  if (!cuda.ok()) return cuda.error().message;
+  std::string words = fmt::format("CUDA {}, driver up to {}", cuda.value().runtime_version,
+                                  cuda.value().driver_version);
+  for (const CudaDevice& device : cuda.value().devices)
+    words += fmt::format(", device {}: {} (compute {}.{}, {})", device.ordinal, device.name,
+                         device.major, device.minor, rounded_byte_size(device.total_bytes));
+  return words;
+}
+
+}  // namespace hybridscope

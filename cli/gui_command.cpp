@@ -1,0 +1,168 @@
+#include "cli/gui_command.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/run_options.h"
+#include "cli/version.h"
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  hybridscope gui\n"
+    "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json\n"
+    "  hybridscope gui runs.db:before\n"
+    "  hybridscope gui scenarios/async_worked_example.json --screenshot step3.png \\\n"
+    "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
+    "  hybridscope gui runs.db:before --bench\n"
+    "\n"
+    "Inside, F1 finds every command and ? lists the keys. A script is a file of commands, one a\n"
+    "line. Screenshots need no display.\n"
+    "Exit codes: 0 fine, 2 usage, 3 input that cannot be opened or a picture that cannot be\n"
+    "written, 4 no display, no OpenGL or built without the window, 5 a bug of hybridscope.";
+
+// What does the same work where there is no display.
+constexpr const char* kHeadless =
+    "Without a display the same runs are told by:\n"
+    "  hybridscope run SCENARIO.json --explain STEP\n"
+    "  hybridscope sessions show FILE.db --explain STEP\n"
+    "  hybridscope sessions export FILE.db --html report.html\n"
+    "  hybridscope gui SCENARIO.json --screenshot FILE.png\n";
+
+Result<std::pair<std::int32_t, std::int32_t>> read_size(const std::string& text) {
+  std::int32_t width = 0;
+  std::int32_t height = 0;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, width);
+  const bool parts = first.ec == std::errc{} && first.ptr != end && *first.ptr == 'x';
+  const auto second = parts ? std::from_chars(first.ptr + 1, end, height) : first;
+  constexpr std::int32_t kLeast = 320;
+  constexpr std::int32_t kMost = 8192;
+  if (!parts || second.ec != std::errc{} || second.ptr != end || width < kLeast ||
+      height < kLeast || width > kMost || height > kMost)
+    return invalid_input(fmt::format(
+        "--size: expected WIDTHxHEIGHT, each from {} to {}, found \"{}\"", kLeast, kMost, text));
+  return std::pair{width, height};
+}
+
+bool is_session(const std::string& file) {
+  return file.ends_with(".db") || file.find(".db:") != std::string::npos;
+}
+
+// Files that are opened again by name are left to the window; options make a plan.
+Status fill_run(const GuiOptions& options, GuiStart& start) {
+  const bool has_settings = !options.settings.words().empty() || !options.model.empty();
+  if (has_settings && is_session(options.file))
+    return invalid_input(fmt::format(
+        "{}: a session has its settings (--model and engine settings go with a scenario or "
+        "--traffic; `hybridscope sessions fork` runs a session again with other ones)",
+        options.file));
+  if (options.limit > 0 && options.traffic.empty())
+    return invalid_input(
+        "--limit: there is no --traffic of which it could take the first requests");
+  if (options.traffic.empty() && !has_settings) {
+    start.open = options.file;
+    return Ok{};
+  }
+  RunOptions run;
+  run.scenario = options.file;
+  run.traffic = options.traffic;
+  run.model = options.model;
+  run.limit = options.limit;
+  run.settings = options.settings;
+  auto plan = make_run_plan(run);
+  if (!plan.ok()) return plan.error();
+  start.plan = std::move(plan).value();
+  return Ok{};
+}
+
+int fail(const Error& error) {
+  if (error.kind == ErrorKind::not_available) {
+    fmt::print(stderr, "hybridscope gui: {}\n{}", error.message, kHeadless);
+    return kExitEnvironment;
+  }
+  fmt::print(stderr, "hybridscope gui: {}\n", error.message);
+  return error_exit_code(error);
+}
+
+}  // namespace
+
+void add_gui_options(CLI::App& command, GuiOptions& options) {
+  command.footer(kExamples);
+  auto* file = command.add_option("file", options.file, "what to open")
+                   ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl");
+  command
+      .add_option("--traffic", options.traffic,
+                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+      ->type_name("FILE|synthetic")
+      ->excludes(file);
+  command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
+  command.add_option("--limit", options.limit, "take only the first N requests of the traffic")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  auto* screenshot =
+      command.add_option("--screenshot", options.screenshot, "draw, write a picture, and end")
+          ->type_name("FILE.png");
+  command.add_option("--script", options.script, "file of commands to carry out first")
+      ->type_name("FILE");
+  command
+      .add_option("--command", options.commands, "a command to carry out first; may be repeated")
+      ->type_name("COMMAND");
+  command.add_option("--size", options.size, "of the window, in pixels")->type_name("WIDTHxHEIGHT");
+  command.add_option("--theme", options.theme)
+      ->check(CLI::IsMember({"dark", "light", "high_contrast"}));
+  command.add_option("--scale", options.scale, "of everything, in percent")->type_name("PERCENT");
+  command
+      .add_flag("--bench", options.bench,
+                "measure frames and steps of what is opened, print figures, and end")
+      ->excludes(screenshot);
+  command.add_flag("--window", options.window,
+                   "with --screenshot or --bench: in a real window, not in memory");
+  options.settings.add_to(command);
+}
+
+int gui_command(const GuiOptions& options, const Backends& backends) {
+  if (backends.run_gui == nullptr) {
+    fmt::print(stderr,
+               "hybridscope gui: built without the window (ImGui, GLFW, OpenGL, EGL, libpng and "
+               "FreeType are needed: scripts/setup)\n{}",
+               kHeadless);
+    return kExitEnvironment;
+  }
+  GuiStart start;
+  if (!options.screenshot.empty() && !options.screenshot.ends_with(".png")) {
+    fmt::print(stderr, "hybridscope gui: --screenshot: expected FILE.png, found \"{}\"\n",
+               options.screenshot);
+    return kExitUsage;
+  }
+  if (!options.size.empty()) {
+    const auto size = read_size(options.size);
+    if (!size.ok()) {
+      fmt::print(stderr, "hybridscope gui: {}\n", size.error().message);
+      return kExitUsage;
+    }
+    start.width = size.value().first;
+    start.height = size.value().second;
+  }
+  start.program = std::string("hybridscope ") + kVersion;
+  start.screenshot = options.screenshot;
+  start.script = options.script;
+  start.bench = options.bench;
+  start.offscreen = (options.bench || !options.screenshot.empty()) && !options.window;
+  if (!options.theme.empty()) start.commands.push_back("view.theme " + options.theme);
+  if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
+  start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
+  if (Status filled = fill_run(options, start); !filled.ok()) return fail(filled.error());
+  const Status done = backends.run_gui(std::move(start));
+  return done.ok() ? kExitFine : fail(done.error());
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,32 @@
+// `hybridscope gui`: the workbench, in a window or into a picture.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/backends.h"
+#include "cli/settings_options.h"
+
+namespace hybridscope {
+
+struct GuiOptions {
+  std::string file;     // scenario or session to open; empty: the start screen
+  std::string traffic;  // file or "synthetic"
+  std::string model;
+  std::int64_t limit = 0;
+  SettingsOptions settings;
+  std::string screenshot;
+  std::string script;
+  std::string size;  // "1600x1000"; empty: as it was the last time
+  std::string theme;
+  std::string scale;
+  std::vector<std::string> commands;
+  bool bench = false;
+  bool window = false;  // a screenshot or bench of a real window
+};
+
+void add_gui_options(CLI::App& command, GuiOptions& options);
+int gui_command(const GuiOptions& options, const Backends& backends);
+
+}  // namespace hybridscope

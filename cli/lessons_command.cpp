@@ -1,0 +1,231 @@
+#include "cli/lessons_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/lesson_play.h"
+#include "cli/lesson_text.h"
+#include "cli/report_error.h"
+#include "cli/text_table.h"
+#include "sessions/finding_list.h"
+#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson_run.h"
+#include "sessions/lessons/shipped_lessons.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kTitleColumns = 60;
+
+struct LessonsOptions {
+  bool json = false;
+  std::string name;                // show, run
+  bool answers = false;            // show
+  std::string answers_from;        // run
+  std::vector<std::string> names;  // check; empty: all
+};
+
+void print_json(const nlohmann::ordered_json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+bool is_file(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+Result<Lesson> find_lesson(const std::string& name) {
+  return is_file(name) ? read_lesson_file(name) : shipped_lesson(name);
+}
+
+// A name that there is not is a mistake of the command line, a file that cannot be read is not.
+int fail(std::string_view command, const std::string& name, const Error& error) {
+  const int code = report_error(fmt::format("lessons {}", command), error);
+  return is_file(name) ? code : static_cast<int>(kExitUsage);
+}
+
+std::vector<std::string> all_names() {
+  const auto names = shipped_lesson_names();
+  return {names.begin(), names.end()};
+}
+
+int list_command(const LessonsOptions& options) {
+  TextTable table({"<name", "<title", "parts", "questions"});
+  auto json = nlohmann::ordered_json::array();
+  for (const std::string& name : all_names()) {
+    const auto found = shipped_lesson(name);
+    if (!found.ok()) return report_error("lessons list", found.error());
+    const Lesson& lesson = found.value();
+    table.add({lesson.name, printable(lesson.title, kTitleColumns),
+               std::to_string(lesson.parts.size()), std::to_string(num_questions(lesson))});
+    json.push_back({{"name", lesson.name},
+                    {"title", lesson.title},
+                    {"teaches", lesson.teaches},
+                    {"scenario", lesson.scenario_file},
+                    {"parts", lesson.parts.size()},
+                    {"questions", num_questions(lesson)}});
+  }
+  if (options.json)
+    print_json(json);
+  else
+    fmt::print("{}\nhybridscope lessons run NAME takes one of them.\n", table.format());
+  return kExitFine;
+}
+
+int show_command(const LessonsOptions& options) {
+  const auto lesson = find_lesson(options.name);
+  if (!lesson.ok()) return fail("show", options.name, lesson.error());
+  if (!options.answers) {
+    fmt::print("{}", format_lesson(lesson.value()));
+    return kExitFine;
+  }
+  auto run = LessonRun::create(lesson.value());
+  if (!run.ok()) return report_error("lessons show", run.error());
+  const auto text = format_lesson_with_answers(run.value());
+  if (!text.ok()) return report_error("lessons show", text.error());
+  fmt::print("{}", text.value());
+  return kExitFine;
+}
+
+int run_lesson_command(const LessonsOptions& options) {
+  const auto lesson = find_lesson(options.name);
+  if (!lesson.ok()) return fail("run", options.name, lesson.error());
+  if (options.answers_from.empty() && isatty(STDIN_FILENO) == 0)
+    return play_lesson(lesson.value(), AnswerSource::nobody, std::cin);
+  if (options.answers_from.empty())
+    return play_lesson(lesson.value(), AnswerSource::terminal, std::cin);
+  if (options.answers_from == "-")
+    return play_lesson(lesson.value(), AnswerSource::lines, std::cin);
+  std::ifstream file(options.answers_from);
+  if (!file)
+    return report_error("lessons run",
+                        Error{ErrorKind::io, options.answers_from + ": cannot be opened"});
+  return play_lesson(lesson.value(), AnswerSource::lines, file);
+}
+
+// What is wrong with a lesson, as lines or as JSON.
+void print_checks(const LessonsOptions& options, const std::vector<Lesson>& lessons,
+                  const std::vector<std::vector<LessonProblem>>& problems) {
+  auto json = nlohmann::ordered_json::array();
+  std::size_t asked = 0;
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    auto told = nlohmann::ordered_json::array();
+    for (const LessonProblem& problem : problems[i]) {
+      told.push_back(
+          {{"part", problem.part}, {"question", problem.question}, {"message", problem.message}});
+      if (!options.json) fmt::print("{}\n", printable(problem.message, 1000));
+    }
+    asked += num_questions(lessons[i]);
+    wrong += problems[i].size();
+    json.push_back(
+        {{"name", lessons[i].name}, {"questions", num_questions(lessons[i])}, {"problems", told}});
+  }
+  if (options.json) {
+    print_json({{"questions", asked}, {"problems", wrong}, {"lessons", json}});
+  } else {
+    fmt::print("{}, {}: {}\n", counted(static_cast<std::int64_t>(lessons.size()), "lesson"),
+               counted(static_cast<std::int64_t>(asked), "question"),
+               wrong == 0 ? "all answers are the engine's"
+                          : counted(static_cast<std::int64_t>(wrong), "problem"));
+  }
+}
+
+int check_command(const LessonsOptions& options) {
+  std::vector<Lesson> lessons;
+  for (const std::string& name : options.names.empty() ? all_names() : options.names) {
+    auto lesson = find_lesson(name);
+    if (!lesson.ok()) return fail("check", name, lesson.error());
+    lessons.push_back(std::move(lesson).value());
+  }
+  std::vector<std::vector<LessonProblem>> problems;
+  problems.reserve(lessons.size());
+  for (const Lesson& lesson : lessons) problems.push_back(check_lesson(lesson));
+  print_checks(options, lessons, problems);
+  const bool agree = std::ranges::all_of(problems, [](const auto& list) { return list.empty(); });
+  return agree ? kExitFine : kExitFindings;
+}
+
+using Command = int (*)(const LessonsOptions&);
+
+struct Subcommand {
+  CLI::App* app = nullptr;
+  Command run = nullptr;
+};
+
+void add_name(CLI::App& app, LessonsOptions& options) {
+  app.add_option("lesson", options.name, "a lesson that list names, or a lesson file")
+      ->required()
+      ->type_name("NAME|FILE.json");
+}
+
+Subcommand add_list(CLI::App& lessons, LessonsOptions& options) {
+  CLI::App& app = *lessons.add_subcommand("list", "name, title, parts and questions of each");
+  app.add_flag("--json", options.json, "as a JSON array");
+  return {&app, list_command};
+}
+
+Subcommand add_show(CLI::App& lessons, LessonsOptions& options) {
+  CLI::App& app = *lessons.add_subcommand("show", "the whole text of a lesson, without answers");
+  add_name(app, options);
+  app.add_flag("--answers", options.answers, "with answers, and what asks the engine for them");
+  return {&app, show_command};
+}
+
+Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
+  CLI::App& app = *lessons.add_subcommand("run", "take a lesson: text, steps, questions");
+  add_name(app, options);
+  app.add_option("--answers-from", options.answers_from,
+                 "answers, one a line, instead of a terminal's; - is stdin")
+      ->type_name("FILE|-");
+  app.footer(
+      "An empty line shows the answer. Where stdin is no terminal each question is answered by "
+      "the\n"
+      "engine and held against the lesson.");
+  return {&app, run_lesson_command};
+}
+
+Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
+  CLI::App& app =
+      *lessons.add_subcommand("check", "hold all answers of lessons against the engine");
+  app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
+      ->type_name("NAME|FILE.json");
+  app.add_flag("--json", options.json, "as one JSON object");
+  return {&app, check_command};
+}
+
+}  // namespace
+
+std::function<int()> add_lessons_command(CLI::App& lessons) {
+  lessons.require_subcommand(0, 1);
+  lessons.footer(
+      "Examples:\n"
+      "  hybridscope lessons\n"
+      "  hybridscope lessons run align_boundary\n"
+      "  hybridscope lessons show graph_padding --answers\n"
+      "  hybridscope lessons check my_lesson.json\n"
+      "\n"
+      "Exit codes: 0 fine, 1 an answer of a lesson is not the engine's, 2 usage or no such "
+      "lesson,\n"
+      "3 a lesson file that cannot be read. The file format: docs/lessons.md.");
+  const auto options = std::make_shared<LessonsOptions>();
+  const std::vector<Subcommand> subcommands = {
+      add_list(lessons, *options), add_show(lessons, *options), add_run(lessons, *options),
+      add_check(lessons, *options)};
+  return [options, subcommands] {
+    for (const Subcommand& subcommand : subcommands)
+      if (subcommand.app->parsed()) return subcommand.run(*options);
+    return list_command(*options);
+  };
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,12 @@
+// `hybridscope lessons ...`: list, show, take and check lessons.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace hybridscope {
+
+// Adds the subcommands to `lessons`; the answer runs the one that was given, or lists.
+std::function<int()> add_lessons_command(CLI::App& lessons);
+
+}  // namespace hybridscope

@@ -1,0 +1,86 @@
+#include "cli/state_bytes.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/finding_list.h"
+#include "sessions/state_memory_plan.h"
+
+namespace hybridscope {
+namespace {
+
+// What the bytes may take where nobody said: the rest is left to others.
+struct Share {
+  std::int64_t parts = 1;
+  std::int64_t of = 2;
+  const char* words = "";
+};
+constexpr Share kShareOfMachine{1, 2, "half"};
+constexpr Share kShareOfGpu{15, 16, "15/16"};
+
+Result<StateMemoryLimit> find_limit(const StateOption& option, const StateDevice& device) {
+  const auto free = device.free_bytes(option.device.value_or(0));
+  if (!free.ok()) return free.error();
+  if (option.memory_bytes && (free.value() < 0 || *option.memory_bytes <= free.value()))
+    return StateMemoryLimit{.bytes = *option.memory_bytes, .reason = "of --state-memory"};
+  if (option.memory_bytes)
+    return StateMemoryLimit{.bytes = free.value(), .reason = "that are free"};
+  if (free.value() < 0) return StateMemoryLimit{.bytes = std::int64_t{1} << 62, .reason = {}};
+  const Share share =
+      option.backend_kind() == StateBackendKind::cuda ? kShareOfGpu : kShareOfMachine;
+  return StateMemoryLimit{
+      .bytes = free.value() / share.of * share.parts,
+      .reason = fmt::format("that are {} of the free memory (--state-memory)", share.words)};
+}
+
+}  // namespace
+
+Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& plan,
+                                    const Backends& backends) {
+  const bool cuda = option.backend_kind() == StateBackendKind::cuda;
+  const StateDevice& device = cuda ? backends.cuda : backends.cpu;
+  HS_EXPECT(device.make != nullptr);
+  const auto limit = find_limit(option, device);
+  if (!limit.ok()) return limit.error();
+  auto memory = plan_state_memory(plan.setup, plan.settings, limit.value());
+  if (!memory.ok()) return memory.error();
+  StateInBytes held{.backend = state_backend_name(option.backend_kind()),
+                    .device = device.name == nullptr ? "" : device.name(option.device.value_or(0)),
+                    .num_layers = memory.value().num_buffers,
+                    .all_layers = num_state_layers(plan.setup.config.kv_cache_config),
+                    .num_blocks = memory.value().num_blocks,
+                    .num_bytes = memory.value().total_bytes(),
+                    .digest = {}};
+  auto backend = device.make(std::move(memory).value(), option.device.value_or(0));
+  if (!backend.ok()) return backend.error();
+  return StateBytes{std::move(backend).value(), std::move(held)};
+}
+
+std::string format_state_in_bytes(const StateInBytes& state) {
+  const std::string place = state.device.empty() ? "this machine" : state.device;
+  return fmt::format(
+      "state in bytes ({}, {}): {} of {} layers a group, {} blocks, {}; {} verified, {}\n",
+      state.backend, place, state.num_layers, state.all_layers, state.num_blocks,
+      rounded_byte_size(state.num_bytes), counted(state.num_elements_verified, "element"),
+      state.digest ? fmt::format("digest {:016x}", *state.digest) : "no digest");
+}
+
+nlohmann::ordered_json state_to_json(const std::optional<StateInBytes>& state) {
+  nlohmann::ordered_json json = {{"fidelity", state ? "bytes" : "symbolic"}};
+  if (!state) return json;
+  json["backend"] = state->backend;
+  json["device"] =
+      state->device.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state->device);
+  json["layers"] = state->num_layers;
+  json["of_layers"] = state->all_layers;
+  json["blocks"] = state->num_blocks;
+  json["bytes"] = state->num_bytes;
+  json["elements_verified"] = state->num_elements_verified;
+  json["digest"] = state->digest ? nlohmann::ordered_json(fmt::format("{:016x}", *state->digest))
+                                 : nlohmann::ordered_json();
+  return json;
+}
+
+}  // namespace hybridscope

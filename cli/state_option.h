@@ -1,0 +1,38 @@
+// --state, --backend, --device and --state-memory: whether a run keeps state in bytes, and where.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace hybridscope {
+
+enum class StateFidelity : std::uint8_t { symbolic, bytes };
+enum class StateBackendKind : std::uint8_t { cpu, cuda };
+
+struct StateOption {
+  std::optional<StateFidelity> fidelity;
+  std::optional<StateBackendKind> backend;
+  std::optional<std::int32_t> device;        // of several GPUs
+  std::optional<std::int64_t> memory_bytes;  // the most that state may take
+
+  // A GPU holds bytes and nothing else.
+  bool in_bytes() const;
+  StateBackendKind backend_kind() const { return backend.value_or(StateBackendKind::cpu); }
+  // What was given, as words of a command line; none for symbolic state.
+  std::vector<std::string> words() const;
+};
+
+void add_state_options(CLI::App& command, StateOption& option);
+
+// Error: options that contradict each other.
+Status check_state_option(const StateOption& option);
+
+// "cpu", "cuda".
+std::string state_backend_name(StateBackendKind kind);
+
+}  // namespace hybridscope

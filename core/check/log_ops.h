@@ -1,0 +1,28 @@
+// What the rows of a step do to state, noted as operations for a StateBackend
+// (core/state/state_ops.h). Nothing is noted, and nothing costs time, where nobody asked for it.
+#pragma once
+
+#include "core/check/check_context.h"
+#include "core/check/row_truth.h"
+
+namespace hybridscope {
+
+// The tokens of the step's rows, in the order of the batch. Call after truth.fold().
+void log_tokens(CheckContext& context, const RowTruth& truth);
+
+// A write that the row in hand carried out.
+inline void log_row_write(CheckContext& context, const ForwardWrite& write) {
+  if (StateOps* ops = context.ops()) ops->writes.push_back(write);
+}
+
+// The row whose writes were noted since the row before; one that wrote nothing is left out. Fills
+// in first_write and num_writes.
+void append_row(StateOps& ops, ForwardRow row);
+inline void log_row(CheckContext& context, const ForwardRow& row) {
+  if (StateOps* ops = context.ops()) append_row(*ops, row);
+}
+
+// The same for a padding row, which folds one token of its own, kPoison.
+void log_padding_row(CheckContext& context, ForwardRow row);
+
+}  // namespace hybridscope

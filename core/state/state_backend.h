@@ -1,0 +1,63 @@
+// State in real bytes: memory laid out as StateMemory says, on the CPU or a GPU. Two stand behind
+// it (kernels/cpu, kernels/cuda); both hold the same bytes after the same calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/base/result.h"
+#include "core/model/kv_cache_spec.h"
+#include "core/state/state_memory.h"
+#include "core/state/state_ops.h"
+
+namespace hybridscope {
+
+// What one kind of state of a block holds, in every layer of a group.
+struct BlockContent {
+  StateKind kind = StateKind::temporal;
+  std::int32_t group_index = 0;  // into the mamba groups
+  std::int32_t block = 0;
+  Fingerprint fingerprint = 0;      // temporal
+  std::int32_t first_position = 0;  // conv: into conv_fingerprints
+};
+struct BlockContents {
+  std::vector<BlockContent> blocks;
+  std::vector<Fingerprint> conv_fingerprints;  // [conv states, state_len] one a position
+};
+
+// The first element, row-major, of one layer's state that is not what the content says.
+struct StateMismatch {
+  std::int32_t content = 0;      // into BlockContents::blocks
+  std::int32_t state_index = 0;  // flat: layer * number of state kinds + state
+  std::int64_t element = 0;      // temporal: in the state; conv: position * dim + channel
+  std::uint64_t expected = 0;
+  std::uint64_t seen = 0;
+  friend bool operator==(const StateMismatch&, const StateMismatch&) = default;
+};
+
+// All bytes begin as poison; nothing ever writes anything else to padding.
+class StateBackend {
+ public:
+  virtual ~StateBackend() = default;
+
+  virtual const StateMemory& memory() const = 0;
+
+  // Carries out the operations, in order. Requires: blocks inside the memory, at most
+  // kMaxConvKernel - 1 prior tokens. Error: the device's.
+  virtual Status run(const StateOps& ops) = 0;
+  // Writes every element that the contents name.
+  virtual Status fill(const BlockContents& contents) = 0;
+  // Looks at every element that the contents name. In order of content, then state index.
+  virtual Result<std::vector<StateMismatch>> verify(const BlockContents& contents) = 0;
+  // One state of one layer, dense and row-major, without padding.
+  virtual Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) = 0;
+  // One 64-bit digest a block, over all bytes of its pages in all buffers, padding included: equal
+  // bytes, equal digests, on every backend.
+  virtual Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) = 0;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,100 @@
+// What one step does to recurrent state, as values: the checker makes them out of the decisions and
+// metadata it executes, a StateBackend carries them out on bytes (FORWARD.md). Plain arrays, so
+// that they go to a device as they are.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+
+namespace hybridscope {
+
+// What a conv position or a state holds that was never written since the block was given out. In
+// memory: this pattern over and over, which stays the same under any shift by whole elements.
+inline constexpr Fingerprint kPoison = 0xDEADDEADDEADDEADULL;
+// A conv position before the first token; in memory: zeros.
+inline constexpr Fingerprint kBeforeFirstToken = 0;
+
+// Sources that are no block.
+inline constexpr std::int32_t kNoSource = -1;  // temporal: `start`; conv: before the first token
+inline constexpr std::int32_t kPoisonSource = -2;  // what was to be read cannot be
+
+// One decided copy, in every layer of a group (SEMANTICS C3): conv positions accept_token_bias.. of
+// conv_src_block to positions 0.. of dst_block, the temporal state of temporal_src_block whole.
+struct StateCopyOp {
+  std::int32_t group_index = 0;         // into the mamba groups
+  std::int32_t conv_src_block = 0;      // or kPoisonSource
+  std::int32_t temporal_src_block = 0;  // or kPoisonSource
+  std::int32_t dst_block = 0;
+  std::int32_t accept_token_bias = 0;
+  friend bool operator==(const StateCopyOp&, const StateCopyOp&) = default;
+};
+
+enum class ForwardWriteKind : std::int32_t {
+  temporal,     // the state after the row's first num_tokens tokens
+  conv_tail,    // positions [0, W-1): the last W-1 tokens up to the row's token num_tokens
+  conv_window,  // positions [0, W-2): prior tokens 1..; from W-2 on: the row's num_tokens tokens
+};
+
+struct ForwardWrite {
+  ForwardWriteKind kind = ForwardWriteKind::temporal;
+  std::int32_t block = 0;
+  std::int32_t num_tokens = 0;
+  friend bool operator==(const ForwardWrite&, const ForwardWrite&) = default;
+};
+
+// One row of a layer kernel: everything is read before anything is written, and its writes of one
+// kind go to different blocks, so that they have no order. The prior tokens are
+// conv positions [conv_src_position, conv_src_position + W-1) of conv_src_block; positions behind
+// the window's end read as poison.
+struct ForwardRow {
+  std::int32_t group_index = 0;
+  std::int32_t temporal_src_block = kNoSource;
+  std::int32_t conv_src_block = kNoSource;
+  std::int32_t conv_src_position = 0;
+  std::int32_t first_token = 0;  // into tokens
+  std::int32_t num_tokens = 0;
+  std::int32_t first_write = 0;  // into writes
+  std::int32_t num_writes = 0;
+  Fingerprint start = 0;  // the state that the row folds into where temporal_src_block is no block
+  friend bool operator==(const ForwardRow&, const ForwardRow&) = default;
+};
+
+enum class StateOpKind : std::uint8_t { poison, copy, forward };
+
+// Consecutive operations of one kind; of copies: one launch, whose sources are all read before
+// anything is written (I13).
+struct StateOpBatch {
+  StateOpKind kind = StateOpKind::poison;
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  friend bool operator==(const StateOpBatch&, const StateOpBatch&) = default;
+};
+
+struct StateOps {
+  std::vector<StateOpBatch> batches;   // in order
+  std::vector<std::int32_t> poisoned;  // blocks given to a new owner
+  std::vector<StateCopyOp> copies;
+  std::vector<ForwardRow> rows;      // in order
+  std::vector<ForwardWrite> writes;  // by row
+  // What a state folds: the tokens of the batch, which the rows of all groups share; behind them
+  // those of padding rows.
+  std::vector<TokenContent> tokens;
+  std::vector<Fingerprint> token_fingerprints;  // [tokens] what a conv position keeps of each
+
+  void clear();
+  // Into the last batch where that is of the kind, else into a new one.
+  void add_poison(std::int32_t block);
+  void add_row(const ForwardRow& row);
+  // Copies added from here on are another launch.
+  void begin_launch();
+  void add_copy(const StateCopyOp& copy);
+};
+
+static_assert(std::is_trivially_copyable_v<StateCopyOp>);
+static_assert(std::is_trivially_copyable_v<ForwardWrite>);
+static_assert(std::is_trivially_copyable_v<ForwardRow>);
+
+}  // namespace hybridscope

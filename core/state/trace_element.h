@@ -1,0 +1,26 @@
+// The 'trace' state model: what an element of a state is when its content proves itself
+// (FORWARD.md, "A state whose content proves itself"). One body for the host and for kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/fingerprint.h"
+#include "core/base/host_device.h"
+#include "core/state/state_ops.h"
+
+namespace hybridscope {
+
+// Element `i` of a state, or of one conv position along dim, whose content is `fingerprint`, as an
+// unsigned number of elem_size bytes (2, 4): the first 8 bytes are the fingerprint itself, little
+// endian, the others mix(fingerprint, i) cut to the element. Poison is the pattern throughout, what
+// lies before the first token zero.
+HS_HOST_DEVICE constexpr std::uint64_t trace_element(Fingerprint fingerprint, std::int64_t i,
+                                                     std::int32_t elem_size) {
+  const int bits = 8 * elem_size;
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  if (fingerprint == kPoison || fingerprint == kBeforeFirstToken) return fingerprint & mask;
+  if (i * elem_size < 8) return (fingerprint >> (bits * i)) & mask;
+  return mix(fingerprint, static_cast<std::uint64_t>(i)) & mask;
+}
+
+}  // namespace hybridscope

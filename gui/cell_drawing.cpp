@@ -1,0 +1,327 @@
+#include "gui/cell_drawing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "core/base/ids.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+// Below this height a cell has no room for its pattern and marks.
+constexpr float kLeastPatternPixels = 9.0F;
+
+void draw_slanted(ImDrawList& list, const CellBox& box, ImU32 line, float gap, float direction) {
+  const float height = box.max.y - box.min.y;
+  const float width = box.max.x - box.min.x;
+  for (float offset = -height; offset < width; offset += gap) {
+    const float left = box.min.x + offset;
+    const float bottom = direction > 0 ? box.max.y : box.min.y;
+    const float top = direction > 0 ? box.min.y : box.max.y;
+    list.AddLine(ImVec2(left, bottom), ImVec2(left + height, top), line);
+  }
+}
+
+void draw_dots(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
+  for (float y = box.min.y + gap / 2; y < box.max.y; y += gap)
+    for (float x = box.min.x + gap / 2; x < box.max.x; x += gap)
+      list.AddRectFilled(ImVec2(x, y), ImVec2(x + 1, y + 1), line);
+}
+
+void draw_rows(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
+  for (float y = box.min.y + gap; y < box.max.y; y += gap)
+    list.AddLine(ImVec2(box.min.x, y), ImVec2(box.max.x, y), line);
+}
+
+void draw_columns(ImDrawList& list, const CellBox& box, ImU32 line, float gap) {
+  for (float x = box.min.x + gap; x < box.max.x; x += gap)
+    list.AddLine(ImVec2(x, box.min.y), ImVec2(x, box.max.y), line);
+}
+
+void draw_pattern(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style) {
+  const ImU32 line = packed({style.line.r, style.line.g, style.line.b, 110});
+  const float gap = look.px(6);
+  list.PushClipRect(box.min, box.max, true);
+  switch (style.pattern) {
+    case CellPattern::none:
+      break;
+    case CellPattern::hatch:
+      draw_slanted(list, box, line, gap, 1);
+      break;
+    case CellPattern::back_hatch:
+      draw_slanted(list, box, line, gap, -1);
+      break;
+    case CellPattern::dots:
+      draw_dots(list, box, line, gap);
+      break;
+    case CellPattern::grid:
+      draw_rows(list, box, line, gap);
+      draw_columns(list, box, line, gap);
+      break;
+    case CellPattern::cross:
+      list.AddLine(box.min, box.max, line);
+      list.AddLine(ImVec2(box.min.x, box.max.y), ImVec2(box.max.x, box.min.y), line);
+      break;
+    case CellPattern::outline:
+      list.AddRect(ImVec2(box.min.x + 1, box.min.y + 1), ImVec2(box.max.x - 1, box.max.y - 1),
+                   packed(style.line));
+      break;
+    case CellPattern::stripes:
+      draw_rows(list, box, line, gap);
+      break;
+    case CellPattern::base_line:
+      list.AddRectFilled(ImVec2(box.min.x, box.max.y - look.px(3)), box.max, packed(style.line));
+      break;
+  }
+  list.PopClipRect();
+}
+
+Rgba halfway(Rgba a, Rgba b) {
+  const auto mean = [](std::uint8_t x, std::uint8_t y) {
+    return static_cast<std::uint8_t>((x + y) / 2);
+  };
+  return {mean(a.r, b.r), mean(a.g, b.g), mean(a.b, b.b)};
+}
+
+// A sign of a few pixels around `centre`.
+void draw_sign(ImDrawList& list, MarkShape shape, ImVec2 centre, float radius, ImU32 colour) {
+  const float stroke = std::max(1.5F, radius * 0.45F);
+  switch (shape) {
+    case MarkShape::ring:
+      list.AddCircle(centre, radius * 0.75F, colour, 12, stroke);
+      break;
+    case MarkShape::tick: {
+      const std::array<ImVec2, 3> points{
+          ImVec2(centre.x - radius, centre.y),
+          ImVec2(centre.x - radius * 0.25F, centre.y + radius * 0.7F),
+          ImVec2(centre.x + radius, centre.y - radius * 0.7F)};
+      list.AddPolyline(points.data(), static_cast<int>(points.size()), colour, 0, stroke);
+      break;
+    }
+    case MarkShape::cross:
+      list.AddLine(ImVec2(centre.x - radius, centre.y - radius),
+                   ImVec2(centre.x + radius, centre.y + radius), colour, stroke);
+      list.AddLine(ImVec2(centre.x - radius, centre.y + radius),
+                   ImVec2(centre.x + radius, centre.y - radius), colour, stroke);
+      break;
+    case MarkShape::question:
+      list.AddRectFilled(ImVec2(centre.x - radius, centre.y - radius * 0.3F),
+                         ImVec2(centre.x + radius, centre.y + radius * 0.3F), colour);
+      break;
+    case MarkShape::corner:
+      list.AddTriangleFilled(ImVec2(centre.x - radius, centre.y - radius),
+                             ImVec2(centre.x + radius, centre.y - radius),
+                             ImVec2(centre.x + radius, centre.y + radius), colour);
+      break;
+  }
+}
+
+void draw_mark(ImDrawList& list, const CellMark& mark, ImVec2 centre, float radius) {
+  list.AddRectFilled(ImVec2(centre.x - radius - 1, centre.y - radius - 1),
+                     ImVec2(centre.x + radius + 1, centre.y + radius + 1), packed(mark.plate), 2);
+  draw_sign(list, mark.shape, centre, radius, packed(mark.colour));
+}
+
+void draw_text(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+               std::string_view text) {
+  ImFont* font = look.fonts.small;
+  const ImVec2 size =
+      font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size());
+  if (size.x > box.max.x - box.min.x || size.y > box.max.y - box.min.y) return;
+  const ImVec2 at(std::floor((box.min.x + box.max.x - size.x) / 2),
+                  std::floor((box.min.y + box.max.y - size.y) / 2));
+  if (style.pattern != CellPattern::none && style.pattern != CellPattern::base_line)
+    list.AddRectFilled(ImVec2(at.x - 2, at.y), ImVec2(at.x + size.x + 2, at.y + size.y),
+                       packed(style.fill));
+  list.AddText(font, font->FontSize, at, packed(style.text), text.data(),
+               text.data() + text.size());
+}
+
+// On the left: up, out of the cell, for what is read; down, into it, for what is written.
+void draw_use(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
+              const CellStyle& style) {
+  const float half = look.px(3);
+  const float high = look.px(5);
+  const float x = box.min.x + look.px(2) + half;
+  const auto arrow = [&](float tip, float back) {
+    list.AddTriangleFilled(ImVec2(x, tip), ImVec2(x - half, back), ImVec2(x + half, back),
+                           packed(style.text));
+  };
+  if (cell.read) arrow(box.min.y + look.px(2), box.min.y + look.px(2) + high);
+  if (cell.written) arrow(box.max.y - look.px(2), box.max.y - look.px(2) - high);
+}
+
+}  // namespace
+
+void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
+               std::string_view text) {
+  const CellStyle style = cell_style(look.theme, cell.role);
+  list.AddRectFilled(box.min, box.max, packed(style.fill));
+  const float height = box.max.y - box.min.y;
+  if (height < look.px(kLeastPatternPixels)) return;
+  draw_pattern(list, look, box, style);
+  draw_text(list, look, box, style, text);
+  const float radius = look.px(3.5F);
+  const auto mark = state_mark(cell.state);
+  if (mark && cell.role != CellRole::null_block)
+    draw_mark(list, *mark, ImVec2(box.max.x - radius - 2, box.max.y - radius - 2), radius);
+  if (cell.changed) draw_changed_corner(list, look, box);
+  if (cell.role == CellRole::running) draw_use(list, look, box, cell, style);
+  if (mark && cell.state == CellState::wrong)
+    list.AddRect(box.min, box.max, packed(mark->colour), 0, 0, look.px(2));
+}
+
+void draw_missing(ImDrawList& list, const Look& look, const CellBox& box) {
+  list.PushClipRect(box.min, box.max, true);
+  draw_slanted(list, box, packed(look.ui().text_dim), look.px(5), 1);
+  list.PopClipRect();
+}
+
+void draw_changed_corner(ImDrawList& list, const Look& look, const CellBox& box) {
+  const auto corner = [&](float side, Rgba colour) {
+    list.AddTriangleFilled(ImVec2(box.max.x - look.px(side), box.min.y),
+                           ImVec2(box.max.x, box.min.y),
+                           ImVec2(box.max.x, box.min.y + look.px(side)), packed(colour));
+  };
+  corner(9.5F, changed_mark().plate);
+  corner(7, changed_mark().colour);
+}
+
+ImU32 cell_pixel(const Look& look, const BlockCell& cell) {
+  if (cell.block < 0) return packed(look.ui().panel);
+  if (cell.state == CellState::wrong) return packed(state_mark(cell.state)->colour);
+  const CellStyle style = cell_style(look.theme, cell.role);
+  // A free block is filled like the panel, and drawn with an outline where there is room for one.
+  if (cell.role == CellRole::free_block) return packed(halfway(style.fill, style.line));
+  return packed(style.fill);
+}
+
+void draw_small_marks(ImDrawList& list, const CellBox& box, const BlockCell& cell) {
+  if (cell.block <= kNullBlock) return;
+  const float side = std::max(2.0F, std::floor((box.max.y - box.min.y) * 0.35F));
+  if (cell.changed)
+    list.AddRectFilled(ImVec2(box.max.x - side, box.min.y), ImVec2(box.max.x, box.min.y + side),
+                       packed(changed_mark().colour));
+  if (cell.state == CellState::unwritten)
+    list.AddRectFilled(ImVec2(box.max.x - side, box.max.y - side), box.max,
+                       packed(state_mark(cell.state)->colour));
+}
+
+namespace {
+
+// From `at` along one axis for `length`, on a line of their own ground: they show on any fill.
+void draw_dashes(ImDrawList& list, const Look& look, ImVec2 at, float length, bool along_x,
+                 Rgba dash) {
+  const float thick = std::max(1.0F, std::floor(look.px(2)));
+  const auto piece = [&](float from, float to, Rgba colour) {
+    list.AddRectFilled(along_x ? ImVec2(at.x + from, at.y) : ImVec2(at.x, at.y + from),
+                       along_x ? ImVec2(at.x + to, at.y + thick) : ImVec2(at.x + thick, at.y + to),
+                       packed(colour));
+  };
+  piece(0, length, look.ui().background);
+  for (float from = 0; from < length; from += look.px(6))
+    piece(from, std::min(from + look.px(3), length), dash);
+}
+
+void draw_dashed(ImDrawList& list, const Look& look, const CellBox& box) {
+  const float thick = std::max(1.0F, std::floor(look.px(2)));
+  const float width = box.max.x - box.min.x;
+  const float height = box.max.y - box.min.y;
+  const Rgba dash = look.ui().text;
+  draw_dashes(list, look, box.min, width, true, dash);
+  draw_dashes(list, look, ImVec2(box.min.x, box.max.y - thick), width, true, dash);
+  draw_dashes(list, look, box.min, height, false, dash);
+  draw_dashes(list, look, ImVec2(box.max.x - thick, box.min.y), height, false, dash);
+}
+
+}  // namespace
+
+// Without sides, which would lie over the first letter.
+void draw_row_differs(const Look& look) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ImVec2 window = ImGui::GetWindowPos();
+  const float width = ImGui::GetWindowWidth();
+  const float top = ImGui::GetItemRectMin().y;
+  const float bottom = ImGui::GetItemRectMax().y - std::max(1.0F, std::floor(look.px(2)));
+  list.PushClipRect(window, ImVec2(window.x + width, window.y + ImGui::GetWindowHeight()), true);
+  draw_dashes(list, look, ImVec2(window.x, top), width, true, look.ui().text_dim);
+  draw_dashes(list, look, ImVec2(window.x, bottom), width, true, look.ui().text_dim);
+  list.PopClipRect();
+}
+
+void draw_frame(ImDrawList& list, const Look& look, const CellBox& box, FrameKind kind) {
+  if (kind == FrameKind::differs) {
+    draw_dashed(list, look,
+                {ImVec2(box.min.x - 1, box.min.y - 1), ImVec2(box.max.x + 1, box.max.y + 1)});
+    return;
+  }
+  const float thickness = look.px(kind == FrameKind::selected ? 2.5F : 1.5F);
+  list.AddRect(ImVec2(box.min.x - 1, box.min.y - 1), ImVec2(box.max.x + 1, box.max.y + 1),
+               packed(look.ui().focus), 0, 0, thickness);
+}
+
+namespace {
+
+// A sample and a word behind the last one; in the next line where there is no room.
+void legend_item(const Look& look, std::string_view words, std::string_view meaning,
+                 SamplePlace place,
+                 const std::function<void(ImDrawList&, const CellBox&)>& sample) {
+  const float side = ImGui::GetTextLineHeight();
+  const std::string text(words);
+  if (place == SamplePlace::next)
+    flow(side + look.px(4) + ImGui::CalcTextSize(text.c_str()).x, look.px(12));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::Dummy(ImVec2(side, side));
+  sample(*ImGui::GetWindowDrawList(), {at, ImVec2(at.x + side, at.y + side)});
+  tooltip(meaning);
+  ImGui::SameLine(0, look.px(4));
+  ImGui::TextUnformatted(text.c_str());
+  tooltip(meaning);
+}
+
+}  // namespace
+
+void draw_role_sample(const Look& look, CellRole role, std::string_view words, SamplePlace place) {
+  legend_item(look, words, role_meaning(role), place, [&](ImDrawList& list, const CellBox& box) {
+    draw_cell(list, look, box, {.block = 1, .role = role, .state = CellState::written}, "");
+  });
+}
+
+void draw_changed_sample(const Look& look, std::string_view meaning, SamplePlace place) {
+  legend_item(
+      look, "changed in this step", meaning, place, [&](ImDrawList& list, const CellBox& box) {
+        draw_cell(
+            list, look, box,
+            {.block = 1, .role = CellRole::held, .state = CellState::written, .changed = true}, "");
+      });
+}
+
+void draw_cell_legend(const Look& look, LegendShape shape) {
+  const SamplePlace next = shape == LegendShape::column ? SamplePlace::first : SamplePlace::next;
+  const auto item = [&](std::string_view words, std::string_view meaning, const BlockCell& cell) {
+    legend_item(
+        look, words, meaning, cell.read ? SamplePlace::first : next,
+        [&](ImDrawList& list, const CellBox& box) { draw_cell(list, look, box, cell, ""); });
+  };
+  BlockCell running{
+      .block = 1, .role = CellRole::running, .state = CellState::written, .read = true};
+  item("running: read", role_meaning(CellRole::running), running);
+  running.read = false;
+  running.written = true;
+  item("written", role_meaning(CellRole::running), running);
+  for (const CellRole role : {CellRole::speculative, CellRole::cached, CellRole::shared,
+                              CellRole::held, CellRole::null_block, CellRole::stale})
+    draw_role_sample(look, role, role_name(role), next);
+  draw_changed_sample(look, "The table got another block in this column.", next);
+  for (const CellState state : {CellState::verified, CellState::wrong, CellState::unwritten})
+    item(state_name(state), state_meaning(state),
+         {.block = 1, .role = CellRole::held, .state = state});
+  item("no sign: not checked", state_meaning(CellState::written),
+       {.block = 1, .role = CellRole::held, .state = CellState::written});
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,23 @@
+// The conv window of a state copy, token by token: the source above the destination.
+#pragma once
+
+#include "gui/look.h"
+#include "gui/model/state_copies_model.h"
+
+namespace hybridscope {
+
+// Points of scale 1, the same for the columns above: the words on the left, then cells.
+inline constexpr float kCopyLabelWidth = 128;
+inline constexpr float kCopyCellWidth = 36;
+inline constexpr float kCopyCellHeight = 22;
+// Of everything that belongs to a conv window.
+ImU32 conv_copy_colour(const Look& look);
+
+// What it takes, in pixels.
+float conv_copy_width(const Look& look, const StateCopyDrawing& drawing);
+// A line for each position that moves.
+void draw_conv_copy(const Look& look, const StateCopyDrawing& drawing);
+// A sample of each kind of position that is drawn.
+void draw_conv_legend(const Look& look, const StateCopyDrawing& drawing);
+
+}  // namespace hybridscope

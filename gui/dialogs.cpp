@@ -1,0 +1,252 @@
+#include "gui/dialogs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/model/command_table.h"
+#include "gui/model/palette_model.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr ImGuiWindowFlags kOverlay = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                                      ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                                      ImGuiWindowFlags_NoCollapse;
+
+// A window over the others, in the middle, its upper edge at a share of the height.
+void begin_overlay(const Look& look, const char* id, ImVec2 points, float top) {
+  const ImGuiViewport& viewport = *ImGui::GetMainViewport();
+  const ImVec2 size(std::min(look.px(points.x), viewport.Size.x - look.px(40)),
+                    std::min(look.px(points.y), viewport.Size.y * (1 - top) - look.px(20)));
+  ImGui::SetNextWindowPos(ImVec2(viewport.Pos.x + (viewport.Size.x - size.x) / 2,
+                                 viewport.Pos.y + viewport.Size.y * top));
+  ImGui::SetNextWindowSize(size);
+  ImGui::SetNextWindowFocus();
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, packed(look.ui().panel));
+  ImGui::PushStyleColor(ImGuiCol_Border, packed(look.ui().focus));
+  ImGui::Begin(id, nullptr, kOverlay);
+  ImGui::PopStyleColor(2);
+}
+
+// How often since the last frame.
+int times_pressed(const PanelContext& context, Key key) {
+  return static_cast<int>(std::ranges::count(context.keys, KeyChord{.key = key}));
+}
+
+// Bytes of the letter that begins at `at`.
+std::size_t letter_length(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+  return end - at;
+}
+
+// The title with the letters that were typed in bold.
+void highlighted(const Look& look, const PaletteEntry& entry) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  float x = at.x;
+  const UiColours& ui = look.ui();
+  for (std::size_t i = 0; i < entry.title.size();) {
+    const bool bold = std::ranges::binary_search(entry.highlights, i);
+    ImFont* font = bold ? look.fonts.bold : look.fonts.words;
+    const std::size_t length = letter_length(entry.title, i);
+    const char* letter = entry.title.data() + i;
+    const Rgba colour = !entry.possible ? ui.text_dim : bold ? ui.accent : ui.text;
+    list.AddText(font, font->FontSize, ImVec2(x, at.y), packed(colour), letter, letter + length);
+    x += font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, letter, letter + length).x;
+    i += length;
+  }
+  ImGui::Dummy(ImVec2(x - at.x, ImGui::GetTextLineHeight()));
+}
+
+}  // namespace
+
+// A text that the field has no room for is left out: half of it would replace the whole.
+void Dialogs::begin_with(std::string_view text) {
+  text_.front() = '\0';
+  if (text.size() >= text_.size()) return;
+  const auto end = std::ranges::copy(text, text_.begin()).out;
+  *end = '\0';
+}
+
+void Dialogs::draw(PanelContext& context) {
+  const Dialog dialog = context.workbench.view.dialog;
+  if (dialog != shown_) {
+    begin_with(context.workbench.view.dialog_text);
+    picked_ = 0;
+  }
+  const bool is_new = dialog != shown_;
+  shown_ = dialog;
+  if (dialog == Dialog::none) return;
+  if (dialog == Dialog::palette) draw_palette(context);
+  if (dialog == Dialog::argument) draw_argument(context);
+  if (dialog == Dialog::keys) draw_keys(context);
+  if (dialog == Dialog::session) draw_sessions(context);
+  if (dialog == Dialog::unsaved) draw_unsaved(context);
+  if (!is_new && times_pressed(context, Key::escape) > 0) context.emit("view.close_dialog");
+}
+
+void Dialogs::draw_palette(PanelContext& context) {
+  begin_overlay(context.look, "palette", ImVec2(620, 420), 0.12F);
+  const auto entries = palette_entries(context.workbench, text_.data());
+  const int count = static_cast<int>(entries.size());
+  const int steps = times_pressed(context, Key::down) - times_pressed(context, Key::up);
+  picked_ = std::clamp(picked_ + steps, 0, std::max(count - 1, 0));
+  ImGui::SetNextItemWidth(-1);
+  ImGui::SetKeyboardFocusHere();
+  ImGui::InputTextWithHint("##query", "Type a part of a command's name", text_.data(),
+                           text_.size());
+  const bool entered = times_pressed(context, Key::enter) > 0;
+  ImGui::BeginChild("entries");
+  for (int i = 0; i < count; ++i) {
+    const PaletteEntry& entry = entries[static_cast<std::size_t>(i)];
+    ImGui::PushID(i);
+    const ImVec2 at = ImGui::GetCursorPos();
+    const bool clicked = ImGui::Selectable("##entry", i == picked_);
+    if (i == picked_ && steps != 0) ImGui::SetScrollHereY();
+    ImGui::SetCursorPos(at);
+    highlighted(context.look, entry);
+    const bool asks = entry.argument.empty();
+    const std::string keys(asks ? entry.row->keys.substr(0, entry.row->keys.find(' ')) : "");
+    const float width = ImGui::CalcTextSize(keys.c_str()).x;
+    ImGui::SameLine(ImGui::GetWindowContentRegionMax().x - width - context.look.px(4));
+    dim_text(context.look, keys);
+    if (clicked || (entered && i == picked_)) {
+      context.emit("view.close_dialog");
+      context.emit(std::string(entry.row->id), entry.argument);
+    }
+    ImGui::PopID();
+  }
+  if (count == 0) dim_text(context.look, "No command is called so.");
+  ImGui::EndChild();
+  ImGui::End();
+}
+
+void Dialogs::draw_argument(PanelContext& context) {
+  const ViewState& view = context.workbench.view;
+  const CommandRow* row = find_command(view.dialog_command);
+  if (row == nullptr) return;
+  begin_overlay(context.look, "argument", ImVec2(560, view.dialog_error.empty() ? 108 : 180), 0.2F);
+  heading(context.look, row->title);
+  dim_text(context.look, row->argument);
+  ImGui::SetNextItemWidth(-1);
+  ImGui::SetKeyboardFocusHere();
+  ImGui::InputText("##argument", text_.data(), text_.size());
+  if (times_pressed(context, Key::enter) > 0 && text_.front() != '\0')
+    context.emit(std::string(row->id), text_.data());
+  if (!view.dialog_error.empty()) {
+    const FontScope fixed(context.look.fonts.fixed);
+    const TextColour colour(context.look.ui().error);
+    wrapped_text(view.dialog_error);
+  }
+  ImGui::End();
+}
+
+void Dialogs::draw_keys(PanelContext& context) {
+  const Look& look = context.look;
+  begin_overlay(look, "keys", ImVec2(860, 660), 0.06F);
+  heading(look, "Keys", "Escape closes this sheet; every command is in the palette (F1)");
+  ImGui::BeginChild("sheet");
+  float keys = 0;
+  float titles = 0;
+  for (const CommandRow* row : all_commands()) {
+    if (row->keys.empty()) continue;
+    keys = std::max(keys, text_width(look.fonts.fixed, row->keys));
+    titles = std::max(titles, text_width(look.fonts.words, row->title));
+  }
+  const float pair = keys + titles + 4 * ImGui::GetStyle().CellPadding.x;
+  const int pairs = ImGui::GetContentRegionAvail().x >= 2 * pair ? 2 : 1;
+  if (ImGui::BeginTable("keys", 2 * pairs, ImGuiTableFlags_SizingFixedFit)) {
+    for (const CommandRow* row : all_commands()) {
+      if (row->keys.empty()) continue;
+      {
+        const FontScope fixed(look.fonts.fixed);
+        const TextColour colour(look.ui().accent);
+        table_cell(row->keys);
+      }
+      table_cell(row->title);
+    }
+    ImGui::EndTable();
+  }
+  ImGui::EndChild();
+  ImGui::End();
+}
+
+void Dialogs::draw_sessions(PanelContext& context) {
+  const auto& sessions = context.workbench.sessions_to_choose;
+  begin_overlay(context.look, "sessions", ImVec2(560, 320), 0.12F);
+  heading(context.look, fmt::format("{} sessions are in the file", sessions.size()));
+  dim_text(context.look, "the last one recorded stands first; Escape opens none");
+  constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
+                                     ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit;
+  if (ImGui::BeginTable("sessions", 4, kFlags)) {
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableSetupColumn("Session", ImGuiTableColumnFlags_WidthStretch);
+    for (const char* title : {"Level", "Steps", "Findings"}) ImGui::TableSetupColumn(title);
+    ImGui::TableHeadersRow();
+    for (const SessionChoice& session : sessions) {
+      ImGui::PushID(session.place.c_str());
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      if (ImGui::Selectable("##session", false, ImGuiSelectableFlags_SpanAllColumns)) {
+        context.emit("view.close_dialog");
+        context.emit("file.open", session.place);
+      }
+      context.mark_row("session " + session.name);
+      ImGui::SameLine(0, 0);
+      ImGui::TextUnformatted(session.name.c_str());
+      table_cell(session.level);
+      table_number(fmt::format("{}", session.num_steps));
+      table_number(fmt::format("{}", session.num_findings));
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+  }
+  ImGui::End();
+}
+
+void Dialogs::draw_unsaved(PanelContext& context) {
+  begin_overlay(context.look, "unsaved", ImVec2(460, 132), 0.2F);
+  heading(context.look, "The run was edited and is not saved");
+  wrapped_dim_text(context.look, "The last edit: " + context.workbench.plans.undo_words());
+  ImGui::Spacing();
+  if (ImGui::Button("Save...")) context.emit("file.save_session");
+  context.mark("unsaved save");
+  tooltip("As a session; what was asked for goes on when it is written");
+  ImGui::SameLine();
+  if (ImGui::Button("Discard")) context.emit("file.discard_edits");
+  context.mark("unsaved discard");
+  ImGui::SameLine();
+  if (ImGui::Button("Cancel")) context.emit("view.close_dialog");
+  context.mark("unsaved cancel");
+  ImGui::End();
+}
+
+void draw_banner(PanelContext& context) {
+  const Look& look = context.look;
+  const std::string& words = context.workbench.banner();
+  const float edge = look.px(8);
+  const float left = edge + button_width("Dismiss") + look.px(12);
+  const float room = std::max(ImGui::GetContentRegionAvail().x - left - edge, look.px(60));
+  const float lines = ImGui::CalcTextSize(words.c_str(), nullptr, false, room).y;
+  const float padding = ImGui::GetStyle().FramePadding.y;
+  const float height = std::max(ImGui::GetFrameHeight(), lines + 2 * padding) + look.px(8);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, packed(look.ui().banner_error));
+  ImGui::BeginChild("banner", ImVec2(0, height), false);
+  ImGui::SetCursorPos(ImVec2(edge, look.px(4)));
+  if (ImGui::Button("Dismiss")) context.emit("view.dismiss_banner");
+  context.mark("dismiss banner");
+  ImGui::SetCursorPos(ImVec2(left, look.px(4) + padding));
+  {
+    const TextColour colour(look.ui().on_banner_error);
+    ImGui::PushTextWrapPos(left + room);
+    ImGui::TextUnformatted(words.c_str());
+    ImGui::PopTextWrapPos();
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleColor();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,61 @@
+#include "gui/fault_guard.h"
+
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "gui/panels/panel_table.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+// Closes what was left open in the window, and windows inside of it. ImGui would close the tab bar
+// too, which is not the guarded part's: panels have none.
+void unwind_to(const ImGuiWindow* window) {
+  ImGuiTabBar* const tabs = std::exchange(ImGui::GetCurrentContext()->CurrentTabBar, nullptr);
+  while (ImGui::GetCurrentWindowRead() != window) {
+    ImGui::ErrorCheckEndWindowRecover(nullptr);
+    if ((ImGui::GetCurrentWindowRead()->Flags & ImGuiWindowFlags_ChildWindow) != 0)
+      ImGui::EndChild();
+    else
+      ImGui::End();
+  }
+  ImGui::ErrorCheckEndWindowRecover(nullptr);
+  ImGui::GetCurrentContext()->CurrentTabBar = tabs;
+}
+
+}  // namespace
+
+bool FaultGuard::draw(Workbench& workbench, const std::function<void()>& draw) {
+  if (!fault_.empty() && fault_step_revision_ == workbench.step_revision()) return false;
+  fault_.clear();
+  const ImGuiWindow* const window = ImGui::GetCurrentWindowRead();  // asking shows no window
+  try {
+    draw();
+    return true;
+  } catch (const ContractViolation& violation) {
+    unwind_to(window);
+    fault_ = violation.what();
+    fault_step_revision_ = workbench.step_revision();
+    workbench.report_fault(fault_);
+    return false;
+  }
+}
+
+void GuardedPanel::draw(PanelContext& context, std::string_view id) {
+  const PanelInfo* info = context.workbench.view.find_panel(id);
+  if (!context.workbench.has_step() && info != nullptr && info->of_a_run)
+    return wrapped_dim_text(context.look, context.workbench.why_no_step());
+  const bool drawn = guard_.draw(context.workbench, [&] {
+    if (panel_ == nullptr) panel_ = make_panel(id);
+    panel_->draw(context);
+  });
+  if (drawn) return;
+  panel_.reset();
+  wrapped_text("This panel cannot be drawn here: " + guard_.fault());
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,77 @@
+#include "gui/gui_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace hybridscope {
+namespace {
+
+// A slice of the work of a run between two frames.
+constexpr std::int64_t kSliceUs = 10'000;
+// ImGui settles over a few frames after each change.
+constexpr int kFramesAChange = 3;
+constexpr double kIdleWaitSeconds = 0.5;
+// How far a comparison is, which nothing else draws anew.
+constexpr std::int64_t kComparedEveryUs = 200'000;
+
+// Of a file that is being written, in steps that its bar shows; -1: there is none.
+int written_share(const Workbench& workbench) {
+  const FileJob* job = workbench.job();
+  if (job == nullptr) return -1;
+  return static_cast<int>(job->num_done() * 100 / std::max<std::int64_t>(job->num_steps(), 1));
+}
+
+}  // namespace
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void run_loop(GuiSession& session, const std::function<bool()>& is_over) {
+  Workbench& workbench = session.workbench();
+  std::uint64_t drawn = 0;
+  int frames_due = kFramesAChange;
+  int shown_share = -1;
+  std::int64_t compared_shown_us = 0;
+  while (!workbench.wants_to_quit && !is_over()) {
+    if (session.surface().should_close()) {
+      session.surface().keep_open();
+      (void)workbench.apply_in_window({"file.quit"});
+    }
+    if (!workbench.outbox.pictures.empty()) frames_due = kFramesAChange;
+    const bool busy = workbench.is_busy() || frames_due > 0;
+    if (session.surface().wait(busy ? 0.0 : kIdleWaitSeconds)) frames_due = kFramesAChange;
+    workbench.advance(kSliceUs, now_us);
+    if (workbench.revision() != drawn) frames_due = kFramesAChange;
+    if (const int share = written_share(workbench); std::exchange(shown_share, share) != share)
+      frames_due = kFramesAChange;
+    const Comparison* comparison = workbench.comparison();
+    if (comparison != nullptr && !comparison->complete() &&
+        now_us() - compared_shown_us > kComparedEveryUs) {
+      compared_shown_us = now_us();
+      frames_due = std::max(frames_due, 1);
+    }
+    if (frames_due <= 0) {
+      if (workbench.is_busy()) std::this_thread::sleep_for(std::chrono::milliseconds(4));
+      continue;
+    }
+    --frames_due;
+    drawn = workbench.revision();
+    session.draw_frame();
+    if (session.is_settling()) frames_due = std::max(frames_due, 1);
+  }
+}
+
+void settle(Workbench& workbench) {
+  std::uint64_t before = 0;
+  while (workbench.is_busy() || before != workbench.revision()) {
+    before = workbench.revision();
+    workbench.advance(kSliceUs, now_us);
+  }
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,20 @@
+// The loop that draws the workbench when there is something new to see.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "gui/gui_session.h"
+
+namespace hybridscope {
+
+// Microseconds of a clock that only goes forward.
+std::int64_t now_us();
+
+// Draws when a person did something or the run went on, until `is_over` or the window is closed.
+void run_loop(GuiSession& session, const std::function<bool()>& is_over);
+
+// Until the run stands still, differences are listed and files are read.
+void settle(Workbench& workbench);
+
+}  // namespace hybridscope

@@ -1,0 +1,160 @@
+#include "gui/gui_main.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "gui/gui_bench.h"
+#include "gui/gui_loop.h"
+#include "gui/gui_session.h"
+#include "gui/model/live_run.h"
+#include "gui/png_file.h"
+#include "sessions/json_reader.h"
+
+namespace hybridscope {
+namespace {
+
+// Where nothing follows by itself and a person looks on, the person can be asked.
+Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
+  if (start.plan) {
+    auto run = LiveRun::create(*std::move(start.plan));
+    if (!run.ok()) return run.error();
+    workbench.open(std::move(run).value());
+    return workbench.apply({"run.step"});
+  } else if (!start.open.empty()) {
+    const bool asks = start.script.empty() && start.commands.empty() && stays;
+    const GuiCommand command{"file.open", start.open};
+    return asks ? workbench.apply_in_window(command) : workbench.apply(command);
+  }
+  return Ok{};
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// Named layouts can be had by scripts as well. Only a window that stays takes up what a person left
+// behind the last time, and lists it on the start screen.
+void recall(Workbench& workbench, bool stays) {
+  auto memory = UserMemory::at(variable);
+  if (!memory.ok()) return;
+  workbench.memory = std::move(memory).value();
+  if (!stays) return;
+  for (std::string& note : workbench.memory.recall(workbench.view))
+    workbench.say(NoticeKind::warning, std::move(note));
+  workbench.start.recent = recent_entries(workbench.memory.recent_files());
+}
+
+Result<std::vector<GuiCommand>> commands_of(const GuiStart& start) {
+  std::vector<GuiCommand> commands;
+  for (const std::string& line : start.commands) {
+    auto read = read_gui_script(line, "--command");
+    if (!read.ok()) return read.error();
+    commands.insert(commands.end(), read.value().begin(), read.value().end());
+  }
+  if (start.script.empty()) return commands;
+  const auto text = read_text_file(start.script);
+  if (!text.ok()) return text.error();
+  auto read = read_gui_script(text.value(), start.script);
+  if (!read.ok()) return read.error();
+  commands.insert(commands.end(), read.value().begin(), read.value().end());
+  return commands;
+}
+
+// Until the pictures of panels that a command asked for are written, before the next command
+// changes what they show.
+Status draw_pictures(GuiSession& session) {
+  Workbench& workbench = session.workbench();
+  if (workbench.outbox.pictures.empty()) return Ok{};
+  while (!workbench.outbox.pictures.empty()) {
+    session.draw_frame();
+    settle(workbench);  // what panels asked for of a file
+  }
+  return session.last_picture();
+}
+
+Status carry_out(GuiSession& session, const std::vector<GuiCommand>& commands) {
+  Workbench& workbench = session.workbench();
+  for (const GuiCommand& command : commands) {
+    if (Status done = workbench.apply(command); !done.ok())
+      return Error{done.error().kind,
+                   fmt::format("{}: {}", to_text(command), done.error().message)};
+    settle(workbench);
+    if (Status drawn = draw_pictures(session); !drawn.ok()) return drawn;
+    if (!workbench.job_status().ok()) return workbench.job_status();
+  }
+  return Ok{};
+}
+
+// Layouts settle in the first few frames; what moves goes on for about a second at most.
+constexpr int kFramesBeforeScreenshot = 4;
+constexpr int kMostFramesBeforeScreenshot = 120;
+
+Status take_screenshot(GuiSession& session, const GuiStart& start) {
+  for (int i = 0; i < kMostFramesBeforeScreenshot; ++i) {
+    if (i >= kFramesBeforeScreenshot && !session.is_settling()) break;
+    session.draw_frame();
+    settle(session.workbench());  // what panels asked for of a file
+  }
+  return write_png(read_pixels(session.surface()), start.screenshot);
+}
+
+Status print_bench(GuiSession& session) {
+  const auto report = run_gui_bench(session);
+  if (!report.ok()) return report.error();
+  fmt::print("{}", report.value());
+  return Ok{};
+}
+
+// As asked for, or as it was when a window that stays was closed the last time.
+PixelSize window_size(const GuiStart& start, bool stays) {
+  if (start.width > 0) return {start.width, start.height};
+  WindowSize size;
+  if (stays) {
+    auto memory = UserMemory::at(variable);
+    ViewState ignored;
+    if (memory.ok()) (void)memory.value().recall(ignored);
+    if (memory.ok()) size = memory.value().window();
+  }
+  return {size.width, size.height};
+}
+
+}  // namespace
+
+Status run_gui(GuiStart start) {
+  const bool stays = start.screenshot.empty() && !start.bench;
+  auto session =
+      GuiSession::create({.size = window_size(start, stays), .offscreen = start.offscreen});
+  if (!session.ok()) return session.error();
+  Workbench& workbench = session.value()->workbench();
+  workbench.program = start.program;
+  const auto commands = commands_of(start);
+  if (!commands.ok()) return commands.error();
+  recall(workbench, stays);
+  if (Status opened = open_start(workbench, start, stays); !opened.ok() && !stays) return opened;
+  if (workbench.run() == nullptr) workbench.list_shipped();
+  if (Status done = carry_out(*session.value(), commands.value()); !done.ok() && !stays)
+    return done;
+  if (start.bench) return print_bench(*session.value());
+  if (!stays) return take_screenshot(*session.value(), start);
+  run_loop(*session.value(), [] { return false; });
+  const PixelSize size = session.value()->surface().size();
+  workbench.memory.set_window({.width = size.width, .height = size.height});
+  return workbench.memory.keep(workbench.view);
+}
+
+std::string describe_gui() {
+  const char* display = std::getenv("DISPLAY");
+  const std::string where =
+      display == nullptr || *display == '\0' ? "no display" : fmt::format("display {}", display);
+  auto session = GuiSession::create({.size = {320, 320}, .offscreen = true});
+  if (!session.ok())
+    return fmt::format("ImGui {}, {}, {}", IMGUI_VERSION, where, session.error().message);
+  session.value()->draw_frame();
+  return fmt::format("ImGui {}, OpenGL {}, font {}, {}", IMGUI_VERSION, opengl_words(),
+                     session.value()->look().fonts.source, where);
+}
+
+}  // namespace hybridscope

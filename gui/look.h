@@ -1,0 +1,45 @@
+// How everything looks: theme, fonts and scale of the moment. Panels take colours from here by
+// meaning and sizes in points of scale 1.
+#pragma once
+
+#include <imgui.h>
+
+#include "gui/fonts.h"
+#include "gui/model/theme.h"
+
+namespace hybridscope {
+
+struct Look {
+  Theme theme;
+  Fonts fonts;
+  float scale = 1;
+
+  const UiColours& ui() const { return theme.ui; }
+  // Points of scale 1 in pixels.
+  float px(float points) const { return points * scale; }
+};
+
+// ImGui's packed colour.
+ImU32 packed(Rgba colour);
+ImVec4 vec4(Rgba colour);
+
+// Sets ImGui's style to the look. Requires an ImGui context.
+void apply_style(const Look& look);
+
+// Text in another font or colour for as long as it lives.
+class FontScope {
+ public:
+  explicit FontScope(ImFont* font) { ImGui::PushFont(font); }
+  ~FontScope() { ImGui::PopFont(); }
+  FontScope(const FontScope&) = delete;
+  FontScope& operator=(const FontScope&) = delete;
+};
+class TextColour {
+ public:
+  explicit TextColour(Rgba colour) { ImGui::PushStyleColor(ImGuiCol_Text, packed(colour)); }
+  ~TextColour() { ImGui::PopStyleColor(); }
+  TextColour(const TextColour&) = delete;
+  TextColour& operator=(const TextColour&) = delete;
+};
+
+}  // namespace hybridscope

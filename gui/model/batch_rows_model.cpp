@@ -1,0 +1,236 @@
+#include "gui/model/batch_rows_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "sessions/explain_dispatch.h"
+#include "sessions/explain_row.h"
+#include "sessions/forward_rows.h"
+#include "sessions/record/value_names.h"
+
+namespace hybridscope {
+namespace {
+
+// How a builder treats a row.
+enum class RowKind : std::uint8_t { decode, prefill, spec, non_spec };
+
+std::string kind_words(RowKind kind, std::size_t count) {
+  constexpr std::array<std::string_view, 4> kOne = {"decode", "prefill", "spec decode",
+                                                    "non-spec row"};
+  const std::string_view word = kOne[static_cast<std::size_t>(kind)];
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+CellRole role_of(RowClass row_class) {
+  switch (row_class) {
+    case RowClass::decode:
+      return CellRole::running;
+    case RowClass::verify:
+      return CellRole::speculative;
+    case RowClass::prefill:
+      return CellRole::held;
+    case RowClass::padding:
+      return CellRole::padding;
+  }
+  return CellRole::padding;
+}
+
+class Maker {
+ public:
+  Maker(const ShownRun& run, const Selection& selection)
+      : run_(run), view_(run.view()), trace_(view_.trace), selection_(selection) {}
+
+  BatchRowsModel make() {
+    if (trace_.rows.empty()) {
+      model_.empty = run_.level() == RecordLevel::counts
+                         ? "The session keeps no rows: it was recorded at level counts."
+                         : "No request got a token in this step.";
+      return std::move(model_);
+    }
+    model_.num_tokens = trace_.num_scheduled_tokens;
+    add_rows();
+    add_sections();
+    add_padding();
+    model_.graph = explain_dispatch({.dispatch = trace_.graph,
+                                     .num_tokens = trace_.num_scheduled_tokens,
+                                     .num_reqs = static_cast<std::int32_t>(trace_.rows.size()),
+                                     .uniform_decode = trace_.uniform_decode,
+                                     .num_spec = view_.config.num_speculative_tokens});
+    return std::move(model_);
+  }
+
+ private:
+  void add_rows() {
+    std::int32_t first = 0;
+    for (const RowTrace& row : trace_.rows) {
+      const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+      ShownBatchRow shown;
+      shown.request = row.request;
+      shown.name = view_.names.request(row.request);
+      shown.slot = row.slot;
+      shown.row_class = value_names::name(row.row_class);
+      shown.origin = explain_row_origin(row);
+      shown.moved = row.origin == RowOrigin::moved;
+      shown.num_computed_tokens = row.num_computed_tokens;
+      shown.num_query_tokens = scheduled.num_scheduled_tokens;
+      shown.num_draft_count = row.num_draft_count;
+      shown.num_accepted_tokens = row.num_accepted_tokens;
+      shown.num_accepted_tokens_before = row.num_accepted_tokens_before;
+      shown.is_foreign_count = row.accepted_from.value >= 0 && row.accepted_from != row.request;
+      shown.count_of = shown.is_foreign_count ? view_.names.request(row.accepted_from) : shown.name;
+      shown.first_token = first;
+      model_.has_slots = model_.has_slots || row.slot >= 0;
+      model_.segments.push_back({.row = static_cast<std::int32_t>(model_.rows.size()),
+                                 .first_token = first,
+                                 .num_tokens = shown.num_query_tokens,
+                                 .role = role_of(row.row_class),
+                                 .label = shown.name});
+      first += shown.num_query_tokens;
+      model_.rows.push_back(std::move(shown));
+    }
+  }
+
+  // The selected group if its metadata is there, else the first with metadata.
+  const GroupTrace* group() const {
+    const GroupTrace* shown = nullptr;
+    for (const GroupTrace& group : trace_.groups)
+      if (group.metadata && (shown == nullptr || group.group == selection_.group)) shown = &group;
+    return shown;
+  }
+
+  std::vector<RowKind> kinds() {
+    std::vector<RowKind> kinds;
+    for (const RowTrace& row : trace_.rows)
+      kinds.push_back(row.row_class == RowClass::prefill ? RowKind::prefill : RowKind::decode);
+    const GroupTrace* shown = group();
+    model_.divided = "divided by the class of each row: no metadata of a recurrent group is kept";
+    if (shown == nullptr) return kinds;
+    model_.divided = "divided as for " + view_.names.group(shown->group);
+    if (!shown->accepted_counts_given && view_.config.num_speculative_tokens > 0)
+      model_.counts = "The builders were given no accepted counts in this step.";
+    const bool gdn = std::holds_alternative<GdnMetadata>(*shown->metadata);
+    for (const ForwardPlaces& row : forward_rows(trace_, *shown, view_.config.mamba_cache_mode)) {
+      const bool spec = row.is_decode && row.counts_given;
+      kinds[static_cast<std::size_t>(row.row)] =
+          gdn ? (spec ? RowKind::spec : RowKind::non_spec)
+              : (row.is_decode ? RowKind::decode : RowKind::prefill);
+    }
+    return kinds;
+  }
+
+  void add_sections() {
+    const std::vector<RowKind> of_rows = kinds();
+    for (std::size_t first = 0; first < of_rows.size();) {
+      std::size_t end = first + 1;
+      while (end < of_rows.size() && of_rows[end] == of_rows[first]) ++end;
+      model_.sections.push_back({.label = kind_words(of_rows[first], end - first),
+                                 .first_segment = first,
+                                 .num_segments = end - first});
+      first = end;
+    }
+  }
+
+  void add_padding() {
+    const CudagraphDispatch& graph = trace_.graph;
+    model_.num_tokens_padded = std::max(graph.num_tokens_padded, model_.num_tokens);
+    if (graph.pads_metadata())
+      model_.num_padding_rows =
+          std::max(graph.num_reqs_padded - static_cast<std::int32_t>(trace_.rows.size()), 0);
+    const std::int32_t num_tokens = model_.num_tokens_padded - model_.num_tokens;
+    if (num_tokens == 0) return;
+    model_.sections.push_back({.label = fmt::format("+{} padding", num_tokens),
+                               .first_segment = model_.segments.size(),
+                               .num_segments = 1});
+    model_.segments.push_back({.first_token = model_.num_tokens,
+                               .num_tokens = num_tokens,
+                               .role = CellRole::padding,
+                               .label = fmt::format("{}", num_tokens)});
+  }
+
+  const ShownRun& run_;
+  StepView view_;
+  const StepTrace& trace_;
+  Selection selection_;
+  BatchRowsModel model_;
+};
+
+// Pixels all segments take at `scale` pixels a token.
+float width_at(std::span<const AxisSegment> segments, float scale, float least) {
+  return std::accumulate(
+      segments.begin(), segments.end(), 0.0F, [&](float sum, const AxisSegment& segment) {
+        return sum + std::max(static_cast<float>(segment.num_tokens) * scale, least);
+      });
+}
+
+// Pixels a token at which the segments fill the room.
+float scale_for(std::span<const AxisSegment> segments, AxisRoom room) {
+  std::int32_t num_tokens = 0;
+  for (const AxisSegment& segment : segments) num_tokens += segment.num_tokens;
+  const float proportional = room.room / static_cast<float>(std::max(num_tokens, 1));
+  if (static_cast<float>(segments.size()) * room.least >= room.room) return proportional;
+  float low = 0;
+  float high = proportional;
+  for (int i = 0; i < 32; ++i) {
+    const float middle = (low + high) / 2;
+    (width_at(segments, middle, room.least) > room.room ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selection) {
+  return Maker(run, selection).make();
+}
+
+std::string batch_row_tokens(const ShownBatchRow& row) {
+  if (row.num_query_tokens == 1) return fmt::format("{}", row.first_token);
+  return fmt::format("{}..{}", row.first_token, row.first_token + row.num_query_tokens - 1);
+}
+
+std::string count_owner_words(const ShownBatchRow& row) {
+  return row.is_foreign_count ? row.count_of + " !" : std::string("own");
+}
+
+PaddingRowWords padding_row_words(const BatchRowsModel& model) {
+  const auto first = model.rows.size();
+  const auto last = first + static_cast<std::size_t>(model.num_padding_rows) - 1;
+  return {.rows = first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last),
+          .name = "padding",
+          .origin = "no tokens, null blocks"};
+}
+
+std::vector<Fact> describe_row(const ShownBatchRow& row, std::int32_t number) {
+  std::vector<Fact> facts;
+  facts.push_back({"row", fmt::format("{} ({})", number, row.origin)});
+  if (row.slot >= 0) facts.push_back({"slot", fmt::format("{}", row.slot)});
+  facts.push_back({"request", row.name});
+  facts.push_back({"class", std::string(row.row_class)});
+  facts.push_back({"tokens of the batch", fmt::format("{}..{}", row.first_token,
+                                                      row.first_token + row.num_query_tokens - 1)});
+  facts.push_back({"positions of the request",
+                   fmt::format("{}..{}", row.num_computed_tokens,
+                               row.num_computed_tokens + row.num_query_tokens - 1)});
+  facts.push_back({"drafts", row.num_draft_count < 0 ? std::string("none")
+                                                     : fmt::format("{}", row.num_draft_count)});
+  std::string count = fmt::format("{}", row.num_accepted_tokens);
+  if (row.num_accepted_tokens_before != row.num_accepted_tokens)
+    count += fmt::format(" ({} before the pre-copies)", row.num_accepted_tokens_before);
+  if (row.is_foreign_count) count += fmt::format(", the count of {}", row.count_of);
+  facts.push_back({"accepted count", count});
+  return facts;
+}
+
+std::vector<float> fit_axis(std::span<const AxisSegment> segments, AxisRoom room) {
+  const float scale = scale_for(segments, room);
+  std::vector<float> edges = {0};
+  for (const AxisSegment& segment : segments)
+    edges.push_back(edges.back() +
+                    std::max(static_cast<float>(segment.num_tokens) * scale, room.least));
+  return edges;
+}
+
+}  // namespace hybridscope

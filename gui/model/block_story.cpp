@@ -1,0 +1,263 @@
+#include "gui/model/block_story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "gui/model/block_verdict.h"
+#include "gui/model/level_notes.h"
+#include "sessions/record/value_names.h"
+#include "sessions/state_kinds.h"
+
+namespace hybridscope {
+namespace {
+
+void add_holders(const StepView& view, const BlockTableMirror& after, std::int32_t block,
+                 std::vector<BlockHolder>& holders) {
+  std::set<RequestId> requests;
+  for (const RequestId request : view.scheduler_tables.requests()) requests.insert(request);
+  for (const RequestId request : view.worker_tables.requests()) requests.insert(request);
+  for (const RequestId request : requests)
+    for (std::int32_t group = 0; group < view.scheduler_tables.num_groups(); ++group) {
+      const auto scheduler = view.scheduler_tables.block_ids(request, group);
+      const auto worker = view.worker_tables.block_ids(request, group);
+      for (std::size_t column = 0; column < std::max(scheduler.size(), worker.size()); ++column) {
+        const bool in_scheduler = column < scheduler.size() && scheduler[column] == block;
+        const bool in_worker = column < worker.size() && worker[column] == block;
+        if (!in_scheduler && !in_worker) continue;
+        const bool kept =
+            after.block_at(request, group, static_cast<std::int32_t>(column)) == block;
+        holders.push_back({.request = request,
+                           .name = view.names.request(request),
+                           .group = group,
+                           .column = static_cast<std::int32_t>(column),
+                           .in_scheduler = in_scheduler,
+                           .in_worker = in_worker,
+                           .freed = in_scheduler && !kept});
+      }
+    }
+}
+
+std::string owner_of(const WriteEvent& event, const Names& names) {
+  return event.request.value >= 0 ? names.request(event.request) : "a padding row";
+}
+
+std::string what_is_held(const ShownRun& run, const StateWrite& write) {
+  const std::string owner = owner_of(write.event, run.names());
+  switch (write.content) {
+    case ContentKind::conv:
+      // A forward pass counts the drafts whose inputs it writes behind the window.
+      return fmt::format("the conv inputs up to token {} of {}{}", write.event.num_tokens, owner,
+                         run.config().num_speculative_tokens > 0 ? ", drafts included" : "");
+    case ContentKind::attention:
+      return fmt::format("keys and values up to token {} of {}", write.event.num_tokens, owner);
+    default:
+      return fmt::format("the state of {} tokens of {}", write.event.num_tokens, owner);
+  }
+}
+
+bool is_copy(const StateWrite& write) {
+  return write.event.kind == WriteKind::pre_copy || write.event.kind == WriteKind::post_copy;
+}
+
+// What findings say of a write; empty: nothing.
+std::string fault_of(std::span<const ShownFinding> findings, const WriteEvent& write,
+                     std::int32_t block) {
+  for (const ShownFinding& shown : findings) {
+    const Finding& finding = shown.finding;
+    if (finding.cause != write || finding.block != block) continue;
+    const std::string where =
+        fmt::format("{} in step {}", rule_info(finding.rule).slug, finding.step);
+    return finding.expected >= 0 ? fmt::format("expected {}: {}", finding.expected, where) : where;
+  }
+  return {};
+}
+
+// `source`: what the write was made from; null: nothing, or that is not known.
+StoryLink link_of(const ShownRun& run, const StateWrite& write, const StateWrite* source) {
+  std::string words = what_is_held(run, write);
+  if (write.column >= 0)
+    words += fmt::format(", into column {} (block {})", write.column, write.block);
+  else
+    words += fmt::format(", into block {}", write.block);
+  if (source != nullptr)
+    words += fmt::format(", {} block {}", is_copy(write) ? "copied from" : "going on from",
+                         source->block);
+  return {.step = write.event.step,
+          .block = write.block,
+          .request = write.event.request,
+          .what = std::string(value_names::name(write.event.kind)),
+          .words = std::move(words)};
+}
+
+std::string end_of(const WriteChain& chain) {
+  if (chain.end == ChainEnd::cut) return "Older writes are not kept any more.";
+  if (chain.end == ChainEnd::limit)
+    return "It goes further back: go to the last step above and ask again there.";
+  if (chain.writes.empty()) return "Nothing was written since the block was given out.";
+  if (is_copy(chain.writes.back())) return "What it copied was never written.";
+  return "That forward pass computed it from tokens alone: it begins here.";
+}
+
+ContentStory story_of(ShownRun& run, std::int32_t block, ContentKind content) {
+  ContentStory story;
+  story.content = content;
+  story.title = content == ContentKind::temporal ? "Temporal state"
+                : content == ContentKind::conv   ? "Conv window"
+                                                 : "Keys and values";
+  const auto chain = run.write_chain(block, content);
+  if (!chain.ok()) {
+    story.end = chain.error().message;
+    return story;
+  }
+  const std::vector<StateWrite>& writes = chain.value().writes;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    story.links.push_back(
+        link_of(run, writes[i], i + 1 < writes.size() ? &writes[i + 1] : nullptr));
+    story.links.back().fault = fault_of(run.findings(), writes[i].event, writes[i].block);
+  }
+  story.end = end_of(chain.value());
+  return story;
+}
+
+std::string references_words(const BlockTableMirror& during, const BlockTableMirror& after,
+                             std::int32_t block) {
+  const std::int32_t before = during.holders(block) + during.deferred(block);
+  const std::int32_t deferred = after.deferred(block);
+  const std::int32_t references = after.holders(block) + deferred;
+  std::string words = fmt::format("{}", references);
+  if (deferred > 0) words += fmt::format(", {} of them deferred", deferred);
+  if (before != references) words += fmt::format(" when the step is over, {} while it ran", before);
+  return words;
+}
+
+void add_facts(ShownRun& run, const StepView& view, const BlockTableMirror& after,
+               BlockStory& story) {
+  const auto add = [&](const char* label, std::string value) {
+    story.facts.push_back({label, std::move(value)});
+  };
+  const std::int32_t block = story.block;
+  add("references", references_words(view.scheduler_tables, after, block));
+  const BlockFacts facts = run.block_facts(block, FactParts::all);
+  if (!facts.label_known)
+    add("registered as", "not known");
+  else if (facts.registered)
+    add("registered as", fmt::format("the prefix of {} tokens in {}", facts.label_num_tokens,
+                                     view.names.group(facts.label_group)));
+  else
+    add("registered as", "nothing: no request can hit it");
+  if (facts.label_known && facts.registered)
+    add("block hash", fmt::format("{:016x}", facts.block_hash));
+  if (const auto queue = run.free_queue()) {
+    const auto place = std::ranges::find(*queue, block);
+    add("free queue",
+        place == queue->end()
+            ? std::string("not in it")
+            : fmt::format("number {} of {}", place - queue->begin() + 1, queue->size()));
+  }
+}
+
+// "6 7 8"; the positions behind the window in brackets: they hold what came after a draft.
+std::string conv_words(const std::vector<std::int32_t>& tokens, std::int32_t window) {
+  std::string words;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i == static_cast<std::size_t>(window)) words += " (behind it";
+    words += tokens[i] == kConvNotWritten   ? " -"
+             : tokens[i] == kConvOtherToken ? " x"
+                                            : fmt::format(" {}", tokens[i]);
+  }
+  return words + (tokens.size() > static_cast<std::size_t>(window) ? ")" : "");
+}
+
+// Without drafts a window is always the last W - 1 tokens.
+std::vector<std::int32_t> conv_tokens_of(const ShownRun& run, const BlockFacts& facts,
+                                         std::int32_t block) {
+  std::vector<std::int32_t> tokens = run.conv_tokens(block);
+  if (!tokens.empty() || run.config().num_speculative_tokens > 0) return tokens;
+  const std::int32_t window = run.config().conv_kernel - 1;
+  for (std::int32_t i = 0; i < window; ++i)
+    tokens.push_back(std::max(facts.conv.event.num_tokens - window + 1 + i, kConvBeforeFirst));
+  return tokens;
+}
+
+std::string contents_words(const ShownRun& run, const BlockFacts& facts, std::int32_t block) {
+  std::string words;
+  const auto add = [&](const std::string& part) { words += (words.empty() ? "" : ", ") + part; };
+  const KVCacheConfig& config = run.config().kv_cache_config;
+  if (facts.temporal.event.kind != WriteKind::never && keeps(config, StateKind::temporal))
+    add(fmt::format("S({}) of {}", facts.temporal.event.num_tokens,
+                    owner_of(facts.temporal.event, run.names())));
+  if (facts.conv.event.kind != WriteKind::never && keeps(config, StateKind::conv)) {
+    const auto tokens = conv_tokens_of(run, facts, block);
+    if (!tokens.empty()) add("conv window" + conv_words(tokens, run.config().conv_kernel - 1));
+  }
+  if (facts.attention.event.kind != WriteKind::never)
+    add(fmt::format("keys and values up to token {} of {}", facts.attention.event.num_tokens,
+                    owner_of(facts.attention.event, run.names())));
+  return words.empty() ? "holds nothing that was written since it was given out" : "holds " + words;
+}
+
+void add_verdict(const ShownRun& run, const BlockFacts& facts, BlockStory& story) {
+  const BlockVerdict verdict = BlockVerdicts(run).of(
+      story.block, facts, story.holders.empty() ? -1 : story.holders.front().group);
+  story.disagrees = verdict.state == CellState::wrong;
+  story.facts.push_back({"state", verdict_words(verdict)});
+  if (!facts.writes_known) return;
+  story.holds = contents_words(run, facts, story.block);
+  if (!facts.label_known) return;
+  if (!facts.registered)
+    story.holds += "; not registered";
+  else
+    story.holds += fmt::format("; registered as the prefix of {} tokens{}", facts.label_num_tokens,
+                               BlockVerdicts(run).agrees(facts) ? "" : ": they disagree");
+}
+
+// The kinds of content that the block's holders can have; both where nobody says.
+std::vector<ContentKind> contents_of(const StepView& view, const BlockStory& story,
+                                     const BlockFacts& facts) {
+  bool mamba =
+      facts.temporal.event.kind != WriteKind::never || facts.conv.event.kind != WriteKind::never;
+  bool attention = facts.attention.event.kind != WriteKind::never;
+  for (const BlockHolder& holder : story.holders)
+    (view.config.kv_cache_config.groups[static_cast<std::size_t>(holder.group)].is_mamba()
+         ? mamba
+         : attention) = true;
+  if (!mamba && !attention) mamba = attention = true;
+  std::vector<ContentKind> contents;
+  const KVCacheConfig& config = view.config.kv_cache_config;
+  if (mamba && keeps(config, StateKind::temporal)) contents.push_back(ContentKind::temporal);
+  if (mamba && keeps(config, StateKind::conv)) contents.push_back(ContentKind::conv);
+  if (attention) contents.push_back(ContentKind::attention);
+  return contents;
+}
+
+}  // namespace
+
+std::string_view holder_note(const BlockHolder& holder) {
+  if (!holder.in_scheduler) return " (worker's table only)";
+  if (holder.freed) return " (while the step ran; freed at its end)";
+  return holder.in_worker ? "" : " (scheduler's table only)";
+}
+
+BlockStory make_block_story(ShownRun& run, std::int32_t block) {
+  BlockStory story;
+  story.block = block;
+  const StepView view = run.view();
+  if (block == kNullBlock) {
+    story.facts.push_back({"block 0", "the null block: it keeps nothing and belongs to nobody"});
+    return story;
+  }
+  story.not_kept = not_kept(run, "owners, labels and contents of blocks");
+  if (!story.not_kept.empty()) return story;
+  const BlockTableMirror after = tables_after(view);
+  add_holders(view, after, block, story.holders);
+  add_facts(run, view, after, story);
+  story.registered_in = run.block_facts(block, FactParts::label).registered_in;
+  add_verdict(run, run.block_facts(block, FactParts::all), story);
+  for (const ContentKind content : contents_of(view, story, run.block_facts(block, FactParts::all)))
+    story.contents.push_back(story_of(run, block, content));
+  return story;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,63 @@
+// Whether a block holds what it should when the shown step is over, and how that is known: by the
+// checker's findings, by its label, or because the step read it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "gui/model/block_cell.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+enum class VerdictReason : std::uint8_t {
+  none,
+  named_now,     // a finding of this step names the block
+  named_before,  // a finding of an earlier step, and it still holds what that one saw
+  padding_row,   // a row that stands for nobody wrote it
+  wrong_start,   // a row that had started from a wrong state wrote it
+  label_differs,
+  label_agrees,
+  read_right,  // this step's forward pass read it
+};
+
+struct BlockVerdict {
+  CellState state = CellState::unknown;
+  VerdictReason reason = VerdictReason::none;
+  std::int64_t step = 0;                  // of the finding
+  Rule rule = Rule::running_state_wrong;  // of the finding
+};
+// "wrong: label-mismatch in step 4"; without a reason the state alone.
+std::string verdict_words(const BlockVerdict& verdict);
+
+// Of the step that is shown, valid until the run moves.
+class BlockVerdicts {
+ public:
+  // Requires: run.step() > 0.
+  explicit BlockVerdicts(const ShownRun& run);
+
+  // `facts`: of the block, all parts. `group`: whose table has it; -1: nobody's, or that is not
+  // known.
+  BlockVerdict of(std::int32_t block, const BlockFacts& facts, std::int32_t group) const;
+  // What it holds is what it is registered as. Requires: it is registered.
+  bool agrees(const BlockFacts& facts) const;
+  // Findings, of this step or before, have something to say of it.
+  bool is_named(std::int32_t block) const;
+
+ private:
+  bool is_mamba(const BlockFacts& facts, std::int32_t group) const;
+  bool is_labelled(const BlockFacts& facts, bool is_mamba) const;
+  BlockVerdict by_writes(std::int32_t block, const BlockFacts& facts, std::int32_t group) const;
+  bool was_read(std::int32_t block, const HeldContent& held, ContentKind content) const;
+  void add_reads(const GroupTrace& group);
+
+  const ShownRun& run_;
+  StepView view_;
+  std::unordered_map<std::int32_t, const Finding*> named_;  // the step's first one of each block
+  std::set<std::pair<std::int32_t, ContentKind>> read_;     // by rows that the checker carried out
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,47 @@
+// A colour and what can be measured of it: contrast as WCAG 2 has it, distance in CIELAB, how it
+// looks to people who see fewer colours.
+#pragma once
+
+#include <cstdint>
+
+namespace hybridscope {
+
+// sRGB, 8 bits each.
+struct Rgba {
+  std::uint8_t r = 0;
+  std::uint8_t g = 0;
+  std::uint8_t b = 0;
+  std::uint8_t a = 255;  // 0: invisible
+  friend bool operator==(const Rgba&, const Rgba&) = default;
+};
+
+// 0xE69F00; opaque.
+constexpr Rgba rgb(std::uint32_t hex) {
+  return {static_cast<std::uint8_t>(hex >> 16 & 0xFF), static_cast<std::uint8_t>(hex >> 8 & 0xFF),
+          static_cast<std::uint8_t>(hex & 0xFF), 255};
+}
+
+// What follows takes opaque colours: alpha is not looked at.
+
+// Of WCAG 2: from 0, black, to 1, white.
+double relative_luminance(const Rgba& colour);
+// Of WCAG 2: from 1, no contrast, to 21, black and white; the order does not matter. WCAG asks for
+// 4.5 for text (7 at level AAA) and for 3 for what a graphic needs to be understood.
+double contrast_ratio(const Rgba& one, const Rgba& other);
+
+// CIE 1976 L*a*b*, white point D65.
+struct Lab {
+  double l = 0;  // 0 to 100
+  double a = 0;
+  double b = 0;
+};
+Lab to_lab(const Rgba& colour);
+// CIE76: the distance in L*a*b*. About 2.3 is just noticeable side by side.
+double delta_e(const Rgba& one, const Rgba& other);
+
+enum class ColourVision { normal, protanopia, deuteranopia, tritanopia };
+// As Machado, Oliveira and Fernandes (2009) at severity 1.0, on linear RGB and clamped. Their model
+// is less sure of tritanopia than of the other two.
+Rgba simulate(const Rgba& colour, ColourVision vision);
+
+}  // namespace hybridscope

@@ -1,0 +1,106 @@
+#include "gui/model/command_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "gui/model/workbench.h"
+#include "sessions/object_reader.h"
+
+namespace hybridscope {
+
+std::vector<const CommandRow*> all_commands() {
+  std::vector<const CommandRow*> all;
+  for (const auto& part :
+       {file_commands(), edit_commands(), run_commands(), bookmark_commands(), select_commands(),
+        view_commands(), diff_commands(), lesson_commands(), panel_commands()})
+    for (const CommandRow& row : part) all.push_back(&row);
+  return all;
+}
+
+const CommandRow* find_command(std::string_view id) {
+  for (const CommandRow* row : all_commands())
+    if (row->id == id) return row;
+  return nullptr;
+}
+
+bool is_possible(const CommandRow& row, const Workbench& workbench) {
+  const ShownRun* run = workbench.run();
+  switch (row.needs) {
+    case CommandNeeds::nothing:
+      return true;
+    case CommandNeeds::run:
+      return run != nullptr;
+    case CommandNeeds::step:
+      return workbench.has_step();
+    case CommandNeeds::job:
+      return workbench.job() != nullptr;
+    case CommandNeeds::bookmark:
+      return run != nullptr && !run->bookmarks().empty();
+    case CommandNeeds::finding:
+      return run != nullptr && !run->findings().empty();
+    case CommandNeeds::plan:
+      return run != nullptr && run->plan() != nullptr;
+    case CommandNeeds::undo:
+      return workbench.plans.can_undo();
+    case CommandNeeds::redo:
+      return workbench.plans.can_redo();
+    case CommandNeeds::banner:
+      return !workbench.banner().empty();
+    case CommandNeeds::lesson:
+      return workbench.lesson() != nullptr;
+    case CommandNeeds::comparison:
+      return workbench.comparison() != nullptr;
+    case CommandNeeds::unsaved:
+      return workbench.is_waiting();
+  }
+  return false;
+}
+
+bool leaves_run(const CommandRow& row, const std::string& argument, const Workbench& workbench) {
+  if (row.id == "lesson.answer")
+    return workbench.lesson() != nullptr && answer_moves_on(*workbench.lesson(), argument);
+  constexpr std::array<std::string_view, 7> kLeaving = {
+      "file.open",   "file.close",      "file.quit",   "lesson.open",
+      "lesson.next", "lesson.previous", "lesson.close"};
+  return std::ranges::find(kLeaving, row.id) != kLeaving.end();
+}
+
+std::string what_it_needs(CommandNeeds needs, const ShownRun* run) {
+  switch (needs) {
+    case CommandNeeds::nothing:
+      return "";
+    case CommandNeeds::run:
+      return "nothing is open";
+    case CommandNeeds::step:
+      return "no step was run yet";
+    case CommandNeeds::job:
+      return "no file is being written";
+    case CommandNeeds::bookmark:
+      return "no step is bookmarked: bookmark.add does so";
+    case CommandNeeds::finding:
+      return "there is no finding in the steps so far";
+    case CommandNeeds::plan:
+      return run == nullptr ? "nothing is open" : run->why_no_plan();
+    case CommandNeeds::undo:
+      return "nothing was edited";
+    case CommandNeeds::redo:
+      return "nothing was undone";
+    case CommandNeeds::banner:
+      return "there is no banner";
+    case CommandNeeds::lesson:
+      return "no lesson is taken";
+    case CommandNeeds::comparison:
+      return "nothing is compared: diff.open opens another run";
+    case CommandNeeds::unsaved:
+      return "nothing waits for an answer";
+  }
+  return "";
+}
+
+std::string similar_commands(std::string_view id) {
+  std::vector<std::string_view> ids;
+  for (const CommandRow* row : all_commands()) ids.push_back(row->id);
+  return nearest_key_hint(id, ids);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,119 @@
+// Commands that compare what is open with another run.
+#include <fmt/format.h>
+
+#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
+#include "gui/model/live_run.h"
+#include "gui/model/open_run.h"
+#include "gui/model/workbench.h"
+#include "sessions/scenario.h"
+
+namespace hybridscope {
+namespace {
+
+Status open_other(Workbench& workbench, const std::string& argument) {
+  auto other = open_run(argument);
+  if (!other.ok()) return other.error();
+  return workbench.compare_with(std::move(other).value());
+}
+
+// What the run was before the last edit.
+Status before_edit(Workbench& workbench, const std::string&) {
+  auto other = LiveRun::create(*workbench.plans.last_plan());
+  if (!other.ok()) return other.error();
+  return workbench.compare_with(std::move(other).value());
+}
+
+// Edits then change the run on the left from here on; the one on the right stays as it is now.
+Status fork_here(Workbench& workbench, const std::string&) {
+  auto other = LiveRun::create(*workbench.run()->plan());
+  if (!other.ok()) return other.error();
+  if (Status compared = workbench.compare_with(std::move(other).value()); !compared.ok())
+    return compared;
+  workbench.say(NoticeKind::info,
+                fmt::format("forked at step {}: edits change the left run, the right one stays",
+                            workbench.run()->step()));
+  return Ok{};
+}
+
+Status close_other(Workbench& workbench, const std::string&) {
+  workbench.end_comparison();
+  return Ok{};
+}
+
+const std::string& filter_of(const Workbench& workbench) {
+  return workbench.options.differences.filter;
+}
+
+Status go_to(Workbench& workbench, const DifferingStep* found, std::string_view where) {
+  if (found != nullptr) return workbench.show_difference(found->step);
+  workbench.say(NoticeKind::info,
+                fmt::format("no step {} this one differs{}{}", where,
+                            filter_of(workbench).empty() ? "" : " in what the filter lists",
+                            workbench.comparison()->complete() ? "" : ", as far as is known yet"));
+  return Ok{};
+}
+
+std::int64_t here(const Workbench& workbench) {
+  return workbench.comparison()->place(workbench.run()->step());
+}
+
+Status next(Workbench& workbench, const std::string&) {
+  return go_to(workbench, workbench.comparison()->after(here(workbench), filter_of(workbench)),
+               "behind");
+}
+
+Status previous(Workbench& workbench, const std::string&) {
+  return go_to(workbench, workbench.comparison()->before(here(workbench), filter_of(workbench)),
+               "before");
+}
+
+Status filter(Workbench& workbench, const std::string& argument) {
+  workbench.options.differences.filter = argument;
+  return Ok{};
+}
+
+Status show_all(Workbench& workbench, const std::string&) {
+  workbench.options.differences.filter.clear();
+  return Ok{};
+}
+
+Status go_to_difference(Workbench& workbench, const std::string& argument) {
+  const auto step = read_number(argument, {"STEP", 1, kMaxStep});
+  if (!step.ok()) return step.error();
+  const DifferingStep* found = workbench.comparison()->after(step.value() - 1);
+  if (found == nullptr || found->step != step.value())
+    return invalid_input(fmt::format("step {} is not one of those that differ", step.value()));
+  return workbench.show_difference(found->step);
+}
+
+Status first(Workbench& workbench, const std::string&) {
+  const DifferingStep* found = workbench.comparison()->after(0);
+  if (found != nullptr) return workbench.show_difference(found->step);
+  workbench.say(NoticeKind::info, workbench.comparison()->complete()
+                                      ? "the runs do not differ"
+                                      : "no difference is known yet");
+  return Ok{};
+}
+
+constexpr CommandNeeds kDiff = CommandNeeds::comparison;
+
+constexpr CommandRow kRows[] = {
+    {"edit.fork", "Edit", "Fork from here", "", "", CommandNeeds::plan, fork_here},
+    {"diff.open", "Compare", "Compare with", "Ctrl+D", "FILE", CommandNeeds::step, open_other},
+    {"diff.before_edit", "Compare", "Compare with the run before the last edit", "", "",
+     CommandNeeds::undo, before_edit},
+    {"diff.next", "Compare", "Next difference", "F8", "", kDiff, next},
+    {"diff.previous", "Compare", "Previous difference", "F7", "", kDiff, previous},
+    {"diff.first", "Compare", "First divergence", "Shift+F8", "", kDiff, first},
+    {"diff.go_to", "Compare", "Go to a difference", "", "STEP", kDiff, go_to_difference},
+    {"diff.filter", "Compare", "List and go to differences in", "", "TEXT", kDiff, filter},
+    {"diff.show_all", "Compare", "List and go to all differences", "", "", kDiff, show_all},
+    {"diff.close", "Compare", "End the comparison", "", "", kDiff, close_other},
+};
+
+}  // namespace
+
+std::span<const CommandRow> diff_commands() { return kRows; }
+
+}  // namespace hybridscope

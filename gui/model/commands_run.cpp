@@ -1,0 +1,240 @@
+// Commands that move about in the run and decide where it stops.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "gui/model/command_arguments.h"
+#include "gui/model/command_table.h"
+#include "gui/model/workbench.h"
+#include "sessions/scenario.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kTheEnd = std::numeric_limits<std::int64_t>::max();
+
+Status play(Workbench& workbench, const std::string&) {
+  if (workbench.is_moving()) {
+    workbench.control.pause();
+    workbench.say(NoticeKind::info, "paused");
+  } else {
+    workbench.control.play();
+    workbench.say(NoticeKind::info, "playing");
+  }
+  return Ok{};
+}
+
+Status say_if_not(Workbench& workbench, const Result<bool>& moved, std::string_view otherwise) {
+  if (!moved.ok()) return moved.error();
+  if (!moved.value()) workbench.say(NoticeKind::info, std::string(otherwise));
+  return Ok{};
+}
+
+Status step(Workbench& workbench, const std::string&) {
+  workbench.control.pause();
+  const Result<bool> moved = workbench.run()->forward();
+  if (moved.ok() && moved.value()) workbench.breakpoints.check(workbench.run()->view());
+  return say_if_not(workbench, moved, "the run is over: there is no step behind this one");
+}
+
+Status step_back(Workbench& workbench, const std::string&) {
+  workbench.control.pause();
+  return say_if_not(workbench, workbench.run()->back(), "this is the first step");
+}
+
+// From the last known step, to which the way may be long.
+Status go_on_to(Workbench& workbench, std::int64_t target) {
+  ShownRun& run = *workbench.run();
+  if (run.step() < run.last_known_step() && !run.begin_go_to(run.last_known_step()))
+    if (Status moved = run.go_to(run.last_known_step()); !moved.ok()) return moved;
+  workbench.control.go(target, false);
+  return Ok{};
+}
+
+Status go_to(Workbench& workbench, const std::string& argument) {
+  const auto target = read_number(argument, {"STEP", 1, kMaxStep});
+  if (!target.ok()) return target.error();
+  ShownRun& run = *workbench.run();
+  if (target.value() <= run.last_known_step() || run.is_whole())
+    return workbench.go_to(target.value());
+  return go_on_to(workbench, target.value());
+}
+
+Status go_to_start(Workbench& workbench, const std::string&) {
+  const auto marks = workbench.run()->marks();
+  return marks.empty() ? step(workbench, {}) : workbench.go_to(marks.front().step);
+}
+
+Status go_to_end(Workbench& workbench, const std::string&) {
+  ShownRun& run = *workbench.run();
+  return run.is_whole() ? workbench.go_to(run.last_known_step()) : go_on_to(workbench, kTheEnd);
+}
+
+Status run_to_breakpoint(Workbench& workbench, const std::string&) {
+  if (workbench.breakpoints.list().empty())
+    return invalid_input("no breakpoint is set: add one with breakpoint.add");
+  const RecordLevel level = workbench.run()->level();
+  if (Status kept = workbench.breakpoints.check_level(level); !kept.ok()) return kept;
+  workbench.control.go(kTheEnd, true);
+  return Ok{};
+}
+
+// To the nearest step before or behind the one shown that `wanted` holds for, among known ones.
+Status go_to_mark(Workbench& workbench, bool forward, bool (*wanted)(const StepMark&),
+                  std::string_view what) {
+  const auto marks = workbench.run()->marks();
+  const std::int64_t here = workbench.run()->step();
+  const StepMark* found = nullptr;
+  for (const StepMark& mark : marks) {
+    if (!wanted(mark) || (forward ? mark.step <= here : mark.step >= here)) continue;
+    found = &mark;
+    if (forward) break;
+  }
+  if (found == nullptr) {
+    workbench.control.pause();
+    workbench.say(NoticeKind::info,
+                  fmt::format("no step {} this one has {}", forward ? "after" : "before", what));
+    return Ok{};
+  }
+  return workbench.go_to(found->step);
+}
+
+bool has_finding(const StepMark& mark) { return mark.errs || mark.warns; }
+bool has_event(const StepMark& mark) {
+  return mark.copies || mark.evicts || mark.preempts || has_finding(mark);
+}
+
+// Behind or before the one that was gone to last, where the run still stands at it, or else the
+// first behind or the last before the step that is shown, it included; -1: none is listed.
+std::ptrdiff_t finding_beside(const Workbench& workbench, bool forward) {
+  const auto findings = workbench.run()->findings();
+  const auto count = static_cast<std::ptrdiff_t>(findings.size());
+  const std::int64_t here = workbench.run()->step();
+  const std::ptrdiff_t shown = workbench.selection.finding;
+  const auto step_of = [&](std::ptrdiff_t i) {
+    return findings[static_cast<std::size_t>(i)].finding.step;
+  };
+  if (shown >= 0 && shown < count && step_of(shown) == here) {
+    const std::ptrdiff_t beside = forward ? shown + 1 : shown - 1;
+    return beside < count ? beside : -1;
+  }
+  std::ptrdiff_t found = -1;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    if (forward ? step_of(i) < here : step_of(i) > here) continue;
+    found = i;
+    if (forward) break;
+  }
+  return found;
+}
+
+// Of each rule only the first findings are listed; the steps that have the others are marked.
+bool marked_between(const Workbench& workbench, std::int64_t from, std::int64_t to) {
+  return std::ranges::any_of(workbench.run()->marks(), [&](const StepMark& mark) {
+    return mark.step > std::min(from, to) && mark.step < std::max(from, to) && has_finding(mark);
+  });
+}
+
+Status go_to_finding(Workbench& workbench, bool forward) {
+  const std::ptrdiff_t found = finding_beside(workbench, forward);
+  if (found < 0) return go_to_mark(workbench, forward, has_finding, "a finding");
+  const ShownFinding& shown = workbench.run()->findings()[static_cast<std::size_t>(found)];
+  if (marked_between(workbench, workbench.run()->step(), shown.finding.step))
+    return go_to_mark(workbench, forward, has_finding, "a finding");
+  const std::string words = shown.text;
+  if (Status moved = workbench.go_to(shown.finding.step); !moved.ok()) return moved;
+  workbench.select_finding(static_cast<std::size_t>(found));
+  workbench.say(NoticeKind::info, words);
+  return Ok{};
+}
+
+Status next_finding(Workbench& workbench, const std::string&) {
+  return go_to_finding(workbench, true);
+}
+Status previous_finding(Workbench& workbench, const std::string&) {
+  return go_to_finding(workbench, false);
+}
+Status next_event(Workbench& workbench, const std::string&) {
+  return go_to_mark(workbench, true, has_event, "a mark");
+}
+Status previous_event(Workbench& workbench, const std::string&) {
+  return go_to_mark(workbench, false, has_event, "a mark");
+}
+
+Status set_speed(Workbench& workbench, const std::string& argument) {
+  const auto speed = read_number(argument, {"SPEED", 1, RunControl::kSpeeds.size()});
+  if (!speed.ok()) return speed.error();
+  workbench.control.set_speed(static_cast<int>(speed.value() - 1));
+  return Ok{};
+}
+Status faster(Workbench& workbench, const std::string&) {
+  workbench.control.set_speed(workbench.control.speed() + 1);
+  return Ok{};
+}
+Status slower(Workbench& workbench, const std::string&) {
+  workbench.control.set_speed(workbench.control.speed() - 1);
+  return Ok{};
+}
+
+Status add_breakpoint(Workbench& workbench, const std::string& argument) {
+  const ShownRun* run = workbench.run();
+  return workbench.breakpoints.add(argument, run != nullptr ? run->level() : RecordLevel::full);
+}
+
+Result<std::size_t> breakpoint_of(Workbench& workbench, const std::string& argument) {
+  const std::size_t count = workbench.breakpoints.list().size();
+  if (count == 0) return invalid_input("no breakpoint is set");
+  const auto number = read_number(argument, {"NUMBER", 1, static_cast<std::int64_t>(count)});
+  if (!number.ok()) return number.error();
+  return static_cast<std::size_t>(number.value() - 1);
+}
+
+Status remove_breakpoint(Workbench& workbench, const std::string& argument) {
+  const auto index = breakpoint_of(workbench, argument);
+  if (!index.ok()) return index.error();
+  workbench.breakpoints.remove(index.value());
+  return Ok{};
+}
+Status toggle_breakpoint(Workbench& workbench, const std::string& argument) {
+  const auto index = breakpoint_of(workbench, argument);
+  if (!index.ok()) return index.error();
+  workbench.breakpoints.toggle(index.value());
+  return Ok{};
+}
+Status clear_breakpoints(Workbench& workbench, const std::string&) {
+  workbench.breakpoints.clear();
+  return Ok{};
+}
+
+constexpr CommandNeeds kRun = CommandNeeds::run;
+constexpr CommandNeeds kNothing = CommandNeeds::nothing;
+
+constexpr CommandRow kRows[] = {
+    {"run.play", "Run", "Play or pause", "Space F5", "", kRun, play},
+    {"run.step", "Run", "Step", "Right F10 .", "", kRun, step},
+    {"run.step_back", "Run", "Step back", "Left Shift+F10 ,", "", kRun, step_back},
+    {"run.go_to", "Run", "Go to step", "G Ctrl+G", "STEP", kRun, go_to},
+    {"run.start", "Run", "Go to the first step", "Home", "", kRun, go_to_start},
+    {"run.end", "Run", "Run to the end", "End", "", kRun, go_to_end},
+    {"run.to_breakpoint", "Run", "Run to the next breakpoint", "Ctrl+F5", "", kRun,
+     run_to_breakpoint},
+    {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kRun, next_event},
+    {"run.previous_event", "Run", "Previous mark", "Ctrl+Left", "", kRun, previous_event},
+    {"run.next_finding", "Run", "Next finding", "F4", "", kRun, next_finding},
+    {"run.previous_finding", "Run", "Previous finding", "Shift+F4", "", kRun, previous_finding},
+    {"run.speed", "Run", "Set the speed", "", "1..5", kNothing, set_speed},
+    {"run.faster", "Run", "Play faster", "]", "", kNothing, faster},
+    {"run.slower", "Run", "Play slower", "[", "", kNothing, slower},
+    {"breakpoint.add", "Run", "Add a breakpoint", "F9", "EXPRESSION", kNothing, add_breakpoint},
+    {"breakpoint.remove", "Run", "Remove a breakpoint", "", "NUMBER", kNothing, remove_breakpoint},
+    {"breakpoint.toggle", "Run", "Switch a breakpoint on or off", "", "NUMBER", kNothing,
+     toggle_breakpoint},
+    {"breakpoint.clear", "Run", "Remove all breakpoints", "Ctrl+Shift+F9", "", kNothing,
+     clear_breakpoints},
+};
+
+}  // namespace
+
+std::span<const CommandRow> run_commands() { return kRows; }
+
+}  // namespace hybridscope

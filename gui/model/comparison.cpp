@@ -1,0 +1,164 @@
+#include "gui/model/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "sessions/diff/collected_diff.h"
+
+namespace hybridscope {
+namespace {
+
+// In any case, as far as letters are ASCII.
+bool holds(std::string_view text, std::string_view part) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return part.empty() ||
+         std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Comparison>> Comparison::create(const ShownRun& a,
+                                                       std::unique_ptr<ShownRun> b) {
+  std::unique_ptr<Comparison> comparison(new Comparison());
+  auto source_a = a.source();
+  if (!source_a.ok()) return source_a.error();
+  auto source_b = b->source();
+  if (!source_b.ok()) return source_b.error();
+  comparison->source_a_ = std::move(source_a).value();
+  comparison->source_b_ = std::move(source_b).value();
+  comparison->diff_ =
+      std::make_unique<SessionDiff>(*comparison->source_a_, *comparison->source_b_, IgnoreRules());
+  comparison->settings_ = compare_configs(a.header().config, b->header().config);
+  comparison->sides_ = fmt::format("left: {}, right: {}", a.title(), b->title());
+  if (a.is_whole() && b->is_whole())
+    comparison->last_step_ = std::max(a.last_known_step(), b->last_known_step());
+  comparison->other_ = std::move(b);
+  return comparison;
+}
+
+void Comparison::add(const StepDifference& difference) {
+  const CollectedStep collected = collect_step(difference, diff_->names());
+  DifferingStep step{.step = collected.step,
+                     .last_step = collected.last_step,
+                     .presence = collected.presence,
+                     .num_fields = collected.num_fields,
+                     .lines = {}};
+  for (const FieldDifference& field : difference.fields)
+    step.sections |= 1U << static_cast<unsigned>(field.section);
+  for (const CollectedField& field : collected.fields) {
+    if (steps_.size() >= kMaxStepsWithLines || step.lines.size() >= kMaxLinesAStep) break;
+    step.lines.push_back({.request = field.request,
+                          .section = field.section,
+                          .field = field.field,
+                          .place = field.place,
+                          .a = field.a.text(),
+                          .b = field.b.text(),
+                          .list = field.list,
+                          .group = field.group,
+                          .column = field.column,
+                          .index = field.index,
+                          .part = std::string(field.part)});
+  }
+  steps_.push_back(std::move(step));
+}
+
+bool Comparison::advance(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us) {
+  if (target_ > 0) {
+    follow_on(budget_us, clock_us);
+    return true;
+  }
+  if (complete_) return false;
+  const std::int64_t start = clock_us();
+  const std::size_t listed = steps_.size();
+  do {
+    const auto looked = diff_->look(1);
+    if (!looked.ok()) error_ = looked.error().message;
+    complete_ = !looked.ok() || looked.value() == DiffProgress::end;
+    if (!complete_ && looked.value() == DiffProgress::differs) add(diff_->difference());
+  } while (!complete_ && clock_us() - start < budget_us);
+  return complete_ || steps_.size() > listed;
+}
+
+void Comparison::follow_on(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us) {
+  const std::int64_t start = clock_us();
+  do {
+    const auto moved = other_->forward();
+    if (!moved.ok() || !moved.value() || other_->step() >= target_) target_ = 0;
+  } while (target_ > 0 && clock_us() - start < budget_us);
+}
+
+std::int64_t Comparison::compared_step() const {
+  return std::max(diff_->summary().last_step_a, diff_->summary().last_step_b);
+}
+
+std::string Comparison::words() const {
+  if (!error_.empty()) return error_;
+  if (complete_) return verdict();
+  const std::string of = last_step_ > 0 ? fmt::format(" of {}", last_step_) : std::string();
+  return fmt::format("compared up to step {}{} ...: {} steps differ so far", compared_step(), of,
+                     steps_.size());
+}
+
+bool passes(const DifferenceLine& line, std::string_view filter) {
+  return holds(line.field, filter) || holds(line.request, filter) || holds(line.place, filter) ||
+         holds(diff_section_name(line.section), filter);
+}
+
+bool passes(const DifferingStep& step, std::string_view filter) {
+  return holds(difference_words(step), filter) ||
+         std::ranges::any_of(step.lines, [&](const auto& line) { return passes(line, filter); });
+}
+
+std::string step_words(const DifferingStep& step) {
+  return step.last_step > step.step ? fmt::format("{}-{}", step.step, step.last_step)
+                                    : fmt::format("{}", step.step);
+}
+
+std::string difference_words(const DifferingStep& step) {
+  if (step.presence == StepPresence::only_a) return "in the left run only";
+  if (step.presence == StepPresence::only_b) return "in the right run only";
+  std::string names;
+  for (std::size_t i = 0; i < kNumDiffSections; ++i) {
+    const auto section = static_cast<DiffSection>(i);
+    if (step.has(section))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", diff_section_name(section));
+  }
+  return names;
+}
+
+Status Comparison::follow(std::int64_t step) {
+  if (shown_.a != step) shown_ = {};
+  target_ = 0;
+  if (const auto target = other_->begin_go_to(place(step))) {
+    target_ = *target;
+    other_has_begun_ = true;
+    return Ok{};
+  }
+  Status moved = other_->go_to(place(step));
+  other_has_begun_ = moved.ok() || moved.error().kind != ErrorKind::not_found;
+  return other_has_begun_ ? moved : Status(Ok{});
+}
+
+const DifferingStep* Comparison::at(std::int64_t step) const {
+  const DifferingStep* found = after(step - 1);
+  return found != nullptr && found->step == step ? found : nullptr;
+}
+
+const DifferingStep* Comparison::after(std::int64_t step, std::string_view filter) const {
+  auto found = std::ranges::upper_bound(steps_, step, {}, &DifferingStep::step);
+  while (found != steps_.end() && !passes(*found, filter)) ++found;
+  return found == steps_.end() ? nullptr : &*found;
+}
+
+const DifferingStep* Comparison::before(std::int64_t step, std::string_view filter) const {
+  auto end = std::ranges::lower_bound(steps_, step, {}, &DifferingStep::step);
+  while (end != steps_.begin() && !passes(*(end - 1), filter)) --end;
+  return end == steps_.begin() ? nullptr : &*(end - 1);
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,144 @@
+// Two runs side by side: the other one, which steps differ and in what. Differences are looked for
+// a slice at a time, so that long sessions keep the window alive.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "gui/model/shown_run.h"
+#include "sessions/diff/config_difference.h"
+#include "sessions/diff/session_diff.h"
+
+namespace hybridscope {
+
+// One field that differs, as a line of a list.
+struct DifferenceLine {
+  std::string request;  // empty: of the step
+  DiffSection section = DiffSection::schedule;
+  std::string field;  // "rows.num_sampled_tokens"
+  std::string place;
+  std::string a;
+  std::string b;
+  // What `field` and `place` say, for panels that frame it.
+  DiffList list = DiffList::step;
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  std::int32_t index = -1;
+  std::string part = {};
+};
+
+struct DifferingStep {
+  std::int64_t step = 0;
+  std::int64_t last_step = 0;  // of a tail that one side alone has
+  StepPresence presence = StepPresence::both;
+  std::int64_t num_fields = 0;
+  std::uint32_t sections = 0;         // bit i: DiffSection i
+  std::vector<DifferenceLine> lines;  // the first kMaxLinesAStep, of the first kMaxStepsWithLines
+  bool has(DiffSection section) const {
+    return (sections >> static_cast<unsigned>(section) & 1U) != 0;
+  }
+};
+
+// Does a part of the line, or of the step or one of its lines, hold the text, in any case? Empty
+// text passes all.
+bool passes(const DifferenceLine& line, std::string_view filter);
+bool passes(const DifferingStep& step, std::string_view filter);
+
+// What stands in lists of them: "3", "7-9"; "rows, copies", "in the left run only".
+std::string step_words(const DifferingStep& step);
+std::string difference_words(const DifferingStep& step);
+inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
+                                                                          "What differs"};
+inline constexpr std::array<std::string_view, 5> kDifferenceColumns = {"Request", "Field", "Where",
+                                                                       "Left", "Right"};
+inline constexpr std::array<std::string_view, 3> kSettingColumns = {"Setting", "Left", "Right"};
+inline constexpr std::string_view kSettingsThatDiffer = "Settings that differ";
+inline constexpr std::string_view kOfTheStep = "(step)";  // in place of a request
+inline constexpr std::string_view kNothingCompared =
+    "Nothing is compared. Ctrl+D opens a second run beside this one; every panel then shows both.";
+
+inline constexpr std::size_t kMaxLinesAStep = 200;
+inline constexpr std::size_t kMaxStepsWithLines = 2000;
+
+class Comparison {
+ public:
+  // Both runs from their first step on; `a` is only asked for its steps. Errors: those of the
+  // sources.
+  static Result<std::unique_ptr<Comparison>> create(const ShownRun& a, std::unique_ptr<ShownRun> b);
+
+  ShownRun& other() { return *other_; }
+  const ShownRun& other() const { return *other_; }
+  // For another comparison; this one ends.
+  std::unique_ptr<ShownRun> take_other() { return std::move(other_); }
+
+  // The other run goes to the same step, or the last one before it; to the difference that is
+  // shown. One that is far is gone to by advance(). Error: that of the other run.
+  Status follow(std::int64_t step);
+  // False: it has no step as early as the one it was to follow to.
+  bool other_has_begun() const { return other_has_begun_; }
+  // A difference is gone to, which leaves A at step `a`: that is another one where A lacks it.
+  void show(std::int64_t difference, std::int64_t a) { shown_ = {difference, a}; }
+  // What is looked at while A stands at `step`: the difference gone to, or that step.
+  std::int64_t place(std::int64_t step) const { return shown_.a == step ? shown_.step : step; }
+
+  // Lets the other run follow, or looks on, for about `budget_us`. True: there is more to list or
+  // to see, or the end was reached.
+  bool advance(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us);
+  bool complete() const { return complete_; }
+  bool is_busy() const { return !complete_ || target_ > 0; }
+  // The last step that was looked at.
+  std::int64_t compared_step() const;
+  // What kept it from going on; empty: nothing.
+  const std::string& error() const { return error_; }
+  // Steps that differ so far, ascending.
+  const std::vector<DifferingStep>& steps() const { return steps_; }
+  // One sentence about all of it. Requires: complete().
+  std::string verdict() const { return diff_->summary().verdict(); }
+
+  // Settings that the runs began with, where they differ.
+  const std::vector<ConfigDifference>& settings() const { return settings_; }
+  // "left: TITLE, right: TITLE".
+  const std::string& sides() const { return sides_; }
+
+  // How far it is: the error, the verdict or how many steps differ so far.
+  std::string words() const;
+
+  // Null: the step does not differ, as far as is known.
+  const DifferingStep* at(std::int64_t step) const;
+  // The nearest differing step behind or before that passes the filter; null: none is known.
+  const DifferingStep* after(std::int64_t step, std::string_view filter = {}) const;
+  const DifferingStep* before(std::int64_t step, std::string_view filter = {}) const;
+
+ private:
+  Comparison() = default;
+  void add(const StepDifference& difference);
+  void follow_on(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us);
+
+  struct Shown {
+    std::int64_t step = 0;
+    std::int64_t a = 0;
+  };
+
+  std::unique_ptr<ShownRun> other_;
+  std::unique_ptr<StepSource> source_a_;
+  std::unique_ptr<StepSource> source_b_;
+  std::unique_ptr<SessionDiff> diff_;
+  std::vector<DifferingStep> steps_;
+  std::vector<ConfigDifference> settings_;
+  std::string sides_;
+  Shown shown_;                 // until A moves on
+  std::int64_t target_ = 0;     // that the other run is on its way to; 0: none
+  std::int64_t last_step_ = 0;  // of both, as far as they were known at first; 0: not all of it
+  bool other_has_begun_ = true;
+  bool complete_ = false;
+  std::string error_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,149 @@
+// Panels about blocks, as tables.
+#include <fmt/format.h>
+
+#include "gui/model/block_story.h"
+#include "gui/model/block_table_model.h"
+#include "gui/model/content_cells.h"
+#include "gui/model/level_notes.h"
+#include "gui/model/pool_model.h"
+#include "gui/model/prefix_cache_model.h"
+#include "gui/model/workbench.h"
+
+namespace hybridscope {
+namespace {
+
+// Requests down, columns across, block ids in the cells.
+ContentTable grid_table(const BlockTableGrid& grid) {
+  ContentTable table{.title = grid.name, .note = grid_words(grid), .headings = {"Request"}};
+  for (std::int32_t column = 0; column < grid.num_columns; ++column)
+    table.headings.push_back(fmt::format("{}", column));
+  for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+    auto& cells = table.rows.emplace_back();
+    cells.push_back(words_cell(grid.rows[row].name));
+    for (std::int32_t column = 0; column < grid.num_columns; ++column)
+      cells.push_back(known_cell(grid.at(row, column).block));
+  }
+  return table;
+}
+
+// Is there more to say of the cell than its block? Most of a long table are cached or held.
+bool has_part_in_step(const BlockCell& cell) {
+  return cell.changed || cell.state == CellState::wrong || cell.role == CellRole::running ||
+         cell.role == CellRole::speculative || cell.role == CellRole::stale;
+}
+
+ContentTable cells_table(const BlockTableGrid& grid) {
+  ContentTable table{.title = grid.name + ": cells with a part in the step",
+                     .headings = {"Request", "Column", "Block", "Role", "State", "Changed"}};
+  for (std::size_t row = 0; row < grid.rows.size(); ++row)
+    for (std::int32_t column = 0; column < grid.rows[row].num_columns; ++column) {
+      const BlockCell& cell = grid.at(row, column);
+      if (!has_part_in_step(cell)) continue;
+      table.rows.push_back({words_cell(grid.rows[row].name), number_cell(column),
+                            known_cell(cell.block), words_cell(role_name(cell.role)),
+                            words_cell(state_name(cell.state)), flag_cell(cell.changed)});
+    }
+  return table;
+}
+
+PanelContent block_tables(Workbench& workbench) {
+  const BlockTablesOptions& options = workbench.options.block_tables;
+  if (const std::string lacks = not_kept(*workbench.run(), "block tables"); !lacks.empty())
+    return {.notes = {lacks}};
+  PanelContent content;
+  add_note(content, side_words(options.side));
+  if (const std::string lacks = contents_not_kept(*workbench.run()); !lacks.empty())
+    add_note(content, lacks);
+  for (const BlockTableGrid& grid : make_block_table_model(*workbench.run(), options).grids) {
+    content.tables.push_back(grid_table(grid));
+    if (grid.rows.empty() || grid.num_columns == 0)
+      content.tables.back().note = kEmptyGrid;
+    else
+      content.tables.push_back(cells_table(grid));
+  }
+  return content;
+}
+
+PanelContent physical_blocks(Workbench& workbench) {
+  const PoolModel pool = make_pool_model(*workbench.run());
+  if (!pool.not_kept.empty()) return {.notes = {pool.not_kept}};
+  ContentTable blocks{.title = fmt::format("{} blocks", pool.cells.size()),
+                      .note = counts_words(pool),
+                      .headings = {"Block", "Role", "Held by", "Changed", "Wrong"}};
+  for (const BlockCell& cell : pool.cells)
+    blocks.rows.push_back({number_cell(cell.block), words_cell(role_name(cell.role)),
+                           words_cell(owner_words(pool, workbench.run()->names(), cell.block)),
+                           flag_cell(cell.changed), flag_cell(cell.state == CellState::wrong)});
+  ContentTable queue{
+      .title = "Free queue", .note = queue_words(pool), .headings = {"Place", "Block"}};
+  for (std::size_t i = 0; i < pool.queue.size(); ++i)
+    queue.rows.push_back(
+        {number_cell(static_cast<std::int64_t>(i) + 1), number_cell(pool.queue[i])});
+  return {.tables = {std::move(queue), std::move(blocks)}};
+}
+
+PanelContent prefix_cache(Workbench& workbench) {
+  const auto cards = make_prefix_cache_model(workbench.run()->view());
+  if (cards.empty()) return {.notes = {no_lookups_words(*workbench.run())}};
+  ContentTable lookups{.title = "Lookups",
+                       .headings = {"Request", "Known tokens", "Hit tokens", "Admitted", "What"}};
+  ContentTable groups{.title = "Groups",
+                      .headings = {"Request", "Group", "Tokens a block", "Present", "Could serve",
+                                   "First token missing", "Why not more"}};
+  for (const LookupCard& card : cards) {
+    lookups.rows.push_back({words_cell(card.name), number_cell(card.num_tokens),
+                            number_cell(card.num_hit_tokens), flag_cell(card.admitted),
+                            words_cell(card.words)});
+    for (const LookupBar& bar : card.groups)
+      groups.rows.push_back({words_cell(card.name), words_cell(bar.name),
+                             number_cell(bar.block_size), number_cell(bar.present_length),
+                             number_cell(bar.hit_length), known_cell(bar.miss_token),
+                             words_cell(bar.words)});
+  }
+  return {.tables = {std::move(lookups), std::move(groups)}};
+}
+
+ContentTable holders_table(const BlockStory& story) {
+  ContentTable table{.title = "Held by",
+                     .headings = {"Request", "Group", "Column", "Scheduler", "Worker"}};
+  if (story.holders.empty()) table.note = kNoHolder;
+  for (const BlockHolder& holder : story.holders)
+    table.rows.push_back({words_cell(holder.name), number_cell(holder.group),
+                          number_cell(holder.column), flag_cell(holder.in_scheduler),
+                          flag_cell(holder.in_worker)});
+  return table;
+}
+
+PanelContent state_inspector(Workbench& workbench) {
+  const std::int32_t block = workbench.selection.block;
+  if (block < 0 || block >= workbench.run()->config().kv_cache_config.num_blocks)
+    return {.notes = {std::string(kNoBlockSelected)}};
+  const BlockStory story = make_block_story(*workbench.run(), block);
+  PanelContent content;
+  if (!story.not_kept.empty()) return {.notes = {story.not_kept}};
+  if (!story.holds.empty()) add_note(content, story.holds);
+  content.tables.push_back(facts_table(fmt::format("Block {}", block), story.facts));
+  if (block != kNullBlock) content.tables.push_back(holders_table(story));
+  for (const ContentStory& told : story.contents) {
+    ContentTable table{.title = fmt::format("{}, {}", told.title, kStoryOrder),
+                       .note = told.end,
+                       .headings = {"Step", "Block", "Written by", "What", "Fault"}};
+    for (const StoryLink& link : told.links)
+      table.rows.push_back({number_cell(link.step), number_cell(link.block), words_cell(link.what),
+                            words_cell(link.words),
+                            link.fault.empty() ? ContentCell() : words_cell(link.fault)});
+    content.tables.push_back(std::move(table));
+  }
+  return content;
+}
+
+constexpr ContentRow kRows[] = {{"block_tables", block_tables},
+                                {"physical_blocks", physical_blocks},
+                                {"prefix_cache", prefix_cache},
+                                {"state_inspector", state_inspector}};
+
+}  // namespace
+
+std::span<const ContentRow> block_contents() { return kRows; }
+
+}  // namespace hybridscope

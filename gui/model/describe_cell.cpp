@@ -1,0 +1,89 @@
+// Facts about one cell of a block table, for tooltips.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/model/block_table_model.h"
+#include "gui/model/block_verdict.h"
+#include "gui/model/stale_replay.h"
+#include "sessions/record/value_names.h"
+#include "sessions/state_kinds.h"
+
+namespace hybridscope {
+namespace {
+
+std::string written(const WriteEvent& event, const Names& names) {
+  if (event.kind == WriteKind::never) return "not written since it was given out";
+  return fmt::format("{} tokens of {}, by the {} of step {}", event.num_tokens,
+                     names.request(event.request), value_names::name(event.kind), event.step);
+}
+
+// A forward pass writes the inputs of its drafts behind the window, and counts them.
+std::string written_window(const WriteEvent& event, const StepView& view) {
+  if (event.kind == WriteKind::never) return written(event, view.names);
+  return fmt::format("inputs up to token {} of {}{}, by the {} of step {}", event.num_tokens,
+                     view.names.request(event.request),
+                     view.config.num_speculative_tokens > 0 ? ", drafts included" : "",
+                     value_names::name(event.kind), event.step);
+}
+
+// The checker carries out what this step's arrays say, whatever a stale replay read.
+bool is_assumed(const StepView& view, std::int32_t group) {
+  return std::ranges::any_of(view.trace.groups, [&](const GroupTrace& traced) {
+    return traced.group == group && replays_stale(view.trace, traced);
+  });
+}
+
+}  // namespace
+
+std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const BlockCell& cell) {
+  const StepView view = run.view();
+  std::vector<Fact> facts;
+  facts.push_back({"cell", fmt::format("{}, {}, column {}", view.names.request(place.request),
+                                       view.names.group(place.group), place.column)});
+  if (cell.block == kNullBlock) {
+    facts.push_back({"block", "0, the null block: nothing is kept here"});
+    return facts;
+  }
+  const BlockFacts block = run.block_facts(cell.block, FactParts::all);
+  facts.push_back({"block", fmt::format("{} ({})", cell.block, role_name(cell.role))});
+  const bool is_mamba =
+      view.config.kv_cache_config.groups[static_cast<std::size_t>(place.group)].is_mamba();
+  if (const std::string_view use = use_words(cell, is_mamba); !use.empty())
+    facts.push_back(
+        {"in this step",
+         std::string(use) + (is_assumed(view, place.group) ? " (assumed: the graph replays arrays "
+                                                             "of an earlier step)"
+                                                           : "")});
+  if (place.side == TableSide::worker && cell.role == CellRole::stale)
+    facts.push_back(
+        {"scheduler has", fmt::format("block {}", view.scheduler_tables.block_at(
+                                                      place.request, place.group, place.column))});
+  facts.push_back({"state", verdict_words(BlockVerdicts(run).of(cell.block, block, place.group))});
+  const std::int32_t holders = view.scheduler_tables.holders(cell.block);
+  facts.push_back(
+      {"references", fmt::format("{}", holders + view.scheduler_tables.deferred(cell.block))});
+  if (!block.label_known)
+    facts.push_back({"registered as", "not known"});
+  else
+    facts.push_back({"registered as", block.registered
+                                          ? fmt::format("the prefix of {} tokens, hash {:016x}",
+                                                        block.label_num_tokens, block.block_hash)
+                                          : std::string("nothing: no request can hit it")});
+  if (!block.writes_known) {
+    facts.push_back({"content", "not known: the session keeps writes at level full only"});
+    return facts;
+  }
+  if (is_mamba) {
+    const KVCacheConfig& config = view.config.kv_cache_config;
+    if (keeps(config, StateKind::temporal))
+      facts.push_back({"temporal state", written(block.temporal.event, view.names)});
+    if (keeps(config, StateKind::conv))
+      facts.push_back({"conv window", written_window(block.conv.event, view)});
+  } else {
+    facts.push_back({"keys and values", written(block.attention.event, view.names)});
+  }
+  return facts;
+}
+
+}  // namespace hybridscope

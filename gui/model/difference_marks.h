@@ -1,0 +1,47 @@
+// What of a step differs between two compared runs, by what panels draw of it: the requests, cells,
+// rows and elements that the list of differences names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "gui/model/step_arrays.h"
+
+namespace hybridscope {
+
+struct DifferingStep;
+
+// In something about the request.
+struct RequestDifferences {
+  bool row = false;        // of the batch
+  bool pre_copy = false;   // a decision about copying its state before the forward pass
+  bool post_copy = false;  // after sampling
+  std::set<std::pair<std::int32_t, std::int32_t>> cells;  // group and column of its block tables
+  bool has_cell(std::int32_t group, std::int32_t column) const {
+    return cells.contains({group, column});
+  }
+};
+
+struct DifferenceMarks {
+  std::map<std::string, RequestDifferences, std::less<>> requests;
+  // By group (-1: of the batch) and name; no element: the shape differs, or one run has none.
+  std::map<std::pair<std::int32_t, std::string>, std::set<std::int64_t>> arrays;
+
+  // Null: nothing of it differs.
+  const RequestDifferences* of(std::string_view request) const;
+  const std::set<std::int64_t>* of(std::int32_t group, std::string_view array) const;
+  bool empty() const { return requests.empty() && arrays.empty(); }
+};
+
+// What panels say of what is framed so.
+inline constexpr std::string_view kDiffers = "Differs from the other run in this step.";
+
+// `a`, `b`: the arrays of both runs in that step; empty where one of them stands elsewhere.
+DifferenceMarks make_difference_marks(const DifferingStep& step, const StepArrays& a,
+                                      const StepArrays& b);
+
+}  // namespace hybridscope

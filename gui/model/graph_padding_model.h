@@ -1,0 +1,75 @@
+// Which captured graph a step runs in and what is padded for it: requested against captured sizes,
+// every captured graph, and what the arrays that a replay reads hold behind the real rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+struct PaddingBar {
+  std::int32_t real = 0;
+  std::int32_t padding = 0;
+};
+
+// The captured graphs of one kind, ascending.
+struct CapturedGraphs {
+  std::string title;                // "FULL, uniform decodes"
+  std::vector<std::int32_t> sizes;  // tokens
+  std::ptrdiff_t picked = -1;       // index into sizes
+};
+
+enum class PaddedPart : std::uint8_t {
+  real,
+  padding,    // of a padded row
+  no_row,     // written, but the array is longer than the batch has rows
+  left_over,  // behind what the build wrote: what an earlier step left there
+  gap,        // stands for elements that are left out
+};
+inline constexpr std::string_view kRealRow = "real row";
+inline constexpr std::string_view kPaddingRow = "padding row";
+inline constexpr std::string_view kNoRow = "behind the last row";
+inline constexpr std::string_view kNotWritten = "not written in this step";
+struct PaddedElement {
+  PaddedPart part = PaddedPart::real;
+  std::string text;  // "8", "3 4 9", "12 more"
+};
+
+struct PaddedArray {
+  std::string name;
+  std::vector<PaddedElement> elements = {};  // one a row
+  std::string note = {};                     // what padding rows hold; what was not written
+  bool stale = false;                        // no build wrote it in this step
+};
+
+struct PaddedGroup {
+  std::string title;
+  std::string note;  // refreshed, or since when not
+  bool stale = false;
+  std::vector<PaddedArray> arrays = {};
+};
+
+struct GraphPaddingModel {
+  bool has_batch = false;
+  std::string runtime_mode;  // "FULL"
+  std::string words;         // which graph ran and why
+  PaddingBar tokens;
+  std::optional<PaddingBar> rows;  // empty: the session does not keep rows
+  std::string setting;             // the resolved mode, "FULL_AND_PIECEWISE"
+  std::vector<CapturedGraphs> captured;
+  std::vector<PaddedGroup> groups;
+  std::string arrays_note;  // why no arrays are listed; empty: they are
+};
+
+inline constexpr std::string_view kNoGraph = "Nothing was scheduled in this step: no graph ran.";
+inline constexpr std::string_view kNoCapture = "No graph was captured.";
+
+// Requires: run.step() > 0.
+GraphPaddingModel make_graph_padding_model(ShownRun& run);
+
+}  // namespace hybridscope

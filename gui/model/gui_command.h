@@ -1,0 +1,31 @@
+// What drawing emits and the workbench applies: the id of a command and its argument, the same as
+// text in a script, from a key, a menu, the palette or a click.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace hybridscope {
+
+// Which of two compared runs a command was drawn in.
+enum class CompareSide : std::uint8_t { left, right };
+
+struct GuiCommand {
+  std::string id;                        // "run.go_to"
+  std::string argument = {};             // "120"; empty: none
+  CompareSide side = CompareSide::left;  // scripts and keys mean the left one
+  friend bool operator==(const GuiCommand&, const GuiCommand&) = default;
+};
+
+// "run.go_to 120".
+std::string to_text(const GuiCommand& command);
+
+// One command a line; empty lines and lines that begin with # are left out. Whether ids exist is
+// not looked at. Error invalid_input, "FILE:3: ...": a line that does not begin with an id.
+Result<std::vector<GuiCommand>> read_gui_script(std::string_view text, const std::string& file);
+
+}  // namespace hybridscope

@@ -1,0 +1,51 @@
+// What the workbench remembers from one start to the next, and its JSON text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "gui/model/theme.h"
+
+namespace hybridscope {
+
+inline constexpr std::size_t kMaxRecentFiles = 12;
+inline constexpr double kMinUiScale = 0.5;
+inline constexpr double kMaxUiScale = 4.0;
+inline constexpr std::int32_t kMinWindowSide = 200;
+inline constexpr std::int32_t kMaxWindowSide = 16384;
+
+struct WindowSize {
+  std::int32_t width = 1600;  // kMinWindowSide to kMaxWindowSide, as is the height
+  std::int32_t height = 1000;
+  friend bool operator==(const WindowSize&, const WindowSize&) = default;
+};
+
+struct GuiSettings {
+  ThemeKind theme = ThemeKind::dark;
+  double ui_scale = 1.0;                  // kMinUiScale to kMaxUiScale
+  std::vector<std::string> recent_files;  // newest first, at most kMaxRecentFiles, none twice
+  std::string layout;                     // name of the last one; empty: none
+  WindowSize window;
+  friend bool operator==(const GuiSettings&, const GuiSettings&) = default;
+};
+
+// With `file` in front, once, and the oldest gone when there are too many.
+std::vector<std::string> with_recent_file(std::vector<std::string> recent_files, std::string file);
+
+// File names that are not UTF-8 are written with replacement characters.
+std::string settings_to_json(const GuiSettings& settings);
+
+struct ReadGuiSettings {
+  GuiSettings settings;
+  std::vector<std::string> notes;  // "FILE: POINTER: ...", one a thing that was not taken over
+};
+
+// What is absent has its default. A key that is not known, of a newer program say, is left out with
+// a note. Error corrupt: no JSON; invalid_input: a value of another type or out of its range.
+Result<ReadGuiSettings> read_gui_settings(std::string_view text, const std::string& file);
+
+}  // namespace hybridscope

@@ -1,0 +1,84 @@
+#include "gui/model/lesson_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "gui/model/live_run.h"
+
+namespace hybridscope {
+
+LessonSession::LessonSession(LessonRun run) : run_(std::move(run)) {
+  for (const LessonPart& part : run_.lesson().parts) taken_.emplace_back(part.questions.size());
+}
+
+Result<LessonSession> LessonSession::open(Lesson lesson) {
+  auto run = LessonRun::create(std::move(lesson));
+  if (!run.ok()) return run.error();
+  LessonSession session(std::move(run).value());
+  if (Status gone = session.go_to_part(0); !gone.ok()) return gone.error();
+  return session;
+}
+
+Status LessonSession::go_to_part(std::size_t part) { return run_.go_to_part(part); }
+
+Status LessonSession::answer(std::size_t question, const std::string& text) {
+  std::vector<TakenQuestion>& taken = taken_[part_index()];
+  HS_EXPECT(question < taken.size());
+  const auto checked = run_.check(question, text);
+  if (!checked.ok()) return checked.error();
+  TakenQuestion& answered = taken[question];
+  answered.verdict = checked.value().verdict;
+  answered.words = checked.value().words;
+  answered.answered = answered.verdict != AnswerVerdict::unreadable;
+  return Ok{};
+}
+
+bool LessonSession::part_is_answered() const {
+  return std::ranges::all_of(taken(), &TakenQuestion::answered);
+}
+
+bool LessonSession::waits_only_for(std::size_t question) const {
+  if (step_to_show() == part().step) return false;
+  for (std::size_t i = 0; i < taken().size(); ++i)
+    if (taken()[i].answered == (i == question)) return false;
+  return true;
+}
+
+std::size_t LessonSession::num_right() const {
+  std::size_t right = 0;
+  for (const auto& part : taken_)
+    for (const TakenQuestion& question : part)
+      right += question.answered && question.verdict == AnswerVerdict::right ? 1 : 0;
+  return right;
+}
+
+std::int64_t LessonSession::step_to_show() const {
+  const bool waits = part().predict && !part_is_answered();
+  return waits ? part().step - 1 : part().step;
+}
+
+Result<std::unique_ptr<ShownRun>> LessonSession::make_run() const {
+  auto plan = plan_lesson(lesson(), part());
+  if (!plan.ok()) return plan.error();
+  auto run = LiveRun::create(std::move(plan).value());
+  if (!run.ok()) return run.error();
+  if (step_to_show() == 0) return std::unique_ptr<ShownRun>(std::move(run).value());
+  if (Status moved = run.value()->go_to(step_to_show()); !moved.ok()) return moved.error();
+  return std::unique_ptr<ShownRun>(std::move(run).value());
+}
+
+std::vector<std::string> offered_answers(const LessonQuestion& question) {
+  if (question.choices.empty() && (question.answer == "yes" || question.answer == "no"))
+    return {"yes", "no"};
+  return question.choices;
+}
+
+std::string progress_words(const LessonSession& session) {
+  return fmt::format("part {} of {}, {} of {} answers right", session.part_index() + 1,
+                     session.lesson().parts.size(), session.num_right(), session.num_questions());
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,62 @@
+// A lesson while it is taken in the workbench: which part is open, what was answered.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "gui/model/shown_run.h"
+#include "sessions/lessons/lesson_run.h"
+
+namespace hybridscope {
+
+struct TakenQuestion {
+  bool answered = false;  // with something that could be read
+  AnswerVerdict verdict = AnswerVerdict::unreadable;
+  std::string words;  // said to the last answer
+};
+
+class LessonSession {
+ public:
+  // Stands at the first part. Errors: those of LessonRun.
+  static Result<LessonSession> open(Lesson lesson);
+
+  const Lesson& lesson() const { return run_.lesson(); }
+  std::size_t part_index() const { return run_.part_index(); }
+  const LessonPart& part() const { return run_.part(); }
+  Status go_to_part(std::size_t part);
+
+  // Of the open part: [questions]
+  const std::vector<TakenQuestion>& taken() const { return taken_[part_index()]; }
+  // Requires: there is such a question. Error: as LessonRun::check.
+  Status answer(std::size_t question, const std::string& text);
+  bool part_is_answered() const;
+  // Will another step be shown when this question is answered?
+  bool waits_only_for(std::size_t question) const;
+  // Right answers and questions of all parts so far.
+  std::size_t num_right() const;
+  std::size_t num_questions() const { return hybridscope::num_questions(lesson()); }
+
+  // The step to show: of a part that asks before it shows, the one before until all is answered;
+  // 0: none yet.
+  std::int64_t step_to_show() const;
+  // The run of the open part, at step_to_show(). Error: the engine's.
+  Result<std::unique_ptr<ShownRun>> make_run() const;
+
+ private:
+  explicit LessonSession(LessonRun run);
+
+  LessonRun run_;
+  std::vector<std::vector<TakenQuestion>> taken_;  // [parts][questions]
+};
+
+// What a question can be answered with; empty: anything.
+std::vector<std::string> offered_answers(const LessonQuestion& question);
+// "part 1 of 4, 0 of 5 answers right".
+std::string progress_words(const LessonSession& session);
+inline constexpr std::string_view kNoLesson = "No lesson is open. There are:";
+
+}  // namespace hybridscope

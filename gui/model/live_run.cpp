@@ -1,0 +1,287 @@
+#include "gui/model/live_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sessions/explain_finding.h"
+#include "sessions/live/fork.h"
+#include "sessions/record/live_source.h"
+#include "sessions/record/session_plan.h"
+#include "storage/session_text.h"
+
+namespace hybridscope {
+namespace {
+
+StepMark mark_of(const StepTrace& trace, std::span<const Finding> findings) {
+  StepMark mark;
+  mark.step = trace.step;
+  mark.copies = !trace.pre_copies.copies.empty() || !trace.post_copies.copies.empty();
+  mark.evicts = std::ranges::any_of(trace.cache_events, [](const CacheEvent& event) {
+    return event.kind == CacheEventKind::evicted;
+  });
+  mark.preempts = !trace.preempted.empty();
+  for (const Finding& finding : findings)
+    (rule_info(finding.rule).severity == Severity::error ? mark.errs : mark.warns) = true;
+  return mark;
+}
+
+}  // namespace
+
+LiveRun::LiveRun(RunPlan plan, CheckScope scope)
+    : plan_(std::move(plan)),
+      scope_(scope),
+      log_({.num_blocks = plan_.setup.config.kv_cache_config.num_blocks,
+            .mamba_cache_mode = plan_.setup.config.mamba_cache_mode}),
+      found_by_rule_(rule_table().size()) {}
+
+Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope) {
+  std::unique_ptr<LiveRun> run(new LiveRun(std::move(plan), scope));
+  LivePlayer::Options options;
+  options.scope = scope;
+  options.logs_writes = true;
+  options.on_new_step = [made = run.get()](const LivePlayer::NewStep& step) { made->take(step); };
+  auto player = LivePlayer::create(run->plan_, std::move(options));
+  if (!player.ok()) return player.error();
+  run->player_ = std::move(player).value();
+  run->names_ = make_names(run->config().kv_cache_config, [made = run.get()](RequestId request) {
+    return made->name_of(request);
+  });
+  run->names_.mamba_cache_mode = run->config().mamba_cache_mode;
+  run->whole_ = run->player_->done();
+  return run;
+}
+
+// Panels and files also name requests that come behind the step that is shown, when the engine has
+// gone back and does not know them.
+std::string LiveRun::name_of(RequestId request) const {
+  const auto index = static_cast<std::size_t>(request.value);
+  return index < request_names_.size() ? request_names_[index]
+                                       : player_->runner().engine().name_of(request);
+}
+
+void LiveRun::take(const LivePlayer::NewStep& step) {
+  const Engine& engine = player_->runner().engine();
+  for (auto next = static_cast<std::int32_t>(request_names_.size()); next < engine.num_requests();
+       ++next)
+    request_names_.push_back(engine.name_of({next}));
+  log_.take(step.trace, step.writes);
+  note_registrations(step.trace);
+  marks_.push_back(mark_of(step.trace, step.findings));
+  activities_.take(activity_of(step.trace));
+  requests_.take(step.trace);
+  for (const Finding& finding : step.findings) block_faults_.take(finding);
+  for (const Finding& finding : step.findings)
+    if (++found_by_rule_[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
+      findings_.push_back({finding, explain_finding(finding, names_)});
+}
+
+void LiveRun::note_registrations(const StepTrace& trace) {
+  registrations_.resize(static_cast<std::size_t>(config().kv_cache_config.num_blocks));
+  for (const auto* events : {&trace.cache_events, &trace.commit_events})
+    for (const CacheEvent& event : *events)
+      if (event.kind == CacheEventKind::registered && event.block >= 0)
+        registrations_[static_cast<std::size_t>(event.block)].push_back(
+            static_cast<std::int32_t>(trace.step));
+}
+
+std::int64_t LiveRun::registered_in(std::int32_t block) const {
+  const std::vector<std::int32_t>& steps = registrations_[static_cast<std::size_t>(block)];
+  const auto behind = std::upper_bound(steps.begin(), steps.end(), step());
+  return behind == steps.begin() ? 0 : *(behind - 1);
+}
+
+Result<bool> LiveRun::forward() {
+  if (player_->done()) return false;
+  StepArrays before = arrays_here();
+  if (Status moved = player_->step(); !moved.ok()) return moved.error();
+  previous_ = std::move(before);
+  if (step() == last_known_step()) whole_ = player_->done();
+  return true;
+}
+
+Result<bool> LiveRun::back() {
+  const auto known = player_->known_steps();
+  if (step() == 0 || step() == known.front()) return false;
+  const auto at = std::lower_bound(known.begin(), known.end(), step());
+  if (Status moved = stand_at(static_cast<std::size_t>(at - known.begin()) - 1); !moved.ok())
+    return moved.error();
+  return true;
+}
+
+StepArrays LiveRun::arrays_here() const {
+  return step() == 0 ? StepArrays() : step_arrays(player_->trace());
+}
+
+// At number `known` of the known steps, by way of the one before it.
+Status LiveRun::stand_at(std::size_t known) {
+  const std::int64_t target = player_->known_steps()[known];
+  if (target == step()) return Ok{};
+  StepArrays before;
+  previous_ = {};
+  if (known > 0) {
+    if (Status moved = player_->go_to(player_->known_steps()[known - 1]); !moved.ok()) return moved;
+    before = arrays_here();
+  }
+  if (Status moved = player_->go_to(target); !moved.ok()) return moved;
+  previous_ = std::move(before);
+  return Ok{};
+}
+
+Status LiveRun::go_to(std::int64_t step) {
+  while (last_known_step() < step && !whole_) {
+    if (!player_->known_steps().empty())
+      if (Status moved = stand_at(player_->known_steps().size() - 1); !moved.ok()) return moved;
+    const Result<bool> moved = forward();
+    if (!moved.ok()) return moved.error();
+  }
+  const auto known = player_->known_steps();
+  const auto at = std::upper_bound(known.begin(), known.end(), step);
+  if (at == known.begin())
+    return Error{ErrorKind::not_found, "there is no step " + std::to_string(step) + " or before"};
+  return stand_at(static_cast<std::size_t>(at - known.begin()) - 1);
+}
+
+std::optional<std::int64_t> LiveRun::begin_go_to(std::int64_t step) {
+  const auto known = player_->known_steps();
+  const auto behind = std::upper_bound(known.begin(), known.end(), step);
+  if (behind == known.begin() || step > last_known_step()) return std::nullopt;
+  const std::int64_t target = *(behind - 1);
+  if (player_->num_steps_to(target) <= kMostStepsAtOnce) return std::nullopt;
+  if (!player_->begin_go_to(target).ok()) return std::nullopt;
+  previous_ = {};
+  return target;
+}
+
+// A step at which the engine found no progress is not the same with a plan that has more to say.
+bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
+  const auto known = player_->known_steps();
+  const auto at = std::lower_bound(known.begin(), known.end(), step);
+  if (at == known.end() || *at != step || num_agreed_steps(plan_, plan) < step) return false;
+  const auto number = static_cast<std::size_t>(at - known.begin());
+  const std::int64_t before = this->step();
+  if (!stand_at(number).ok() || !player_->can_continue()) {
+    (void)go_to(before);
+    return false;
+  }
+  player_->continue_with(plan);
+  plan_ = plan;
+  log_.forget_after(step);
+  for (auto& steps : registrations_)
+    while (!steps.empty() && steps.back() > step) steps.pop_back();
+  marks_.resize(number + 1);
+  activities_.forget_from(number + 1);
+  requests_.forget_after(step);
+  std::erase_if(findings_, [&](const ShownFinding& found) { return found.finding.step > step; });
+  block_faults_.forget_after(step);
+  std::ranges::fill(found_by_rule_, 0);
+  for (const ShownFinding& found : findings_)
+    ++found_by_rule_[static_cast<std::size_t>(found.finding.rule)];
+  request_names_.resize(static_cast<std::size_t>(player_->runner().engine().num_requests()));
+  whole_ = player_->done();
+  return true;
+}
+
+std::vector<StepActivity> LiveRun::activities(std::size_t first, std::size_t count) {
+  std::vector<StepActivity> found;
+  for (std::size_t number = first; number < first + count; ++number) {
+    const StepActivity* activity = activities_.find(number);
+    found.push_back(activity != nullptr ? *activity : StepActivity{.step = marks_[number].step});
+  }
+  return found;
+}
+
+StepView LiveRun::view() const {
+  return {.trace = player_->trace(),
+          .config = config(),
+          .names = names_,
+          .scheduler_tables = player_->tables().scheduler(),
+          .worker_tables = player_->tables().worker(),
+          .findings = player_->findings(),
+          .writes = player_->writes(),
+          .worker_changes = player_->worker_changes()};
+}
+
+BlockFacts LiveRun::block_facts(std::int32_t block, FactParts) {
+  const CheckState& state = player_->checker().state();
+  const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
+  const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);
+  return {.registered = label.registered,
+          .label_group = label.group,
+          .label_num_tokens = label.num_tokens,
+          .block_hash = label.block_hash,
+          .registered_in = label.registered ? registered_in(block) : 0,
+          .temporal = {state.state.temporal(block).event, state.state.temporal(block).fingerprint},
+          .conv = {state.state.conv_event(block), state.state.conv(block)[last_of_window]},
+          .attention = {state.state.attention(block).event, state.state.attention(block).last}};
+}
+
+std::vector<std::int32_t> LiveRun::conv_tokens(std::int32_t block) const {
+  const SymbolicState& state = player_->checker().state().state;
+  const WriteEvent& event = state.conv_event(block);
+  const std::vector<RequestId> known = unfinished();
+  // The engine has released the tokens of those that have finished.
+  if (event.kind == WriteKind::never || !std::ranges::binary_search(known, event.request))
+    return {};
+  const Engine& engine = player_->runner().engine();
+  const auto arrived =
+      std::ranges::find(plan_.requests, names_.request(event.request),
+                        [](const ArrivingRequest& arriving) { return arriving.request.name; });
+  Fingerprint prefix =
+      seed_fingerprint(arrived == plan_.requests.end() ? 0 : arrived->request.cache_salt);
+  const std::span<const Fingerprint> positions = state.conv(block);
+  std::vector<std::int32_t> tokens;
+  for (const Fingerprint position : positions)
+    tokens.push_back(position == kBeforeFirstToken ? kConvBeforeFirst
+                     : position == kPoison         ? kConvNotWritten
+                                                   : kConvOtherToken);
+  for (std::int32_t token = 1; token <= event.num_tokens; ++token) {
+    prefix = extend_fingerprint(prefix, engine.token(event.request, token - 1));
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      if (positions[i] == prefix) tokens[i] = token;
+  }
+  return tokens;
+}
+
+Result<WriteChain> LiveRun::write_chain(std::int32_t block, ContentKind content) {
+  return log_.chain(block, content, step());
+}
+
+std::optional<std::vector<std::int32_t>> LiveRun::free_queue() const {
+  return player_->runner().engine().kv_cache().pool().free_queue();
+}
+
+Status LiveRun::set_bookmark(std::int64_t step, std::string_view note) {
+  if (Status fits = check_note(note); !fits.ok()) return fits;
+  if (mark_index(marks_, step) < 0)
+    return Error{ErrorKind::not_found, fmt::format("there is no step {}", step)};
+  const auto behind =
+      std::upper_bound(bookmarks_.begin(), bookmarks_.end(), step,
+                       [](std::int64_t wanted, const auto& mark) { return wanted < mark.step; });
+  if (behind != bookmarks_.begin() && std::prev(behind)->step == step)
+    std::prev(behind)->note = note;
+  else
+    bookmarks_.insert(behind, {.step = step, .note = std::string(note)});
+  return Ok{};
+}
+
+Status LiveRun::remove_bookmarks(std::int64_t step) {
+  if (std::erase_if(bookmarks_, [step](const auto& mark) { return mark.step == step; }) > 0)
+    return Ok{};
+  return Error{ErrorKind::not_found, fmt::format("step {} has no bookmark", step)};
+}
+
+Result<std::unique_ptr<StepSource>> LiveRun::source() const {
+  auto source = LiveSource::create(plan_, RecordLevel::full, title(), scope_);
+  if (!source.ok()) return source.error();
+  return std::unique_ptr<StepSource>(std::move(source).value());
+}
+
+SessionHeader LiveRun::header() const {
+  SessionHeader header = run_header(plan_, scope_);
+  header.level = RecordLevel::full;
+  return header;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,97 @@
+// A run that an engine makes while it is looked at.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gui/model/request_log.h"
+#include "gui/model/shown_run.h"
+#include "sessions/finding_list.h"
+#include "sessions/live/live_player.h"
+
+namespace hybridscope {
+
+class LiveRun final : public ShownRun {
+ public:
+  // More than these are run a few at a time between two frames.
+  static constexpr std::int64_t kMostStepsAtOnce = 24;
+
+  // Stands before the first step. Errors: those of LivePlayer::create.
+  static Result<std::unique_ptr<LiveRun>> create(RunPlan plan, CheckScope scope = CheckScope::step);
+
+  std::string title() const override { return plan_.name; }
+  RecordLevel level() const override { return RecordLevel::full; }
+  const RunPlan* plan() const override { return &plan_; }
+  const Names& names() const override { return names_; }
+  const EngineConfig& config() const override { return player_->runner().engine().config(); }
+  std::int32_t num_requests() const override {
+    return static_cast<std::int32_t>(request_names_.size());
+  }
+
+  std::int64_t step() const override { return player_->number(); }
+  std::int64_t last_known_step() const override { return player_->last_known_step(); }
+  bool is_whole() const override { return whole_; }
+  Result<bool> forward() override;
+  Result<bool> back() override;
+  Status go_to(std::int64_t step) override;
+  std::optional<std::int64_t> begin_go_to(std::int64_t step) override;
+  bool continue_with(const RunPlan& plan, std::int64_t step) override;
+
+  StepView view() const override;
+  const StepArrays& previous_arrays() override { return previous_; }
+  BlockFacts block_facts(std::int32_t block, FactParts parts) override;
+  // Reads the owner's tokens from the first one on: for one block, not for all of them.
+  std::vector<std::int32_t> conv_tokens(std::int32_t block) const override;
+  Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
+  std::optional<std::vector<std::int32_t>> free_queue() const override;
+  std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
+  std::span<const StepMark> marks() const override { return marks_; }
+  std::span<const ShownFinding> findings() const override { return findings_; }
+  const BlockFaults& block_faults() const override { return block_faults_; }
+  std::span<const ShownBookmark> bookmarks() const override { return bookmarks_; }
+  Status set_bookmark(std::int64_t step, std::string_view note) override;
+  Status remove_bookmarks(std::int64_t step) override;
+  // Of the run that this one is an edit of. Requires: by step.
+  void take_over(std::vector<ShownBookmark> bookmarks) { bookmarks_ = std::move(bookmarks); }
+  std::vector<RequestId> unfinished() const override { return requests_.unfinished(step()); }
+  std::int64_t first_step(RequestId request) const override {
+    return requests_.first_step(request);
+  }
+  std::int32_t num_hit_tokens(RequestId request) const override {
+    return requests_.num_hit_tokens(request, step());
+  }
+  Result<std::unique_ptr<StepSource>> source() const override;
+  SessionHeader header() const override;
+
+  const LivePlayer& player() const { return *player_; }
+
+ private:
+  LiveRun(RunPlan plan, CheckScope scope);
+  void take(const LivePlayer::NewStep& step);
+  Status stand_at(std::size_t known);
+  StepArrays arrays_here() const;
+  std::string name_of(RequestId request) const;
+  void note_registrations(const StepTrace& trace);
+  std::int64_t registered_in(std::int32_t block) const;
+
+  RunPlan plan_;
+  CheckScope scope_;
+  std::vector<std::string> request_names_;  // of all requests that a known step has seen
+  Names names_;
+  WriteLog log_;
+  ActivityLog activities_;
+  std::vector<std::vector<std::int32_t>> registrations_;  // [num_blocks] steps, ascending
+  RequestLog requests_;
+  std::vector<StepMark> marks_;
+  std::vector<ShownFinding> findings_;
+  BlockFaults block_faults_;
+  std::vector<ShownBookmark> bookmarks_;     // by step
+  std::vector<std::int64_t> found_by_rule_;  // [rule_table()]
+  // Copied when the step is left, as the engine overwrites it; going back runs one step more.
+  StepArrays previous_;
+  bool whole_ = false;
+  std::unique_ptr<LivePlayer> player_;
+};
+
+}  // namespace hybridscope

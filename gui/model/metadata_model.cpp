@@ -1,0 +1,311 @@
+#include "gui/model/metadata_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/metadata/metadata_builders.h"
+#include "core/metadata/persistent_buffer.h"
+#include "gui/model/gdn_rows.h"
+#include "gui/model/stale_replay.h"
+#include "gui/model/table_arrays.h"
+#include "sessions/explain_array.h"
+
+namespace hybridscope {
+namespace {
+
+using NameRows = std::pair<std::string_view, ArrayRows>;
+
+constexpr std::array kBatchRows{NameRows{"query_start_loc", ArrayRows::batch},
+                                NameRows{"seq_lens", ArrayRows::batch},
+                                NameRows{"is_prefilling", ArrayRows::batch}};
+constexpr std::array kMambaRows{NameRows{"has_initial_states_p", ArrayRows::prefills},
+                                NameRows{"query_start_loc_p", ArrayRows::prefills},
+                                NameRows{"num_computed_tokens_p", ArrayRows::prefills},
+                                NameRows{"state_indices_tensor_p", ArrayRows::prefills},
+                                NameRows{"state_indices_tensor_d", ArrayRows::decodes},
+                                NameRows{"query_start_loc_d", ArrayRows::decodes},
+                                NameRows{"num_accepted_tokens", ArrayRows::decodes},
+                                NameRows{"block_idx_last_scheduled_token", ArrayRows::batch},
+                                NameRows{"block_idx_first_scheduled_token_p", ArrayRows::prefills},
+                                NameRows{"block_idx_last_computed_token", ArrayRows::batch},
+                                NameRows{"seq_lens", ArrayRows::batch},
+                                NameRows{"nums_dict.8.nums", ArrayRows::prefills},
+                                NameRows{"last_chunk_indices_p", ArrayRows::prefills},
+                                NameRows{"temporal_source_column", ArrayRows::decodes},
+                                NameRows{"conv_source_column", ArrayRows::decodes}};
+constexpr std::array kGdnRows{NameRows{"has_initial_state", ArrayRows::non_spec},
+                              NameRows{"spec_query_start_loc", ArrayRows::spec},
+                              NameRows{"non_spec_query_start_loc", ArrayRows::non_spec},
+                              NameRows{"spec_state_indices_tensor", ArrayRows::spec},
+                              NameRows{"non_spec_state_indices_tensor", ArrayRows::non_spec},
+                              NameRows{"spec_sequence_masks", ArrayRows::batch},
+                              NameRows{"num_accepted_tokens", ArrayRows::spec},
+                              NameRows{"chunk_offsets", ArrayRows::non_spec},
+                              NameRows{"nums_dict.8.nums", ArrayRows::non_spec}};
+
+ArrayRows rows_of(std::span<const NameRows> table, std::string_view name) {
+  for (const auto& [known, rows] : table)
+    if (known == name) return rows;
+  return ArrayRows::none;
+}
+
+std::int64_t columns_of(const NamedArray& array) {
+  return array.dims.size() == 2 ? array.dims[1] : 1;
+}
+
+// Three or more equal elements in turn are one piece; rows of a matrix are in brackets.
+void add_pieces(MetadataArray& shown) {
+  constexpr std::size_t kMostPieces = 64;
+  const std::int64_t size = num_elements(shown.array);
+  const std::int64_t columns = columns_of(shown.array);
+  const bool matrix = shown.array.dims.size() == 2;
+  for (std::int64_t i = 0; i < size && shown.pieces.size() < kMostPieces;) {
+    const std::int64_t row = i / columns;
+    const std::int64_t end_of_row = matrix ? (row + 1) * columns : size;
+    const auto same = [&](std::int64_t other) {
+      return element_at(shown.array, other) == element_at(shown.array, i) &&
+             shown.is_changed(other) == shown.is_changed(i) &&
+             (matrix || (other == shown.selected_row) == (i == shown.selected_row));
+    };
+    std::int64_t end = i + 1;
+    while (end < end_of_row && same(end)) ++end;
+    if (end - i < 3) end = i + 1;
+    ValuePiece piece{.text = element_text(element_at(shown.array, i)),
+                     .elements = end - i,
+                     .changed = shown.is_changed(i),
+                     .selected = shown.selected_row == (matrix ? row : i)};
+    if (end - i > 1) piece.text += fmt::format(" x{}", end - i);
+    if (matrix && i == row * columns) piece.text = "[" + piece.text;
+    if (matrix && end == end_of_row) piece.text += "]";
+    shown.pieces.push_back(std::move(piece));
+    i = end;
+  }
+}
+
+// Element by element at the same place; what was not there before differs.
+void mark_changes(const NamedArray* before, MetadataArray& shown) {
+  const NamedArray& now = shown.array;
+  shown.reshaped = before == nullptr || !before->present || before->dims != now.dims;
+  const std::int64_t columns = columns_of(now);
+  const std::int64_t columns_before = before == nullptr ? 0 : columns_of(*before);
+  const std::int64_t size_before =
+      before == nullptr || !before->present ? 0 : num_elements(*before);
+  if (!shown.reshaped && before->values == now.values) return;
+  shown.changed.assign(now.values.size(), 0);
+  for (std::size_t i = 0; i < now.values.size(); ++i) {
+    const std::int64_t row = columns == 0 ? 0 : static_cast<std::int64_t>(i) / columns;
+    const std::int64_t column = columns == 0 ? 0 : static_cast<std::int64_t>(i) % columns;
+    const std::int64_t at = row * columns_before + column;
+    if (column < columns_before && at < size_before && element_at(*before, at) == now.values[i])
+      continue;
+    shown.changed[i] = 1;
+    ++shown.num_changed;
+  }
+}
+
+// Characters of the longest element.
+std::size_t widest_value(const NamedArray& array) {
+  std::int64_t least = array.fill;
+  std::int64_t most = array.fill;
+  bool unset = false;
+  for (const std::int64_t value : array.values) {
+    unset = unset || value == kNeverWritten;
+    if (value == kNeverWritten) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return std::max({element_text(least).size(), element_text(most).size(),
+                   unset ? element_text(kNeverWritten).size() : 0});
+}
+
+class ModelMaker {
+ public:
+  ModelMaker(ShownRun& run, RequestId selected)
+      : run_(run), view_(run.view()), before_(run.previous_arrays()), selected_(selected) {}
+
+  MetadataModel make() {
+    MetadataModel model;
+    if (run_.level() == RecordLevel::counts) return model;  // without rows there is no batch either
+    StepArrays now = step_arrays(view_.trace);
+    model.sections.push_back(make_section(now.groups.front()));
+    for (const GroupTrace& trace : view_.trace.groups) {
+      const auto built = std::ranges::find(now.groups, trace.group, &NamedArrayGroup::group);
+      NamedArrayGroup none{.group = trace.group, .arrays = {}};
+      model.sections.push_back(make_section(built == now.groups.end() ? none : *built));
+      if (model.sections.back().arrays.empty()) model.sections.pop_back();
+    }
+    if (before_.step > 0)
+      model.note = fmt::format("differs from step {}", before_.step);
+    else
+      model.note = "There is no step before this one to compare with.";
+    return model;
+  }
+
+ private:
+  MetadataSection make_section(NamedArrayGroup& group) {
+    MetadataSection section;
+    section.group = group.group;
+    if (group.group < 0) {
+      section.title = "Batch";
+      section.builder = "CommonAttentionMetadata";
+    } else {
+      describe_group(group_trace(group.group), section);
+    }
+    for (NamedArray& array : group.arrays) add(group, std::move(array), section);
+    if (group.group >= 0 && run_.level() == RecordLevel::full && !view_.trace.rows.empty())
+      for (MetadataArray& table : table_arrays(view_, group_trace(group.group))) {
+        if (table.array.dims.size() == 2)
+          section.note += (section.note.empty() ? "" : "; ") + std::string(kTableNote);
+        finish(std::move(table), section);
+      }
+    return section;
+  }
+
+  const GroupTrace& group_trace(std::int32_t group) const {
+    return *std::ranges::find(view_.trace.groups, group, &GroupTrace::group);
+  }
+
+  void describe_group(const GroupTrace& group, MetadataSection& section) const {
+    section.title = view_.names.group(group.group);
+    if (!group.metadata) return;
+    const auto& spec = std::get<MambaSpec>(
+        view_.config.kv_cache_config.groups[static_cast<std::size_t>(group.group)].spec);
+    section.builder = metadata_builder_row(spec.mamba_type).reference_name;
+    if (group.reused_metadata) section.note = "reused through update_block_table";
+    if (replays(view_.trace, group)) add_replay(group, section);
+    find_rows(group, section);
+  }
+
+  std::int64_t step() const { return view_.trace.step; }
+
+  void add_replay(const GroupTrace& group, MetadataSection& section) const {
+    constexpr const char* kWhat = "what the replayed graph reads: ";
+    if (!replays_stale(view_.trace, group)) {
+      section.note += (section.note.empty() ? "" : "; ") + (kWhat + replay_words(group, step()));
+      return;
+    }
+    section.warning = kWhat + stale_words(group, step()) + ".";
+    for (const std::string_view name : group.replayed_arrays) {
+      const NamedArray* left = left_in_buffers(before_, group, name);
+      if (left == nullptr) continue;
+      MetadataArray shown;
+      shown.array = *left;
+      add_pieces(shown);
+      section.replayed.push_back(
+          fmt::format("read, from step {}: {} = {}", before_.step, name, values_words(shown)));
+    }
+    if (section.replayed.empty())
+      section.replayed.emplace_back("What it read is not known here: the step is not kept.");
+  }
+
+  void find_rows(const GroupTrace& group, MetadataSection& section) const {
+    const auto num_rows = static_cast<std::int32_t>(view_.trace.rows.size());
+    if (const auto* gdn = std::get_if<GdnMetadata>(&*group.metadata)) {
+      GdnRowLists rows = gdn_rows(*gdn, num_rows);
+      section.spec_rows = std::move(rows.spec);
+      section.other_rows = std::move(rows.non_spec);
+      return;
+    }
+    const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata);
+    const MambaMetadata& mamba =
+        mamba2 != nullptr ? mamba2->base : std::get<MambaMetadata>(*group.metadata);
+    section.first_prefill_row = mamba.num_decodes;
+  }
+
+  std::span<const NameRows> name_rows(std::int32_t group) const {
+    if (group < 0) return kBatchRows;
+    return std::holds_alternative<GdnMetadata>(*group_trace(group).metadata)
+               ? std::span<const NameRows>(kGdnRows)
+               : std::span<const NameRows>(kMambaRows);
+  }
+
+  ReplaySign sign_of(std::int32_t group, std::string_view name) const {
+    if (group < 0) return ReplaySign::none;
+    const GroupTrace& trace = group_trace(group);
+    if (std::ranges::find(trace.replayed_arrays, name) == trace.replayed_arrays.end())
+      return ReplaySign::none;
+    if (!replays(view_.trace, trace)) return ReplaySign::persistent;
+    return replays_stale(view_.trace, trace) ? ReplaySign::stale : ReplaySign::read;
+  }
+
+  void add(const NamedArrayGroup& group, NamedArray array, MetadataSection& section) const {
+    if (!array.present) {
+      section.absent += (section.absent.empty() ? "" : ", ") + std::string(array.name);
+      return;
+    }
+    MetadataArray shown;
+    shown.array = std::move(array);
+    const std::string_view name = shown.array.name;
+    shown.sign = sign_of(group.group, name);
+    shown.rows = rows_of(name_rows(group.group), name);
+    if (before_.step > 0) {
+      const NamedArrayGroup* before = before_.find(group.group);
+      mark_changes(before == nullptr ? nullptr : before->find(name), shown);
+    }
+    shown.holds_blocks = name.find("state_indices") != std::string_view::npos;
+    finish(std::move(shown), section);
+  }
+
+  void finish(MetadataArray shown, MetadataSection& section) const {
+    shown.dtype = array_dtype_name(shown.array.dtype);
+    if (!shown.array.dims.empty()) shown.shape = array_shape(shown.array);
+    select_row(section, shown);
+    add_pieces(shown);
+    shown.widest = widest_value(shown.array);
+    section.arrays.push_back(std::move(shown));
+  }
+
+  void select_row(const MetadataSection& section, MetadataArray& shown) const {
+    if (selected_.value < 0 || shown.rows == ArrayRows::none || shown.array.dims.empty()) return;
+    const auto& rows = view_.trace.rows;
+    for (std::int64_t index = 0; index < shown.array.dims[0]; ++index) {
+      const std::int32_t row = section.batch_row(shown.rows, index);
+      if (row >= 0 && static_cast<std::size_t>(row) < rows.size() &&
+          rows[static_cast<std::size_t>(row)].request == selected_)
+        shown.selected_row = index;
+    }
+  }
+
+  const ShownRun& run_;
+  StepView view_;
+  const StepArrays& before_;
+  RequestId selected_;
+};
+
+}  // namespace
+
+std::string values_words(const MetadataArray& array) {
+  const std::int64_t size = num_elements(array.array);
+  if (size == 0) return "empty";
+  std::string text;
+  std::int64_t told = 0;
+  for (const ValuePiece& piece : array.pieces) {
+    text += (text.empty() ? "" : " ") + piece.text;
+    told += piece.elements;
+  }
+  if (told < size) text += fmt::format(" ... {} of {}", told, size);
+  return text;
+}
+
+SignWords sign_words(ReplaySign sign) {
+  switch (sign) {
+    case ReplaySign::none:
+      return {"", ""};
+    case ReplaySign::persistent:
+      return {"p", "A persistent buffer: full graphs read it. No full graph runs in this step."};
+    case ReplaySign::read:
+      return {"G", "A persistent buffer: the full graph of this step reads it."};
+    case ReplaySign::stale:
+      return {"!", "The full graph of this step reads this buffer, though no build wrote it."};
+  }
+  return {"", ""};
+}
+
+MetadataModel make_metadata_model(ShownRun& run, RequestId selected) {
+  return ModelMaker(run, selected).make();
+}
+
+}  // namespace hybridscope

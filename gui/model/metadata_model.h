@@ -1,0 +1,110 @@
+// Every array of every metadata builder of a step: dtype, shape, values, which elements differ from
+// the step before, and what a replayed graph reads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/facts.h"
+#include "gui/model/shown_run.h"
+#include "gui/model/step_arrays.h"
+
+namespace hybridscope {
+
+// What a captured graph has to do with an array.
+enum class ReplaySign : std::uint8_t {
+  none,
+  persistent,  // a graph reads it, but none was replayed in this step
+  read,        // read by the graph of this step
+  stale,       // read by the graph of this step, though no build wrote it in this step
+};
+
+struct SignWords {
+  const char* letter;
+  std::string_view words;
+};
+SignWords sign_words(ReplaySign sign);
+inline constexpr std::string_view kSignLegend =
+    "G: the graph of this step reads it; !: stale; p: a buffer that full graphs read";
+inline constexpr std::string_view kNoMetadata =
+    "This session was recorded without metadata: that needs level full.";
+
+// Which batch rows the first dimension of an array stands for.
+enum class ArrayRows : std::uint8_t { none, batch, decodes, prefills, spec, non_spec };
+
+// A value, or several equal ones, as one line of text shows them.
+struct ValuePiece {
+  std::string text;           // "7", "[3", "-1 x2047"
+  std::int64_t elements = 0;  // that it stands for
+  bool changed = false;
+  bool selected = false;
+};
+
+struct MetadataArray {
+  NamedArray array;
+  std::string dtype;
+  std::string shape;  // "[4,3]"
+  std::string note;   // in place of values
+  ReplaySign sign = ReplaySign::none;
+  ArrayRows rows = ArrayRows::none;
+  std::vector<std::uint8_t> changed;  // [elements of the array's values]; empty: none did
+  std::int64_t num_changed = 0;
+  bool reshaped = false;           // it had another shape in the step before, or was None
+  std::int64_t selected_row = -1;  // of the first dimension: the selected request's
+  std::vector<ValuePiece> pieces;  // the first ones
+  bool holds_blocks = false;       // values are block ids
+  std::size_t widest = 0;          // characters of its longest element
+
+  std::int64_t num_columns() const { return array.dims.size() == 2 ? array.dims[1] : 1; }
+  bool is_changed(std::int64_t index) const {
+    return static_cast<std::size_t>(index) < changed.size() &&
+           changed[static_cast<std::size_t>(index)] != 0;
+  }
+};
+
+// "3 4 -1 x7"; of a long array the first ones and how many that were.
+std::string values_words(const MetadataArray& array);
+
+// The columns of the list of arrays.
+inline constexpr std::array<std::string_view, 5> kArrayColumns = {"Array", "Sign", "Type", "Shape",
+                                                                  "Values"};
+
+struct MetadataSection {
+  std::int32_t group = -1;            // -1: of the whole batch
+  std::string title;                  // "group 1 (mamba2)"
+  std::string builder;                // the reference's class
+  std::string note;                   // how it was built, what the replayed graph finds
+  std::string warning;                // empty: nothing to warn of
+  std::vector<std::string> replayed;  // of a stale replay: what it really read, a line each
+  std::vector<MetadataArray> arrays;
+  std::string absent;                    // names of arrays that are None
+  std::vector<std::int32_t> spec_rows;   // batch rows; GDN
+  std::vector<std::int32_t> other_rows;  // batch rows that are not spec rows; GDN
+  std::int32_t first_prefill_row = 0;
+
+  // Of element `index` of the first dimension; -1: of none.
+  std::int32_t batch_row(ArrayRows rows, std::int64_t index) const;
+};
+
+struct MetadataModel {
+  std::vector<MetadataSection> sections;
+  std::string note;  // compared with which step
+};
+
+// Requires: run.step() > 0.
+MetadataModel make_metadata_model(ShownRun& run, RequestId selected);
+
+// What a tooltip says of one element. Requires: `array` is of a model of this step.
+std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section,
+                                   const MetadataArray& array, std::int64_t index);
+
+// One element a row, and one behind the last.
+bool is_offsets(std::string_view array);
+
+// "unset": an element of a persistent buffer that no build has written.
+std::string element_text(std::int64_t value);
+
+}  // namespace hybridscope

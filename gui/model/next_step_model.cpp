@@ -1,0 +1,77 @@
+#include "gui/model/next_step_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sessions/scripted_policies.h"
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+// Requests that hold blocks, run or wait with a lookup, and did not finish in this step.
+std::vector<EditableRequest> editable_requests(const StepView& view) {
+  std::set<RequestId> known;
+  for (const RequestId request : view.scheduler_tables.requests()) known.insert(request);
+  for (const ScheduledTrace& scheduled : view.trace.scheduled) known.insert(scheduled.request);
+  for (const SkippedRequest& skipped : view.trace.skipped) known.insert(skipped.request);
+  for (const RequestId preempted : view.trace.preempted) known.insert(preempted);
+  for (const CommitTrace& commit : view.trace.committed)
+    if (commit.finished) known.erase(commit.request);
+  std::vector<EditableRequest> requests;
+  for (const RequestId request : known) {
+    const bool runs = std::ranges::any_of(
+        view.trace.rows, [&](const RowTrace& row) { return row.request == request; });
+    requests.push_back({.request = request,
+                        .name = view.names.request(request),
+                        .runs = runs,
+                        .most_accepted = 1 + view.config.num_speculative_tokens});
+  }
+  return requests;
+}
+
+void plan_request(EditableRequest& request, const ScriptStep& script) {
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, request.name) != names.end();
+  };
+  const auto accept = std::ranges::find(script.accept, request.name, &RequestCount::request);
+  request.accepts = accept == script.accept.end() ? 0 : accept->count;
+  request.preempted = has(script.preempt);
+  request.aborted = has(script.abort);
+}
+
+std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
+  std::vector<EditablePolicy> policies;
+  for (const Setting& setting : settings_table()) {
+    if (setting.section != "policies") continue;
+    if (std::ranges::find(caching_policy_names(), setting.name) != caching_policy_names().end())
+      continue;
+    policies.push_back({.name = setting.name,
+                        .help = setting.help,
+                        .values = {setting.choices.begin(), setting.choices.end()},
+                        .value = policy_text(in_force, setting.name)});
+  }
+  return policies;
+}
+
+}  // namespace
+
+NextStepModel make_next_step_model(const Workbench& workbench) {
+  NextStepModel model;
+  const ShownRun* run = workbench.run();
+  if (run == nullptr || run->plan() == nullptr) {
+    model.why_not = "They can be looked at, not changed: " +
+                    (run == nullptr ? std::string("nothing is open") : run->why_no_plan()) + ".";
+    return model;
+  }
+  model.step = run->step() + 1;
+  if (workbench.has_step()) model.requests = editable_requests(run->view());
+  model.planned = planned_step(*run->plan(), model.step);
+  for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
+  model.policies = editable_policies(model.planned.policies);
+  if (workbench.plans.can_undo()) model.undo = workbench.plans.undo_words();
+  if (workbench.plans.can_redo()) model.redo = workbench.plans.redo_words();
+  return model;
+}
+
+}  // namespace hybridscope

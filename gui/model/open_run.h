@@ -1,0 +1,21 @@
+// Opens whatever a person names as a run to be shown.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+// In front of the name of a scenario that is part of the program.
+inline constexpr std::string_view kShippedPrefix = "shipped:";
+
+// SCENARIO.json or shipped:NAME, a scenario that runs live; FILE.db[:NAME], a recorded session;
+// TRACE.jsonl, decisions of another engine. Errors: those of the reader concerned, which name the
+// file.
+Result<std::unique_ptr<ShownRun>> open_run(const std::string& place);
+
+}  // namespace hybridscope

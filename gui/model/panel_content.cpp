@@ -1,0 +1,61 @@
+#include "gui/model/panel_content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "gui/model/workbench.h"
+
+namespace hybridscope {
+namespace {
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+const ContentRow* find_content(std::string_view panel) {
+  for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents()})
+    for (const ContentRow& row : part)
+      if (row.panel == panel) return &row;
+  return nullptr;
+}
+
+PanelDocument make_panel_document(Workbench& workbench, std::string_view panel) {
+  const ContentRow* row = find_content(panel);
+  const PanelInfo* info = workbench.view.find_panel(panel);
+  HS_EXPECT(row != nullptr && info != nullptr && workbench.has_step());
+  PanelDocument document;
+  document.panel = panel;
+  document.title = info->title;
+  document.selection = workbench.selection;
+  const Names& names = workbench.run()->names();
+  if (workbench.selection.request.value >= 0)
+    document.request = names.request(workbench.selection.request);
+  if (workbench.selection.group >= 0) document.group = names.group(workbench.selection.group);
+  const auto add = [&] {
+    if (workbench.has_step())
+      document.runs.push_back(
+          {workbench.run()->title(), workbench.run()->step(), row->make(workbench)});
+  };
+  add();
+  if (workbench.comparison() != nullptr && info->of_a_run) {
+    const SideScope other(workbench);
+    add();
+  }
+  return document;
+}
+
+std::string size_words(const PanelDocument& document) {
+  std::size_t rows = 0;
+  std::size_t lines = 0;
+  for (const RunContent& run : document.runs) {
+    for (const ContentTable& table : run.content.tables) rows += table.rows.size();
+    lines += static_cast<std::size_t>(std::ranges::count(run.content.text, '\n'));
+  }
+  return rows == 0 && lines > 0 ? counted(lines, "line") : counted(rows, "row");
+}
+
+}  // namespace hybridscope

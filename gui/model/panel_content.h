@@ -1,0 +1,69 @@
+// What a panel shows, as tables of words and numbers: what is copied and saved of it. Made of the
+// models that panels draw, so that both say the same.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gui/model/selection.h"
+
+namespace hybridscope {
+
+class Workbench;
+
+// monostate: the cell is empty.
+using ContentCell = std::variant<std::monostate, std::int64_t, bool, std::string>;
+
+struct ContentTable {
+  std::string title;
+  std::string note = {};                            // a sentence below the title; empty: none
+  std::vector<std::string> headings = {};           // [columns] none is empty, none is there twice
+  std::vector<std::vector<ContentCell>> rows = {};  // [rows][columns]
+};
+
+struct PanelContent {
+  std::vector<std::string> notes = {};  // sentences above the tables
+  std::string text = {};                // lines as they stand, in letters of one width
+  std::vector<ContentTable> tables = {};
+};
+
+// One row a panel.
+struct ContentRow {
+  std::string_view panel;  // its id
+  // Of the run that is shown (SideScope). Requires: a step is shown.
+  PanelContent (*make)(Workbench&) = nullptr;
+};
+std::span<const ContentRow> block_contents();     // content_of_blocks.cpp
+std::span<const ContentRow> batch_contents();     // content_of_batch.cpp
+std::span<const ContentRow> metadata_contents();  // content_of_metadata.cpp
+std::span<const ContentRow> run_contents();       // content_of_run.cpp
+// Null: the panel has none.
+const ContentRow* find_content(std::string_view panel);
+
+struct RunContent {
+  std::string run;  // its title
+  std::int64_t step = 0;
+  PanelContent content;
+};
+
+// What a panel shows, with what one has to know to read it.
+struct PanelDocument {
+  std::string panel;  // id
+  std::string title;
+  Selection selection;
+  std::string request;           // its name; empty: none is selected
+  std::string group;             // likewise
+  std::vector<RunContent> runs;  // one, or both of a comparison
+};
+
+// Requires: a step is shown, the panel has a row.
+PanelDocument make_panel_document(Workbench& workbench, std::string_view panel);
+
+// "12 rows"; of text alone "57 lines".
+std::string size_words(const PanelDocument& document);
+
+}  // namespace hybridscope

@@ -1,0 +1,73 @@
+// What a person has chosen in each panel; part of the workbench, changed by commands.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace hybridscope {
+
+// Whose block tables.
+enum class TableSide : std::uint8_t { scheduler, worker };
+
+struct BlockTablesOptions {
+  TableSide side = TableSide::scheduler;
+  std::int32_t cell_size = 0;  // pixels at scale 1; 0: what fits
+};
+
+// The next larger or smaller size of a cell: about a quarter more or less, and at least a pixel.
+inline constexpr std::int32_t kLeastCellSize = 2;
+inline constexpr std::int32_t kMostCellSize = 64;
+constexpr std::int32_t larger_cell(std::int32_t size) {
+  return std::clamp(size * 5 / 4 + 1, kLeastCellSize, kMostCellSize);
+}
+constexpr std::int32_t smaller_cell(std::int32_t size) {
+  return std::clamp(std::min(size * 4 / 5, size - 1), kLeastCellSize, kMostCellSize);
+}
+
+// The array that is shown as a whole; empty: none.
+struct MetadataOptions {
+  std::int32_t group = -1;  // -1: of the whole batch
+  std::string array;
+};
+
+// What requests are sorted by.
+enum class RequestColumn : std::uint8_t {
+  name,  // the order in which they came
+  state,
+  prompt,
+  computed,
+  scheduled,
+  generated,
+  hit,
+  blocks,
+  preemptions,
+  accepted,
+};
+inline constexpr std::size_t kNumRequestColumns = 10;
+
+struct RequestsOptions {
+  RequestColumn sort = RequestColumn::name;
+  bool descending = false;
+};
+
+inline constexpr std::int32_t kMostTimelineSteps = 120;
+struct TimelineOptions {
+  std::int32_t num_steps = 21;  // around the one that is shown
+};
+
+// Which differences are listed, and gone to with F8 and F7: those in which the text occurs, in any
+// case; empty: all.
+struct DifferencesOptions {
+  std::string filter;
+};
+
+struct PanelOptions {
+  BlockTablesOptions block_tables;
+  MetadataOptions metadata;
+  RequestsOptions requests;
+  TimelineOptions timeline;
+  DifferencesOptions differences;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,76 @@
+#include "gui/model/planned_step.h"
+
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "sessions/scripted_policies.h"
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+// A request of traffic joins when its time has come; of a script, in its step.
+std::vector<std::string> words_of_joining(const RunPlan& plan, std::int64_t step) {
+  std::vector<std::string> words;
+  for (const ArrivingRequest& arriving : plan.requests)
+    if (arriving.at_step == step && arriving.arrival_us == 0)
+      words.push_back(fmt::format("request {} joins ({} prompt tokens, max_tokens {})",
+                                  arriving.request.name, num_prompt_tokens(arriving.request),
+                                  arriving.request.max_tokens));
+  return words;
+}
+
+void add_policy_words(const PolicyOverrides& policies, std::vector<std::string>& words) {
+  for (const Setting& setting : settings_table())
+    if (setting.section == "policies")
+      if (const std::string value = policy_text(policies, setting.name); !value.empty())
+        words.push_back(fmt::format("policy {} {}", setting.name, value));
+}
+
+}  // namespace
+
+std::string policy_text(const PolicyOverrides& policies, std::string_view name) {
+  EngineSettings settings;
+  settings.policies = policies;
+  const auto value = get_setting(settings, *find_setting("policies", name));
+  return value ? std::get<std::string>(*value) : std::string();
+}
+
+std::vector<std::string> words_of(const ScriptStep& changes) {
+  std::vector<std::string> words;
+  for (const RequestCount& accept : changes.accept)
+    words.push_back(fmt::format("accept {} of {}", accept.count, accept.request));
+  for (const RequestCount& drafts : changes.drafts)
+    words.push_back(fmt::format("{} drafts for {}", drafts.count, drafts.request));
+  for (const std::string& request : changes.preempt) words.push_back("preempt " + request);
+  for (const std::string& request : changes.abort) words.push_back("abort " + request);
+  if (changes.budget) words.push_back(fmt::format("token budget {}", *changes.budget));
+  if (changes.reset_prefix_cache == PrefixCacheReset::unless_running)
+    words.emplace_back("reset the prefix cache if nothing runs");
+  if (changes.reset_prefix_cache == PrefixCacheReset::preempting_running)
+    words.emplace_back("preempt all and reset the prefix cache");
+  if (changes.engine)
+    words.emplace_back(*changes.engine == EngineProfile::pages ? "engine profile pages"
+                                                               : "engine profile safe");
+  add_policy_words(changes.policies, words);
+  return words;
+}
+
+PlannedStep planned_step(const RunPlan& plan, std::int64_t step) {
+  PlannedStep planned{.budget = plan.setup.config.max_num_batched_tokens,
+                      .profile = plan.settings.engine.value_or(EngineProfile::safe),
+                      .policies = plan.settings.policies};
+  for (const ScriptStep& entry : plan.script) {
+    if (entry.step > step) break;
+    if (entry.engine) planned.profile = *entry.engine;
+    lay_over(planned.policies, entry.policies);
+    if (entry.step == step) planned.script = entry;
+  }
+  if (planned.script.budget) planned.budget = *planned.script.budget;
+  planned.words = words_of_joining(plan, step);
+  for (std::string& words : words_of(planned.script)) planned.words.push_back(std::move(words));
+  return planned;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,66 @@
+// The pool of physical blocks when a step is over: what each block is, and which are given out
+// next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/model/block_cell.h"
+#include "gui/model/facts.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+inline constexpr std::size_t kMaxQueueShown = 200;
+
+// A place in a block table.
+struct PoolOwner {
+  RequestId request{};  // -1: there is none
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  friend bool operator==(const PoolOwner&, const PoolOwner&) = default;
+};
+
+struct PoolModel {
+  std::vector<BlockCell> cells;          // [num_blocks] by block id; of states only "wrong" is told
+  std::vector<std::int32_t> references;  // [num_blocks] tables that hold it, deferred frees
+  std::vector<PoolOwner> first_owner;    // [num_blocks] the first table that has it
+  std::vector<std::int32_t> num_owners;  // [num_blocks] places in tables
+  std::array<std::int32_t, kNumCellRoles> num_by_role{};
+  // Those with a reference, and those without: they are in the free queue.
+  std::int32_t num_held = 0;
+  std::int32_t num_held_cached = 0;  // of them registered
+  std::int32_t num_free = 0;
+  std::int32_t num_free_cached = 0;  // can be hit until they are given out
+  bool labels_known = true;          // false: the session's labels are still being read
+  std::string not_kept;              // why there is nothing else; empty: there is
+  bool queue_known = false;
+  std::vector<std::int32_t> queue;  // the first kMaxQueueShown, next one first
+  std::size_t queue_length = 0;
+};
+
+// Requires: run.step() > 0.
+PoolModel make_pool_model(ShownRun& run);
+
+// "3 held (1 cached, 0 shared), 12 free (2 cached)".
+std::string counts_words(const PoolModel& pool);
+// The roles that blocks of a pool can have, for legends.
+inline constexpr std::array<CellRole, 4> kPoolRoles = {CellRole::held, CellRole::shared,
+                                                       CellRole::cached, CellRole::free_block};
+// What stands before the queue, or in its place.
+std::string queue_words(const PoolModel& pool);
+
+inline constexpr std::string_view kOwnerWords =
+    "All blocks: number, and below it whose it is (request, group:column, and how many more have "
+    "it)";
+
+// "A 1:0", "A 1:0 +2": request, group and column, and how many places more; empty: nobody's.
+std::string owner_words(const PoolModel& pool, const Names& names, std::int32_t block);
+
+// What a tooltip says of a block. Requires: it is one of the pool's cells.
+std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int32_t block);
+
+}  // namespace hybridscope

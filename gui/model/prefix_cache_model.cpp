@@ -1,0 +1,71 @@
+#include "gui/model/prefix_cache_model.h"
+
+#include <algorithm>
+
+#include "gui/model/level_notes.h"
+#include "sessions/explain_schedule.h"
+
+namespace hybridscope {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// What follows the name that every line begins with.
+std::string without(const std::string& line, const std::string& name) {
+  std::size_t begin = line.rfind(name, 0) == 0 ? name.size() : 0;
+  while (begin < line.size() && (line[begin] == ' ' || line[begin] == ':')) ++begin;
+  return line.substr(begin);
+}
+
+LookupBar bar_of(const GroupLookup& lookup, const KVCacheGroup& group, std::string name,
+                 const std::string& line) {
+  LookupBar bar;
+  bar.words = without(line, name);
+  bar.name = std::move(name);
+  bar.block_size = group.block_size();
+  bar.present_length = lookup.present_length;
+  bar.hit_length = lookup.hit_length;
+  if (lookup.miss_block >= 0) bar.miss_token = lookup.miss_block * bar.block_size;
+  bar.only_ends = group.is_mamba();
+  return bar;
+}
+
+}  // namespace
+
+std::string no_lookups_words(const ShownRun& run) {
+  std::string lacks = not_kept(run, "prefix cache lookups");
+  if (!lacks.empty()) return lacks;
+  return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTold : kNoLookups);
+}
+
+std::vector<LookupCard> make_prefix_cache_model(const StepView& view) {
+  std::vector<LookupCard> cards;
+  const auto& groups = view.config.kv_cache_config.groups;
+  for (const AdmissionLookup& lookup : view.trace.lookups) {
+    const std::vector<std::string> lines =
+        lines_of(explain_lookup(lookup, view.config, view.names));
+    LookupCard card;
+    card.request = lookup.request;
+    card.name = view.names.request(lookup.request);
+    card.words = without(lines.front(), card.name);
+    card.num_tokens = lookup.explanation.max_cache_hit_length + 1;
+    card.num_hit_tokens = lookup.num_hit_tokens;
+    card.admitted = lookup.admitted;
+    for (std::size_t g = 0; g < std::min(groups.size(), lookup.explanation.groups.size()); ++g)
+      card.groups.push_back(bar_of(lookup.explanation.groups[g], groups[g],
+                                   view.names.group(static_cast<std::int32_t>(g)),
+                                   g + 1 < lines.size() ? lines[g + 1] : std::string()));
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+}  // namespace hybridscope

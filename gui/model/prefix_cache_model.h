@@ -1,0 +1,47 @@
+// The prefix-cache lookups of a step: how much of each request was there, group by group, and why
+// not more.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+// One group's part, as a bar over the request's tokens.
+struct LookupBar {
+  std::string name;  // "group 1 (mamba2)"
+  std::int32_t block_size = 0;
+  std::int32_t present_length = 0;  // tokens found
+  std::int32_t hit_length = 0;      // tokens it could serve on its own
+  std::int32_t miss_token = -1;     // the first token of the block that is not there; -1: none
+  bool only_ends = false;           // mamba: of what is there only the state at the end counts
+  std::string words;                // why not more
+};
+
+struct LookupCard {
+  RequestId request{};
+  std::string name;
+  std::string words;            // "hit of 16 tokens, at most 19 (its 20 known tokens - 1)"
+  std::int32_t num_tokens = 0;  // known when it was looked up
+  std::int32_t num_hit_tokens = 0;
+  bool admitted = false;
+  std::vector<LookupBar> groups;
+};
+
+inline constexpr std::string_view kNoLookups =
+    "No request was looked up in this step: that happens when a request is admitted, new or after "
+    "a preemption.";
+
+inline constexpr std::string_view kLookupsNotTold =
+    "The trace does not tell of prefix cache lookups.";
+
+// In place of cards.
+std::string no_lookups_words(const ShownRun& run);
+
+std::vector<LookupCard> make_prefix_cache_model(const StepView& view);
+
+}  // namespace hybridscope

@@ -1,0 +1,335 @@
+#include "gui/model/recorded_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/explain_finding.h"
+#include "sessions/finding_list.h"
+#include "sessions/record/session_plan.h"
+#include "sessions/scripted_policies.h"
+
+namespace hybridscope {
+namespace {
+
+// Between two frames: some milliseconds of work each.
+constexpr std::int64_t kLabelsASlice = 40'000;
+constexpr int kLookupsASlice = 400;
+// The window stands still while another program writes to the file.
+constexpr std::int64_t kBookmarkTimeoutMs = 1000;
+
+StepMark mark_of(const StepStamp& stamp) {
+  const StepCounts& counts = stamp.counts;
+  return {.step = stamp.step,
+          .copies = counts.num_state_copies > 0,
+          .evicts = counts.num_evicted > 0,
+          .preempts = counts.num_preempted > 0,
+          .warns = counts.num_warnings > 0,
+          .errs = counts.num_errors > 0};
+}
+
+}  // namespace
+
+RecordedRun::RecordedRun(std::unique_ptr<SessionPlayer> player, SessionPlace place, Options options)
+    : place_(std::move(place)),
+      options_(std::move(options)),
+      player_(std::move(player)),
+      config_(player_->reader().info().header.config),
+      views_(config_) {}
+
+Result<std::unique_ptr<RecordedRun>> RecordedRun::open(const SessionPlace& place, Options options) {
+  auto player = SessionPlayer::open(place);
+  if (!player.ok()) return player.error();
+  std::unique_ptr<RecordedRun> run(
+      new RecordedRun(std::move(player).value(), place, std::move(options)));
+  if (Status loaded = run->load(); !loaded.ok()) return loaded.error();
+  return run;
+}
+
+Status RecordedRun::load() {
+  const SessionHeader& header = info().header;
+  names_ = make_names(header.config.kv_cache_config,
+                      [this](RequestId request) { return reader().request_name(request); });
+  names_.mamba_cache_mode = header.config.mamba_cache_mode;
+  if (Status marks = load_marks(); !marks.ok()) return marks;
+  if (Status findings = load_findings(); !findings.ok()) return findings;
+  const auto bookmarks = reader().bookmarks();
+  if (!bookmarks.ok()) return bookmarks.error();
+  show_bookmarks(bookmarks.value());
+  if (header.level == RecordLevel::counts) labels_ = Labels::read;
+  if (header.kind == SessionKind::run) load_plan();
+  return Ok{};
+}
+
+// The first ones of each rule to be listed, and what all of them say of blocks.
+Status RecordedRun::load_findings() {
+  const auto findings = reader().findings(BlockFaults::kMostARule);
+  if (!findings.ok()) return findings.error();
+  std::vector<std::int64_t> by_rule(rule_table().size());
+  for (const Finding& finding : findings.value()) {
+    block_faults_.take(finding);
+    if (++by_rule[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
+      findings_.push_back({finding, explain_finding(finding, names_)});
+  }
+  return Ok{};
+}
+
+// A plan that cannot be read only takes away what needs it.
+void RecordedRun::load_plan() {
+  auto plan = read_session_plan(info().header.plan, reader().title());
+  if (!plan.ok()) {
+    plan_error_ = plan.error().message;
+    return;
+  }
+  plan_ = std::move(plan).value();
+  ScriptedPolicies scripted(plan_->settings);
+  for (const ScriptStep& step : plan_->script)
+    if (const auto policies = scripted.change(step))
+      policy_changes_.push_back({step.step, *policies});
+}
+
+Status RecordedRun::load_marks() {
+  for (;;) {
+    const auto stamp = reader().next_stamp();
+    if (!stamp.ok()) return stamp.error();
+    if (stamp.value() == nullptr) break;
+    marks_.push_back(mark_of(*stamp.value()));
+  }
+  if (marks_.empty())
+    return Error{ErrorKind::not_found, fmt::format("{}: no step was recorded", reader().title())};
+  return Ok{};
+}
+
+void RecordedRun::attach() {
+  config_.policies = info().header.config.policies;
+  for (const PolicyChange& change : policy_changes_)
+    if (change.step <= step()) config_.policies = change.policies;
+  trace_ = &views_.attach(player_->record(), player_->worker_tables());
+  previous_read_ = false;
+  facts_.clear();
+  lookups_left_ = kLookupsASlice;
+  lacks_facts_ = false;
+}
+
+// What cannot be read leaves the step that was shown.
+void RecordedRun::return_to(std::int64_t before) {
+  if (before > 0 && player_->go_to(before).ok()) attach();
+}
+
+Result<bool> RecordedRun::forward() {
+  const std::int64_t before = step();
+  const auto moved = player_->step_forward();
+  if (!moved.ok()) return_to(before);
+  if (moved.ok() && moved.value()) attach();
+  return moved;
+}
+
+Result<bool> RecordedRun::back() {
+  const std::int64_t before = step();
+  if (before == 0) return false;
+  const auto moved = player_->step_back();
+  if (!moved.ok()) return_to(before);
+  if (moved.ok() && moved.value()) attach();
+  return moved;
+}
+
+Status RecordedRun::go_to(std::int64_t step) {
+  const auto nearest = reader().step_at_or_before(step);
+  if (!nearest.ok()) return nearest.error();
+  if (nearest.value() == 0)
+    return Error{ErrorKind::not_found, fmt::format("there is no step {} or before", step)};
+  const std::int64_t before = this->step();
+  if (nearest.value() == before) return Ok{};
+  Status moved = player_->go_to(nearest.value());
+  if (moved.ok())
+    attach();
+  else
+    return_to(before);
+  return moved;
+}
+
+StepView RecordedRun::view() const {
+  HS_EXPECT(trace_ != nullptr);
+  const StepRecord& record = player_->record();
+  return {.trace = *trace_,
+          .config = config(),
+          .names = names_,
+          .scheduler_tables = player_->scheduler_tables(),
+          .worker_tables = player_->worker_tables(),
+          .findings = record.findings,
+          .writes = record.writes,
+          .worker_changes = record.worker_changes};
+}
+
+// Null: it cannot be read. Valid until the next call.
+const StepRecord* RecordedRun::read_beside(std::int64_t step) {
+  if (beside_ == nullptr) {
+    auto opened = SessionReader::open(place_);
+    if (!opened.ok()) return nullptr;
+    beside_ = std::move(opened).value();
+  }
+  const auto record = beside_->read(step);
+  return record.ok() ? record.value() : nullptr;
+}
+
+std::vector<StepActivity> RecordedRun::activities(std::size_t first, std::size_t count) {
+  if (activities_.size() > kMostActivities) activities_.clear();
+  std::vector<StepActivity> found;
+  int reads_left = level() == RecordLevel::counts ? 0 : kStepsASlice;
+  for (std::size_t number = first; number < first + count; ++number) {
+    const std::int64_t step = marks_[number].step;
+    auto known = activities_.find(step);
+    if (known == activities_.end() && reads_left > 0) {
+      --reads_left;
+      const StepRecord* record = read_beside(step);
+      // What cannot be read stays unknown and is not tried again.
+      known = activities_.emplace(step, StepActivity{.step = step}).first;
+      if (record != nullptr) known->second = activity_of(record->trace);
+    }
+    lacks_activities_ = lacks_activities_ || (known == activities_.end() && reads_left == 0 &&
+                                              level() != RecordLevel::counts);
+    found.push_back(known != activities_.end() ? known->second : StepActivity{.step = step});
+  }
+  return found;
+}
+
+const StepArrays& RecordedRun::previous_arrays() {
+  if (previous_read_) return previous_;
+  previous_read_ = true;
+  previous_ = {};
+  const std::ptrdiff_t here = mark_index(marks_, step());
+  if (here < 1 || level() != RecordLevel::full) return previous_;
+  const StepRecord* record = read_beside(marks_[static_cast<std::size_t>(here) - 1].step);
+  if (record == nullptr) return previous_;
+  RecordViews views(config());
+  const WorkerTables no_tables(static_cast<std::int32_t>(config().kv_cache_config.groups.size()));
+  previous_ = step_arrays(views.attach(*record, no_tables));
+  return previous_;
+}
+
+// Empty: no more may be looked up before the next frame.
+std::optional<BlockFacts> RecordedRun::written(std::int32_t block) {
+  if (const auto known = facts_.find(block); known != facts_.end()) return known->second;
+  if (lookups_left_ <= 0) {
+    lacks_facts_ = true;
+    return std::nullopt;
+  }
+  BlockFacts facts;
+  for (const auto& [content, event] : {std::pair{ContentKind::temporal, &BlockFacts::temporal},
+                                       std::pair{ContentKind::conv, &BlockFacts::conv},
+                                       std::pair{ContentKind::attention, &BlockFacts::attention}}) {
+    --lookups_left_;
+    const auto write = reader().last_write(block, content, step());
+    if (!write.ok()) {
+      facts.writes_known = false;
+      break;
+    }
+    facts.*event = {write.value().event, write.value().fingerprint};
+  }
+  return facts_.emplace(block, facts).first->second;
+}
+
+BlockFacts RecordedRun::block_facts(std::int32_t block, FactParts parts) {
+  BlockFacts facts;
+  facts.writes_known = false;
+  if (level() == RecordLevel::full && parts == FactParts::all)
+    if (const auto found = written(block)) facts = *found;
+  facts.label_known = labels_ == Labels::read && level() != RecordLevel::counts;
+  if (labels_ == Labels::reading) lacks_facts_ = true;
+  if (const auto label = facts.label_known ? reader().label(block, step()) : std::nullopt) {
+    facts.registered = true;
+    facts.label_group = label->group;
+    facts.label_num_tokens = label->num_tokens;
+    facts.block_hash = label->block_hash;
+    facts.registered_in = label->step;
+  }
+  return facts;
+}
+
+bool RecordedRun::load_more() {
+  const bool more_activities = std::exchange(lacks_activities_, false);
+  return load_facts() || more_activities;
+}
+
+bool RecordedRun::load_facts() {
+  if (!lacks_facts_) return false;
+  if (labels_ == Labels::reading) {
+    const auto more = reader().read_labels(kLabelsASlice);
+    if (more.ok() && more.value()) return false;
+    labels_ = more.ok() ? Labels::read : Labels::unreadable;
+    if (!more.ok())
+      trouble_ =
+          fmt::format("what blocks are registered as is not known: {}", more.error().message);
+  }
+  lacks_facts_ = false;
+  lookups_left_ = kLookupsASlice;
+  return true;
+}
+
+Result<WriteChain> RecordedRun::write_chain(std::int32_t block, ContentKind content) {
+  return reader().write_chain(block, content, step());
+}
+
+void RecordedRun::show_bookmarks(const std::vector<Bookmark>& kept) {
+  bookmarks_.clear();
+  for (const Bookmark& bookmark : kept)
+    bookmarks_.push_back({.step = bookmark.step, .note = bookmark.note});
+}
+
+// The file is open for writing only as long as that takes.
+Status RecordedRun::change_bookmarks(const std::function<Status(SessionFile&)>& change) {
+  auto file = SessionFile::open(place_.file, FileAccess::write, kBookmarkTimeoutMs);
+  if (!file.ok()) return file.error();
+  const Status done = change(file.value());
+  const auto kept = file.value().bookmarks(info().session);
+  if (kept.ok()) show_bookmarks(kept.value());
+  return done;
+}
+
+Status RecordedRun::set_bookmark(std::int64_t step, std::string_view note) {
+  return change_bookmarks([&](SessionFile& file) -> Status {
+    const auto kept = file.bookmarks(info().session);
+    if (!kept.ok()) return kept.error();
+    std::int64_t last = 0;
+    for (const Bookmark& bookmark : kept.value())
+      if (bookmark.step == step) last = bookmark.bookmark;
+    if (last != 0) return file.set_bookmark_note(info().session, last, note);
+    const auto added = file.add_bookmark(info().session, step, note);
+    return added.ok() ? Status(Ok{}) : Status(added.error());
+  });
+}
+
+Status RecordedRun::remove_bookmarks(std::int64_t step) {
+  return change_bookmarks([&](SessionFile& file) -> Status {
+    const auto kept = file.bookmarks(info().session);
+    if (!kept.ok()) return kept.error();
+    bool found = false;
+    for (const Bookmark& bookmark : kept.value()) {
+      if (bookmark.step != step) continue;
+      found = true;
+      if (Status removed = file.remove_bookmark(info().session, bookmark.bookmark); !removed.ok())
+        return removed;
+    }
+    if (found) return Ok{};
+    return Error{ErrorKind::not_found, fmt::format("step {} has no bookmark", step)};
+  });
+}
+
+Result<std::unique_ptr<StepSource>> RecordedRun::source() const {
+  return open_session_source(place_);
+}
+
+SessionHeader RecordedRun::header() const { return info().header; }
+
+std::string RecordedRun::why_no_plan() const {
+  return plan_error_.empty() ? ShownRun::why_no_plan()
+                             : "the session's plan cannot be read: " + plan_error_;
+}
+
+RunEnd RecordedRun::end() const {
+  if (info().status != SessionStatus::recording) return {info().status, info().status_reason};
+  return {SessionStatus::interrupted, "its recording had not ended when it was copied"};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,128 @@
+// A run that a session file has.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gui/model/shown_run.h"
+#include "sessions/record/record_views.h"
+#include "storage/session_player.h"
+
+namespace hybridscope {
+
+class RecordedRun final : public ShownRun {
+ public:
+  struct Options {
+    std::string title = {};                       // empty: the session's
+    std::shared_ptr<const void> file_owner = {};  // of a file that goes when it is not shown
+  };
+  static constexpr int kStepsASlice = 24;
+  static constexpr std::size_t kMostActivities = 2000;
+
+  // Stands before the first step. Errors: those of SessionPlayer; a session without a step.
+  static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
+    return open(place, Options());
+  }
+  static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place, Options options);
+
+  std::string title() const override {
+    return options_.title.empty() ? reader().title() : options_.title;
+  }
+  RecordLevel level() const override { return info().header.level; }
+  const RunPlan* plan() const override { return plan_ ? &*plan_ : nullptr; }
+  bool is_recorded() const override { return true; }
+  std::string why_no_plan() const override;
+  const Names& names() const override { return names_; }
+  // In force during the step that is shown.
+  const EngineConfig& config() const override { return config_; }
+  std::int32_t num_requests() const override { return reader().num_requests(); }
+  std::int64_t first_step(RequestId request) const override {
+    return reader().request_first_step(request);
+  }
+  const SessionInfo& info() const { return reader().info(); }
+
+  std::int64_t step() const override { return player_->step(); }
+  std::int64_t last_known_step() const override { return marks_.back().step; }
+  bool is_whole() const override { return true; }
+  Result<bool> forward() override;
+  Result<bool> back() override;
+  Status go_to(std::int64_t step) override;
+  bool continue_with(const RunPlan&, std::int64_t) override { return false; }
+
+  StepView view() const override;
+  // Read of the file when asked for the first time: as long as showing a step takes.
+  const StepArrays& previous_arrays() override;
+  BlockFacts block_facts(std::int32_t block, FactParts parts) override;
+  bool load_more() override;
+  std::string take_trouble() override { return std::exchange(trouble_, {}); }
+  Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
+  std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
+  // Reads at most kStepsASlice steps of the file a call, about a millisecond each, and keeps them;
+  // load_more() has the rest read.
+  std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
+  std::span<const StepMark> marks() const override { return marks_; }
+  std::span<const ShownFinding> findings() const override { return findings_; }
+  const BlockFaults& block_faults() const override { return block_faults_; }
+  Result<std::unique_ptr<StepSource>> source() const override;
+  SessionHeader header() const override;
+  std::span<const ShownBookmark> bookmarks() const override { return bookmarks_; }
+  Status set_bookmark(std::int64_t step, std::string_view note) override;
+  Status remove_bookmarks(std::int64_t step) override;
+  std::string note() const override { return info().note; }
+  // A session that is being recorded, or whose writer was killed, counts as interrupted.
+  RunEnd end() const override;
+
+ private:
+  RecordedRun(std::unique_ptr<SessionPlayer> player, SessionPlace place, Options options);
+  SessionReader& reader() const { return player_->reader(); }
+  Status load();
+  Status load_marks();
+  Status load_findings();
+  void load_plan();
+  void attach();
+  void return_to(std::int64_t before);
+  bool load_facts();
+  std::optional<BlockFacts> written(std::int32_t block);
+  const StepRecord* read_beside(std::int64_t step);
+  Status change_bookmarks(const std::function<Status(SessionFile&)>& change);
+  void show_bookmarks(const std::vector<Bookmark>& kept);
+
+  SessionPlace place_;
+  Options options_;  // before what reads the file
+  std::unique_ptr<SessionPlayer> player_;
+  std::optional<RunPlan> plan_;
+  std::string plan_error_;  // why there is none
+  struct PolicyChange {
+    std::int64_t step = 0;  // the first one that has them
+    Policies policies;
+  };
+  std::vector<PolicyChange> policy_changes_;  // of the plan's script, ascending
+  EngineConfig config_;
+  Names names_;
+  RecordViews views_;
+  const StepTrace* trace_ = nullptr;
+  // Reads other steps than the one that is shown; null until it is needed.
+  std::unique_ptr<SessionReader> beside_;
+  StepArrays previous_;
+  bool previous_read_ = false;
+  std::map<std::int64_t, StepActivity> activities_;  // by step
+  bool lacks_activities_ = false;                    // some were asked for and are not read yet
+  std::vector<StepMark> marks_;
+  std::vector<ShownFinding> findings_;
+  BlockFaults block_faults_;
+  std::vector<ShownBookmark> bookmarks_;  // as the file had them when they were changed last
+  enum class Labels : std::uint8_t { reading, read, unreadable };
+  Labels labels_ = Labels::reading;
+  std::string trouble_;  // not told yet
+  // What was looked up of the step that is shown, and how much more may be before the next frame.
+  std::map<std::int32_t, BlockFacts> facts_;
+  int lookups_left_ = 0;
+  bool lacks_facts_ = false;  // some were asked for in vain
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,225 @@
+#include "gui/model/requests_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "sessions/explain_schedule.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::array<std::string_view, kNumRequestColumns> kColumnNames = {
+    "name",      "state", "prompt", "computed",    "scheduled",
+    "generated", "hit",   "blocks", "preemptions", "accepted"};
+
+class RowsMaker {
+ public:
+  explicit RowsMaker(const ShownRun& run) : run_(run), view_(run.view()) {}
+
+  std::vector<RequestRow> make() {
+    for (const RequestId request : view_.scheduler_tables.requests()) row_of(request);
+    take_waiting();
+    take_skipped();
+    take_preempted();
+    take_scheduled();
+    take_committed();
+    std::vector<RequestRow> rows;
+    for (auto& [request, row] : rows_) {
+      row.num_hit_tokens = std::max(row.num_hit_tokens, run_.num_hit_tokens(request));
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+ private:
+  RequestRow& row_of(RequestId request) {
+    const auto [at, is_new] = rows_.try_emplace(request);
+    if (!is_new) return at->second;
+    RequestRow& row = at->second;
+    row.request = request;
+    row.name = view_.names.request(request);
+    for (std::int32_t group = 0; group < view_.scheduler_tables.num_groups(); ++group)
+      for (const std::int32_t block : view_.scheduler_tables.block_ids(request, group))
+        row.num_blocks += block > kNullBlock ? 1 : 0;
+    return row;
+  }
+
+  // Those that hold no block and have not finished; steps name only the first of them.
+  void take_waiting() {
+    for (const RequestId request : run_.unfinished())
+      if (!rows_.contains(request)) row_of(request).state = RequestState::waiting;
+  }
+
+  void take_skipped() {
+    for (const SkippedRequest& skipped : view_.trace.skipped) {
+      RequestRow& row = row_of(skipped.request);
+      row.state = row.num_blocks > 0 ? RequestState::running : RequestState::waiting;
+      row.state_note = explain_skip(skipped.reason);
+    }
+  }
+
+  void take_preempted() {
+    for (const RequestId request : view_.trace.preempted)
+      row_of(request).state = RequestState::preempted;
+  }
+
+  void take_scheduled() {
+    for (const ScheduledTrace& scheduled : view_.trace.scheduled) {
+      RequestRow& row = row_of(scheduled.request);
+      row.state = RequestState::scheduled;
+      row.num_prompt_tokens = scheduled.num_prompt_tokens;
+      row.num_computed_tokens = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+      row.num_scheduled_tokens = scheduled.num_scheduled_tokens;
+      row.num_generated = std::max(scheduled.num_tokens - scheduled.num_prompt_tokens, 0);
+      row.num_preemptions = scheduled.run;
+      row.num_draft_tokens = scheduled.num_draft_tokens;
+      if (scheduled.admission == Admission::running) continue;
+      row.state_note = admission_name(scheduled.admission);
+      row.num_hit_tokens = scheduled.num_hit_tokens;
+    }
+    for (const RowTrace& row : view_.trace.rows)
+      row_of(row.request).num_accepted = std::max(row.num_sampled_tokens - 1, 0);
+  }
+
+  void take_committed() {
+    for (const CommitTrace& commit : view_.trace.committed) {
+      const bool is_known = rows_.contains(commit.request);
+      if (!is_known && commit.outcome == CommitOutcome::left_the_engine) continue;
+      RequestRow& row = row_of(commit.request);
+      // It has lost its blocks since it was scheduled, and nothing else of the step names it.
+      if (!is_known && (commit.outcome == CommitOutcome::preempted ||
+                        commit.outcome == CommitOutcome::stale_run))
+        row.state = RequestState::waiting;
+      if (commit.finished) row.state = RequestState::finished;
+      row.num_computed_tokens = commit.num_computed_tokens;
+      if (row.num_prompt_tokens >= 0)
+        row.num_generated = std::max(commit.num_tokens - row.num_prompt_tokens, 0);
+    }
+  }
+
+  const ShownRun& run_;
+  StepView view_;
+  std::map<RequestId, RequestRow> rows_;
+};
+
+}  // namespace
+
+std::int64_t request_number(const RequestRow& row, RequestColumn column) {
+  switch (column) {
+    case RequestColumn::name:
+      return row.request.value;
+    case RequestColumn::state:
+      return static_cast<std::int64_t>(row.state);
+    case RequestColumn::prompt:
+      return row.num_prompt_tokens;
+    case RequestColumn::computed:
+      return row.num_computed_tokens;
+    case RequestColumn::scheduled:
+      return row.num_scheduled_tokens;
+    case RequestColumn::generated:
+      return row.num_generated;
+    case RequestColumn::hit:
+      return row.num_hit_tokens;
+    case RequestColumn::blocks:
+      return row.num_blocks;
+    case RequestColumn::preemptions:
+      return row.num_preemptions;
+    case RequestColumn::accepted:
+      return row.num_accepted;
+  }
+  return -1;
+}
+
+std::string request_text(const RequestRow& row, RequestColumn column) {
+  if (column == RequestColumn::name) return row.name;
+  if (column == RequestColumn::state) {
+    std::string words(request_state_name(row.state));
+    if (row.state == RequestState::scheduled && !row.state_note.empty())
+      words += ", " + row.state_note;
+    return words;
+  }
+  if (column == RequestColumn::accepted)
+    return row.num_draft_tokens > 0 ? fmt::format("{}/{}", row.num_accepted, row.num_draft_tokens)
+                                    : std::string();
+  const std::int64_t number = request_number(row, column);
+  return number >= 0 ? fmt::format("{}", number) : std::string();
+}
+
+std::string_view request_state_name(RequestState state) {
+  switch (state) {
+    case RequestState::scheduled:
+      return "scheduled";
+    case RequestState::running:
+      return "running, no tokens";
+    case RequestState::waiting:
+      return "waiting";
+    case RequestState::preempted:
+      return "preempted";
+    case RequestState::finished:
+      return "finished";
+  }
+  return {};
+}
+
+std::string listed_words(const RequestsModel& model) {
+  std::string words = fmt::format("{} listed", model.rows.size());
+  if (model.num_waiting > 0) words += fmt::format(", {} in the waiting queue", model.num_waiting);
+  if (model.num_others > 0)
+    words += fmt::format("; {} others have no part in this step", model.num_others);
+  return words;
+}
+
+RequestsModel make_requests_model(const ShownRun& run, const RequestsOptions& options) {
+  RequestsModel model;
+  model.rows = RowsMaker(run).make();
+  std::ranges::sort(model.rows, [&](const RequestRow& a, const RequestRow& b) {
+    const auto first = request_number(a, options.sort);
+    const auto second = request_number(b, options.sort);
+    if (first != second) return options.descending ? first > second : first < second;
+    return a.request < b.request;
+  });
+  model.num_waiting = run.view().trace.num_waiting;
+  model.num_others = std::max(run.num_requests() - static_cast<std::int32_t>(model.rows.size()), 0);
+  return model;
+}
+
+std::string_view request_column_name(RequestColumn column) {
+  return kColumnNames[static_cast<std::size_t>(column)];
+}
+
+ColumnWords request_column_words(RequestColumn column) {
+  switch (column) {
+    case RequestColumn::name:
+      return {"Request", "In the order in which they came"};
+    case RequestColumn::state:
+      return {"State", "What the step did with it, and why it got no tokens"};
+    case RequestColumn::prompt:
+      return {"Prompt", "num_prompt_tokens"};
+    case RequestColumn::computed:
+      return {"Comp.",
+              "num_computed_tokens when the step is over, as the scheduler counts: tokens "
+              "of a frame in flight and its drafts included"};
+    case RequestColumn::scheduled:
+      return {"Sched.", "num_scheduled_tokens of this step"};
+    case RequestColumn::generated:
+      return {"Gen.", "Output tokens that have returned to the scheduler"};
+    case RequestColumn::hit:
+      return {"Hit",
+              "Tokens that the prefix cache served when the request was admitted last; a session "
+              "tells it in that step only"};
+    case RequestColumn::blocks:
+      return {"Blocks", "Blocks it holds in all groups, without the null block"};
+    case RequestColumn::preemptions:
+      return {"Pre.", "How often it was preempted before this step"};
+    case RequestColumn::accepted:
+      return {"Acc.", "Drafts of this step that were accepted, of those it had"};
+  }
+  return {};
+}
+
+}  // namespace hybridscope

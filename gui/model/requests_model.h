@@ -1,0 +1,65 @@
+// Requests as the step that is shown tells them: state, tokens, blocks, counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/column_words.h"
+#include "gui/model/panel_options.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+enum class RequestState : std::uint8_t {
+  scheduled,  // has tokens in the step
+  running,    // has blocks but no tokens in the step
+  waiting,    // in the waiting queue
+  preempted,  // in this step
+  finished,   // in this step
+};
+std::string_view request_state_name(RequestState state);
+
+// Numbers that the step does not tell are -1.
+struct RequestRow {
+  RequestId request{};
+  std::string name;
+  RequestState state = RequestState::running;
+  std::string state_note;  // why it waits; "new", "resumed"
+  std::int32_t num_prompt_tokens = -1;
+  std::int32_t num_computed_tokens = -1;  // when the step is over, as the scheduler counts
+  std::int32_t num_scheduled_tokens = -1;
+  std::int32_t num_generated = -1;   // tokens that have returned
+  std::int32_t num_hit_tokens = -1;  // when it was admitted last
+  std::int32_t num_blocks = 0;       // in all groups, without the null block
+  std::int32_t num_preemptions = -1;
+  std::int32_t num_draft_tokens = -1;  // of this step
+  std::int32_t num_accepted = -1;      // of them, by this step's own sampling
+};
+
+struct RequestsModel {
+  std::vector<RequestRow> rows;  // sorted
+  std::int32_t num_waiting = 0;  // in the queue after scheduling, listed or not
+  std::int32_t num_others = 0;   // known requests that are not listed
+};
+
+inline constexpr std::string_view kNoRequestsKept = "This session was recorded without requests.";
+// "3 listed, 1 in the waiting queue; 2 others have no part in this step".
+std::string listed_words(const RequestsModel& model);
+
+// Those that the step or its block tables name. Requires: run.step() > 0.
+RequestsModel make_requests_model(const ShownRun& run, const RequestsOptions& options);
+
+// What the column has of the row, as a number: what it is sorted by. -1: not known.
+std::int64_t request_number(const RequestRow& row, RequestColumn column);
+
+// The same as words: "2/3", empty where it is not known. Of the state with what is to be said of
+// it: "scheduled, new".
+std::string request_text(const RequestRow& row, RequestColumn column);
+
+// "prompt": in commands; and what stands over the column.
+std::string_view request_column_name(RequestColumn column);
+ColumnWords request_column_words(RequestColumn column);
+
+}  // namespace hybridscope

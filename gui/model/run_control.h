@@ -1,0 +1,68 @@
+// Moves a run on while people watch: playing at a speed, or going to a step, a slice of work at a
+// time so that the window stays alive.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "gui/model/breakpoints.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+enum class RunMotion : std::uint8_t {
+  paused,
+  playing,  // at a speed, until the end or a breakpoint
+  going,    // to a step that is not known yet, or on to the next breakpoint
+};
+
+// Why a motion ended, as a sentence; empty: it goes on.
+struct MotionEnd {
+  std::string words;
+  std::optional<Breakpoints::Stop> stop;  // by a breakpoint
+  std::optional<Error> error;             // by the engine or the file
+};
+
+class RunControl {
+ public:
+  // Steps a second; 0: as fast as the program can.
+  static constexpr std::array<std::int32_t, 5> kSpeeds{1, 4, 16, 60, 0};
+
+  RunMotion motion() const { return motion_; }
+  std::int64_t target() const { return target_; }  // while going
+  int speed() const { return speed_; }             // index into kSpeeds
+  void set_speed(int speed);
+
+  void play();
+  void pause() { motion_ = RunMotion::paused; }
+  // A step that the run may not know yet; the largest number: to the end.
+  void go(std::int64_t target, bool stops_at_breakpoints);
+  // To a known step, to which the run has begun to go: nobody wants to see those before it.
+  void return_to(std::int64_t target);
+  bool is_returning() const { return motion_ == RunMotion::going && returns_; }
+
+  // Moves `run` for at most `budget_us` of `clock_us`, which counts microseconds. Gives the reason
+  // when the motion ends in this slice.
+  struct Slice {
+    std::int64_t budget_us = 0;
+    const std::function<std::int64_t()>& clock_us;
+  };
+  std::optional<MotionEnd> advance(ShownRun& run, Breakpoints& breakpoints, const Slice& slice);
+
+ private:
+  std::optional<MotionEnd> step_once(ShownRun& run, Breakpoints& breakpoints);
+  bool is_due(std::int64_t now_us);
+
+  RunMotion motion_ = RunMotion::paused;
+  int speed_ = 1;
+  std::int64_t target_ = 0;
+  bool stops_at_breakpoints_ = true;
+  bool returns_ = false;
+  std::int64_t next_due_us_ = 0;  // when playing at a speed; 0: at once
+};
+
+}  // namespace hybridscope

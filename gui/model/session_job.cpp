@@ -1,0 +1,124 @@
+// A run into a session file.
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "gui/model/file_job.h"
+#include "gui/model/known_steps.h"
+#include "sessions/explain_finding.h"
+#include "storage/session_writer.h"
+
+namespace hybridscope {
+namespace {
+
+class SessionJob final : public FileJob {
+ public:
+  SessionJob(const ShownRun& run, const RunFile& file, std::unique_ptr<StepSource> source)
+      : FileJob(file.path, static_cast<std::int64_t>(run.marks().size())),
+        place_(parse_session_place(file.path)),
+        source_(std::move(source)),
+        bookmarks_(bookmarks_of_known_steps(run)),
+        note_(run.note()),
+        end_(run.end()) {}
+  ~SessionJob() override {
+    if (writer_ != nullptr) (void)writer_->discard();
+    writer_.reset();
+    if (!done_ && made_file_) remove_file();
+  }
+
+  Status begin(SessionHeader header, const std::string& program) {
+    header.name = place_.name;
+    header.level = source_->level();
+    const auto name_of = [this](RequestId request) { return source_->request_name(request); };
+    names_ = make_names(source_->config().kv_cache_config, name_of);
+    names_.mamba_cache_mode = source_->config().mamba_cache_mode;
+    std::error_code ignored;
+    made_file_ = !std::filesystem::exists(place_.file, ignored);
+    auto writer = SessionWriter::begin(place_, header,
+                                       {.program = program,
+                                        .request_name = name_of,
+                                        .finding_text = [this](const Finding& finding) {
+                                          return explain_finding(finding, names_);
+                                        }});
+    if (!writer.ok()) {
+      made_file_ = false;
+      return writer.error();
+    }
+    writer_ = std::move(writer).value();
+    return Ok{};
+  }
+
+  Result<bool> step() override {
+    const auto stamp = source_->next();
+    if (!stamp.ok()) return stamp.error();
+    if (stamp.value() == nullptr) {
+      if (Status done = finish(); !done.ok()) return done.error();
+      return false;
+    }
+    const auto record = source_->record();
+    if (!record.ok()) return record.error();
+    writer_->next_record() = *record.value();
+    if (Status pushed = writer_->push(); !pushed.ok()) return pushed.error();
+    count_step();
+    return true;
+  }
+
+ private:
+  Status finish() {
+    Status done = writer_->finish(end_.status, end_.reason);
+    if (done.ok()) done = keep_notes();
+    if (!done.ok()) return done;
+    done_ = true;
+    writer_.reset();
+    return Ok{};
+  }
+
+  // What people wrote about the run.
+  Status keep_notes() const {
+    if (bookmarks_.empty() && note_.empty()) return Ok{};
+    auto file = SessionFile::open(place_.file, FileAccess::write);
+    if (!file.ok()) return file.error();
+    if (Status set = file.value().set_note(writer_->session(), note_); !set.ok()) return set;
+    for (const ShownBookmark& bookmark : bookmarks_)
+      if (auto added = file.value().add_bookmark(writer_->session(), bookmark.step, bookmark.note);
+          !added.ok())
+        return added.error();
+    return Ok{};
+  }
+
+  // With what SQLite keeps beside it. A session that another program has put into it meanwhile
+  // keeps it.
+  void remove_file() const {
+    {
+      const auto file = SessionFile::open(place_.file, FileAccess::read);
+      const auto left = file.ok() ? file.value().sessions() : file.error();
+      if (!left.ok() || !left.value().empty()) return;
+    }
+    std::error_code ignored;
+    for (const char* ending : {"", "-wal", "-shm"})
+      std::filesystem::remove(place_.file + ending, ignored);
+  }
+
+  SessionPlace place_;
+  std::unique_ptr<StepSource> source_;
+  std::vector<ShownBookmark> bookmarks_;
+  std::string note_;
+  RunEnd end_;
+  bool made_file_ = false;
+  bool done_ = false;
+  Names names_;
+  std::unique_ptr<SessionWriter> writer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FileJob>> begin_session_file(const ShownRun& run, const RunFile& file) {
+  auto source = known_steps(run);
+  if (!source.ok()) return source.error();
+  auto job = std::make_unique<SessionJob>(run, file, std::move(source).value());
+  if (Status begun = job->begin(run.header(), file.program); !begun.ok()) return begun.error();
+  return std::unique_ptr<FileJob>(std::move(job));
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,79 @@
+#include "gui/model/shown_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/model/level_notes.h"
+#include "sessions/explain_step.h"
+
+namespace hybridscope {
+
+BlockTableMirror tables_after(const StepView& view) {
+  BlockTableMirror tables = view.scheduler_tables;
+  for (const CacheEvent& event : view.trace.commit_events) tables.apply(event);
+  return tables;
+}
+
+std::string step_in_words(const ShownRun& run) {
+  const StepView view = run.view();
+  const std::string text = explain_step({.trace = view.trace,
+                                         .config = view.config,
+                                         .names = view.names,
+                                         .scheduler_tables = view.scheduler_tables,
+                                         .findings = view.findings});
+  const std::string lacks = not_kept(run, "requests, lookups, block events, rows and copies");
+  return lacks.empty() ? text : text + "\n" + lacks + "\n";
+}
+
+std::string finding_message(const ShownFinding& shown, const Names& names) {
+  const Finding& finding = shown.finding;
+  std::string head = fmt::format("{}: step {}", rule_info(finding.rule).slug, finding.step);
+  if (finding.request.value >= 0) head += " " + names.request(finding.request);
+  if (!shown.text.starts_with(head)) return shown.text;
+  const std::size_t from = shown.text.find_first_not_of(": ", head.size());
+  return from == std::string::npos ? shown.text : shown.text.substr(from);
+}
+
+RequestId ShownRun::find_request(std::string_view name) const {
+  if (name.empty()) return {};
+  RequestId found{};
+  for (std::int32_t request = 0; request < num_requests(); ++request) {
+    if (names().request({request}) != name) continue;
+    if (found.value < 0 || first_step({request}) <= step()) found = {request};
+  }
+  return found;
+}
+
+std::string mark_words(const StepMark& mark) {
+  std::string words;
+  const auto add = [&](bool happened, std::string_view what) {
+    if (happened) words += fmt::format("{}{}", words.empty() ? ": " : ", ", what);
+  };
+  add(mark.errs || mark.warns, "findings");
+  add(mark.preempts, "preemptions");
+  add(mark.evicts, "evictions");
+  add(mark.copies, "state copies");
+  return fmt::format("step {}{}", mark.step, words);
+}
+
+RunEnd ShownRun::end() const {
+  if (is_whole()) return {};
+  return {SessionStatus::stopped, "saved from the workbench before its end"};
+}
+
+std::ptrdiff_t mark_index(std::span<const StepMark> marks, std::int64_t step) {
+  const auto found = std::lower_bound(
+      marks.begin(), marks.end(), step,
+      [](const StepMark& mark, std::int64_t wanted) { return mark.step < wanted; });
+  return found != marks.end() && found->step == step ? found - marks.begin() : -1;
+}
+
+std::vector<ShownBookmark> bookmarks_of_known_steps(const ShownRun& run) {
+  std::vector<ShownBookmark> known;
+  for (const ShownBookmark& bookmark : run.bookmarks())
+    if (mark_index(run.marks(), bookmark.step) >= 0) known.push_back(bookmark);
+  return known;
+}
+
+}  // namespace hybridscope

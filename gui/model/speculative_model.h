@@ -1,0 +1,97 @@
+// The drafts of a step: which were accepted, where the state behind each token lives, and what the
+// next step will read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/column_words.h"
+#include "gui/model/selection.h"
+#include "gui/model/shown_run.h"
+#include "sessions/forward_rows.h"
+
+namespace hybridscope {
+
+enum class StripTokenKind : std::uint8_t {
+  given,        // prompt or output: known before the step
+  accepted,     // a draft that became output
+  rejected,     // a draft that did not
+  placeholder,  // a draft with id -1, which never counts
+  bonus,        // sampled by this step, run by the next
+};
+inline constexpr std::size_t kNumStripTokenKinds = 5;
+std::string_view strip_token_name(StripTokenKind kind);
+
+struct StripToken {
+  StripTokenKind kind = StripTokenKind::given;
+  std::int32_t first = 0;  // token numbers from 1, [first, last]
+  std::int32_t last = 0;
+  StatePlace state{-1, -1};  // where the state after `last` went; column -1: it is not kept
+  bool next_reads = false;   // the state that the next step continues from
+  friend bool operator==(const StripToken& a, const StripToken& b) {
+    return a.kind == b.kind && a.first == b.first && a.last == b.last &&
+           a.state.column == b.state.column && a.state.block == b.state.block &&
+           a.next_reads == b.next_reads;
+  }
+};
+
+struct SpeculativeRow {
+  RequestId request{};
+  std::string name;
+  std::string_view row_class{};
+  std::int32_t num_computed_tokens = 0;  // exact c, before the step
+  std::int32_t scheduler_computed_tokens = 0;
+  std::int32_t num_drafts_offered = 0;
+  std::int32_t num_draft_tokens = 0;
+  std::int32_t num_accepted_tokens_before = 1;
+  std::int32_t num_sampled_tokens = 0;        // a of this step, bonus token included
+  std::int32_t num_accepted_tokens_next = 1;  // what the next step starts with
+  std::string sample;                         // what was accepted, in words
+  bool has_source = false;                    // false: starts from zeros, or is not kept
+  StatePlace source{-1, -1};                  // S(c)
+  std::vector<StripToken> tokens;
+  bool starts_wrong = false;          // what the step read is not S(c), so no state behind it is
+  bool is_finished = false;           // nothing reads its state any more
+  std::int32_t num_tokens_next = 0;   // n of the state S(n) that the next step needs
+  StatePlace next_read{-1, -1};       // where it is; column -1: not known
+  StatePlace without_drafts{-1, -1};  // what is read in its place in a step that passes no count
+  StatePlace after_pause{-1, -1};     // likewise, when a step has run without the request
+  std::string next;                   // in words
+  std::vector<std::string> faults;    // what is not as it should be, a sentence each
+};
+
+// The columns of the list of rows.
+inline constexpr std::array<ColumnWords, 8> kDraftColumns = {{
+    {"Request", "The request"},
+    {"Class", "What the row is (row_class)"},
+    {"c",
+     "Tokens computed before the step, as the worker knows it (num_computed_tokens); behind the "
+     "slash what the scheduler counts on, where it is another number"},
+    {"Offered", "Length of the draft list before the scheduler cut it (spec_token_ids)"},
+    {"Drafts", "Drafts that the step runs (num_draft_tokens)"},
+    {"a", "What the step samples: accepted drafts and the bonus token; 0: discarded"},
+    {"Next a",
+     "What the next step starts with (num_accepted_tokens); a copy that moves the state to the "
+     "start of its column sets it to 1"},
+    {"Column", "Column of the block table where the next step finds the state"},
+}};
+// "6", "6 / 7".
+std::string computed_words(const SpeculativeRow& row);
+
+struct SpeculativeModel {
+  std::vector<SpeculativeRow> rows;
+  std::string empty;      // why there are none
+  std::string in_flight;  // what is not known yet; empty: everything is
+  std::string no_places;  // why columns are missing; empty: they are there
+  std::string policies;   // when other columns are read than the accepted counts say; empty: never
+  std::int32_t group = -1;  // whose columns
+  std::string group_name;
+};
+
+// Rows that have drafts, or are past their prompt and could have. Requires: run.step() > 0.
+SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection);
+
+}  // namespace hybridscope

@@ -1,0 +1,29 @@
+#include "gui/model/stale_replay.h"
+
+#include "sessions/explain_array.h"
+
+namespace hybridscope {
+
+bool replays(const StepTrace& trace, const GroupTrace& group) {
+  return trace.graph.pads_metadata() && !group.replayed_arrays.empty();
+}
+
+bool replays_stale(const StepTrace& trace, const GroupTrace& group) {
+  return replays(trace, group) && group.persistent_buffers_step < trace.step;
+}
+
+std::string stale_words(const GroupTrace& group, std::int64_t step) {
+  return replay_words(group, step) +
+         "; it finds what is left in its buffers, not the values of this step. What blocks hold is "
+         "told as if it had read the values of this step: that is assumed";
+}
+
+const NamedArray* left_in_buffers(const StepArrays& before, const GroupTrace& group,
+                                  std::string_view name) {
+  if (before.step == 0 || before.step != group.persistent_buffers_step) return nullptr;
+  const NamedArrayGroup* of_group = before.find(group.group);
+  const NamedArray* array = of_group == nullptr ? nullptr : of_group->find(name);
+  return array != nullptr && array->present ? array : nullptr;
+}
+
+}  // namespace hybridscope

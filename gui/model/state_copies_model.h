@@ -1,0 +1,121 @@
+// The decisions of a step about copying state, and what one request's copies move where.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/block_table_model.h"
+#include "gui/model/column_words.h"
+#include "gui/model/conv_copy_model.h"
+#include "gui/model/selection.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+// Of all formulas.
+inline constexpr std::string_view kFormulaLetters =
+    "c: tokens computed before the step; q: tokens it runs, d of them drafts; a: accepted tokens, "
+    "the bonus token included; B: tokens a block; S(n): the state after n tokens.";
+
+enum class CopyMoment : std::uint8_t { before_forward, after_sampling };
+// "before forward".
+std::string_view copy_moment_name(CopyMoment moment);
+
+// One decision, in a list.
+struct StateCopyRow {
+  CopyMoment moment = CopyMoment::before_forward;
+  std::int32_t decision =
+      -1;  // index into the launch's decisions; -1: none was made, as `why` says
+  RequestId request{};
+  std::string name;
+  std::string_view rule{};
+  std::string_view outcome{};
+  bool copies = false;
+  // "0, 1 -> 0": conv source, temporal source if it is another, destination; "-": nothing is copied
+  // and there is no destination.
+  std::string columns;
+  std::optional<std::int32_t> bias;  // empty: there is no destination
+  std::string why;                   // what comes of it: the last part of its formula
+  std::string in_words;              // the whole formula
+};
+
+// The columns of that list.
+inline constexpr std::array<ColumnWords, 7> kCopyColumns = {{
+    {"Request", "Whose state"},
+    {"When", "Before the forward pass (pre-copy), or after sampling (post-copy)"},
+    {"Outcome", "What the rule decided; only copy and within_block_shift move anything"},
+    {"Columns",
+     "Conv source, temporal source where it is another, and destination: columns of the "
+     "request's block table (src_col, src_col + accept_token_bias, dst_col)"},
+    {"Bias", "accept_token_bias: how many accepted tokens the state lies behind the source column"},
+    {"Why", "What comes of it; the formula with its numbers stands below"},
+    {"Rule", "The function that decides"},
+}};
+
+// A column of the request's block table and the block that the copy took for it.
+struct CopyPlace {
+  std::int32_t column = -1;
+  std::int32_t block = -1;
+};
+
+// One column of the drawing.
+struct CopyCell {
+  std::int32_t column = -1;
+  std::int32_t slot = 0;  // its place; one is left free where columns are left out
+  BlockCell cell;
+};
+
+struct StateCopyDrawing {
+  std::int32_t group = -1;
+  std::string group_name;
+  bool has_temporal = true;  // what the group's layers keep
+  bool has_conv = true;
+  CopyPlace temporal_source;
+  CopyPlace conv_source;
+  CopyPlace destination;
+  std::int32_t num_tokens = 0;   // n: what the destination is to hold, S(n)
+  std::int32_t held_tokens = 0;  // of the state that was copied; the same where that is not known
+  std::vector<std::string> faults;  // what it holds instead, a sentence each
+  std::string note;                 // what is not known of it; empty: nothing
+  ConvCopy conv;
+  // Of the request's row of the worker's block table, those around the three places, ascending.
+  std::vector<CopyCell> cells;
+  bool goes_on = false;  // there are columns behind them
+
+  // Where the column stands in the drawing. Requires: it is among the cells.
+  std::int32_t slot_of(std::int32_t column) const;
+};
+
+inline constexpr std::string_view kDrawnAsDecided =
+    "Drawn as decided: what the blocks really held is kept at level full only.";
+
+// One decision in full.
+struct StateCopyDetail {
+  std::string title;                        // "after sampling: within_block_shift"
+  std::vector<std::string> formula;         // one term a line, the numbers filled in
+  std::string_view source{};                // where the rule comes from
+  std::optional<StateCopyDrawing> drawing;  // of decisions that copy
+};
+
+struct StateCopiesModel {
+  std::vector<StateCopyRow> rows;  // those that copy first
+  std::int32_t num_decisions = 0;
+  std::int32_t num_copying = 0;
+  std::string empty;  // why there are no rows
+  // Of the selected request, else of the first one that copies, else of the first.
+  RequestId request{};
+  std::string name;
+  std::vector<StateCopyDetail> details;
+};
+
+// "3 decisions, 1 copying".
+std::string decisions_words(const StateCopiesModel& model);
+
+// Requires: run.step() > 0.
+StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection);
+
+}  // namespace hybridscope

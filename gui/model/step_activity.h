@@ -1,0 +1,69 @@
+// What requests did in a step, in few bytes: lanes of the timeline are made of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+enum class ActivityKind : std::uint8_t {
+  none,       // only a frame came back
+  prefill,    // tokens of the prompt, or of a resumed request that is computed again
+  decode,     // one token
+  verify,     // one known token and drafts
+  preempted,  // lost its blocks
+  waiting,    // stands in the waiting queue
+  in_flight,  // runs; its last token comes with the frame in flight
+  held_back,  // runs, asked for tokens and got none
+};
+
+struct RequestActivity {
+  RequestId request{};
+  ActivityKind kind = ActivityKind::none;
+  bool admitted = false;  // new or resumed in this step
+  bool resumed = false;
+  bool finished = false;
+  bool returned = false;        // the frame that returned in this step had a row of it
+  std::int32_t num_tokens = 0;  // scheduled, drafts included
+  std::int32_t num_draft_tokens = 0;
+  std::int32_t num_accepted = 0;  // of the drafts, told by this step's own sampling
+  std::int32_t num_returned = 0;  // output tokens that the frame which returned brought
+  friend bool operator==(const RequestActivity&, const RequestActivity&) = default;
+};
+
+struct StepActivity {
+  std::int64_t step = 0;            // the frame that was scheduled
+  std::int64_t committed_step = 0;  // the frame that returned; 0: none did
+  bool known = false;               // false: not kept, not read yet, or below level blocks
+  std::vector<RequestActivity> requests = {};  // ascending
+};
+
+// Of requests without tokens the first kMostWaiting.
+inline constexpr std::size_t kMostWaiting = 64;
+StepActivity activity_of(const StepTrace& trace);
+
+// The activity of the last steps of a run while it is made; the oldest are dropped when there are
+// too many.
+class ActivityLog {
+ public:
+  // `limit`: requests of all steps together, about 32 bytes each.
+  explicit ActivityLog(std::size_t limit = 1'000'000) : limit_(limit) {}
+
+  void take(StepActivity activity);
+  // Of the step with this number in the order of steps. Null: it was dropped.
+  const StepActivity* find(std::size_t number) const;
+  // Forgets the steps from this number on.
+  void forget_from(std::size_t number);
+
+ private:
+  std::size_t limit_;
+  std::size_t dropped_ = 0;  // steps
+  std::size_t size_ = 0;     // requests of all kept steps
+  std::deque<StepActivity> steps_;
+};
+
+}  // namespace hybridscope

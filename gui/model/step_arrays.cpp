@@ -1,0 +1,81 @@
+#include "gui/model/step_arrays.h"
+
+#include <algorithm>
+#include <span>
+
+#include "core/metadata/metadata_builders.h"
+
+namespace hybridscope {
+namespace {
+
+template <class T>
+NamedArray vector_array(std::string_view name, std::span<const T> values, ArrayDtype dtype) {
+  NamedArray array{.name = name, .dtype = dtype};
+  array.dims.push_back(static_cast<std::int64_t>(values.size()));
+  array.values.assign(values.begin(), values.end());
+  return array;
+}
+
+NamedArray number(std::string_view name, std::int64_t value) {
+  return {.name = name, .dtype = ArrayDtype::host_int, .values = {value}};
+}
+
+NamedArrayGroup batch_arrays(const CommonAttentionMetadata& common) {
+  NamedArrayGroup batch;
+  batch.arrays = {number("num_reqs", common.num_reqs),
+                  number("num_actual_tokens", common.num_actual_tokens),
+                  number("max_query_len", common.max_query_len),
+                  vector_array("query_start_loc", common.query_start_loc, ArrayDtype::int32),
+                  vector_array("seq_lens", common.seq_lens, ArrayDtype::int32)};
+  if (!common.is_prefilling.empty())
+    batch.arrays.push_back(
+        vector_array("is_prefilling", common.is_prefilling, ArrayDtype::boolean));
+  return batch;
+}
+
+void add_columns(std::string_view name, const TensorView<std::int32_t>& columns,
+                 std::vector<NamedArray>& arrays) {
+  if (!columns.present) return;
+  arrays.push_back(vector_array(
+      name, std::span(columns.data, static_cast<std::size_t>(columns.rows)), ArrayDtype::int32));
+}
+
+}  // namespace
+
+const NamedArray* NamedArrayGroup::find(std::string_view name) const {
+  const auto found = std::ranges::find(arrays, name, &NamedArray::name);
+  return found == arrays.end() ? nullptr : &*found;
+}
+
+const NamedArrayGroup* StepArrays::find(std::int32_t group) const {
+  const auto found = std::ranges::find(groups, group, &NamedArrayGroup::group);
+  return found == groups.end() ? nullptr : &*found;
+}
+
+StepArrays step_arrays(const StepTrace& trace) {
+  StepArrays all;
+  all.step = trace.step;
+  all.groups.push_back(batch_arrays(trace.common));
+  for (const GroupTrace& group : trace.groups) {
+    if (!group.metadata) continue;
+    NamedArrayGroup arrays{.group = group.group, .arrays = named_arrays(*group.metadata)};
+    add_columns("temporal_source_column", group.temporal_source_column, arrays.arrays);
+    add_columns("conv_source_column", group.conv_source_column, arrays.arrays);
+    all.groups.push_back(std::move(arrays));
+  }
+  return all;
+}
+
+std::int64_t num_elements(const NamedArray& array) {
+  std::int64_t size = 1;
+  for (const std::int64_t dim : array.dims) size *= dim;
+  return size;
+}
+
+std::int64_t element_at(const NamedArray& array, std::int64_t index) {
+  return index < static_cast<std::int64_t>(array.values.size())
+             ? array.values[static_cast<std::size_t>(index)]
+             : array.fill;
+}
+
+}  // namespace hybridscope

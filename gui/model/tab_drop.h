@@ -1,0 +1,41 @@
+// Where a panel lands that is dragged by its tab: among the tabs of a leaf, or in a half of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gui/model/layout_areas.h"
+#include "gui/model/layout_tree.h"
+
+namespace hybridscope {
+
+// Where a tab was drawn.
+struct TabBox {
+  std::string_view panel;
+  LayoutRect area;
+};
+
+struct DraggedTab {
+  std::string_view panel;
+  std::int32_t x = 0;  // of the mouse
+  std::int32_t y = 0;
+  std::int32_t bar_height = 0;  // of the tabs, from a leaf's upper edge
+};
+
+struct TabDrop {
+  std::string argument;  // of the command panel.move
+  LayoutRect preview;    // what the panel, or the bar it becomes a tab of, will cover
+  std::optional<LayoutRect> gap = std::nullopt;  // between two tabs
+};
+
+// On the bar of a leaf: where it is let go between the tabs. Near an edge of a leaf, within
+// kEdgeShare of its size: the half at that edge. In the middle: the last tab. Empty: outside all
+// leaves, or the panel would stay where it is. `tabs` are those that were drawn.
+inline constexpr double kEdgeShare = 0.3;
+std::optional<TabDrop> tab_drop(const LayoutTree& tree, const LayoutAreas& areas,
+                                const DraggedTab& dragged, std::span<const TabBox> tabs);
+
+}  // namespace hybridscope

@@ -1,0 +1,84 @@
+// Colours by what they mean. Panels name roles; only the tables here name colours, and what a cell
+// says by its colour it says by a letter and a pattern as well.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "gui/model/block_cell.h"
+#include "gui/model/colour.h"
+
+namespace hybridscope {
+
+enum class ThemeKind { dark, light, high_contrast };
+inline constexpr std::array<ThemeKind, 3> kThemeKinds = {ThemeKind::dark, ThemeKind::light,
+                                                         ThemeKind::high_contrast};
+// "dark", "light", "high_contrast"; nothing for any other name.
+std::string_view theme_name(ThemeKind kind);
+std::optional<ThemeKind> theme_of_name(std::string_view name);
+
+// Text and text_dim can be read on each of the first seven, the colours of states on the first
+// five.
+struct UiColours {
+  Rgba background, panel, field, header, selection;  // field: where something is typed
+  Rgba hover, pressed;
+  Rgba text, text_dim;
+  Rgba ok, warning, error, info;  // as text; a word stands with it
+  Rgba border, focus;             // focus: around what keys go to
+  Rgba grid;                      // fine lines that nothing depends on
+  Rgba accent, on_accent;         // what one can press; text on it
+  Rgba banner, on_banner;         // a line across the window that warns, text on it
+  Rgba banner_error, on_banner_error;
+};
+
+// Each role has another one.
+enum class CellPattern { none, hatch, dots, grid, cross, outline, back_hatch, stripes, base_line };
+
+struct CellStyle {
+  std::string_view title;  // for legends: "null block"
+  Rgba fill;
+  Rgba text;  // on the fill
+  Rgba line;  // of the pattern; a letter on it needs a patch of the fill
+  char letter = '\0';
+  CellPattern pattern = CellPattern::none;
+};
+
+enum class MarkShape { ring, tick, cross, question, corner };
+// A small sign over a cell; on its plate it shows on any fill of any theme.
+struct CellMark {
+  MarkShape shape = MarkShape::ring;
+  Rgba colour;
+  Rgba plate;
+};
+// Nothing of what is written and not checked, which is most of it.
+std::optional<CellMark> state_mark(CellState state);
+// In the upper right corner of what this step changed.
+CellMark changed_mark();
+
+enum class MarkerShape { disc, square, diamond, triangle, ring, frame, plus, bar };
+struct SeriesStyle {
+  Rgba colour;
+  MarkerShape marker = MarkerShape::disc;
+  friend bool operator==(const SeriesStyle&, const SeriesStyle&) = default;
+};
+inline constexpr std::size_t kNumSeriesColours = 8;
+
+struct CellColours {
+  Rgba fill, text, line;
+};
+
+struct Theme {
+  ThemeKind kind = ThemeKind::dark;
+  UiColours ui;
+  std::array<CellColours, kNumCellRoles> cells;  // by CellRole
+  std::array<Rgba, kNumSeriesColours> series;    // on panels and fields
+};
+
+const Theme& theme_of(ThemeKind kind);
+CellStyle cell_style(const Theme& theme, CellRole role);
+// For request number 0, 1, 2, ...: the first 64 differ in colour or marker, the first 8 in both.
+SeriesStyle series_style(const Theme& theme, std::size_t number);
+
+}  // namespace hybridscope

@@ -1,0 +1,156 @@
+#include "gui/model/timeline_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sessions/finding_list.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMostLanes = 500;
+
+std::string text_of(const RequestActivity& activity) {
+  switch (activity.kind) {
+    case ActivityKind::none:
+      return {};
+    case ActivityKind::prefill:
+    case ActivityKind::decode:
+      return fmt::format("{}", activity.num_tokens);
+    case ActivityKind::verify:
+      return fmt::format("{}/{}", activity.num_accepted, activity.num_draft_tokens);
+    case ActivityKind::preempted:
+      return "P";
+    case ActivityKind::waiting:
+      return "w";
+    case ActivityKind::in_flight:
+      return "f";
+    case ActivityKind::held_back:
+      return "-";
+  }
+  return {};
+}
+
+// Numbers of known steps, as many on either side of the shown one as there are.
+struct Window {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+Window window_around(std::span<const StepMark> marks, std::int64_t step, std::int32_t wanted) {
+  const std::ptrdiff_t here = std::max<std::ptrdiff_t>(mark_index(marks, step), 0);
+  const auto known = static_cast<std::ptrdiff_t>(marks.size());
+  const std::ptrdiff_t count = std::min<std::ptrdiff_t>(wanted, known);
+  const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(here - count / 2, 0, known - count);
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(count)};
+}
+
+// Did the request run in the step and keep its blocks?
+bool runs_on(const TimelineCell& cell) {
+  const RequestActivity& activity = cell.activity;
+  return cell.is_there && !activity.finished && activity.kind != ActivityKind::none &&
+         activity.kind != ActivityKind::waiting && activity.kind != ActivityKind::preempted;
+}
+
+void add_lanes(const ShownRun& run, const std::vector<StepActivity>& steps, TimelineModel& model) {
+  std::map<RequestId, std::size_t> lanes;
+  for (const StepActivity& step : steps)
+    for (const RequestActivity& activity : step.requests) lanes[activity.request] = 0;
+  for (auto& [request, lane] : lanes) {
+    lane = model.lanes.size();
+    if (lane < kMostLanes) model.lanes.push_back({request, run.names().request(request)});
+  }
+  if (lanes.size() > kMostLanes)
+    model.note = fmt::format("The first {} of {} requests.", kMostLanes, lanes.size());
+  model.cells.resize(model.lanes.size() * model.columns.size());
+  for (std::size_t column = 0; column < steps.size(); ++column)
+    for (RequestActivity activity : steps[column].requests) {
+      const std::size_t lane = lanes[activity.request];
+      if (lane >= kMostLanes) continue;
+      const std::size_t cell = lane * model.columns.size() + column;
+      if (activity.kind == ActivityKind::waiting && column > 0 && runs_on(model.cells[cell - 1]))
+        activity.kind = ActivityKind::held_back;
+      model.cells[cell] = {true, text_of(activity), activity};
+    }
+}
+
+}  // namespace
+
+TimelineModel make_timeline_model(ShownRun& run, const TimelineOptions& options) {
+  TimelineModel model;
+  const Window window = window_around(run.marks(), run.step(), options.num_steps);
+  const std::vector<StepActivity> steps = run.activities(window.first, window.count);
+  for (const StepActivity& step : steps) {
+    model.columns.push_back({.step = step.step,
+                             .committed_step = step.committed_step,
+                             .known = step.known,
+                             .is_shown = step.step == run.step()});
+    model.asynchronous =
+        model.asynchronous || (step.committed_step > 0 && step.committed_step != step.step);
+    model.complete = model.complete && step.known;
+  }
+  add_lanes(run, steps, model);
+  if (run.level() == RecordLevel::counts)
+    model.note = "This session was recorded without requests: that needs level blocks or full.";
+  else if (!model.complete)
+    model.note = "Steps marked ? are not kept or still being read.";
+  return model;
+}
+
+std::string_view activity_name(ActivityKind kind) {
+  switch (kind) {
+    case ActivityKind::none:
+      return "no tokens";
+    case ActivityKind::prefill:
+      return "prefill";
+    case ActivityKind::decode:
+      return "decode";
+    case ActivityKind::verify:
+      return "verify";
+    case ActivityKind::preempted:
+      return "preempted";
+    case ActivityKind::waiting:
+      return "waiting";
+    case ActivityKind::in_flight:
+      return "in flight";
+    case ActivityKind::held_back:
+      return "runs, no tokens";
+  }
+  return {};
+}
+
+std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane,
+                                    std::size_t column) {
+  const TimelineColumn& step = model.columns[column];
+  const TimelineCell& cell = model.at(lane, column);
+  std::vector<Fact> facts{{"request", model.lanes[lane].name},
+                          {"step", fmt::format("{}", step.step)}};
+  if (!step.known) {
+    facts.push_back({"not known", "the step is not kept or still being read"});
+    return facts;
+  }
+  if (!cell.is_there) {
+    facts.push_back({"no part", "it had no tokens and no frame of it returned"});
+    return facts;
+  }
+  const RequestActivity& activity = cell.activity;
+  if (activity.admitted)
+    facts.push_back({"admitted", activity.resumed ? "again, after a preemption" : "new"});
+  if (activity.num_tokens > 0)
+    facts.push_back({fmt::format("frame {} is scheduled", step.step),
+                     fmt::format("{}, {} tokens, {} of them drafts", activity_name(activity.kind),
+                                 activity.num_tokens, activity.num_draft_tokens)});
+  else
+    facts.push_back({"this step", std::string(activity_name(activity.kind))});
+  if (activity.kind == ActivityKind::verify)
+    facts.push_back({"accepted", fmt::format("{} of {} drafts", activity.num_accepted,
+                                             activity.num_draft_tokens)});
+  if (activity.returned)
+    facts.push_back({fmt::format("frame {} returns", step.committed_step),
+                     fmt::format("{}{}", counted(activity.num_returned, "output token"),
+                                 activity.finished ? ", finished" : "")});
+  return facts;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,58 @@
+// What requests did over the steps around the one that is shown: a lane a request, a column a step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/facts.h"
+#include "gui/model/panel_options.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+struct TimelineColumn {
+  std::int64_t step = 0;            // the frame that was scheduled
+  std::int64_t committed_step = 0;  // the frame that returned; 0: none
+  bool known = false;
+  bool is_shown = false;  // the step that the other panels show
+};
+
+struct TimelineLane {
+  RequestId request{};
+  std::string name;
+};
+
+struct TimelineCell {
+  bool is_there = false;  // the request has a part in the step
+  std::string text;       // "8", "1/2", "P"; empty: only a frame came back
+  RequestActivity activity;
+};
+
+struct TimelineModel {
+  std::vector<TimelineColumn> columns;
+  std::vector<TimelineLane> lanes;  // ascending; requests with a part in any of the steps
+  std::vector<TimelineCell> cells;  // [lanes * columns]
+  bool asynchronous = false;        // a frame returns in another step than it was scheduled in
+  bool complete = true;             // false: some steps are still to be read
+  std::string note;                 // what is not shown; empty: nothing
+
+  const TimelineCell& at(std::size_t lane, std::size_t column) const {
+    return cells[lane * columns.size() + column];
+  }
+};
+
+// Before the numbers of the frames that returned.
+inline constexpr std::string_view kReturns = "returns";
+inline constexpr std::string_view kNoLanes = "No request has a part in these steps.";
+
+// Requires: run.step() > 0.
+TimelineModel make_timeline_model(ShownRun& run, const TimelineOptions& options);
+
+std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane,
+                                    std::size_t column);
+// "prefill": in legends and tooltips.
+std::string_view activity_name(ActivityKind kind);
+
+}  // namespace hybridscope

@@ -1,0 +1,319 @@
+#include "gui/model/workbench.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "gui/model/command_table.h"
+#include "gui/model/edited_session.h"
+#include "gui/model/live_run.h"
+#include "sessions/scenario.h"
+
+namespace hybridscope {
+namespace {
+
+// Files of so few steps are written at once.
+constexpr int kStepsAtOnce = 32;
+
+}  // namespace
+
+Workbench::Workbench(std::vector<PanelInfo> panels) {
+  view.panels = std::move(panels);
+  view.layout = default_layout(view.panels);
+}
+Workbench::~Workbench() = default;
+
+void Workbench::report_fault(std::string_view what) {
+  banner_ =
+      fmt::format("internal error: {}. The session is as it was; save it and report this.", what);
+  control.pause();
+  touch();
+}
+
+// False: it ended in a fault of the program, which the banner tells.
+bool Workbench::guarded(const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const ContractViolation& violation) {
+    report_fault(violation.what());
+    return false;
+  }
+}
+
+Status Workbench::apply(const GuiCommand& command) {
+  notice_is_new_ = false;
+  Status done = Ok{};
+  const bool carried_out = guarded([&] { done = carry_out(command); });
+  const bool followed = guarded([&] { note_step(); });
+  if (!carried_out || !followed) done = Error{ErrorKind::corrupt, banner_};
+  answer_dialog(command, done);
+  stop_waiting();
+  if (!done.ok()) say(NoticeKind::error, done.error().message);
+  touch();
+  return done;
+}
+
+Status Workbench::apply_in_window(const GuiCommand& command) {
+  const CommandRow* row = find_command(command.id);
+  const bool is_asked = row != nullptr && !row->argument.empty() && command.argument.empty();
+  if (has_unsaved_edits_ && row != nullptr && leaves_run(*row, command.argument, *this) &&
+      !is_asked) {
+    view.close_dialog();
+    view.dialog = Dialog::unsaved;
+    waiting_ = command;
+    touch();
+    return Ok{};
+  }
+  asks_ = true;
+  const Status done = apply(command);
+  asks_ = false;
+  return done;
+}
+
+Status Workbench::go_on() {
+  HS_EXPECT(waiting_.has_value());
+  const GuiCommand command = *std::exchange(waiting_, std::nullopt);
+  view.close_dialog();
+  return carry_out(command);
+}
+
+void Workbench::note_saving() {
+  job_saves_edits_ = job_ != nullptr;
+  if (job_ == nullptr) has_unsaved_edits_ = false;
+}
+
+// Whoever closes the dialog, or opens another one, has thought better of it.
+void Workbench::stop_waiting() {
+  const bool saves = view.dialog == Dialog::argument && view.dialog_command == "file.save_session";
+  const bool is_saved = job_saves_edits_ && view.dialog == Dialog::none;
+  if (view.dialog != Dialog::unsaved && !saves && !is_saved) waiting_.reset();
+}
+
+Status Workbench::carry_out(const GuiCommand& command) {
+  const CommandRow* row = find_command(command.id);
+  if (row == nullptr)
+    return invalid_input(
+        fmt::format("there is no command \"{}\"{}", command.id, similar_commands(command.id)));
+  if (!is_possible(*row, *this))
+    return invalid_input(fmt::format("{}: {}", row->title, what_it_needs(row->needs, run())));
+  if (!row->argument.empty() && command.argument.empty()) {
+    view.close_dialog();
+    view.dialog = Dialog::argument;
+    view.dialog_command = row->id;
+    if (row->suggest != nullptr) view.dialog_text = row->suggest(*this);
+    return Ok{};
+  }
+  if (row->argument.empty() && !command.argument.empty())
+    return invalid_input(
+        fmt::format("{} takes no argument, found \"{}\"", row->id, command.argument));
+  if (command.side == CompareSide::left || comparison_ == nullptr || row->menu != "Select")
+    return row->apply(*this, command.argument);
+  const SideScope right(*this);
+  return row->apply(*this, command.argument);
+}
+
+// The dialog that asked for the argument goes when the command was carried out.
+void Workbench::answer_dialog(const GuiCommand& command, const Status& done) {
+  if (view.dialog != Dialog::argument || command.id != view.dialog_command ||
+      command.argument.empty())
+    return;
+  if (done.ok())
+    view.close_dialog();
+  else
+    view.dialog_error = done.error().message;
+}
+
+void Workbench::advance(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us) {
+  guarded([&] { advance_parts(budget_us, clock_us); });
+}
+
+void Workbench::advance_parts(std::int64_t budget_us,
+                              const std::function<std::int64_t()>& clock_us) {
+  if (job_ != nullptr) write_on(budget_us, clock_us);
+  if (run_ == nullptr) return;
+  load_more(*run_);
+  if (comparison_ != nullptr) {
+    if (comparison_->advance(is_moving() ? budget_us / 2 : budget_us, clock_us)) touch();
+    load_more(comparison_->other());
+  }
+  if (!is_moving()) return;
+  notice_is_new_ = false;
+  const bool returns = control.is_returning();
+  const auto end =
+      control.advance(*run_, breakpoints, {.budget_us = budget_us, .clock_us = clock_us});
+  if (end) {
+    if (!returns || end->error) say(end->error ? NoticeKind::error : NoticeKind::info, end->words);
+    if (end->stop && end->stop->hit.request.value >= 0) select_request(end->stop->hit.request);
+    if (end->stop && end->stop->hit.block >= 0)
+      select(with_block(*run_, selection, end->stop->hit.block));
+    touch();
+  }
+  note_step();
+}
+
+Status Workbench::go_to(std::int64_t step) {
+  HS_EXPECT(run_ != nullptr);
+  control.pause();
+  if (const auto target = run_->begin_go_to(step)) {
+    control.return_to(*target);
+    return Ok{};
+  }
+  return run_->go_to(step);
+}
+
+Status Workbench::write_file(Result<std::unique_ptr<FileJob>> job, std::string done) {
+  HS_EXPECT(job_ == nullptr);
+  if (!job.ok()) return job.error();
+  job_ = std::move(job).value();
+  job_done_ = std::move(done);
+  job_status_ = Ok{};
+  for (int i = 0; i < kStepsAtOnce && job_ != nullptr; ++i) end_job(job_->step());
+  return job_status_;
+}
+
+void Workbench::write_on(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us) {
+  Result<bool> advanced = false;
+  if (!guarded(
+          [&] { advanced = advance_job(*job_, {.budget_us = budget_us, .clock_us = clock_us}); }))
+    advanced = Error{ErrorKind::corrupt, banner_};
+  end_job(advanced);
+}
+
+void Workbench::end_job(const Result<bool>& advanced) {
+  if (advanced.ok() && advanced.value()) return;
+  const std::string path = job_->path();
+  job_.reset();
+  const bool saved_edits = std::exchange(job_saves_edits_, false);
+  job_status_ = advanced.ok() ? Status(Ok{}) : Status(advanced.error());
+  touch();
+  if (advanced.ok())
+    say(NoticeKind::info, job_done_);
+  else
+    say(NoticeKind::error, fmt::format("{} was not written: {}", path, advanced.error().message));
+  if (!saved_edits) return;
+  if (advanced.ok()) has_unsaved_edits_ = false;
+  if (!advanced.ok()) waiting_.reset();
+  if (!waiting_) return;
+  if (Status gone = go_on(); !gone.ok()) say(NoticeKind::error, gone.error().message);
+}
+
+void Workbench::cancel_job() {
+  HS_EXPECT(job_ != nullptr);
+  say(NoticeKind::info, fmt::format("stopped: nothing of {} is kept", job_->path()));
+  job_.reset();
+  job_saves_edits_ = false;
+}
+
+void Workbench::load_more(ShownRun& run) {
+  if (run.load_more()) touch();
+  if (std::string trouble = run.take_trouble(); !trouble.empty())
+    say(NoticeKind::warning, std::move(trouble));
+}
+
+void Workbench::note_step() {
+  const std::int64_t step = run_ == nullptr ? 0 : run_->step();
+  if (step == seen_step_ && run_.get() == seen_run_ && !(lags_ && !control.is_returning())) return;
+  seen_step_ = step;
+  seen_run_ = run_.get();
+  say_step();
+  lags_ = control.is_returning();
+  if (!lags_) follow_step();
+  update_selection();
+  ++step_revision_;
+  touch();
+}
+
+// What was said of another step is old now, unless it is what brought this one.
+void Workbench::say_step() {
+  if (run_ == nullptr || run_->step() == 0 || notice_is_new_) return;
+  const auto marks = run_->marks();
+  const std::ptrdiff_t here = mark_index(marks, run_->step());
+  notice_ = {NoticeKind::info, here < 0 ? fmt::format("step {}", run_->step())
+                                        : mark_words(marks[static_cast<std::size_t>(here)])};
+}
+
+bool Workbench::has_step() const {
+  if (shows_other_ && !comparison_->other_has_begun()) return false;
+  return run() != nullptr && run()->step() > 0;
+}
+
+std::string Workbench::why_no_step() const {
+  if (shows_other_ && !comparison_->other().marks().empty())
+    return fmt::format("This run begins with step {}.", comparison_->other().marks().front().step);
+  if (lesson_ && lesson_->step_to_show() == 0)
+    return "The step is shown when all questions of the lesson's part are answered.";
+  return "No step was run yet: press Space to play, Right for one step.";
+}
+
+void Workbench::open(std::unique_ptr<ShownRun> run) {
+  end_comparison();
+  run_ = std::move(run);
+  lesson_.reset();
+  bring_back(view.layout, "lesson", std::exchange(lesson_neighbour_, {}));
+  selection = {};
+  plans.clear();
+  has_unsaved_edits_ = false;
+  breakpoints.clear_hits();
+  control.pause();
+  note_step();
+}
+
+void Workbench::close() {
+  if (run_ != nullptr) say(NoticeKind::info, "closed " + run_->title());
+  open(nullptr);
+  list_shipped();
+}
+
+void Workbench::list_shipped() {
+  if (start.scenarios.empty()) start.scenarios = scenario_entries();
+  if (start.lessons.empty()) start.lessons = lesson_entries();
+}
+
+Status Workbench::take_lesson(LessonSession session) {
+  auto run = session.make_run();
+  if (!run.ok()) return run.error();
+  open(std::move(run).value());
+  lesson_ = std::move(session);
+  lesson_neighbour_ = set_apart(view.layout, "lesson");
+  return show_lesson_part();
+}
+
+// Where a panel goes that must not cover the lesson.
+PanelTarget Workbench::place_beside(std::int32_t lesson) const {
+  const auto tables = view.layout.leaf_of("block_tables");
+  if (tables && *tables != lesson) return {.leaf = *tables};
+  return {.leaf = lesson, .place = LeafPlace::left};
+}
+
+Status Workbench::show_lesson_part() {
+  HS_EXPECT(lesson_.has_value());
+  auto run = lesson_->make_run();
+  if (!run.ok()) return run.error();
+  control.pause();
+  plans.clear();
+  has_unsaved_edits_ = false;
+  end_comparison();
+  selection = {};
+  breakpoints.clear_hits();
+  run_ = std::move(run).value();
+  ++step_revision_;
+  const LessonShow& show = lesson_->part().show;
+  // Where it is: only a panel that would cover the text is shown where the block tables are.
+  if (view.find_panel(show.panel) != nullptr) {
+    view.layout.show_panel(show.panel);
+    const auto lesson = view.layout.leaf_of("lesson");
+    if (lesson && view.layout.leaf_of(show.panel) == lesson)
+      view.layout.move_panel(show.panel, place_beside(*lesson));
+  }
+  view.layout.show_panel("lesson");
+  select({.group = show.group.value_or(-1),
+          .column = show.column.value_or(-1),
+          .block = show.block.value_or(-1),
+          .request_name = show.request});
+  say(NoticeKind::info, progress_words(*lesson_));
+  return Ok{};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,83 @@
+// What a panel of the workbench is: it draws what its model says and emits commands.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/item_marks.h"
+#include "gui/look.h"
+#include "gui/model/gui_command.h"
+#include "gui/model/key_chord.h"
+#include "gui/model/workbench.h"
+
+namespace hybridscope {
+
+struct PanelContext {
+  Workbench& workbench;
+  const Look& look;
+  std::vector<GuiCommand>& commands;  // applied when the frame is over
+  ItemMarks& marks;                   // of this frame
+  std::vector<KeyChord> keys = {};    // pressed since the last frame
+
+  // Names what was drawn last, or a part of it.
+  void mark(std::string name) {
+    marks[std::move(name)] = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
+  }
+  // The left end of the row of a table that was drawn last: column borders are not in the way.
+  void mark_row(std::string name) {
+    const ImVec2 corner = ImGui::GetItemRectMin();
+    marks[std::move(name)] = {corner, ImVec2(corner.x + look.px(40), ImGui::GetItemRectMax().y)};
+  }
+  void mark(std::string name, const ItemBox& box) { marks[std::move(name)] = box; }
+  void emit(std::string id, std::string argument = {}) {
+    commands.push_back({std::move(id), std::move(argument), workbench.drawn_side()});
+  }
+};
+
+class Panel {
+ public:
+  Panel() = default;
+  Panel(const Panel&) = delete;
+  Panel& operator=(const Panel&) = delete;
+  virtual ~Panel() = default;
+  // Into the current ImGui window. Requires: a step is shown, or PanelInfo::of_a_run is false.
+  virtual void draw(PanelContext& context) = 0;
+};
+
+// Tells once when something else becomes the selected one: a list then scrolls to it.
+template <class Selected>
+class Follower {
+ public:
+  bool moves_to(const Selected& selected) {
+    if (selected == seen_) return false;
+    seen_ = selected;
+    return true;
+  }
+
+ private:
+  Selected seen_{};
+};
+using SelectionFollower = Follower<RequestId>;
+
+// A value that is made anew when the workbench has changed since.
+template <class Model>
+class Cached {
+ public:
+  template <class Make>
+  const Model& get(const Workbench& workbench, Make&& make) {
+    if (revision_ != workbench.revision()) {
+      model_ = make();
+      revision_ = workbench.revision();
+    }
+    return model_;
+  }
+
+ private:
+  Model model_{};
+  std::uint64_t revision_ = 0;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,89 @@
+#include "gui/panels/cell_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hybridscope {
+namespace {
+
+// Points.
+constexpr float kReadableWidth = 34;  // of a block id of three digits
+constexpr float kDigitWidth = 7.5F;
+constexpr float kLeastNames = 40;
+constexpr float kMostNames = 160;
+constexpr float kNamesOfSmallCells = 60;
+constexpr float kMostTexturePoints = 14;
+// Pixels.
+constexpr float kLeastTextureWidth = 1;
+constexpr float kLeastTextureHeight = 2;
+
+int digits_of(std::int32_t number) { return number < 10 ? 1 : 1 + digits_of(number / 10); }
+
+// Of a cell when so many share the room.
+float share_of(float room, float count, float least, const Look& look) {
+  const float most = look.px(kMostTexturePoints);
+  return std::clamp(std::floor(std::min(room / count, most)), least, std::max(most, least));
+}
+
+Visible visible(float from, float to, float origin, float step, std::int32_t count) {
+  const auto first = static_cast<std::int32_t>(std::floor((from - origin) / step));
+  const auto last = static_cast<std::int32_t>(std::ceil((to - origin) / step));
+  return {std::clamp(first, 0, count), std::clamp(last, 0, count)};
+}
+
+}  // namespace
+
+GridWords words_of(const BlockTableGrid& grid, const Look& look) {
+  GridWords words{.names = look.px(kLeastNames)};
+  const float most = look.px(kMostNames);
+  for (const BlockTableRow& row : grid.rows) {
+    if (words.names >= most) break;
+    words.names = std::max(words.names, ImGui::CalcTextSize(row.name.c_str()).x);
+  }
+  for (const BlockCell& cell : grid.cells)
+    words.largest_block = std::max(words.largest_block, cell.block);
+  return words;
+}
+
+CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
+                         const Look& look, ImVec2 room) {
+  CellMetrics cells;
+  cells.header = look.px(16);
+  cells.names = std::min(words.names + look.px(10), look.px(kMostNames));
+  cells.height = look.px(cell_size > 0 ? static_cast<float>(cell_size) : kReadableHeight);
+  const float wanted = std::max(
+      kReadableWidth, static_cast<float>(digits_of(words.largest_block)) * kDigitWidth + 9);
+  cells.width = cells.height * wanted / kReadableHeight;
+  const auto columns = static_cast<float>(std::max(grid.num_columns, 1));
+  const auto rows = static_cast<float>(std::max<std::size_t>(grid.rows.size(), 1));
+  const bool fits =
+      cells.width * columns <= room.x - cells.names && cells.height * rows <= room.y * 3;
+  if (cell_size == 0 && !fits) {
+    cells.width = share_of(room.x - look.px(kNamesOfSmallCells), columns, kLeastTextureWidth, look);
+    cells.height = share_of(room.y - cells.header, rows, kLeastTextureHeight, look);
+  }
+  cells.readable = cells.height >= look.px(15) && cells.width >= look.px(20);
+  if (!cells.readable) cells.names = look.px(kNamesOfSmallCells);
+  return cells;
+}
+
+CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column) {
+  const ImVec2 min(origin.x + cells.width * static_cast<float>(column),
+                   origin.y + cells.height * static_cast<float>(row));
+  const float gap = cells.readable ? 1.0F : 0.0F;
+  return {min, ImVec2(min.x + cells.width - gap, min.y + cells.height - gap)};
+}
+
+Visible visible_columns(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin) {
+  const ImDrawList& list = *ImGui::GetWindowDrawList();
+  return visible(list.GetClipRectMin().x, list.GetClipRectMax().x, origin.x, cells.width,
+                 grid.num_columns);
+}
+
+Visible visible_rows(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin) {
+  const ImDrawList& list = *ImGui::GetWindowDrawList();
+  return visible(list.GetClipRectMin().y, list.GetClipRectMax().y, origin.y, cells.height,
+                 static_cast<std::int32_t>(grid.rows.size()));
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,50 @@
+// How large the cells of a block table are drawn, and which of them can be seen.
+#pragma once
+
+#include <imgui.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gui/cell_drawing.h"
+#include "gui/look.h"
+#include "gui/model/block_table_model.h"
+
+namespace hybridscope {
+
+// Points of scale 1.
+inline constexpr float kReadableHeight = 21;
+
+// What the room of a grid's words depends on; made once a step.
+struct GridWords {
+  float names = 0;  // pixels of the longest name
+  std::int32_t largest_block = 0;
+};
+GridWords words_of(const BlockTableGrid& grid, const Look& look);
+
+// Pixels.
+struct CellMetrics {
+  float width = 0;
+  float height = 0;
+  bool readable = true;  // ids are written into the cells
+  float names = 0;       // width of the column with names
+  float header = 0;      // height of the row with column numbers
+};
+
+// cell_size: points that were chosen. 0: readable cells where all columns fit into the room beside
+// each other and the rows into three times its height; else as large as lets all of the grid be
+// seen at once.
+CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
+                         const Look& look, ImVec2 room);
+
+CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column);
+
+// Indices [first, last) of what lies in the clip rectangle of the current window.
+struct Visible {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+};
+Visible visible_columns(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin);
+Visible visible_rows(const BlockTableGrid& grid, const CellMetrics& cells, ImVec2 origin);
+
+}  // namespace hybridscope

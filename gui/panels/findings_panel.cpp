@@ -1,0 +1,100 @@
+#include "gui/panels/findings_panel.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr float kLeastForAll = 700;  // points of scale 1
+constexpr int kStep = 0;
+constexpr int kWrite = 1;
+constexpr int kRule = 2;
+constexpr int kRequest = 3;
+constexpr int kWhat = 4;
+
+class FindingsPanel final : public Panel {
+ public:
+  void draw(PanelContext& context) override {
+    const ShownRun& run = *context.workbench.run();
+    if (run.findings().empty()) {
+      dim_text(context.look, kNoFindings);
+      return;
+    }
+    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
+                                       ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV |
+                                       ImGuiTableFlags_Hideable;
+    if (!ImGui::BeginTable("findings", static_cast<int>(kFindingColumns.size()), kFlags)) return;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    constexpr std::array<float, kFindingColumns.size()> kWidths = {50, 60, 190, 70, 0};
+    for (std::size_t i = 0; i < kWidths.size(); ++i)
+      ImGui::TableSetupColumn(
+          kFindingColumns[i].data(),
+          kWidths[i] > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
+          context.look.px(kWidths[i]));
+    // Where they would leave too little room for the words, which tell the same.
+    const bool narrow = ImGui::GetWindowWidth() < context.look.px(kLeastForAll);
+    ImGui::TableSetColumnEnabled(kRule, !narrow);
+    ImGui::TableSetColumnEnabled(kRequest, !narrow);
+    ImGui::TableHeadersRow();
+    follows_ = follower_.moves_to(context.workbench.selection.finding);
+    for (std::size_t i = 0; i < run.findings().size(); ++i)
+      draw_row(context, static_cast<int>(i), run.findings()[i], narrow);
+    ImGui::EndTable();
+  }
+
+ private:
+  static void go_to(PanelContext& context, int index, std::int64_t step) {
+    context.emit("run.go_to", fmt::format("{}", step));
+    context.emit("select.finding", fmt::format("{}", index + 1));
+  }
+
+  void draw_row(PanelContext& context, int index, const ShownFinding& shown, bool narrow) {
+    const Finding& finding = shown.finding;
+    const ShownRun& run = *context.workbench.run();
+    ImGui::PushID(index);
+    const RuleInfo& rule = rule_info(finding.rule);
+    ImGui::TableNextRow();
+    ImGui::TableSetColumnIndex(kWhat);
+    wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
+    const float height = ImGui::GetItemRectSize().y;
+    ImGui::TableSetColumnIndex(kStep);
+    const std::ptrdiff_t selected = context.workbench.selection.finding;
+    const bool here = selected >= 0 ? selected == index : finding.step == run.step();
+    if (ImGui::Selectable(
+            fmt::format("{}", finding.step).c_str(), here,
+            ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowItemOverlap,
+            ImVec2(0, height)))
+      go_to(context, index, finding.step);
+    context.mark_row(fmt::format("finding {}", index));
+    if (selected == index && follows_) ImGui::SetScrollHereY();
+    tooltip(rule.meaning);
+    ImGui::TableSetColumnIndex(kWrite);
+    if (finding.cause.kind != WriteKind::never) {
+      if (ImGui::SmallButton(fmt::format("{}", finding.cause.step).c_str()))
+        go_to(context, index, finding.cause.step);
+      context.mark(fmt::format("finding {} write", index));
+      tooltip("Go to the step whose write left what was found");
+    }
+    if (ImGui::TableSetColumnIndex(kRule)) {
+      const TextColour colour(rule.severity == Severity::error ? context.look.ui().error
+                                                               : context.look.ui().warning);
+      ImGui::TextUnformatted(rule.slug.data(), rule.slug.data() + rule.slug.size());
+    }
+    if (ImGui::TableSetColumnIndex(kRequest) && finding.request.value >= 0)
+      fitted_text(run.names().request(finding.request));
+    ImGui::PopID();
+  }
+
+  Follower<std::ptrdiff_t> follower_;
+  bool follows_ = false;  // the selected one is to be brought into view
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_findings_panel() { return std::make_unique<FindingsPanel>(); }
+
+}  // namespace hybridscope

@@ -1,0 +1,195 @@
+#include "gui/panels/next_step_panel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstdio>
+
+#include "gui/model/command_arguments.h"
+#include "gui/model/next_step_model.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+class NextStepPanel final : public Panel {
+ public:
+  void draw(PanelContext& context) override {
+    const NextStepModel& model =
+        model_.get(context.workbench, [&] { return make_next_step_model(context.workbench); });
+    if (!model.why_not.empty()) {
+      wrapped_dim_text(context.look, model.why_not);
+      return;
+    }
+    draw_history(context, model);
+    draw_planned(context, model);
+    draw_requests(context, model);
+    draw_new_request(context);
+    draw_whole_step(context, model);
+    draw_policies(context, model);
+  }
+
+ private:
+  static void draw_history(PanelContext& context, const NextStepModel& model) {
+    heading(context.look, fmt::format("Step {}", model.step),
+            "each change makes a fork of the run from here on");
+    history_button(context, "Undo", "edit.undo", model.undo);
+    ImGui::SameLine();
+    history_button(context, "Redo", "edit.redo", model.redo);
+  }
+
+  static void draw_planned(PanelContext& context, const NextStepModel& model) {
+    ImGui::Spacing();
+    const std::string title = fmt::format("Planned for step {}", model.step);
+    if (model.planned.words.empty()) {
+      heading(context.look, title, "nothing: neither the script nor an edit says anything of it");
+      return;
+    }
+    heading(context.look, title, "by the script and by edits");
+    wrapped_text(fmt::format("{}", fmt::join(model.planned.words, "; ")));
+    context.mark("planned");
+    ImGui::Spacing();
+  }
+
+  static void history_button(PanelContext& context, const char* label, const char* command,
+                             const std::string& words) {
+    ImGui::BeginDisabled(words.empty());
+    if (ImGui::Button(label)) context.emit(command);
+    context.mark(command);
+    ImGui::EndDisabled();
+    if (!words.empty()) tooltip(words);
+  }
+
+  static void draw_requests(PanelContext& context, const NextStepModel& model) {
+    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_RowBg;
+    constexpr std::array<ColumnWords, 3> kColumns = {{
+        {"Request"},
+        {"Accepted", "So many tokens come out of its next verify step, the bonus token included"},
+        {"Take it out", "Preempt: it gives its blocks back and waits. Abort: it ends"},
+    }};
+    if (model.requests.empty()) {
+      dim_text(context.look, "No request is there.");
+      return;
+    }
+    if (!ImGui::BeginTable("requests", 3, kFlags)) return;
+    for (std::size_t i = 0; i < kColumns.size(); ++i)
+      ImGui::TableSetupColumn(kColumns[i].title.data(),
+                              i == 1 ? ImGuiTableColumnFlags_WidthStretch : 0,
+                              i == 0 ? context.look.px(90) : 0);
+    table_headers(kColumns);
+    for (const EditableRequest& request : model.requests) {
+      ImGui::PushID(request.request.value);
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      ImGui::AlignTextToFramePadding();
+      fitted_text(request.name);
+      const std::string name = quoted_word(request.name);
+      ImGui::TableNextColumn();
+      for (std::int32_t count = 1; count <= request.most_accepted; ++count) {
+        const std::string label = fmt::format("{}", count);
+        if (count > 1) flow(button_width(label.c_str()), context.look.px(3));
+        if (toggle(context.look, label.c_str(), request.accepts == count))
+          context.emit("edit.accept", fmt::format("{} {}", name, count));
+        context.mark(fmt::format("accept {} {}", request.name, count));
+      }
+      ImGui::TableNextColumn();
+      if (toggle(context.look, "Preempt", request.preempted)) context.emit("edit.preempt", name);
+      context.mark("preempt " + request.name);
+      ImGui::SameLine(0, context.look.px(3));
+      if (toggle(context.look, "Abort", request.aborted)) context.emit("edit.abort", name);
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+  }
+
+  void draw_new_request(PanelContext& context) {
+    ImGui::Spacing();
+    heading(context.look, "Add a request");
+    ImGui::SetNextItemWidth(context.look.px(90));
+    ImGui::InputTextWithHint("##name", "name", name_.data(), name_.size());
+    flow_number(context.look, "prompt tokens", prompt_);
+    flow_number(context.look, "max_tokens", max_tokens_);
+    flow(button_width("Add"), ImGui::GetStyle().ItemSpacing.x);
+    ImGui::BeginDisabled(name_.front() == '\0');
+    if (ImGui::Button("Add"))
+      context.emit("edit.add_request",
+                   fmt::format("{} {} {}", quoted_word(name_.data()), prompt_, max_tokens_));
+    ImGui::EndDisabled();
+  }
+
+  void draw_whole_step(PanelContext& context, const NextStepModel& model) {
+    // What was typed stays until another budget is planned.
+    if (model.planned.budget != planned_budget_) wanted_budget_ = model.planned.budget;
+    planned_budget_ = model.planned.budget;
+    ImGui::Spacing();
+    heading(context.look, "The whole step");
+    ImGui::SetNextItemWidth(context.look.px(90));
+    ImGui::InputInt("tokens of budget", &wanted_budget_, 0);
+    ImGui::SameLine();
+    if (ImGui::Button("Set##budget"))
+      context.emit("edit.budget", fmt::format("{}", wanted_budget_));
+    const PrefixCacheReset reset = model.planned.script.reset_prefix_cache;
+    if (toggle(context.look, "Reset the prefix cache", reset == PrefixCacheReset::unless_running))
+      context.emit("edit.reset_prefix_cache");
+    tooltip("Done only if no request runs, as the engine does it");
+    if (flow_toggle(context.look, "Preempt all and reset it",
+                    reset == PrefixCacheReset::preempting_running))
+      context.emit("edit.reset_prefix_cache_now");
+    const EngineProfile profile = model.planned.profile;
+    if (toggle(context.look, "Engine profile safe", profile == EngineProfile::safe))
+      context.emit("edit.engine", "safe");
+    tooltip("From this step on: the invariants hold");
+    if (flow_toggle(context.look, "Engine profile pages", profile == EngineProfile::pages))
+      context.emit("edit.engine", "pages");
+    tooltip("From this step on: what the reference pages do, faults included");
+    if (flow_button("No script from here on")) context.emit("edit.drop_script");
+    tooltip("What the scenario scripts for later steps is dropped");
+  }
+
+  static bool flow_toggle(const Look& look, const char* label, bool on) {
+    flow(button_width(label), ImGui::GetStyle().ItemSpacing.x);
+    return toggle(look, label, on);
+  }
+  static bool flow_button(const char* label) {
+    flow(button_width(label), ImGui::GetStyle().ItemSpacing.x);
+    return ImGui::Button(label);
+  }
+  static void flow_number(const Look& look, const char* label, int& number) {
+    const ImGuiStyle& style = ImGui::GetStyle();
+    const float width = look.px(70);
+    flow(width + style.ItemInnerSpacing.x + ImGui::CalcTextSize(label).x, style.ItemSpacing.x);
+    ImGui::SetNextItemWidth(width);
+    ImGui::InputInt(label, &number, 0);
+  }
+
+  static void draw_policies(PanelContext& context, const NextStepModel& model) {
+    ImGui::Spacing();
+    if (!ImGui::CollapsingHeader("Policies from this step on")) return;
+    for (const EditablePolicy& policy : model.policies) {
+      const std::string name(policy.name);
+      ImGui::SetNextItemWidth(context.look.px(220));
+      if (ImGui::BeginCombo(name.c_str(),
+                            policy.value.empty() ? "as the profile says" : policy.value.c_str())) {
+        for (const std::string_view value : policy.values)
+          if (ImGui::Selectable(std::string(value).c_str(), value == policy.value))
+            context.emit("edit.policy", fmt::format("{} {}", name, value));
+        ImGui::EndCombo();
+      }
+      tooltip(policy.help);
+    }
+  }
+
+  Cached<NextStepModel> model_;
+  std::array<char, 64> name_{};
+  int prompt_ = 16;
+  int max_tokens_ = 8;
+  int wanted_budget_ = 0;
+  std::int32_t planned_budget_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_next_step_panel() { return std::make_unique<NextStepPanel>(); }
+
+}  // namespace hybridscope

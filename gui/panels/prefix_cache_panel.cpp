@@ -1,0 +1,96 @@
+#include "gui/panels/prefix_cache_panel.h"
+
+#include <algorithm>
+
+#include "gui/cell_drawing.h"
+#include "gui/model/command_arguments.h"
+#include "gui/model/prefix_cache_model.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+class PrefixCachePanel final : public Panel {
+ public:
+  void draw(PanelContext& context) override {
+    const auto& cards = model_.get(context.workbench, [&] {
+      return make_prefix_cache_model(context.workbench.run()->view());
+    });
+    if (cards.empty()) {
+      wrapped_dim_text(context.look, no_lookups_words(*context.workbench.run()));
+      return;
+    }
+    draw_legend(context.look);
+    for (const LookupCard& card : cards) draw_card(context, card);
+  }
+
+ private:
+  static void draw_legend(const Look& look) {
+    wrapped_dim_text(look,
+                     "Bars: the request's tokens, a mark at each block end. Filled: what the group "
+                     "has. Framed: what all groups agreed on, the hit. Hatched: the first block "
+                     "that is not there.");
+  }
+
+  static void draw_card(PanelContext& context, const LookupCard& card) {
+    ImGui::PushID(card.request.value);
+    ImGui::Spacing();
+    const bool selected = card.request == context.workbench.selection.request;
+    {
+      const FontScope bold(context.look.fonts.bold);
+      if (ImGui::Selectable(card.name.c_str(), selected))
+        context.emit("select.request", quoted_word(card.name));
+      context.mark("lookup " + card.name);
+    }
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(card.words.c_str());
+    ImGui::PopTextWrapPos();
+    for (const LookupBar& bar : card.groups) draw_bar(context.look, card, bar);
+    ImGui::PopID();
+  }
+
+  static void draw_bar(const Look& look, const LookupCard& card, const LookupBar& bar) {
+    dim_text(look, bar.name);
+    const float width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
+    const float height = look.px(14);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::Dummy(ImVec2(width, height + look.px(2)));
+    const float token = width / static_cast<float>(std::max(card.num_tokens, 1));
+    const auto x_of = [&](std::int32_t tokens) {
+      return at.x + token * static_cast<float>(std::min(tokens, card.num_tokens));
+    };
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const float bottom = at.y + height;
+    list.AddRectFilled(at, ImVec2(at.x + width, bottom), packed(look.ui().field));
+    if (bar.present_length > 0) {
+      // Of recurrent state only the block that holds the state at the end is needed.
+      const std::int32_t from =
+          bar.only_ends ? std::max(bar.present_length - bar.block_size, 0) : 0;
+      const CellBox box{ImVec2(x_of(from), at.y), ImVec2(x_of(bar.present_length), bottom)};
+      draw_cell(list, look, box,
+                {.block = 1, .role = CellRole::cached, .state = CellState::written}, "");
+    }
+    if (bar.miss_token >= 0) {
+      const CellBox box{ImVec2(x_of(bar.miss_token), at.y),
+                        ImVec2(x_of(bar.miss_token + bar.block_size), bottom)};
+      draw_missing(list, look, box);
+    }
+    const float step = token * static_cast<float>(bar.block_size);
+    for (float x = at.x + step; step > 3 && x < at.x + width; x += step)
+      list.AddLine(ImVec2(x, at.y), ImVec2(x, bottom), packed(look.ui().border));
+    if (card.num_hit_tokens > 0)
+      list.AddRect(at, ImVec2(x_of(card.num_hit_tokens), bottom), packed(look.ui().focus), 0, 0,
+                   look.px(2));
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(bar.words.c_str());
+    ImGui::PopTextWrapPos();
+  }
+
+  Cached<std::vector<LookupCard>> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_prefix_cache_panel() { return std::make_unique<PrefixCachePanel>(); }
+
+}  // namespace hybridscope

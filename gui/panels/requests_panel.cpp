@@ -1,0 +1,122 @@
+#include "gui/panels/requests_panel.h"
+
+#include <array>
+
+#include "gui/cell_drawing.h"
+#include "gui/model/command_arguments.h"
+#include "gui/model/requests_model.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+// Points of scale 1; 0: as for names.
+constexpr std::array<float, kNumRequestColumns> kWidths = {0, 128, 52, 50, 52, 40, 34, 50, 34, 38};
+
+class RequestsPanel final : public Panel {
+ public:
+  void draw(PanelContext& context) override {
+    const Look& look = context.look;
+    const RequestsModel& model = model_.get(context.workbench, [&] {
+      return make_requests_model(*context.workbench.run(), context.workbench.options.requests);
+    });
+    if (context.workbench.run()->level() == RecordLevel::counts) {
+      dim_text(look, kNoRequestsKept);
+      return;
+    }
+    dim_text(look, listed_words(model));
+    tooltip(
+        "Others have not come yet or have finished; a session does not name those that wait far "
+        "behind. Numbers that are not known are left out.");
+    if (!model.rows.empty()) draw_table(context, model);
+  }
+
+ private:
+  static void draw_table(PanelContext& context, const RequestsModel& model) {
+    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX |
+                                       ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV;
+    const Look& look = context.look;
+    if (!ImGui::BeginTable("requests", kNumRequestColumns, kFlags)) return;
+    ImGui::TableSetupScrollFreeze(1, 1);
+    for (std::size_t i = 0; i < kNumRequestColumns; ++i)
+      ImGui::TableSetupColumn(request_column_name(static_cast<RequestColumn>(i)).data(),
+                              ImGuiTableColumnFlags_WidthFixed,
+                              look.px(kWidths[i] > 0 ? kWidths[i] : 76));
+    draw_headers(context);
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(model.rows.size()));
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+        draw_row(context, model.rows[static_cast<std::size_t>(i)]);
+    ImGui::EndTable();
+  }
+
+  // A click sorts; ImGui's own order would not outlive it.
+  static void draw_headers(PanelContext& context) {
+    const RequestsOptions& options = context.workbench.options.requests;
+    ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+    const FontScope bold(context.look.fonts.bold);
+    for (std::size_t i = 0; i < kNumRequestColumns; ++i) {
+      const auto column = static_cast<RequestColumn>(i);
+      ImGui::TableNextColumn();
+      const ColumnWords words = request_column_words(column);
+      const bool sorted = options.sort == column;
+      const std::string title =
+          std::string(words.title) + (sorted ? options.descending ? " -" : " +" : "");
+      ImGui::PushID(static_cast<int>(i));
+      const TextColour colour(sorted ? context.look.ui().accent : context.look.ui().text);
+      if (ImGui::Selectable(title.c_str()))
+        context.emit("requests.sort", std::string(request_column_name(column)));
+      context.mark("sort " + std::string(request_column_name(column)));
+      ImGui::PopID();
+      tooltip(words.help);
+    }
+  }
+
+  static void draw_row(PanelContext& context, const RequestRow& row) {
+    const Look& look = context.look;
+    ImGui::PushID(row.request.value);
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const bool selected = row.request == context.workbench.selection.request;
+    if (ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns))
+      context.emit("select.request", quoted_word(row.name));
+    context.mark("request " + row.name);
+    if (!row.state_note.empty()) tooltip(row.state_note);
+    const DifferenceMarks* marks = context.workbench.differences();
+    if (marks != nullptr && marks->of(row.name) != nullptr) draw_row_differs(look);
+    ImGui::SameLine(0, 0);
+    fitted_text(row.name);
+    ImGui::TableNextColumn();
+    draw_state(look, row);
+    for (std::size_t i = 2; i < kNumRequestColumns; ++i) {
+      ImGui::TableNextColumn();
+      draw_number(look, request_text(row, static_cast<RequestColumn>(i)));
+    }
+    ImGui::PopID();
+  }
+
+  static void draw_state(const Look& look, const RequestRow& row) {
+    const bool warns = row.state == RequestState::preempted;
+    const bool dim = row.state == RequestState::waiting || row.state == RequestState::finished ||
+                     row.state == RequestState::running;
+    const TextColour colour(warns ? look.ui().warning : dim ? look.ui().text_dim : look.ui().text);
+    fitted_text(request_text(row, RequestColumn::state));
+  }
+
+  static void draw_number(const Look& look, const std::string& text) {
+    const FontScope fixed(look.fonts.fixed);
+    const float width = ImGui::CalcTextSize(text.c_str()).x;
+    const float room = ImGui::GetContentRegionAvail().x;
+    if (width < room) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+    ImGui::TextUnformatted(text.c_str());
+  }
+
+  Cached<RequestsModel> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_requests_panel() { return std::make_unique<RequestsPanel>(); }
+
+}  // namespace hybridscope

@@ -1,0 +1,178 @@
+#include "gui/panels/speculative_panel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gui/model/command_arguments.h"
+#include "gui/model/speculative_model.h"
+#include "gui/token_strip.h"
+#include "gui/widgets.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMostTableRows = 5;
+constexpr float kLeastTable = 440;  // points wide; a narrower panel scrolls it
+constexpr float kMostTable = 640;
+
+class SpeculativePanel final : public Panel {
+ public:
+  void draw(PanelContext& context) override {
+    const SpeculativeModel& model = model_.get(context.workbench, [&] {
+      return make_speculative_model(*context.workbench.run(), context.workbench.selection);
+    });
+    if (model.rows.empty()) {
+      dim_lines(context.look, model.empty);
+      return;
+    }
+    draw_table(context, model);
+    dim_lines(context.look, model.in_flight);
+    dim_lines(context.look, model.no_places);
+    dim_lines(context.look, model.policies);
+    draw_strips(context, model);
+  }
+
+ private:
+  static void dim_lines(const Look& look, std::string_view text) {
+    if (text.empty()) return;
+    wrapped_in_window(look.ui().text_dim, text);
+  }
+
+  void draw_table(PanelContext& context, const SpeculativeModel& model) {
+    const Look& look = context.look;
+    constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
+                                       ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerV;
+    const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+    const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.3F / line), 3.0F);
+    const float shown =
+        std::min(static_cast<float>(std::min(model.rows.size(), kMostTableRows) + 1), most);
+    const bool narrow = ImGui::GetContentRegionAvail().x < look.px(kLeastTable);
+    const float height = line * shown + look.px(2) + (narrow ? ImGui::GetStyle().ScrollbarSize : 0);
+    const ImVec2 size(std::min(ImGui::GetContentRegionAvail().x, look.px(kMostTable)), height);
+    if (!ImGui::BeginTable("drafts", static_cast<int>(kDraftColumns.size()),
+                           kFlags | (narrow ? ImGuiTableFlags_ScrollX : 0), size,
+                           narrow ? look.px(kLeastTable) : 0))
+      return;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    constexpr std::array<float, kDraftColumns.size()> kWeights = {1.0F, 0.9F, 1.4F, 1.0F,
+                                                                  0.9F, 0.5F, 0.9F, 1.0F};
+    for (std::size_t i = 0; i < kDraftColumns.size(); ++i)
+      ImGui::TableSetupColumn(kDraftColumns[i].title.data(), ImGuiTableColumnFlags_WidthStretch,
+                              kWeights[i]);
+    table_headers(kDraftColumns);
+    const std::ptrdiff_t selected = selected_row(context, model);
+    if (table_follows_.moves_to(context.workbench.selection.request) && selected >= 0)
+      scroll_to_row(selected, line);
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(model.rows.size()));
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+        draw_row(context, i, model.rows[static_cast<std::size_t>(i)]);
+    ImGui::EndTable();
+  }
+
+  void draw_row(PanelContext& context, int index, const SpeculativeRow& row) {
+    ImGui::PushID(index);
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    if (ImGui::Selectable("##row", row.request == context.workbench.selection.request,
+                          ImGuiSelectableFlags_SpanAllColumns))
+      context.emit("select.request", quoted_word(row.name));
+    context.mark_row(fmt::format("drafts {}", row.name));
+    ImGui::SameLine(0, 0);
+    fitted_text(row.name);
+    table_cell(row.row_class);
+    table_number(computed_words(row));
+    table_number(fmt::format("{}", row.num_drafts_offered));
+    table_number(fmt::format("{}", row.num_draft_tokens));
+    table_number(fmt::format("{}", row.num_sampled_tokens));
+    table_number(fmt::format("{}", row.num_accepted_tokens_next));
+    table_number(row.next_read.column < 0 ? std::string("-")
+                                          : fmt::format("{}", row.next_read.column));
+    ImGui::PopID();
+  }
+
+  void draw_strips(PanelContext& context, const SpeculativeModel& model) {
+    const Look& look = context.look;
+    float widest = 0;
+    for (const SpeculativeRow& row : model.rows)
+      widest = std::max(widest, token_strip_width(look, row));
+    const bool wide = widest > ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float height = line + words_height(model) + token_strip_height(look) +
+                         ImGui::GetStyle().ItemSpacing.y + look.px(4);
+    ImGui::BeginChild("strips", ImVec2(0, std::max(ImGui::GetContentRegionAvail().y, height)),
+                      false,
+                      ImGuiWindowFlags_AlwaysVerticalScrollbar |
+                          (wide ? ImGuiWindowFlags_HorizontalScrollbar : 0));
+    const std::ptrdiff_t selected = selected_row(context, model);
+    if (strips_follow_.moves_to(context.workbench.selection.request) && selected >= 0)
+      scroll_into_view(height * static_cast<float>(selected), height);
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(model.rows.size()), height);
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+        const ImVec2 top = ImGui::GetCursorPos();
+        ImGui::PushID(i);
+        draw_strip(context, model, model.rows[static_cast<std::size_t>(i)]);
+        ImGui::PopID();
+        ImGui::SetCursorPos(ImVec2(top.x, top.y + height));
+      }
+    ImGui::EndChild();
+  }
+
+  // -1: it is not among them.
+  static std::ptrdiff_t selected_row(const PanelContext& context, const SpeculativeModel& model) {
+    const auto row = std::ranges::find(model.rows, context.workbench.selection.request,
+                                       &SpeculativeRow::request);
+    return row == model.rows.end() ? -1 : row - model.rows.begin();
+  }
+
+  static void draw_strip(PanelContext& context, const SpeculativeModel& model,
+                         const SpeculativeRow& row) {
+    const Look& look = context.look;
+    const bool selected = row.request == context.workbench.selection.request;
+    {
+      const TextColour colour(selected ? look.ui().accent : look.ui().text);
+      heading(look, row.name);
+    }
+    ImGui::SameLine();
+    const float room = ImGui::GetContentRegionAvail().x;
+    const std::string sample = fit_text(look.fonts.words, row.sample, room);
+    ImGui::TextUnformatted(sample.c_str());
+    if (sample != row.sample) tooltip(row.sample);
+    draw_token_strip(context, model, row);
+    dim_lines(look, row.next);
+    for (const std::string& fault : row.faults) {
+      wrapped_in_window(look.ui().error, "Wrong: " + fault);
+    }
+  }
+
+  // Of the longest words below a strip: all strips take the same room.
+  static float words_height(const SpeculativeModel& model) {
+    const std::string* longest = nullptr;
+    std::size_t most_faults = 0;
+    for (const SpeculativeRow& row : model.rows) {
+      if (longest == nullptr || row.next.size() > longest->size()) longest = &row.next;
+      most_faults = std::max(most_faults, row.faults.size());
+    }
+    const float room = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+    const float next =
+        longest == nullptr ? 0 : ImGui::CalcTextSize(longest->c_str(), nullptr, false, room).y;
+    return std::max(next, ImGui::GetTextLineHeight() * 2) + ImGui::GetStyle().ItemSpacing.y * 2 +
+           ImGui::GetTextLineHeightWithSpacing() * static_cast<float>(most_faults);
+  }
+
+  Cached<SpeculativeModel> model_;
+  SelectionFollower table_follows_;
+  SelectionFollower strips_follow_;
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_speculative_panel() { return std::make_unique<SpeculativePanel>(); }
+
+}  // namespace hybridscope

@@ -1,0 +1,29 @@
+// The bar that moves about in a run: buttons, the step's number, and a ruler over all known steps
+// with marks for what happened in them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gui/model/ruler_model.h"
+#include "gui/panel.h"
+
+namespace hybridscope {
+
+class RunBar {
+ public:
+  void draw(PanelContext& context);
+
+ private:
+  void draw_buttons(PanelContext& context);
+  void draw_ruler(PanelContext& context);
+  const std::vector<RulerColumn>& columns_of(const Workbench& workbench, std::int32_t width);
+
+  int wanted_step_ = 1;  // in the field that is being typed into
+  bool typing_ = false;
+  std::vector<RulerColumn> columns_;  // of this revision and width
+  std::uint64_t columns_revision_ = 0;
+  std::int32_t columns_width_ = -1;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,57 @@
+// Draws the whole window: menus, the bar that moves about in the run, panels in their layout, the
+// line of notices, and what lies over them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gui/dialogs.h"
+#include "gui/fault_guard.h"
+#include "gui/model/key_map.h"
+#include "gui/model/layout_areas.h"
+#include "gui/panel.h"
+#include "gui/run_bar.h"
+#include "gui/tab_drag.h"
+
+namespace hybridscope {
+
+// Where the panels are.
+struct LayoutPlace {
+  LayoutRect area;
+  LayoutMetrics metrics;
+};
+
+class Shell {
+ public:
+  // One frame, between ImGui::NewFrame() and ImGui::Render(). Commands that were emitted are left
+  // in context.commands.
+  void draw(PanelContext& context);
+
+ private:
+  void handle_keys(PanelContext& context);
+  void draw_menus(PanelContext& context);
+  void draw_layout(PanelContext& context, float height);
+  void draw_leaves(PanelContext& context, const LayoutAreas& areas);
+  static void draw_splitter(PanelContext& context, const SplitterArea& splitter,
+                            const LayoutPlace& place);
+  void draw_leaf(PanelContext& context, const LayoutLeaf& leaf);
+  void draw_body(PanelContext& context, const std::string& id);
+  void draw_panel(PanelContext& context, const std::string& id);
+  void draw_both_sides(PanelContext& context, const PanelInfo& info);
+  void draw_notice(PanelContext& context);
+  void draw_dialogs(PanelContext& context);
+
+  FaultGuard menus_guard_;
+  FaultGuard content_guard_;  // run bar, layout, start screen
+  FaultGuard dialogs_guard_;
+  KeyMap keys_;
+  RunBar run_bar_;
+  Dialogs dialogs_;
+  TabDrag tab_drag_;
+  // Those that were shown so far, by id; for the other run of a comparison likewise.
+  std::map<std::string, GuardedPanel> panels_;
+  std::map<std::string, GuardedPanel> other_panels_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,239 @@
+#include "gui/widgets.h"
+
+#include <cmath>
+
+namespace hybridscope {
+
+namespace {
+void text(std::string_view words) {
+  ImGui::TextUnformatted(words.data(), words.data() + words.size());
+}
+}  // namespace
+
+void dim_text(const Look& look, std::string_view words) {
+  const TextColour dim(look.ui().text_dim);
+  text(words);
+}
+
+// Only cards are filled: what lies on a card lets it through, as filling costs most of a frame
+// where the processor draws.
+void begin_card(const Look& look, const char* id, ImVec2 size) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, packed(look.ui().panel));
+  ImGui::BeginChild(id, size, true,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  ImGui::PopStyleColor();
+}
+
+void heading(const Look& look, std::string_view words) {
+  const FontScope bold(look.fonts.bold);
+  text(words);
+}
+
+namespace {
+// A part of a window that scrolls sideways, and so has no edge of its own, is as wide as it shows.
+class WrapAtVisibleEdge {
+ public:
+  WrapAtVisibleEdge() {
+    ImGui::PushTextWrapPos(ImGui::GetWindowContentRegionMax().x + ImGui::GetScrollX());
+  }
+  ~WrapAtVisibleEdge() { ImGui::PopTextWrapPos(); }
+  WrapAtVisibleEdge(const WrapAtVisibleEdge&) = delete;
+  WrapAtVisibleEdge& operator=(const WrapAtVisibleEdge&) = delete;
+};
+}  // namespace
+
+void heading(const Look& look, std::string_view words, std::string_view below) {
+  const WrapAtVisibleEdge wrap;
+  heading(look, words);
+  if (below.empty()) return;
+  flow(text_width(look.fonts.words, below), ImGui::GetStyle().ItemSpacing.x);
+  dim_text(look, below);
+}
+
+void flow(float width, float gap, float indent) {
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
+  if (ImGui::GetItemRectMax().x + gap + width <= right) {
+    ImGui::SameLine(0, gap);
+  } else if (indent > 0) {
+    ImGui::Dummy(ImVec2(indent, 0));
+    ImGui::SameLine(0, 0);
+  }
+}
+
+void wrapped_text(std::string_view words) {
+  ImGui::PushTextWrapPos(0);
+  text(words);
+  ImGui::PopTextWrapPos();
+}
+
+void wrapped_text(Rgba colour, std::string_view words) {
+  const TextColour scope(colour);
+  wrapped_text(words);
+}
+
+void wrapped_in_window(Rgba colour, std::string_view words) {
+  const TextColour scope(colour);
+  ImGui::PushTextWrapPos(ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize);
+  text(words);
+  ImGui::PopTextWrapPos();
+}
+
+void table_cell(std::string_view words) {
+  ImGui::TableNextColumn();
+  const float room = ImGui::GetContentRegionAvail().x;
+  text(words);
+  if (ImGui::GetItemRectSize().x > room) tooltip(words);
+}
+
+void table_fitted_cell(std::string_view words) {
+  ImGui::TableNextColumn();
+  fitted_text(words);
+}
+
+void fitted_text(std::string_view words) {
+  const std::string fitted = fit_text(ImGui::GetFont(), words, ImGui::GetContentRegionAvail().x);
+  text(fitted);
+  if (fitted.size() != words.size()) tooltip(words);
+}
+
+void table_number(std::string_view words) {
+  ImGui::TableNextColumn();
+  const float width = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x;
+  const float room = ImGui::GetContentRegionAvail().x;
+  if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+  text(words);
+}
+
+void table_headers(std::span<const ColumnWords> columns) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    ImGui::TableSetColumnIndex(static_cast<int>(column));
+    ImGui::TableHeader(ImGui::TableGetColumnName(static_cast<int>(column)));
+    if (!columns[column].help.empty()) tooltip(columns[column].help);
+  }
+}
+
+void scroll_to_row(std::ptrdiff_t index, float height) {
+  const float top = height * static_cast<float>(index);
+  // Whether there will be a scrollbar below is not known in the first frame.
+  const float room = ImGui::GetWindowHeight() - height - ImGui::GetStyle().ScrollbarSize;
+  if (top < ImGui::GetScrollY()) ImGui::SetScrollY(top);
+  if (top + height > ImGui::GetScrollY() + room) ImGui::SetScrollY(top + height - room);
+}
+
+void scroll_into_view(float top, float height) {
+  const float room = ImGui::GetWindowHeight() - ImGui::GetStyle().ScrollbarSize;
+  if (top < ImGui::GetScrollY() || height > room)
+    ImGui::SetScrollY(top);
+  else if (top + height > ImGui::GetScrollY() + room)
+    ImGui::SetScrollY(top + height - room);
+}
+
+void draw_text(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 colour, std::string_view words) {
+  list.AddText(font, font->FontSize, at, colour, words.data(), words.data() + words.size());
+}
+
+void draw_centred_text(ImDrawList& list, ImFont* font, ImVec2 top, ImU32 colour,
+                       std::string_view words) {
+  draw_text(list, font, ImVec2(std::floor(top.x - text_width(font, words) / 2), top.y), colour,
+            words);
+}
+
+float text_width(ImFont* font, std::string_view words) {
+  return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, words.data(), words.data() + words.size())
+      .x;
+}
+
+void draw_arrow_head(ImDrawList& list, const Look& look, ImVec2 tip, float direction,
+                     ImU32 colour) {
+  const float size = look.px(4.5F);
+  const float back = tip.y - direction * size * 1.5F;
+  list.AddTriangleFilled(tip, ImVec2(tip.x - size, back), ImVec2(tip.x + size, back), colour);
+}
+
+float button_width(const char* label) {
+  return ImGui::CalcTextSize(label, nullptr, true).x + 2 * ImGui::GetStyle().FramePadding.x;
+}
+
+bool toggle(const Look& look, const char* label, bool on) {
+  if (on) {
+    ImGui::PushStyleColor(ImGuiCol_Button, packed(look.ui().accent));
+    ImGui::PushStyleColor(ImGuiCol_ButtonHovered, packed(look.ui().accent));
+    ImGui::PushStyleColor(ImGuiCol_Text, packed(look.ui().on_accent));
+  }
+  const bool pressed = ImGui::Button(label);
+  if (on) ImGui::PopStyleColor(3);
+  return pressed;
+}
+
+void tooltip(std::string_view words) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 32);
+  text(words);
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+void wrapped_dim_text(const Look& look, std::string_view words) {
+  ImGui::PushTextWrapPos(0);
+  dim_text(look, words);
+  ImGui::PopTextWrapPos();
+}
+
+void draw_facts(const Look& look, const char* id, std::span<const Fact> facts) {
+  if (!ImGui::BeginTable(id, 2, ImGuiTableFlags_SizingFixedFit)) return;
+  for (const Fact& fact : facts) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    dim_text(look, fact.label);
+    ImGui::TableNextColumn();
+    text(fact.value);
+  }
+  ImGui::EndTable();
+}
+
+void facts_tooltip(const Look& look, std::span<const Fact> facts) {
+  ImGui::BeginTooltip();
+  draw_facts(look, "facts", facts);
+  ImGui::EndTooltip();
+}
+
+namespace {
+// A letter may be several bytes, all but the first of which have these upper bits.
+bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+std::string_view first_part(std::string_view words, std::size_t size) {
+  while (size > 0 && size < words.size() && goes_on(words[size])) --size;
+  return words.substr(0, size);
+}
+
+std::string_view last_part(std::string_view words, std::size_t size) {
+  std::size_t from = words.size() - size;
+  while (from < words.size() && goes_on(words[from])) ++from;
+  return words.substr(from);
+}
+}  // namespace
+
+std::string fit_text(ImFont* font, std::string_view words, float width) {
+  if (text_width(font, words) <= width) return std::string(words);
+  std::string fitted = "...";
+  for (std::size_t kept = words.size(); kept-- > 0;) {
+    fitted = std::string(first_part(words, kept)) + "...";
+    if (text_width(font, fitted) <= width) break;
+  }
+  return fitted;
+}
+
+std::string fit_middle(ImFont* font, std::string_view words, float width) {
+  if (text_width(font, words) <= width) return std::string(words);
+  std::string fitted = "...";
+  for (std::size_t kept = words.size(); kept-- > 0;) {
+    fitted = std::string(first_part(words, kept - kept / 2)) + "..." +
+             std::string(last_part(words, kept / 2));
+    if (text_width(font, fitted) <= width) break;
+  }
+  return fitted;
+}
+
+}  // namespace hybridscope

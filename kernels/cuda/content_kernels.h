@@ -1,0 +1,23 @@
+// Fill and verify on a device.
+#pragma once
+
+#include "core/base/result.h"
+#include "kernels/content_bodies.h"
+#include "kernels/cuda/launch_context.h"
+
+namespace hybridscope {
+
+// Contents [first, first + count), no two of them for one kind of state of a block.
+Status launch_fill(const ContentArrays& arrays, std::int32_t first, std::int32_t count,
+                   const LaunchContext& context);
+
+// [count, memory.most_states] each.
+struct VerifyResults {
+  std::uint64_t* first_differences = nullptr;  // all bits set before the launch
+  std::uint64_t* expected = nullptr;
+  std::uint64_t* seen = nullptr;
+};
+Status launch_verify(const ContentArrays& arrays, std::int32_t count, const VerifyResults& results,
+                     const LaunchContext& context);
+
+}  // namespace hybridscope

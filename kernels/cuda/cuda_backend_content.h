@@ -1,0 +1,66 @@
+// What a CudaStateBackend owns on its device. Not for other folders: it includes CUDA's headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/result.h"
+#include "core/state/state_memory.h"
+#include "kernels/content_bodies.h"
+#include "kernels/cuda/cuda_state_backend.h"
+#include "kernels/cuda/device_map.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/device_step.h"
+#include "kernels/cuda/device_upload.h"
+#include "kernels/memory_map.h"
+#include "kernels/step_plan.h"
+
+namespace hybridscope {
+
+// Device arrays of results, and the host memory they are copied to.
+class DeviceResults {
+ public:
+  Status reserve(int device, std::int64_t num_bytes);
+  std::byte* device() const { return device_.data(); }
+  template <class T>
+  const T* host() const {
+    return reinterpret_cast<const T*>(host_.data());
+  }
+  // Waits for the stream.
+  Status fetch(const std::byte* from, std::int64_t num_bytes, const LaunchContext& context);
+
+ private:
+  DeviceMemory device_;
+  PinnedMemory host_;
+};
+
+// Streams and memory belong to a device; the memory is given back before the stream.
+struct CudaStateBackend::Content {
+  StateMemory memory;
+  LaunchContext context;
+  Stream stream;
+  DeviceMemory pages;  // [num_buffers, num_blocks, page_size_bytes]
+  MemoryMap map;       // device addresses
+  DeviceMap device_map;
+  std::unique_ptr<StepPlanner> planner;
+  DeviceStep step;
+  ArrayPiece piece;
+  DeviceUpload upload;  // contents, copy lists, blocks
+  DeviceResults results;
+
+  // Waits: nothing of it may be in use when it is given back.
+  ~Content();
+
+  // Memory, what the device is told once, and poison everywhere. Requires: memory, context.device.
+  Status allocate();
+  // Makes the device current on this thread.
+  Status select() const;
+  std::byte* page(std::int32_t buffer, std::int32_t block) const;
+  // The contents on the device.
+  Result<ContentArrays> send_contents(const BlockContents& contents);
+  // Bytes of the device in results.host(); waits for the stream.
+  Status fetch(const std::byte* from, std::int64_t num_bytes);
+};
+
+}  // namespace hybridscope

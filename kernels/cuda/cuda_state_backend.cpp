@@ -1,0 +1,85 @@
+#include "kernels/cuda/cuda_state_backend.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "kernels/content_runs.h"
+#include "kernels/copy_list.h"
+#include "kernels/cuda/content_kernels.h"
+#include "kernels/cuda/copy_list_kernels.h"
+#include "kernels/cuda/cuda_backend_content.h"
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/describe_cuda.h"
+#include "kernels/cuda/step_kernels.h"
+#include "kernels/expect_valid.h"
+
+namespace hybridscope {
+
+Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOptions options) {
+  if (Status status = expect_cuda_device(options.device); !status) return status.error();
+  auto content = std::make_unique<Content>();
+  content->memory = std::move(options.memory);
+  content->context.device = options.device;
+  if (Status status = content->allocate(); !status) return status.error();
+  return std::unique_ptr<CudaStateBackend>(new CudaStateBackend(std::move(content)));
+}
+
+CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)
+    : content_(std::move(content)) {}
+CudaStateBackend::~CudaStateBackend() = default;
+
+const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
+void CudaStateBackend::set_launch_order(LaunchOrder order) { content_->context.order = order; }
+
+Status CudaStateBackend::run(const StateOps& ops) {
+  Content& content = *content_;
+  expect_valid(content.map, ops);
+  if (Status status = content.select(); !status) return status;
+  const StepPlan plan = content.planner->plan(ops);
+  if (Status status = content.step.prepare(ops, plan, content.device_map, content.context); !status)
+    return status;
+  return launch_step(plan, content.step.arrays(), content.context);
+}
+
+Status CudaStateBackend::fill(const BlockContents& contents) {
+  Content& content = *content_;
+  if (Status status = content.select(); !status) return status;
+  const Result<ContentArrays> arrays = content.send_contents(contents);
+  if (!arrays) return arrays.error();
+  for (const ContentRun& run : split_contents(contents.blocks, content.memory.num_blocks))
+    if (Status status = launch_fill(arrays.value(), run.first, run.count, content.context); !status)
+      return status;
+  return Ok{};
+}
+
+Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
+  Content& content = *content_;
+  std::vector<std::byte*> bases;
+  for (const StateView& state : content.map.states) bases.push_back(state.data);
+  const std::vector<ListedCopy> list = list_copies(copies, bases);
+  if (list.empty()) return Ok{};
+  if (Status status = content.select(); !status) return status;
+  content.piece.clear();
+  const auto sent = content.piece.add(list);
+  if (Status status = content.upload.send(content.piece, content.context); !status) return status;
+  return launch_copies(list, sent.in(content.upload.data()), content.context);
+}
+
+Status CudaStateBackend::synchronize() {
+  if (Status status = content_->select(); !status) return status;
+  return cuda_status(cudaStreamSynchronize(content_->context.stream), "cudaStreamSynchronize",
+                     content_->context.device);
+}
+
+Status CudaStateBackend::write_page(std::int32_t buffer, std::int32_t block,
+                                    std::span<const std::byte> bytes) {
+  Content& content = *content_;
+  HS_EXPECT(static_cast<std::int64_t>(bytes.size()) == content.memory.page_size_bytes);
+  std::byte* page = content.page(buffer, block);
+  if (Status status = content.select(); !status) return status;
+  HS_CUDA(content.context.device, cudaMemcpyAsync, page, bytes.data(), bytes.size(),
+          cudaMemcpyHostToDevice, content.context.stream);
+  return synchronize();
+}
+
+}  // namespace hybridscope

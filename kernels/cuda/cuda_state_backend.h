@@ -1,0 +1,80 @@
+// State in the memory of a CUDA device: the same bytes as CpuStateBackend after the same calls.
+// Built without CUDA, create() says so.
+//
+// Which kernels there are: every launch is a plain body of kernels/ run lane by lane (lane_kernel),
+// the digest (page_kernels) and the batched memcpy of a copy list (copy_list_kernels).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/state/state_backend.h"
+#include "core/state/state_copy.h"
+#include "kernels/cuda/launch_order.h"
+
+namespace hybridscope {
+
+struct CudaBackendOptions {
+  StateMemory memory;
+  std::int32_t device = 0;  // ordinal
+};
+
+// The launches of one step, recorded: replaying them costs one launch. Keeps the step's arrays;
+// must not outlive the backend.
+class CudaStepGraph {
+ public:
+  CudaStepGraph(CudaStepGraph&&) noexcept;
+  CudaStepGraph& operator=(CudaStepGraph&&) noexcept;
+  ~CudaStepGraph();
+
+  // On the backend's stream, without waiting. Error: the device's.
+  Status launch();
+
+ private:
+  friend class CudaStateBackend;
+  struct Content;
+  explicit CudaStepGraph(std::unique_ptr<Content> content);
+  std::unique_ptr<Content> content_;
+};
+
+class CudaStateBackend final : public StateBackend {
+ public:
+  // All bytes begin as poison, padding included. Errors, before anything runs: not_available when
+  // built without CUDA, without a usable device (describe_cuda), with an ordinal that no device
+  // has, or when the device has too little memory free (with the numbers); invalid_input what
+  // make_memory_map refuses.
+  static Result<std::unique_ptr<CudaStateBackend>> create(CudaBackendOptions options);
+  ~CudaStateBackend() override;
+
+  const StateMemory& memory() const override;
+  // Returns when everything is launched: nothing waits for the device but the arrays of the step
+  // before, and only when they have not left the host yet. An error of the device may be reported
+  // by a later call.
+  Status run(const StateOps& ops) override;
+  Status fill(const BlockContents& contents) override;
+  // These wait for what was launched before them.
+  Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override;
+  Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
+  Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
+
+  // The copies in order, all at once where none meets another; each has memmove semantics.
+  Status run_copies(std::span<const StateCopy> copies);
+  // The launches of `ops` without carrying them out.
+  Result<CudaStepGraph> capture(const StateOps& ops);
+  // One page with its padding: buffer, block.
+  Result<std::vector<std::byte>> read_page(std::int32_t buffer, std::int32_t block);
+  Status write_page(std::int32_t buffer, std::int32_t block, std::span<const std::byte> bytes);
+  // Waits for everything that was launched; reports what went wrong in it.
+  Status synchronize();
+  void set_launch_order(LaunchOrder order);
+
+ private:
+  struct Content;
+  explicit CudaStateBackend(std::unique_ptr<Content> content);
+  std::unique_ptr<Content> content_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,39 @@
+// The one kernel behind the fused align launches. Every block makes the decisions of all requests
+// again from their arrays - cheaper than a second launch that would hand them on - and takes its
+// share of the tiles of those that copy.
+//
+// With a bulk copy engine (sm_90) most tiles go through kStages buffers of shared memory, which one
+// thread loads and stores while kProducers others look up what comes next. Tiles are taken in one
+// global order, a stripe at a time, so that neighbouring blocks of a layer are moved at about the
+// same time. Tile size and stages are what the memory of an H200 likes best: 40 KiB of loads in
+// flight an SM (docs/gpu.md has the figures). The other warps copy, by loads and stores, what the
+// engine cannot: rows of a DS window that shift, and what is not aligned to 16 bytes. Without an
+// engine all warps copy everything so.
+#pragma once
+
+#include "kernels/cuda/engine_copy.cuh"
+#include "kernels/cuda/fused_moves.cuh"
+#include "kernels/cuda/warp_copy.cuh"
+
+namespace hybridscope::fused {
+
+// Decide: prepare(), by all threads of one block before anything; StateCopyDecision operator()(int
+// row), from arrays that this launch does not write; publish(row, decision), once a row.
+template <class Decide>
+__global__ void __launch_bounds__(kThreads, 1)
+    fused_copy(const __grid_constant__ Args args, const __grid_constant__ Decide decide) {
+  extern __shared__ __align__(128) char stages[];
+  __shared__ Shared shared;
+  delay(args);
+  const int count = find_copying_rows(args, decide, shared);
+  if (count == 0) return;
+#if __CUDA_ARCH__ >= 900
+  if (args.use_engine) {
+    run_by_engine(args, shared, stages, count);
+    return;
+  }
+#endif
+  move_by_warps(args, shared, count, 0, Moves::all);
+}
+
+}  // namespace hybridscope::fused

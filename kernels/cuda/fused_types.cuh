@@ -1,0 +1,92 @@
+// What the parts of the fused copy kernel share: sizes, arguments, and the values that pass between
+// its warps.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tiles/copy_tile.h"
+
+namespace hybridscope::fused {
+
+inline constexpr int kThreads = 256;
+inline constexpr int kWarps = kThreads / 32;
+inline constexpr int kMaxRows = 1024;  // of one launch
+inline constexpr int kMaxGroups = 16;
+inline constexpr int kTileBytes = 13824;
+inline constexpr int kStages = 4;
+inline constexpr int kStageBytes = kTileBytes * kStages;  // of dynamic shared memory
+inline constexpr int kProducers = 3;                      // warps 1..kProducers
+inline constexpr int kRing = 8;                           // moves between look-up and store
+inline constexpr int kStatic = 3;                         // moves that a producer need not ask for
+inline constexpr int kMovers = kWarps - 1 - kProducers;   // the warps behind them
+// The engine waits for a move while kStages others are not stored yet and all producers but one may
+// have ended: there is still a slot for it.
+static_assert(kMovers > 0 && kRing >= kStages + kProducers);
+
+struct alignas(16) DeviceTile {
+  CopyTile tile;
+  char* state_base = nullptr;  // element [0, 0, ...] of the state tensor
+};
+
+// Zero before a launch, and again behind it.
+struct Counters {
+  unsigned int next_tile = 0;
+  unsigned int blocks_done = 0;
+};
+
+struct Args {
+  const DeviceTile* tiles = nullptr;  // [tiles_per_row]
+  Counters* counters = nullptr;
+  const std::int32_t* block_tables[kMaxGroups] = {};  // a group: [rows, columns]
+  std::int64_t block_table_stride_req = 0;            // elements
+  std::int32_t tiles_per_row = 0;
+  std::int32_t tiles_per_stripe = 0;
+  std::int32_t first_row = 0;
+  std::int32_t num_rows = 0;        // at most kMaxRows
+  bool use_engine = false;          // only where there is one
+  bool engine_moves_all = false;    // whatever the requests decide
+  std::int32_t permute_blocks = 0;  // FusedAlignOptions
+  std::int32_t delay_every = 0;
+};
+
+// The block whose work this one does.
+__device__ inline int work_of_block(const Args& args) {
+  if (args.permute_blocks == 0) return static_cast<int>(blockIdx.x);
+  return static_cast<int>(std::int64_t{blockIdx.x} * args.permute_blocks % gridDim.x);
+}
+
+__device__ inline void delay(const Args& args) {
+  if (args.delay_every == 0 || blockIdx.x % static_cast<unsigned>(args.delay_every) != 0) return;
+  for (int i = 0; i < 200; ++i) __nanosleep(1000);
+}
+
+struct CopyingRow {
+  std::int32_t row = 0;
+  std::int32_t src_col = 0;
+  std::int32_t dst_col = 0;
+  std::int32_t accept_token_bias = 0;
+};
+
+// A tile's copy as addresses.
+struct Move {
+  const char* src = nullptr;
+  char* dst = nullptr;
+  std::int64_t pitch = 0;
+  std::int32_t segment_bytes = 0;
+  std::int32_t num_segments = 0;  // 0: nothing to move; kEnd: no more moves
+  TileOrder order = TileOrder::any;
+};
+inline constexpr std::int32_t kEnd = -1;
+
+struct Shared {
+  CopyingRow rows[kMaxRows];
+  std::int32_t warp_counts[kWarps];
+  std::int32_t next_turn;
+  Move ring[kRing];
+  std::uint64_t looked_up[kRing];      // barriers: the slot holds a move
+  std::uint64_t moved[kRing];          // the slot may be used again
+  std::uint64_t loaded[kStages];       // the stage holds its bytes
+  std::uint32_t stage_slots[kStages];  // of the ring: the move whose bytes a stage holds
+};
+
+}  // namespace hybridscope::fused

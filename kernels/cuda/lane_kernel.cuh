@@ -1,0 +1,85 @@
+// Runs a body on the device: its items in tiles of lanes, a tile a block of threads. Any number of
+// items and lanes: only the x dimension of the grid is used, and blocks loop.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "core/base/math.h"
+#include "core/base/result.h"
+#include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/launch_context.h"
+
+namespace hybridscope {
+
+inline constexpr int kTileThreads = 256;
+inline constexpr std::int64_t kTileLanes = 2048;
+inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
+
+struct TileGrid {
+  std::int64_t num_tiles = 0;
+  std::int64_t tiles_per_item = 1;
+  LaunchOrder order;
+};
+
+// A multiplier that is coprime with the number of tiles is a permutation of them.
+inline LaunchOrder usable(LaunchOrder order, std::int64_t num_tiles) {
+  if (std::gcd(order.multiplier, num_tiles) != 1) order.multiplier = 1;
+  return order;
+}
+
+inline TileGrid make_tile_grid(std::int64_t num_items, std::int64_t tiles_per_item,
+                               LaunchOrder order) {
+  const std::int64_t num_tiles = num_items * tiles_per_item;
+  return {num_tiles, tiles_per_item, usable(order, num_tiles)};
+}
+
+inline unsigned num_blocks(const TileGrid& grid) {
+  return static_cast<unsigned>(std::min(grid.num_tiles, kMostBlocks));
+}
+
+__device__ inline std::int64_t tile_at(const TileGrid& grid, std::int64_t i) {
+  if (grid.order.delayed_every > 0 && i % grid.order.delayed_every == 0)
+    for (int wait = 0; wait < 50; ++wait) __nanosleep(1000);
+  if (grid.order.multiplier == 1) return i;
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(i) *
+                                   static_cast<std::uint64_t>(grid.order.multiplier) %
+                                   static_cast<std::uint64_t>(grid.num_tiles));
+}
+
+template <class Body>
+__global__ void __launch_bounds__(kTileThreads) run_lanes(const Body body, const TileGrid grid) {
+  for (std::int64_t i = blockIdx.x; i < grid.num_tiles; i += gridDim.x) {
+    const std::int64_t tile = tile_at(grid, i);
+    const auto item = body.item(tile / grid.tiles_per_item);
+    const std::int64_t first = tile % grid.tiles_per_item * kTileLanes;
+    const std::int64_t end =
+        first + kTileLanes < item.num_lanes ? first + kTileLanes : item.num_lanes;
+    for (std::int64_t lane = first + threadIdx.x; lane < end; lane += kTileThreads) item(lane);
+  }
+}
+
+// Brings kernels to the device, which otherwise happens at their first launch, and then waits.
+// Error: the device cannot run them.
+template <class... Kernels>
+Status load_kernels(int device, Kernels... kernels) {
+  cudaError_t code = cudaSuccess;
+  cudaFuncAttributes attributes;
+  ((code = code == cudaSuccess ? cudaFuncGetAttributes(&attributes, kernels) : code), ...);
+  return cuda_status(code, "cudaFuncGetAttributes", device);
+}
+
+// Error: the launch was refused. What goes wrong while it runs is reported by a later call.
+template <class Body>
+Status launch_lanes(const Body& body, std::int64_t num_items, const LaunchContext& context) {
+  const TileGrid grid =
+      make_tile_grid(num_items, cdiv(body.most_lanes(), kTileLanes), context.order);
+  if (grid.num_tiles == 0) return Ok{};
+  run_lanes<<<num_blocks(grid), kTileThreads, 0, context.stream>>>(body, grid);
+  return cuda_status(cudaGetLastError(), "kernel launch", context.device);
+}
+
+}  // namespace hybridscope

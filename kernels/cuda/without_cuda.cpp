@@ -1,0 +1,72 @@
+// The CUDA backend of a program that was built without CUDA.
+#include "kernels/cuda/block_table_gather_cuda.h"
+#include "kernels/cuda/copy_list_cuda.h"
+#include "kernels/cuda/cuda_state_backend.h"
+#include "kernels/cuda/describe_cuda.h"
+
+namespace hybridscope {
+namespace {
+
+Error without_cuda() {
+  return {ErrorKind::not_available,
+          "this hybridscope was built without CUDA; --backend cpu needs none"};
+}
+
+}  // namespace
+
+Result<CudaDescription> describe_cuda() { return without_cuda(); }
+Status expect_cuda_device(std::int32_t) { return without_cuda(); }
+Result<std::int64_t> free_cuda_bytes(std::int32_t) { return without_cuda(); }
+
+Status execute_copies_cuda(std::span<const StateCopy>, std::span<const std::span<std::byte>>,
+                           std::int32_t, const LaunchOrder&) {
+  return without_cuda();
+}
+
+Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGatherInput&,
+                                                          std::int32_t, const LaunchOrder&) {
+  return without_cuda();
+}
+
+// Nobody ever has one of these: create() and capture() make none.
+struct CudaStepGraph::Content {};
+struct CudaStateBackend::Content {
+  StateMemory memory;
+};
+
+CudaStepGraph::CudaStepGraph(std::unique_ptr<Content> content) : content_(std::move(content)) {}
+CudaStepGraph::CudaStepGraph(CudaStepGraph&&) noexcept = default;
+CudaStepGraph& CudaStepGraph::operator=(CudaStepGraph&&) noexcept = default;
+CudaStepGraph::~CudaStepGraph() = default;
+Status CudaStepGraph::launch() { return without_cuda(); }
+
+Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOptions) {
+  return without_cuda();
+}
+CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)
+    : content_(std::move(content)) {}
+CudaStateBackend::~CudaStateBackend() = default;
+const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
+Status CudaStateBackend::run(const StateOps&) { return without_cuda(); }
+Status CudaStateBackend::fill(const BlockContents&) { return without_cuda(); }
+Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents&) {
+  return without_cuda();
+}
+Result<std::vector<std::byte>> CudaStateBackend::read(std::int32_t, std::int32_t) {
+  return without_cuda();
+}
+Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t>) {
+  return without_cuda();
+}
+Status CudaStateBackend::run_copies(std::span<const StateCopy>) { return without_cuda(); }
+Result<CudaStepGraph> CudaStateBackend::capture(const StateOps&) { return without_cuda(); }
+Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t, std::int32_t) {
+  return without_cuda();
+}
+Status CudaStateBackend::write_page(std::int32_t, std::int32_t, std::span<const std::byte>) {
+  return without_cuda();
+}
+Status CudaStateBackend::synchronize() { return without_cuda(); }
+void CudaStateBackend::set_launch_order(LaunchOrder) {}
+
+}  // namespace hybridscope

@@ -1,0 +1,47 @@
+// The states of a StateMemory at an address, and which of them each group has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/state/state_memory.h"
+#include "kernels/memory_view.h"
+#include "kernels/state_range.h"
+#include "kernels/state_view.h"
+
+namespace hybridscope {
+
+struct MemoryMap {
+  std::vector<StateView> states;         // [num_states]
+  std::vector<StateRange> group_states;  // [mamba groups] a group's states lie side by side
+  StateRange widest_group;               // the states of the group that uses every buffer
+  std::vector<std::int32_t> conv_kinds;  // of a layer: which of its states are conv
+  std::vector<std::int32_t> temporal_kinds;
+  std::int32_t num_state_types = 0;
+  std::int32_t num_blocks = 0;
+  std::int32_t conv_kernel = 0;  // W
+
+  std::int64_t widest_conv() const;  // positions; 0: no conv state
+  std::int32_t num_layers(std::int32_t group_index) const {
+    return group_states[static_cast<std::size_t>(group_index)].count / num_state_types;
+  }
+};
+
+// Buffer i begins at base + i * buffer_bytes(). Errors: elements of another size than 2 and 4
+// bytes, W outside 2..kMaxConvKernel where there is a conv state, a temporal state too small for a
+// fingerprint. Requires: a memory of make_state_memory.
+Result<MemoryMap> make_memory_map(const StateMemory& memory, std::byte* base);
+
+// Points into the map.
+MemoryView view_of(const MemoryMap& map);
+
+// Where the states of one copy lie in a second buffer.
+struct StagingLayout {
+  std::vector<std::int64_t> offsets;  // [num_states] from the copy's begin
+  std::int64_t stride = 0;            // bytes of a copy
+};
+StagingLayout make_staging_layout(const MemoryMap& map);
+
+}  // namespace hybridscope

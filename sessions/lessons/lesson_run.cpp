@@ -1,0 +1,159 @@
+#include "sessions/lessons/lesson_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/breakpoint/break_query.h"
+#include "sessions/lessons/lesson_answer.h"
+#include "sessions/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kMaxValuesTold = 4;
+
+Result<std::unique_ptr<LivePlayer>> make_player(const Lesson& lesson, const LessonPart& part) {
+  auto plan = plan_lesson(lesson, part);
+  if (!plan.ok()) return plan.error();
+  // Questions may be about writes; with so few steps going back costs nothing.
+  return LivePlayer::create(std::move(plan).value(),
+                            {.max_snapshots = 8, .spacing = 4, .logs_writes = true});
+}
+
+std::string part_place(const Lesson& lesson, std::size_t part) {
+  return fmt::format("{}, part {}", lesson.name, part + 1);
+}
+
+// The one value of a field, as words. Error: "VALUE where WHERE ..." that says how many there are.
+Result<std::string> one_value(std::string_view field, std::string_view where,
+                              const LivePlayer& player) {
+  auto query = BreakQuery::parse(field, where);
+  if (!query.ok()) return query.error();
+  const RequestName name = [&](RequestId id) { return player.runner().engine().name_of(id); };
+  const BreakStep step{player.trace(), player.findings(), player.writes()};
+  const std::vector<std::int64_t> values = query.value().values(step, name);
+  const BreakField& type = query.value().field();
+  if (values.size() == 1) return break_value_words(type, values.front(), name);
+  std::string found = values.empty() ? "no value" : fmt::format("{} values:", values.size());
+  for (std::size_t i = 0; i < values.size() && i < kMaxValuesTold; ++i)
+    found += " " + break_value_words(type, values[i], name);
+  if (values.size() > kMaxValuesTold) found += " ...";
+  return Error{ErrorKind::not_found, fmt::format("{} where {} has {} in step {} (expected one)",
+                                                 field, where, found, player.number())};
+}
+
+}  // namespace
+
+Result<RunPlan> plan_lesson(const Lesson& lesson, const LessonPart& part) {
+  return plan_scenario(scenario_of(lesson, part), lesson.scenario_file);
+}
+
+Result<LessonRun> LessonRun::create(Lesson lesson) {
+  HS_EXPECT(!lesson.parts.empty());
+  auto player = make_player(lesson, lesson.parts.front());
+  if (!player.ok()) return player.error();
+  return LessonRun(std::move(lesson), std::move(player).value());
+}
+
+LessonRun::LessonRun(Lesson lesson, std::unique_ptr<LivePlayer> player)
+    : lesson_(std::move(lesson)),
+      player_(std::move(player)),
+      settings_(lesson_.parts.front().settings) {}
+
+// A player of its own for each set of settings.
+Status LessonRun::start(const LessonPart& part) {
+  if (part.settings == settings_) return Ok{};
+  auto player = make_player(lesson_, part);
+  if (!player.ok()) return player.error();
+  player_ = std::move(player).value();
+  settings_ = part.settings;
+  return Ok{};
+}
+
+Status LessonRun::go_to_part(std::size_t part) {
+  HS_EXPECT(part < lesson_.parts.size());
+  const LessonPart& wanted = lesson_.parts[part];
+  Status moved = start(wanted);
+  if (moved.ok()) moved = player_->go_to(wanted.step);
+  if (!moved.ok())
+    return Error{moved.error().kind,
+                 fmt::format("{}: {}", part_place(lesson_, part), moved.error().message)};
+  part_index_ = part;
+  answers_.clear();
+  for (std::size_t q = 0; q < wanted.questions.size(); ++q) answers_.push_back(ask_engine(q));
+  return Ok{};
+}
+
+std::string LessonRun::place_of(std::size_t question) const {
+  return fmt::format("{}, question {}", part_place(lesson_, part_index_), question + 1);
+}
+
+Result<EngineAnswer> LessonRun::ask_engine(std::size_t question) const {
+  const LessonQuestion& asked = part().questions[question];
+  const auto fail = [&](const Error& error) {
+    return Error{error.kind, fmt::format("{}: {}", place_of(question), error.message)};
+  };
+  const auto words = one_value(asked.value, asked.where, *player_);
+  if (!words.ok()) return fail(words.error());
+  EngineAnswer answer{.words = words.value(), .because = {}};
+  for (const LessonTextPiece& piece : split_because(asked.because)) {
+    if (!piece.is_name || piece.text == "answer") {
+      answer.because += piece.is_name ? answer.words : piece.text;
+      continue;
+    }
+    const auto value = one_value(piece.text, asked.where, *player_);
+    if (!value.ok()) return fail(value.error());
+    answer.because += value.value();
+  }
+  return answer;
+}
+
+std::optional<std::string> LessonRun::disagreement(std::size_t question) const {
+  const Result<EngineAnswer>& engine = answers_[question];
+  if (!engine.ok()) return engine.error().message;
+  const std::string& told = part().questions[question].answer;
+  if (engine.value().words == told) return std::nullopt;
+  return fmt::format("{}: the lesson says {}, the engine {}", place_of(question), told,
+                     engine.value().words);
+}
+
+Result<CheckedAnswer> LessonRun::check(std::size_t question, std::string_view text) const {
+  const Result<EngineAnswer>& engine = answers_[question];
+  if (!engine.ok()) return engine.error();
+  const LessonQuestion& asked = part().questions[question];
+  const auto query = BreakQuery::parse(asked.value, asked.where);
+  if (!query.ok()) return query.error();
+  const BreakField& field = query.value().field();
+  const auto answer = canonical_answer(field, text);
+  if (!answer)
+    return CheckedAnswer{
+        AnswerVerdict::unreadable,
+        fmt::format("expected {}, found {}", answer_kind(field), quoted_text(text))};
+  const auto& [words, because] = engine.value();
+  if (*answer == words)
+    return CheckedAnswer{AnswerVerdict::right, fmt::format("Right: {}. {}", words, because)};
+  return CheckedAnswer{AnswerVerdict::wrong,
+                       fmt::format("Not {} but {}. {}", *answer, words, because)};
+}
+
+std::vector<LessonProblem> check_lesson(const Lesson& lesson) {
+  auto created = LessonRun::create(lesson);
+  if (!created.ok())
+    return {{.message = fmt::format("{}: {}", lesson.name, created.error().message)}};
+  LessonRun& run = created.value();
+  std::vector<LessonProblem> problems;
+  for (std::size_t p = 0; p < lesson.parts.size(); ++p) {
+    if (const Status moved = run.go_to_part(p); !moved.ok()) {
+      problems.push_back({.part = p + 1, .message = moved.error().message});
+      continue;
+    }
+    for (std::size_t q = 0; q < lesson.parts[p].questions.size(); ++q)
+      if (const auto problem = run.disagreement(q))
+        problems.push_back({.part = p + 1, .question = q + 1, .message = *problem});
+  }
+  return problems;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,186 @@
+// hybridscope lessons.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/lesson_play.h"
+#include "cli/lesson_view.h"
+#include "sessions/lessons/shipped_lessons.h"
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const std::string kAlignBoundary =
+    std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/lessons/align_boundary.json";
+
+// The lesson align_boundary with another answer to its first question, as a file of one's own.
+std::string broken_lesson() {
+  json lesson = json::parse(read_file(kAlignBoundary));
+  lesson["parts"][0]["questions"][0]["answer"] = 4;
+  lesson["scenario"] = json::parse(read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                             "/scenarios/align_boundary_by_accepted_drafts.json"));
+  return temporary_file("broken.json", lesson.dump());
+}
+
+TEST(Lessons, AreListed) {
+  const ProgramResult list = run_program("lessons");
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, StartsWith("name "));
+  EXPECT_THAT(list.out, HasSubstr("align_boundary     The copies at a block boundary in mode align"
+                                  "       3          9\n"));
+  EXPECT_EQ(run_program("lessons list").out, list.out);
+}
+
+TEST(Lessons, AreListedAsJson) {
+  const json list = json::parse(run_program("lessons list --json").out);
+  ASSERT_GE(list.size(), 8U);
+  EXPECT_EQ(list[0]["name"], "block_tables");
+  EXPECT_EQ(list[2]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
+  EXPECT_EQ(list[2]["parts"], 3);
+  EXPECT_EQ(list[2]["questions"], 9);
+}
+
+TEST(Lessons, ArePartOfTheProgramWhereverItRuns) {
+  const ProgramResult check = run_program("lessons check", "-C /");
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_THAT(check.out, HasSubstr("all answers are the engine's"));
+}
+
+TEST(Lessons, AreShownWithoutAnswersUnlessAsked) {
+  const ProgramResult hidden = run_program("lessons show align_boundary");
+  EXPECT_EQ(hidden.exit_code, 0) << hidden.err;
+  EXPECT_THAT(hidden.out, HasSubstr("Part 2 of 3: step 2, questions first\n"));
+  EXPECT_THAT(hidden.out, HasSubstr("Question 3: What is the bias of the post-copy?\n"));
+  EXPECT_THAT(hidden.out, HasSubstr("One of: copy, within_block_shift, no_boundary\n"));
+  EXPECT_THAT(hidden.out, Not(HasSubstr("copy.accept_token_bias")));
+  EXPECT_THAT(run_program("lessons show align_boundary --answers").out,
+              HasSubstr("Answer: 1, that is copy.accept_token_bias where copy.request==A && "
+                        "copy.launch==1\n"));
+}
+
+TEST(Lessons, RunWithoutATerminalAnswersByTheEngine) {
+  const ProgramResult run = run_program("lessons run align_boundary");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("Question 3: What is the bias of the post-copy?\n"
+                                 "The engine: 1. new = running + a - 1 = 7 + 2 - 1 = 8, "));
+  EXPECT_THAT(run.out, HasSubstr("\n9 questions, the lesson's answers are the engine's\n"));
+}
+
+TEST(Lessons, TheStepIsShownBeforeQuestionsUnlessTheyAreToBePredicted) {
+  const std::string out = run_program("lessons run align_boundary").out;
+  EXPECT_LT(out.find("Step 1 at 0 us"), out.find("Question 1:"));
+  EXPECT_GT(out.find("Step 2 at 20180 us"), out.find("Question 6:"));
+  EXPECT_LT(out.find("Step 2 at 20180 us"), out.find("Part 3 of 3"));
+}
+
+TEST(Lessons, AnswersMayComeFromAFile) {
+  const std::string answers = temporary_file("answers", "3\n7\ntwo\n\nwithin-block shift\n");
+  const ProgramResult run = run_program("lessons run align_boundary --answers-from " + answers);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nRight: 3. A gets 1 + K = 2 blocks in group 1"));
+  EXPECT_THAT(run.out, HasSubstr("\nexpected a whole number, found \"two\"\nThe engine: 1. "));
+  EXPECT_THAT(run.out, HasSubstr("\nQuestion 4: To which column is the state at the boundary "
+                                 "copied?\nThe engine: 0. "));
+  EXPECT_THAT(run.out, HasSubstr("\nRight: within_block_shift. "));
+  EXPECT_THAT(run.out, HasSubstr("\n3 of 4 answers right\n"));
+}
+
+TEST(Lessons, AnswersMayBePipedIn) {
+  const std::string answers = temporary_file("piped", "2\n");
+  const ProgramResult run = run_program("lessons run align_boundary --answers-from - <" + answers);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nNot 2 but 3. A gets 1 + K = 2 blocks"));
+  EXPECT_THAT(run.out, HasSubstr("\n0 of 1 answers right\n"));
+}
+
+TEST(Lessons, AStoredAnswerThatIsNotTheEnginesIsExitCode1) {
+  const std::string file = broken_lesson();
+  const ProgramResult run = run_program("lessons run " + file);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("part 1, question 1: the lesson says 4, the engine 3\n"));
+  EXPECT_THAT(run.out, HasSubstr("1 of 9 questions: the lesson and the engine do not agree\n"));
+  const ProgramResult check = run_program("lessons check graph_padding " + file);
+  EXPECT_EQ(check.exit_code, 1);
+  EXPECT_THAT(check.out, HasSubstr("part 1, question 1: the lesson says 4, the engine 3\n"
+                                   "2 lessons, 17 questions: 1 problem\n"));
+}
+
+TEST(Lessons, ChecksAreJsonToo) {
+  const ProgramResult check = run_program("lessons check --json " + broken_lesson());
+  EXPECT_EQ(check.exit_code, 1);
+  const json told = json::parse(check.out);
+  EXPECT_EQ(told["questions"], 9);
+  EXPECT_EQ(told["problems"], 1);
+  EXPECT_EQ(told["lessons"][0]["problems"][0]["part"], 1);
+  EXPECT_EQ(told["lessons"][0]["problems"][0]["question"], 1);
+}
+
+TEST(Lessons, ANameThatThereIsNotIsUsage) {
+  const ProgramResult run = run_program("lessons run align_bounday");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, StartsWith("hybridscope lessons run: there is no lesson \"align_bounday\", "
+                                  "did you mean \"align_boundary\"? (there are block_tables, "));
+  const ProgramResult command = run_program("lessons play");
+  EXPECT_EQ(command.exit_code, 2);
+  EXPECT_EQ(command.err,
+            "hybridscope lessons: there is no command \"play\" (list, show, run, check)\n");
+}
+
+TEST(Lessons, AFileThatCannotBeReadIsInput) {
+  const ProgramResult absent = run_program("lessons run no/such.json");
+  EXPECT_EQ(absent.exit_code, 3);
+  EXPECT_EQ(absent.err, "hybridscope lessons run: no/such.json: cannot be opened\n");
+  const ProgramResult bad = run_program("lessons check " + temporary_file("bad.json", "{"));
+  EXPECT_EQ(bad.exit_code, 3);
+  EXPECT_THAT(bad.err, HasSubstr("bad.json:1:2: "));
+  const ProgramResult answers = run_program("lessons run gdn_rows --answers-from no/such");
+  EXPECT_EQ(answers.exit_code, 3);
+  EXPECT_EQ(answers.err, "hybridscope lessons run: no/such: cannot be opened\n");
+}
+
+// What a terminal shows when somebody types these lines.
+std::string played(const std::string& typed) {
+  std::istringstream answers(typed);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(play_lesson(shipped_lesson("align_boundary").value(), AnswerSource::terminal, answers),
+            0);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(LessonPlay, ATerminalAsksAgainForWhatIsNoAnswer) {
+  const std::string out = played("3\n7\ntwo\n1\n");
+  EXPECT_THAT(out, HasSubstr("Question 3: What is the bias of the post-copy?\n"
+                             "> expected a whole number, found \"two\"\n"
+                             "> Right: 1. new = running + a - 1"));
+  EXPECT_THAT(out, HasSubstr("\n3 of 3 answers right\n"));
+}
+
+TEST(LessonPlay, AnEmptyLineShowsTheAnswerAndTheEndOfInputShowsTheRest) {
+  const std::string out = played("\n2\n");
+  EXPECT_THAT(out, HasSubstr("for the state after a draft?\n> The engine: 3. "));
+  EXPECT_THAT(out, HasSubstr("folded (running)?\n> Not 2 but 7. "));
+  EXPECT_THAT(out, HasSubstr("the bias of the post-copy?\n> \nThe engine: 1. "));
+  EXPECT_THAT(out, HasSubstr("\nQuestion 9: "));
+  EXPECT_THAT(out, HasSubstr("\n0 of 1 answers right\n"));
+}
+
+TEST(LessonView, EveryPanelHasSectionsOfItsOwn) {
+  for (const std::string_view panel : lesson_panels()) {
+    EXPECT_FALSE(topics_of_panel(panel).empty()) << panel;
+    const bool is_default = std::ranges::equal(topics_of_panel(panel), topics_of_panel(""));
+    EXPECT_EQ(is_default, panel == "requests") << panel;
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,208 @@
+// Devices that are not there, break down, or hold the wrong bytes: a host memory plays a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/exit_codes.h"
+#include "kernels/cpu/cpu_state_backend.h"
+#include "storage/session_file.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kScenario = "/scenarios/plain_decode.json";  // 5 steps
+
+Error lost() { return Error{ErrorKind::device, "CUDA: the device was lost"}; }
+
+// What goes wrong.
+struct Breakdown {
+  int run = 0;           // of a step's operations, 1-based; 0: none
+  int changed_byte = 0;  // run after which a byte of block 2 is another
+  bool digests = false;
+};
+
+class BrokenDevice : public StateBackend {
+ public:
+  BrokenDevice(std::unique_ptr<CpuStateBackend> memory, Breakdown breakdown)
+      : memory_(std::move(memory)), breakdown_(breakdown) {}
+
+  const StateMemory& memory() const override { return memory_->memory(); }
+  Status run(const StateOps& ops) override {
+    if (++num_runs_ == breakdown_.run) return lost();
+    Status ran = memory_->run(ops);
+    if (num_runs_ == breakdown_.changed_byte)
+      memory_->bytes()[static_cast<std::size_t>(2 * memory().page_size_bytes)] ^= std::byte{1};
+    return ran;
+  }
+  Status fill(const BlockContents& contents) override { return memory_->fill(contents); }
+  Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override {
+    return memory_->verify(contents);
+  }
+  Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override {
+    return memory_->read(state_index, block);
+  }
+  Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override {
+    if (breakdown_.digests) return lost();
+    return memory_->digests(blocks);
+  }
+
+ private:
+  std::unique_ptr<CpuStateBackend> memory_;
+  Breakdown breakdown_;
+  int num_runs_ = 0;
+};
+
+using Made = Result<std::unique_ptr<StateBackend>>;
+
+Made make(StateMemory memory, Breakdown breakdown) {
+  auto host = CpuStateBackend::create(std::move(memory));
+  if (!host.ok()) return host.error();
+  return Made(std::make_unique<BrokenDevice>(std::move(host).value(), breakdown));
+}
+
+StateDevice device_with(Made (*make)(StateMemory, std::int32_t)) {
+  return {.make = make,
+          .free_bytes = [](std::int32_t) { return Result<std::int64_t>(std::int64_t{1} << 30); },
+          .name = [](std::int32_t device) { return "GPU " + std::to_string(device); }};
+}
+
+struct Said {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+class Device : public testing::Test {
+ protected:
+  Device() { std::filesystem::create_directories(folder_); }
+  ~Device() override { std::filesystem::remove_all(folder_); }
+
+  // hybridscope run --backend cuda ... on this device.
+  static Said run(const StateDevice& cuda, const std::vector<std::string>& options = {},
+                  const std::string& scenario = kScenario) {
+    std::vector<std::string> words = {"hybridscope", "run", "--backend", "cuda",
+                                      HYBRIDSCOPE_SOURCE_DIR + scenario};
+    words.insert(words.end(), options.begin(), options.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Said said;
+    said.code = run_command_line(static_cast<int>(argv.size()), argv.data(), {.cuda = cuda});
+    std::fflush(stdout);
+    std::fflush(stderr);
+    said.out = testing::internal::GetCapturedStdout();
+    said.err = testing::internal::GetCapturedStderr();
+    return said;
+  }
+  std::string database() const { return folder_ + "/runs.db"; }
+  SessionInfo session() const {
+    return SessionFile::open(database(), FileAccess::read).value().find("gpu").value();
+  }
+
+ private:
+  std::string folder_ = testing::TempDir() + "hybridscope_device_" + std::to_string(::getpid());
+};
+
+TEST_F(Device, IsNamedInTheReport) {
+  const StateDevice healthy =
+      device_with([](StateMemory memory, std::int32_t) { return make(std::move(memory), {}); });
+  const Said text = run(healthy, {"--device", "1", "--no-timings"});
+  EXPECT_EQ(text.code, kExitFine) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("state in bytes (cuda, GPU 1): 2 of 2 layers a group"));
+  const auto json = nlohmann::json::parse(run(healthy, {"--json"}).out);
+  EXPECT_EQ(json.at("state").at("backend"), "cuda");
+  EXPECT_EQ(json.at("state").at("device"), "GPU 0");
+}
+
+TEST_F(Device, ThatIsLostInMidRunEndsItAndKeepsWhatWasRecorded) {
+  const StateDevice breaks = device_with(
+      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.run = 4}); });
+  const Said said = run(breaks, {"--record", database() + ":gpu", "--json"});
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_THAT(said.err, HasSubstr("hybridscope run: step 4: CUDA: the device was lost"));
+  const auto json = nlohmann::json::parse(said.out);
+  EXPECT_EQ(json.at("summary").at("complete"), false);
+  EXPECT_EQ(json.at("stopped"), "step 4: CUDA: the device was lost");
+  EXPECT_TRUE(json.at("state").at("digest").is_null());
+  EXPECT_GT(json.at("state").at("elements_verified"), 0);
+  EXPECT_EQ(session().num_steps, 3);
+  EXPECT_EQ(session().status, SessionStatus::failed);
+  EXPECT_EQ(session().status_reason, "step 4: CUDA: the device was lost");
+}
+
+TEST_F(Device, ThatIsLostBeforeItsDigestFailsTheRun) {
+  const StateDevice breaks = device_with(
+      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.digests = true}); });
+  const Said said = run(breaks);
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_THAT(said.err, HasSubstr("CUDA: the device was lost"));
+  EXPECT_THAT(said.out, HasSubstr("no digest"));
+}
+
+TEST_F(Device, ThatIsLostFailsOneScenarioOfASuite) {
+  const StateDevice breaks = device_with(
+      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.run = 6}); });
+  const Said said = run(breaks, {HYBRIDSCOPE_SOURCE_DIR "/scenarios/chunked_prefill.json"});
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_THAT(said.out, HasSubstr("step 6: CUDA: the device was lost"));
+  EXPECT_THAT(said.out, HasSubstr("1 ok, 1 environment"));
+}
+
+TEST_F(Device, WithAWrongByteGivesAFindingAndExitCode1) {
+  const StateDevice wrong = device_with([](StateMemory memory, std::int32_t) {
+    return make(std::move(memory), {.changed_byte = 2});
+  });
+  const Said said = run(wrong, {"--record", database() + ":gpu", "--json"});
+  EXPECT_EQ(said.code, kExitFindings) << said.err;
+  const auto finding = nlohmann::json::parse(said.out).at("findings").at(0);
+  EXPECT_EQ(finding.at("rule"), "state-bytes-wrong");
+  EXPECT_EQ(finding.at("step"), 2);
+  EXPECT_EQ(finding.at("request"), "A");
+  EXPECT_EQ(finding.at("block"), 2);
+  EXPECT_EQ(finding.at("content"), "conv");
+  EXPECT_EQ(finding.at("layer"), 0);
+  EXPECT_EQ(finding.at("state"), 0);
+  EXPECT_EQ(finding.at("element"), 0);
+  EXPECT_THAT(finding.at("text"), HasSubstr("element 0 of state 0 of layer 0 is 0x"));
+  EXPECT_GE(session().num_errors, 1);
+  const Said at_break = run(wrong, {"--break", "finding"});
+  EXPECT_THAT(at_break.out, HasSubstr("stopped at step 2 by --break 'finding'"));
+}
+
+TEST_F(Device, ThatIsNotThereIsToldBeforeAnythingIsSimulated) {
+  StateDevice none = device_with([](StateMemory, std::int32_t) { return Made(lost()); });
+  none.free_bytes = [](std::int32_t device) {
+    return Result<std::int64_t>(Error{
+        ErrorKind::not_available, "CUDA: there is no device " + std::to_string(device) + " of 2"});
+  };
+  const Said said = run(none, {"--device", "3", "--record", database() + ":gpu"});
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_EQ(said.err, "hybridscope run: CUDA: there is no device 3 of 2\n");
+  EXPECT_THAT(said.out, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(database()));
+}
+
+TEST_F(Device, ThatCannotHoldTheBytesIsRefusedWithWhatFits) {
+  StateDevice small = device_with([](StateMemory, std::int32_t) { return Made(lost()); });
+  small.free_bytes = [](std::int32_t) { return Result<std::int64_t>(std::int64_t{64} << 20); };
+  const Said said = run(small, {}, "/scenarios/several_groups.json");
+  EXPECT_EQ(said.code, kExitEnvironment);
+  EXPECT_THAT(said.err, HasSubstr("more than the 60 MiB that are 15/16 of the free memory "
+                                  "(--state-memory): --layers 1 needs 52 MiB"));
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,208 @@
+// `run --state bytes` as a user sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kScenario = " scenarios/align_boundary_by_accepted_drafts.json ";
+constexpr const char* kLarge = " scenarios/several_groups.json ";  // 12 layers of 52.5 MiB
+
+nlohmann::json json_of(const std::string& arguments) {
+  const ProgramResult run = run_program("run --json --no-timings " + arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return nlohmann::json::parse(run.out);
+}
+
+TEST(RunInBytes, SaysWhatWasHeldAndProven) {
+  const ProgramResult run = run_program(std::string("run --state bytes --no-timings") + kScenario);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              ContainsRegex("state in bytes \\(cpu, this machine\\): 2 of 2 layers a group, 16 "
+                            "blocks, 128 KiB; [0-9,]+ elements verified, digest [0-9a-f]{16}\n"));
+  EXPECT_THAT(run.out, HasSubstr("no findings: every block held what it should"));
+}
+
+TEST(RunInBytes, JsonSaysTheSame) {
+  const auto state = json_of(std::string("--state bytes") + kScenario).at("state");
+  EXPECT_EQ(state.at("fidelity"), "bytes");
+  EXPECT_EQ(state.at("backend"), "cpu");
+  EXPECT_TRUE(state.at("device").is_null());
+  EXPECT_EQ(state.at("layers"), 2);
+  EXPECT_EQ(state.at("of_layers"), 2);
+  EXPECT_EQ(state.at("blocks"), 16);
+  EXPECT_EQ(state.at("bytes"), 131072);
+  EXPECT_GT(state.at("elements_verified"), 0);
+  EXPECT_EQ(state.at("digest").get<std::string>().size(), 16u);
+}
+
+TEST(RunInBytes, UnlessAskedForStateIsSymbolic) {
+  for (const char* options : {"", "--state symbolic", "--backend cpu"})
+    EXPECT_EQ(json_of(std::string(options) + kScenario).at("state"),
+              nlohmann::json({{"fidelity", "symbolic"}}))
+        << options;
+}
+
+// Fixed for ever: compared across backends, machines and releases.
+TEST(RunInBytes, TheDigestIsTheSameEachTime) {
+  EXPECT_EQ(json_of(std::string("--state bytes") + kScenario).at("state").at("digest"),
+            "c33b44e5490d7725");
+}
+
+// What is looked at does not change what is there.
+TEST(RunInBytes, CheckAllLooksAtEveryBlock) {
+  const auto of_step = json_of(std::string("--state bytes") + kScenario).at("state");
+  const auto of_all = json_of(std::string("--state bytes --check all") + kScenario).at("state");
+  EXPECT_GT(of_all.at("elements_verified"), of_step.at("elements_verified"));
+  EXPECT_EQ(of_all.at("digest"), of_step.at("digest"));
+}
+
+// Bytes say nothing of decisions: everything else of the report stays.
+TEST(RunInBytes, TheRestOfTheReportIsThatOfASymbolicRun) {
+  auto symbolic = json_of(kScenario);
+  auto bytes = json_of(std::string("--state bytes") + kScenario);
+  symbolic.erase("state");
+  bytes.erase("state");
+  EXPECT_EQ(bytes, symbolic);
+}
+
+TEST(RunInBytes, WrongMetadataIsFoundAsInASymbolicRunAndBytesAreAsWrong) {
+  const char* faulty =
+      " scenarios/starved_request.json --policies-accepted-count-owner "
+      "persistent_row --json --no-timings";
+  const auto symbolic = nlohmann::json::parse(run_program(std::string("run") + faulty).out);
+  const ProgramResult run = run_program(std::string("run --state bytes --check all") + faulty);
+  EXPECT_EQ(run.exit_code, 1);
+  const auto rules = nlohmann::json::parse(run.out).at("summary").at("findings_by_rule");
+  EXPECT_TRUE(rules.contains("running-state-wrong"));
+  EXPECT_FALSE(rules.contains("state-bytes-wrong"));
+  EXPECT_TRUE(symbolic.at("summary").at("findings_by_rule").contains("running-state-wrong"));
+}
+
+TEST(RunInBytes, GoesTogetherWithStepsExplainBreakAndTrace) {
+  for (const char* options : {"--steps 2", "--explain 2", "--break finding", "--jsonl"})
+    EXPECT_EQ(run_program(std::string("run --state bytes") + kScenario + options).exit_code, 0)
+        << options;
+  const std::string trace = temporary_file("state_bytes_trace.jsonl", "");
+  EXPECT_EQ(run_program("run --state bytes -q --trace '" + trace + "'" + kScenario).exit_code, 0);
+  EXPECT_EQ(run_program("judge '" + trace + "'").exit_code, 0);
+}
+
+TEST(RunInBytes, TrafficIsHeldInBytesWhereItsPoolFits) {
+  const ProgramResult run = run_program(
+      "run --state bytes --traffic synthetic --limit 20 --model tiny-gdn "
+      "--num-speculative-tokens 2 --num-blocks 500 --max-num-seqs 8 --block-size 8 -q");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("500 blocks"));
+}
+
+TEST(RunInBytes, SuitesHoldEachScenario) {
+  const ProgramResult run = run_program(
+      "run --state bytes --json --no-timings scenarios/plain_decode.json "
+      "scenarios/chunked_prefill.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  for (const auto& scenario : json.at("scenarios"))
+    EXPECT_EQ(scenario.at("state").at("fidelity"), "bytes");
+}
+
+TEST(RunInBytes, RecordedItIsASessionLikeAnyOther) {
+  const std::string folder = temporary_folder("state_bytes_sessions", {});
+  const std::string place = "'" + folder + "/runs.db:bytes'";
+  EXPECT_EQ(run_program("run --state bytes --record " + place + kScenario).exit_code, 0);
+  EXPECT_EQ(run_program("sessions rerun " + place).exit_code, 0);
+}
+
+TEST(RunInBytes, KeepsTheFirstLayersOfEachGroup) {
+  const auto state = json_of(std::string("--state bytes --layers 1") + kLarge).at("state");
+  EXPECT_EQ(state.at("layers"), 1);
+  EXPECT_EQ(state.at("of_layers"), 12);
+  EXPECT_EQ(state.at("bytes"), 55050240);
+}
+
+TEST(RunInBytes, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
+  const ProgramResult run =
+      run_program(std::string("run --state bytes --layers 12 --state-memory 256MiB") + kLarge);
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_EQ(run.err,
+            "hybridscope run: state in bytes needs 630 MiB (12 of 12 layers a group, 48 blocks of "
+            "1.1 MiB), more than the 256 MiB of --state-memory: --layers 4 needs 210 MiB\n");
+}
+
+// A million blocks of 12 layers are 12 TiB.
+TEST(RunInBytes, TheDefaultIsAShareOfTheFreeMemory) {
+  const ProgramResult run = run_program(
+      "run --state bytes --traffic synthetic --limit 1 --model qwen3-next-80b-a3b "
+      "--num-blocks 1000000 --max-num-seqs 8 --max-model-len 262144");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.err, HasSubstr("that are half of the free memory (--state-memory): --layers"));
+}
+
+TEST(RunInBytes, OneScenarioThatDoesNotFitDoesNotEndASuite) {
+  const ProgramResult run = run_program(
+      std::string("run --state bytes --state-memory 1MiB scenarios/plain_decode.json") + kLarge);
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.out, HasSubstr("more than the 1.0 MiB of --state-memory"));
+  EXPECT_THAT(run.out, HasSubstr("2 scenarios: 1 ok, 1 environment"));
+  EXPECT_THAT(run.out, HasSubstr("reproduce: hybridscope run scenarios/several_groups.json --state "
+                                 "bytes --state-memory 1MiB\n"));
+}
+
+TEST(RunInBytes, OptionsThatContradictEachOtherAreUsageErrors) {
+  const auto refusal = [](const std::string& options) {
+    const ProgramResult run = run_program("run " + options + kScenario);
+    EXPECT_EQ(run.exit_code, 2) << options;
+    EXPECT_THAT(run.out, IsEmpty()) << options;
+    return run.err;
+  };
+  EXPECT_THAT(refusal("--backend cuda --state symbolic"),
+              HasSubstr("--backend cuda keeps state in bytes, --state says symbolic"));
+  EXPECT_THAT(refusal("--device 1"), HasSubstr("--device is for --backend cuda"));
+  EXPECT_THAT(refusal("--state bytes --device 0"), HasSubstr("--device is for --backend cuda"));
+  EXPECT_THAT(refusal("--state-memory 1GiB"), HasSubstr("--state-memory is for --state bytes"));
+  EXPECT_THAT(refusal("--state bytes --twin"),
+              HasSubstr("--twin compares two symbolic runs: --state bytes is for one"));
+  refusal("--state fuzzy");
+  refusal("--backend tpu");
+  refusal("--backend cuda --device -1");
+  refusal("--state bytes --state-memory plenty");
+  refusal("--state bytes --state-memory 0");
+  refusal("--layers 0");
+}
+
+TEST(RunInBytes, HelpShowsHowToAskForIt) {
+  const std::string help = run_program("run --help").out;
+  EXPECT_THAT(help, HasSubstr("run scenarios/several_groups.json --state bytes"));
+  for (const char* option : {"--state ", "--backend ", "--device ", "--state-memory ", "--layers"})
+    EXPECT_THAT(help, HasSubstr(option));
+}
+
+// Without a usable GPU nothing is simulated; with one the digest is the CPU's.
+TEST(RunOnTheGpu, IsTheSameOrIsRefused) {
+  const ProgramResult run =
+      run_program(std::string("run --backend cuda --json --no-timings") + kScenario);
+  if (run.exit_code == 4) {
+    EXPECT_THAT(run.out, IsEmpty());
+    EXPECT_THAT(run.err, HasSubstr("CUDA"));
+    return;
+  }
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto state = nlohmann::json::parse(run.out).at("state");
+  EXPECT_EQ(state.at("backend"), "cuda");
+  EXPECT_EQ(state.at("digest"),
+            json_of(std::string("--state bytes") + kScenario).at("state").at("digest"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

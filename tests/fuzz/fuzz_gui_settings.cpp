@@ -1,0 +1,26 @@
+// The reader of the workbench's settings. What it accepts is written and read again, which changes
+// nothing.
+#include "gui/model/gui_settings.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+void read(std::string_view text) {
+  const auto read = read_gui_settings(text, "settings.json");
+  if (!read.ok()) return expect_one_line(read.error().message, "settings.json:");
+  for (const std::string& note : read.value().notes) expect_one_line(note, "settings.json: /");
+  const std::string written = settings_to_json(read.value().settings);
+  const auto again = read_gui_settings(written, "settings.json");
+  expect(again.ok(), "what was written can be read", again.ok() ? "" : again.error().message);
+  expect(again.value().notes.empty(), "only known settings are written", written);
+  expect(again.value().settings == read.value().settings, "read again they are equal", written);
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}

@@ -1,0 +1,41 @@
+// The reader of layouts. What it accepts is written and read again, which changes nothing, and its
+// leaves and splitters cover a window.
+#include "gui/model/layout_areas.h"
+#include "gui/model/layout_json.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+// Some are not.
+bool is_known(std::string_view panel) { return panel.size() % 5 != 0; }
+
+std::int64_t pixels(const LayoutRect& area) { return std::int64_t{area.width} * area.height; }
+
+void cover_a_window(const LayoutTree& tree) {
+  const LayoutAreas areas = place_layout(tree, {.x = 0, .y = 0, .width = 1600, .height = 900}, {});
+  std::int64_t covered = 0;
+  for (const LeafArea& leaf : areas.leaves) covered += pixels(leaf.area);
+  for (const SplitterArea& splitter : areas.splitters) covered += pixels(splitter.area);
+  expect(covered == (tree.empty() ? 0 : 1600 * 900), "leaves and splitters cover the window");
+}
+
+void read(std::string_view text) {
+  const auto layout = read_layout(text, "wide.json", is_known);
+  if (!layout.ok()) return expect_one_line(layout.error().message, "wide.json:");
+  for (const std::string& note : layout.value().notes) expect_one_line(note, "wide.json: /");
+  const std::string written = layout_to_json(layout.value().tree);
+  const auto again = read_layout(written, "wide.json", is_known);
+  expect(again.ok(), "what was written can be read", again.ok() ? "" : again.error().message);
+  expect(again.value().notes.empty(), "only known panels are written", written);
+  expect(again.value().tree == layout.value().tree, "read again it is equal", written);
+  cover_a_window(layout.value().tree);
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}

@@ -1,0 +1,34 @@
+// The lesson reader. Errors are one line about the lesson; what it accepts has parts, and answers
+// that the choices hold.
+#include <algorithm>
+
+#include "sessions/lessons/lesson_reader.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace hybridscope::test {
+namespace {
+
+void read(std::string_view text) {
+  const auto lesson = parse_lesson({.text = text, .file = "l.json"}, [](const std::string& path) {
+    return Result<std::string>(Error{ErrorKind::io, path + ": cannot be opened"});
+  });
+  if (!lesson.ok()) return expect_one_line(lesson.error().message, "l.json:");
+  expect(!lesson.value().parts.empty(), "a lesson has a part");
+  for (const LessonPart& part : lesson.value().parts) {
+    expect(!part.text.empty(), "a part has a text");
+    for (const LessonQuestion& question : part.questions) {
+      const auto& choices = question.choices;
+      expect(choices.empty() ||
+                 std::find(choices.begin(), choices.end(), question.answer) != choices.end(),
+             "the answer is one of the choices", question.ask);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  hybridscope::test::read(hybridscope::test::as_text(data, size));
+  return 0;
+}

@@ -1,0 +1,18 @@
+// What was drawn of a panel in the last frame, read from ImGui's windows and lists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hybridscope::test {
+
+struct DrawnPanel {
+  int vertices = 0;  // four a letter
+  std::vector<std::string>
+      clipped;  // places whose content is wider than they are, with both widths
+};
+
+// Of the panels in front of their leaves, tooltips and dialogs left out.
+DrawnPanel drawn_panels();
+
+}  // namespace hybridscope::test

@@ -1,0 +1,118 @@
+// Pictures of panels against those in tests/gui/golden. HYBRIDSCOPE_UPDATE_GOLDEN=1 in the
+// environment (scripts/golden sets it) draws these anew.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+
+#include "gui/png_file.h"
+#include "tests/gui/gui_driver.h"
+#include "tests/gui/image_difference.h"
+
+namespace hybridscope::test {
+namespace {
+
+struct GoldenPicture {
+  const char* name;      // of the file, without .png
+  const char* panel;     // alone in the window; empty: whatever there is
+  const char* scenario;  // empty: the start screen
+  const char* script;    // commands
+};
+
+void PrintTo(const GoldenPicture& picture, std::ostream* out) { *out << picture.name; }
+
+constexpr GoldenPicture kPictures[] = {
+    {"block_tables", "block_tables", "align_boundary_by_accepted_drafts",
+     "run.go_to 2\nselect.cell A 1 0"},
+    {"block_tables_groups", "block_tables", "several_groups",
+     "run.go_to 3\nselect.request A\nview.theme light"},
+    {"batch_rows", "batch_rows", "mixed_gdn_batch", "run.go_to 5\nselect.request B"},
+    {"state_copies", "state_copies", "align_boundary_by_accepted_drafts",
+     "run.go_to 2\nselect.request A"},
+    {"speculative", "speculative", "trimmed_draft_lists", "run.go_to 3\nselect.request A"},
+    {"metadata", "metadata", "graph_padding", "run.go_to 3\nselect.request B"},
+    {"graph_padding", "graph_padding", "graph_padding", "run.go_to 3\nview.theme light"},
+    {"chunks", "chunks", "shared_prefix_all", "run.go_to 3\nselect.request B"},
+    {"physical_blocks", "physical_blocks", "eviction_under_pressure",
+     "run.go_to 6\nselect.block 3\nview.theme high_contrast"},
+    {"timeline", "timeline", "async_worked_example", "run.end\nrun.go_to 3\nselect.request A"},
+    {"requests", "requests", "shared_prefix_all", "run.go_to 4\nselect.request C"},
+    {"prefix_cache", "prefix_cache", "multi_turn_with_drafts", "run.go_to 6"},
+    {"why_is_this_here", "state_inspector", "align_boundary_by_accepted_drafts",
+     "run.go_to 2\nselect.cell A 1 0"},
+    {"comparison", "block_tables", "align_boundary_by_accepted_drafts",
+     "edit.accept A 1\ndiff.before_edit\nrun.go_to 3\nselect.request A"},
+    {"findings", "findings", "prompt_as_long_as_a_verify_window", "edit.engine pages\nrun.end"},
+    {"start_screen", "", "", ""},
+};
+
+std::string name_of(const testing::TestParamInfo<GoldenPicture>& info) { return info.param.name; }
+
+class Golden : public testing::TestWithParam<GoldenPicture> {
+ protected:
+  void SetUp() override {
+    driver_ = GuiDriver::create({760, 480});
+    if (driver_ == nullptr) GTEST_SKIP() << GuiDriver::reason();
+    driver_->frames(1);
+    if (driver_->look().fonts.source != "DejaVu")
+      GTEST_SKIP() << "the pictures are of DejaVu, this is drawn with "
+                   << driver_->look().fonts.source;
+    if (opengl_words().find("llvmpipe") == std::string::npos)
+      GTEST_SKIP() << "the pictures are by llvmpipe, this is drawn by " << opengl_words();
+  }
+
+  Image draw(const GoldenPicture& picture) {
+    const std::string scenario = picture.scenario;
+    if (scenario.empty())
+      fill_start_screen();
+    else
+      driver_->command("file.open " + scenario_path(scenario));
+    driver_->command(picture.script);
+    if (*picture.panel != '\0')
+      driver_->workbench().view.layout = LayoutTree::leaf({picture.panel});
+    driver_->frames(3);
+    return driver_->picture();
+  }
+
+  // Not what is shipped: a scenario more should not make another picture.
+  void fill_start_screen() {
+    StartScreen& start = driver_->workbench().start;
+    start.lessons = {{"Block tables", "What a column of a block table holds in each group.", "a"}};
+    start.scenarios = {{"graph padding", "Three decodes replay a graph of four rows.", "b"}};
+    start.recent = {{"before", "", "runs.db:before"}};
+  }
+
+  std::unique_ptr<GuiDriver> driver_;
+};
+
+TEST_P(Golden, PictureIsAsItWas) {
+  const std::string name = GetParam().name;
+  const std::string kept = fmt::format("{}/tests/gui/golden/{}.png", HYBRIDSCOPE_SOURCE_DIR, name);
+  const Image actual = draw(GetParam());
+  const char* update = std::getenv("HYBRIDSCOPE_UPDATE_GOLDEN");
+  if (update != nullptr && std::string_view(update) == "1") {
+    const Status written = write_png(actual, kept);
+    ASSERT_TRUE(written.ok()) << written.error().message;
+    return;
+  }
+  const auto expected = read_png(kept);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const ImageDifference difference = difference_of(expected.value(), actual, {});
+  if (difference.words.empty()) return;
+  const std::string folder = HYBRIDSCOPE_PICTURES_DIR;
+  std::filesystem::create_directories(folder);
+  const std::string drawn = fmt::format("{}/{}.png", folder, name);
+  const std::string marked = fmt::format("{}/{}_difference.png", folder, name);
+  ASSERT_TRUE(write_png(actual, drawn).ok());
+  ASSERT_TRUE(write_png(difference.marked, marked).ok());
+  FAIL() << kept << ": " << difference.words << "\ndrawn now: " << drawn
+         << "\ndifferences in red: " << marked << "\nif the new one is right: scripts/golden "
+         << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Panels, Golden, testing::ValuesIn(kPictures), name_of);
+
+}  // namespace
+}  // namespace hybridscope::test

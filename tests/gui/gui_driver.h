@@ -1,0 +1,67 @@
+// The real window drawn into memory, driven as a person would: clicks, keys, typing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gui/gui_session.h"
+#include "gui/surface.h"
+
+namespace hybridscope::test {
+
+class GuiDriver {
+ public:
+  // Null where no image can be drawn without a display; reason() says why.
+  static std::unique_ptr<GuiDriver> create(PixelSize size = {1280, 800},
+                                           MonitorScale monitor_scale = {});
+  static const std::string& reason();
+
+  Workbench& workbench() { return session_->workbench(); }
+  const Look& look() const { return session_->look(); }
+  const ItemMarks& marks() const { return session_->marks(); }
+
+  // A command as in a script, carried out to its end. Fails the test when it is refused.
+  void command(std::string_view line);
+  // What the clipboard has.
+  std::string clipboard() const;
+  // Draws so many frames.
+  void frames(int count = 2);
+  // Moves to what is marked by this name, presses and lets go. Fails the test when nothing is.
+  void click(std::string_view mark);
+  void right_click(std::string_view mark);
+  void double_click(std::string_view mark);
+  void hover(std::string_view mark);
+  // Presses at the middle of what is marked `from` and moves to `to`, as a hand does: in several
+  // frames. The button stays down until release().
+  void drag(std::string_view from, ImVec2 to);
+  void release();
+  // Turns the wheel where the mouse is: 1, a notch away from the hand.
+  void wheel(float notches, bool ctrl = false);
+  ImVec2 place_in(std::string_view mark, ImVec2 share);  // {0.5, 0.5}: the middle
+  void type(std::string_view text);
+  // A key by GLFW's number, on a keyboard of the US layout.
+  void press(int key, bool ctrl = false, bool shift = false);
+  // On any keyboard: the key where it lies, and what it types.
+  void press_as(int key, std::string_view typed, bool shift = false);
+  // What a window hears of a key before the next frame is drawn.
+  void key_goes_down(int key, const KeyModifiers& held = {}, std::string_view typed = {});
+  GuiSession& session() { return *session_; }
+  Surface& surface() { return session_->surface(); }
+  Image picture();
+  // From now on everything is done for a frame but its pixels, which is most of a frame's time.
+  void leave_pixels_out();
+
+ private:
+  explicit GuiDriver(std::unique_ptr<GuiSession> session) : session_(std::move(session)) {}
+  void send_key(int key, const KeyModifiers& held, std::string_view typed);
+  void press_button(std::string_view mark, ImGuiMouseButton button);
+  const ItemBox* box_of(std::string_view mark);
+
+  std::unique_ptr<GuiSession> session_;
+  std::int64_t now_us_ = 0;  // goes on with every frame
+};
+
+std::string scenario_path(const std::string& name);  // of a shipped one: "align_boundary_by_decode"
+
+}  // namespace hybridscope::test

@@ -1,0 +1,185 @@
+#include "gui/model/block_story.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/model/live_run.h"
+#include "gui/model/recorded_run.h"
+#include "tests/gui/model/shown_scenario.h"
+#include "tests/sessions/record/plan_run.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::HasSubstr;
+
+RunPlan boundary_by_decode() {
+  return test::plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                            "/scenarios/align_boundary_by_decode.json");
+}
+
+std::vector<std::string> words_of(const ContentStory& story) {
+  std::vector<std::string> lines;
+  for (const StoryLink& link : story.links)
+    lines.push_back(std::to_string(link.step) + " " + link.what + ": " + link.words);
+  return lines;
+}
+
+// Tokens 1..6 are prefilled in step 1 into column 0; steps 2 and 3 decode there up to token 8; step
+// 4 copies the state to column 1 and decodes token 9.
+TEST(BlockStory, GoesBackOverCopiesAndForwardPassesToTheFirstWrite) {
+  const auto run = LiveRun::create(boundary_by_decode()).value();
+  ASSERT_TRUE(run->go_to(4).ok());
+  const BlockStory story = make_block_story(*run, 4);
+  ASSERT_FALSE(story.contents.empty());
+  EXPECT_EQ(story.contents[0].title, "Temporal state");
+  EXPECT_THAT(
+      words_of(story.contents[0]),
+      testing::ElementsAre(
+          "4 decode: the state of 9 tokens of A, into column 1 (block 4), going on from block 4",
+          "4 pre_copy: the state of 8 tokens of A, into column 1 (block 4), copied from block 2",
+          "3 decode: the state of 8 tokens of A, into column 0 (block 2), going on from block 2",
+          "2 decode: the state of 7 tokens of A, into column 0 (block 2), going on from block 2",
+          "1 prefill: the state of 6 tokens of A, into column 0 (block 2)"));
+  EXPECT_THAT(story.contents[0].end, HasSubstr("it begins here"));
+}
+
+TEST(BlockStory, IsTheSameOfASessionAsOfTheRunItself) {
+  const test::TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  ASSERT_TRUE(test::record_run(boundary_by_decode(), {.place = place}).ok());
+  const auto live = LiveRun::create(boundary_by_decode()).value();
+  const auto recorded = RecordedRun::open(place).value();
+  while (live->forward().value()) {
+    ASSERT_TRUE(recorded->forward().value());
+    for (std::int32_t block = 1; block < live->config().kv_cache_config.num_blocks; ++block) {
+      const BlockStory a = make_block_story(*live, block);
+      const BlockStory b = make_block_story(*recorded, block);
+      ASSERT_EQ(a.holders.size(), b.holders.size());
+      ASSERT_EQ(a.contents.size(), b.contents.size()) << "block " << block;
+      for (std::size_t i = 0; i < a.contents.size(); ++i) {
+        ASSERT_EQ(a.contents[i].links.size(), b.contents[i].links.size());
+        for (std::size_t l = 0; l < a.contents[i].links.size(); ++l)
+          EXPECT_EQ(a.contents[i].links[l].words, b.contents[i].links[l].words);
+        EXPECT_EQ(a.contents[i].end, b.contents[i].end);
+      }
+    }
+  }
+}
+
+// Block 2 is A's until the last step is over.
+TEST(BlockStory, WhatTheEndOfTheStepFreedIsNoMixOfTwoMoments) {
+  const auto run =
+      LiveRun::create(test::plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                         "/scenarios/align_boundary_by_accepted_drafts.json"))
+          .value();
+  while (run->forward().value()) {
+  }
+  const BlockStory story = make_block_story(*run, 2);
+  EXPECT_THAT(story.facts,
+              testing::Contains(Fact{"references", "0 when the step is over, 1 while it ran"}));
+  ASSERT_EQ(story.holders.size(), 1u);
+  EXPECT_TRUE(story.holders[0].freed);
+  EXPECT_EQ(holder_note(story.holders[0]), " (while the step ran; freed at its end)");
+}
+
+// Step 2 verifies token 8 as a draft that counts and shifts the state of block 3 into block 2; step
+// 3 registers it.
+TEST(BlockStory, BeginsWithWhatTheBlockHoldsAndIsRegisteredAs) {
+  const auto run =
+      LiveRun::create(test::plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                         "/scenarios/align_boundary_by_accepted_drafts.json"))
+          .value();
+  ASSERT_TRUE(run->go_to(2).ok());
+  EXPECT_EQ(make_block_story(*run, 2).holds,
+            "holds S(8) of A, conv window 6 7 8 (behind it 8); not registered");
+  ASSERT_TRUE(run->go_to(3).ok());
+  const BlockStory story = make_block_story(*run, 2);
+  EXPECT_EQ(story.holds,
+            "holds S(8) of A, conv window 6 7 8 (behind it 8); registered as the prefix of 8 "
+            "tokens");
+  EXPECT_FALSE(story.disagrees);
+  EXPECT_EQ(make_block_story(*run, 1).holds,
+            "holds keys and values up to token 8 of A; registered as the prefix of 8 tokens");
+  EXPECT_EQ(make_block_story(*run, 9).holds,
+            "holds nothing that was written since it was given out; not registered");
+}
+
+// Profile pages: B's chunk ends at token 6, and step 2 registers that state as one of 8 tokens.
+TEST(BlockStory, SaysWhereContentAndRegistrationDisagree) {
+  RunPlan plan = test::pages_plan("two_prompts_share_a_budget");
+  const auto run = LiveRun::create(std::move(plan)).value();
+  ASSERT_TRUE(run->go_to(2).ok());
+  const BlockStory story = make_block_story(*run, 6);
+  EXPECT_THAT(story.holds, testing::StartsWith("holds S(6) of B, conv window 4 5 6"));
+  EXPECT_THAT(story.holds,
+              testing::EndsWith("; registered as the prefix of 8 tokens: they disagree"));
+  EXPECT_TRUE(story.disagrees);
+}
+
+// Profile pages: step 3 has no drafts and reads column 0, where step 2 left S(6) instead of S(8).
+TEST(BlockStory, MarksTheWriteThatAFindingBlames) {
+  const auto run = LiveRun::create(test::pages_plan("steps_without_drafts")).value();
+  ASSERT_TRUE(run->go_to(3).ok());
+  const BlockStory story = make_block_story(*run, 2);
+  EXPECT_TRUE(story.disagrees);
+  ASSERT_GE(story.contents[0].links.size(), 2u);
+  EXPECT_EQ(story.contents[0].links[1].step, 2);
+  EXPECT_EQ(story.contents[0].links[1].fault, "expected 8: running-state-wrong in step 3");
+  EXPECT_EQ(story.contents[0].links.back().fault, "");
+}
+
+TEST(BlockStory, AFreeBlockSaysThatNothingWasWritten) {
+  const auto run = LiveRun::create(boundary_by_decode()).value();
+  ASSERT_TRUE(run->forward().value());
+  const std::vector<std::int32_t> queue = *run->free_queue();
+  const BlockStory story = make_block_story(*run, queue.back());
+  EXPECT_TRUE(story.holders.empty());
+  ASSERT_EQ(story.contents.size(), 3u);
+  EXPECT_EQ(story.contents[0].end, "Nothing was written since the block was given out.");
+}
+
+TEST(BlockStory, TheNullBlockHasNone) {
+  const auto run = LiveRun::create(boundary_by_decode()).value();
+  ASSERT_TRUE(run->forward().value());
+  EXPECT_TRUE(make_block_story(*run, 0).contents.empty());
+}
+
+RunPlan run_of(const std::string& model) {
+  return test::plan_of_text(R"({
+    "version": 1, "name": "kinds", "model": ")" +
+                            model + R"(",
+    "settings": {"mamba_cache_mode": "none", "enable_prefix_caching": false,
+                 "num_gpu_blocks_override": 64, "max_model_len": 4096},
+    "requests": [{"id": "A", "prompt": 5, "max_tokens": 4}]})");
+}
+
+std::vector<std::string> titles(ShownRun& run, std::int32_t group) {
+  const std::int32_t block = run.view().scheduler_tables.block_at({0}, group, 0);
+  std::vector<std::string> words;
+  for (const ContentStory& story : make_block_story(run, block).contents)
+    words.push_back(story.title);
+  return words;
+}
+
+std::int32_t mamba_group(const ShownRun& run) {
+  const auto& groups = run.config().kv_cache_config.groups;
+  return static_cast<std::int32_t>(std::ranges::find_if(groups, &KVCacheGroup::is_mamba) -
+                                   groups.begin());
+}
+
+TEST(BlockStory, TellsOfTheStatesThatTheModelKeeps) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> kept = {
+      {"minimax-text-01", {"Temporal state"}},
+      {"lfm2-1.2b", {"Conv window"}},
+      {"tiny-mamba2", {"Temporal state", "Conv window"}}};
+  for (const auto& [model, expected] : kept) {
+    const auto run = LiveRun::create(run_of(model)).value();
+    ASSERT_TRUE(run->go_to(2).ok());
+    EXPECT_EQ(titles(*run, mamba_group(*run)), expected) << model;
+  }
+}
+
+}  // namespace
+}  // namespace hybridscope

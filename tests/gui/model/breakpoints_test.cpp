@@ -1,0 +1,78 @@
+#include "gui/model/breakpoints.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/gui/model/drive.h"
+#include "tests/storage/recorded_run.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope {
+namespace {
+
+using test::apply;
+using test::settle;
+using testing::HasSubstr;
+
+const std::string kScenario = "shipped:align_boundary_by_accepted_drafts";
+
+TEST(Breakpoint, ABreakpointStopsTheRunAndSelectsWhatItIsAbout) {
+  Workbench workbench;
+  apply(workbench, {"file.open", kScenario});
+  apply(workbench, {"breakpoint.add", "copy.src_col==copy.dst_col && copy.accept_token_bias>0"});
+  apply(workbench, {"run.to_breakpoint"});
+  settle(workbench);
+  EXPECT_EQ(workbench.run()->step(), 2);
+  EXPECT_EQ(workbench.selection.request, RequestId{0});
+  EXPECT_EQ(workbench.breakpoints.list()[0].hits(), 1);
+}
+
+TEST(Breakpoint, AStepCountsOnceForABreakpointHoweverOftenItIsShown) {
+  Workbench workbench;
+  apply(workbench, {"breakpoint.add", "step>0"});
+  apply(workbench, {"file.open", kScenario});
+  EXPECT_THAT(workbench.notice().text, HasSubstr("step 1"));
+  const auto hits = [&] { return workbench.breakpoints.list()[0].hits(); };
+  EXPECT_EQ(hits(), 1);
+  for (const char* move : {"run.step", "run.step_back", "run.step", "run.step_back", "run.step"})
+    apply(workbench, {move});
+  EXPECT_EQ(workbench.run()->step(), 2);
+  EXPECT_EQ(hits(), 2);
+  apply(workbench, {"run.end"});
+  settle(workbench);
+  EXPECT_EQ(hits(), workbench.run()->step());
+  ASSERT_GT(workbench.run()->step(), 2);
+  apply(workbench, {"run.go_to", "2"});
+  apply(workbench, {"edit.accept", "A 1"});  // what is behind step 2 is another run
+  EXPECT_EQ(hits(), 2);
+}
+
+TEST(Breakpoint, ABreakpointOnWhatASessionDoesNotKeepIsRefused) {
+  const test::TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "blocks"};
+  ASSERT_TRUE(test::record_run(test::shipped_scenario("plain_decode"),
+                               {.place = place, .level = RecordLevel::blocks})
+                  .ok());
+  Workbench workbench;
+  apply(workbench, {"breakpoint.add", "written"});
+  apply(workbench, {"file.open", place.file});
+  constexpr const char* kWhy = "kept at level full; this session is at level blocks";
+  EXPECT_THAT(workbench.apply({"run.to_breakpoint"}).error().message, HasSubstr(kWhy));
+  EXPECT_FALSE(workbench.is_moving());
+  apply(workbench, {"breakpoint.clear"});
+  EXPECT_THAT(workbench.apply({"breakpoint.add", "written"}).error().message, HasSubstr(kWhy));
+  apply(workbench, {"breakpoint.add", "finding"});
+  apply(workbench, {"run.to_breakpoint"});
+}
+
+TEST(Breakpoint, ABadOnePointsIntoTheExpression) {
+  Workbench workbench;
+  const Status done = workbench.apply({"breakpoint.add", "copy.src_colum > 1"});
+  ASSERT_FALSE(done.ok());
+  EXPECT_THAT(done.error().message, HasSubstr("\n"));
+  EXPECT_THAT(done.error().message, HasSubstr("^"));
+  EXPECT_TRUE(workbench.breakpoints.list().empty());
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,37 @@
+#include "gui/model/gui_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(GuiScript, EachLineIsAnIdAndTheRestIsItsArgument) {
+  const auto commands = read_gui_script("run.step\nselect.cell  A 1 3 \n", "tour.txt");
+  ASSERT_TRUE(commands.ok());
+  EXPECT_THAT(commands.value(),
+              ElementsAre(GuiCommand{"run.step"}, GuiCommand{"select.cell", "A 1 3"}));
+}
+
+TEST(GuiScript, EmptyLinesAndCommentsAreLeftOut) {
+  const auto commands = read_gui_script("# a tour\n\n  \nrun.step", "tour.txt");
+  ASSERT_TRUE(commands.ok());
+  EXPECT_THAT(commands.value(), ElementsAre(GuiCommand{"run.step"}));
+}
+
+TEST(GuiScript, ALineThatNamesNoCommandIsRefusedWithItsPlace) {
+  const auto commands = read_gui_script("run.step\nStep!", "tour.txt");
+  ASSERT_FALSE(commands.ok());
+  EXPECT_EQ(commands.error().message,
+            "tour.txt:2: expected the id of a command such as run.step, found \"Step!\"");
+}
+
+TEST(GuiCommand, AsTextItIsAScriptLine) {
+  EXPECT_EQ(to_text({"run.go_to", "120"}), "run.go_to 120");
+  EXPECT_EQ(to_text({"run.step"}), "run.step");
+}
+
+}  // namespace
+}  // namespace hybridscope

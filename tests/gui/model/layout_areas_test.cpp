@@ -1,0 +1,223 @@
+#include "gui/model/layout_areas.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "tests/support/property.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr LayoutMetrics kMetrics{.splitter = 4, .min_leaf = {.width = 100, .height = 50}};
+
+LayoutTree side_by_side(double ratio) {
+  return LayoutTree::split({.axis = SplitAxis::horizontal, .ratio = ratio},
+                           LayoutTree::leaf({"pool"}), LayoutTree::leaf({"log"}));
+}
+
+TEST(LayoutAreas, ALeafAloneHasAllOfIt) {
+  const LayoutAreas areas = place_layout(LayoutTree::leaf({"log"}), {10, 20, 800, 600}, kMetrics);
+  EXPECT_THAT(areas.leaves, ElementsAre(LeafArea{0, {10, 20, 800, 600}}));
+  EXPECT_THAT(areas.splitters, IsEmpty());
+}
+
+TEST(LayoutAreas, AnEmptyTreeHasNone) {
+  EXPECT_THAT(place_layout({}, {0, 0, 800, 600}, kMetrics).leaves, IsEmpty());
+  EXPECT_EQ(minimum_size({}, kMetrics), (LayoutSize{0, 0}));
+}
+
+// 804 - 4 pixels are divided 200 : 600.
+TEST(LayoutAreas, AHorizontalSplitDividesWhatTheSplitterLeavesOfTheWidth) {
+  const LayoutAreas areas = place_layout(side_by_side(0.25), {10, 20, 804, 600}, kMetrics);
+  EXPECT_THAT(areas.leaves,
+              ElementsAre(LeafArea{1, {10, 20, 200, 600}}, LeafArea{2, {214, 20, 600, 600}}));
+  EXPECT_THAT(areas.splitters,
+              ElementsAre(SplitterArea{0, SplitAxis::horizontal, {210, 20, 4, 600}}));
+}
+
+TEST(LayoutAreas, AVerticalSplitDividesTheHeight) {
+  const LayoutTree tree = LayoutTree::split({.axis = SplitAxis::vertical, .ratio = 0.5},
+                                            LayoutTree::leaf({"a"}), LayoutTree::leaf({"b"}));
+  const LayoutAreas areas = place_layout(tree, {0, 0, 300, 205}, kMetrics);
+  EXPECT_THAT(areas.leaves,
+              ElementsAre(LeafArea{1, {0, 0, 300, 101}}, LeafArea{2, {0, 105, 300, 100}}));
+  EXPECT_THAT(areas.splitters, ElementsAre(SplitterArea{0, SplitAxis::vertical, {0, 101, 300, 4}}));
+}
+
+TEST(LayoutAreas, ARatioGivesWayToTheMinimumOfALeaf) {
+  const LayoutAreas areas = place_layout(side_by_side(0.05), {0, 0, 404, 300}, kMetrics);
+  EXPECT_EQ(areas.leaves[0].area, (LayoutRect{0, 0, 100, 300}));
+  EXPECT_EQ(areas.leaves[1].area, (LayoutRect{104, 0, 300, 300}));
+}
+
+// a | (b | c) over d: 100 + 4 + max(100 + 4 + 100, 100) wide, max(50, 50 + 4 + 50) high.
+TEST(LayoutAreas, TheMinimumAddsUpAlongASplitAndIsTheLargerAcross) {
+  const LayoutTree right =
+      LayoutTree::split({.axis = SplitAxis::vertical},
+                        LayoutTree::split({.axis = SplitAxis::horizontal}, LayoutTree::leaf({"b"}),
+                                          LayoutTree::leaf({"c"})),
+                        LayoutTree::leaf({"d"}));
+  const LayoutTree tree = LayoutTree::split({}, LayoutTree::leaf({"a"}), right);
+  EXPECT_EQ(minimum_size(tree, kMetrics), (LayoutSize{308, 104}));
+}
+
+// (a | b) | c in 208 pixels: 204 are divided 204 : 100 (the minima), so 136 to 68.
+TEST(LayoutAreas, WhereTheMinimaDoNotFitTheyShrinkInProportion) {
+  const LayoutTree tree = LayoutTree::split({}, side_by_side(0.5), LayoutTree::leaf({"c"}));
+  const LayoutAreas areas = place_layout(tree, {0, 0, 208, 300}, kMetrics);
+  EXPECT_EQ(areas.leaves[0].area, (LayoutRect{0, 0, 66, 300}));
+  EXPECT_EQ(areas.leaves[1].area, (LayoutRect{70, 0, 66, 300}));
+  EXPECT_EQ(areas.leaves[2].area, (LayoutRect{140, 0, 68, 300}));
+}
+
+TEST(LayoutAreas, NothingIsLeftOfAWindowNarrowerThanItsSplitter) {
+  const LayoutAreas areas = place_layout(side_by_side(0.5), {0, 0, 3, 300}, kMetrics);
+  EXPECT_EQ(areas.leaves[0].area, (LayoutRect{0, 0, 0, 300}));
+  EXPECT_EQ(areas.splitters[0].area, (LayoutRect{0, 0, 3, 300}));
+  EXPECT_EQ(areas.leaves[1].area, (LayoutRect{3, 0, 0, 300}));
+}
+
+TEST(LayoutAreas, NegativeSizesBreakTheContract) {
+  EXPECT_THROW(place_layout({}, {0, 0, -1, 10}, kMetrics), ContractViolation);
+  EXPECT_THROW(place_layout({}, {0, 0, 1, 10}, {.splitter = -1}), ContractViolation);
+}
+
+double dragged_to(std::int32_t position) {
+  return dragged_ratio(
+      side_by_side(0.5),
+      {.split = 0, .position = position, .area = {10, 0, 804, 600}, .metrics = kMetrics});
+}
+
+TEST(SplitterDrag, TheSplitterBeginsAtThePosition) {
+  EXPECT_DOUBLE_EQ(dragged_to(210), 0.25);
+  EXPECT_DOUBLE_EQ(dragged_to(410), 0.5);
+}
+
+// At least 100 of 800 pixels on either side.
+TEST(SplitterDrag, StopsAtTheMinimumOfALeaf) {
+  EXPECT_DOUBLE_EQ(dragged_to(-500), 0.125);
+  EXPECT_DOUBLE_EQ(dragged_to(50), 0.125);
+  EXPECT_DOUBLE_EQ(dragged_to(5000), 0.875);
+}
+
+TEST(SplitterDrag, StopsAtTheRangeOfRatios) {
+  const double ratio =
+      dragged_ratio(side_by_side(0.5),
+                    {.split = 0, .position = 0, .area = {0, 0, 4004, 600}, .metrics = kMetrics});
+  EXPECT_DOUBLE_EQ(ratio, 0.05);
+}
+
+// It begins at x = 404 and has 400 pixels, of which 396 are divided.
+TEST(SplitterDrag, AnInnerSplitterIsMeasuredFromItsOwnArea) {
+  const LayoutTree tree =
+      LayoutTree::split({.ratio = 0.5}, LayoutTree::leaf({"a"}), side_by_side(0.5));
+  EXPECT_DOUBLE_EQ(
+      dragged_ratio(tree,
+                    {.split = 2, .position = 554, .area = {0, 0, 804, 600}, .metrics = kMetrics}),
+      150.0 / 396);
+}
+
+TEST(SplitterDrag, ALeafIsNoSplitter) {
+  EXPECT_THROW(dragged_ratio(side_by_side(0.5), {.split = 1}), ContractViolation);
+}
+
+// By random changes, of up to eight panels.
+LayoutTree random_tree() {
+  LayoutTree tree;
+  const std::int32_t num_changes = test::draw(0, 20);
+  for (std::int32_t i = 0; i < num_changes; ++i) {
+    const std::string panel(1, static_cast<char>('a' + test::draw(0, 7)));
+    const std::vector<std::string> panels = tree.panels();
+    const auto num_panels = static_cast<std::int32_t>(panels.size());
+    if (tree.empty())
+      tree.show_panel(panel);
+    else if (test::one_in(4))
+      tree.hide_panel(panel);
+    else
+      tree.move_panel(
+          panel,
+          {.leaf = *tree.leaf_of(panels[static_cast<std::size_t>(test::draw(0, num_panels - 1))]),
+           .place = static_cast<LeafPlace>(test::draw(0, 4))});
+    for (std::size_t node = 0; node < tree.nodes().size(); ++node)
+      if (std::holds_alternative<LayoutSplit>(tree.nodes()[node]))
+        tree.set_ratio(static_cast<std::int32_t>(node), test::draw(0, 100) / 100.0);
+  }
+  return tree;
+}
+
+std::vector<LayoutRect> all_areas(const LayoutAreas& placed) {
+  std::vector<LayoutRect> areas;
+  for (const LeafArea& leaf : placed.leaves) areas.push_back(leaf.area);
+  for (const SplitterArea& splitter : placed.splitters) areas.push_back(splitter.area);
+  return areas;
+}
+
+bool overlap(const LayoutRect& a, const LayoutRect& b) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
+         b.y < a.y + a.height && a.width > 0 && a.height > 0 && b.width > 0 && b.height > 0;
+}
+
+TEST(LayoutAreasProperty, LeavesAndSplittersCoverTheAreaOnce) {
+  test::check_property(500, [] {
+    const LayoutTree tree = random_tree();
+    const LayoutRect whole{test::draw(-50, 50), test::draw(-50, 50), test::draw(0, 1500),
+                           test::draw(0, 900)};
+    const std::vector<LayoutRect> areas = all_areas(place_layout(tree, whole, kMetrics));
+    std::int64_t covered = 0;
+    for (std::size_t i = 0; i < areas.size(); ++i) {
+      const LayoutRect& area = areas[i];
+      covered += std::int64_t{area.width} * area.height;
+      RC_ASSERT(area.width >= 0 && area.height >= 0);
+      RC_ASSERT(area.x >= whole.x && area.x + area.width <= whole.x + whole.width);
+      RC_ASSERT(area.y >= whole.y && area.y + area.height <= whole.y + whole.height);
+      for (std::size_t other = 0; other < i; ++other) RC_ASSERT(!overlap(area, areas[other]));
+    }
+    RC_ASSERT(tree.empty() || covered == std::int64_t{whole.width} * whole.height);
+  });
+}
+
+TEST(LayoutAreasProperty, WhereTheMinimaFitEveryLeafHasItsOwn) {
+  test::check_property(500, [] {
+    const LayoutTree tree = random_tree();
+    const LayoutSize least = minimum_size(tree, kMetrics);
+    const LayoutRect whole{0, 0, least.width + test::draw(0, 300), least.height + test::draw(0, 9)};
+    for (const LeafArea& leaf : place_layout(tree, whole, kMetrics).leaves)
+      RC_ASSERT(leaf.area.width >= 100 && leaf.area.height >= 50);
+  });
+}
+
+TEST(LayoutAreasProperty, APanelStandsInOneLeafWhateverIsMoved) {
+  test::check_property(300, [] {
+    const LayoutTree tree = random_tree();
+    std::vector<std::string> panels = tree.panels();
+    std::sort(panels.begin(), panels.end());
+    RC_ASSERT(std::adjacent_find(panels.begin(), panels.end()) == panels.end());
+    for (const LayoutNode& node : tree.nodes())
+      if (const auto* leaf = std::get_if<LayoutLeaf>(&node))
+        RC_ASSERT(leaf->active >= 0 &&
+                  static_cast<std::size_t>(leaf->active) < leaf->panels.size());
+  });
+}
+
+// Within the pixels that minima and the range of ratios allow.
+TEST(LayoutAreasProperty, ASplitterStaysWhereItWasDraggedTo) {
+  test::check_property(300, [] {
+    const std::int32_t width = test::draw(300, 3000);
+    const LayoutRect whole{0, 0, width, 100};
+    const std::int32_t divided = width - 4;
+    const std::int32_t least = std::max(100, divided / 20 + 1);
+    const std::int32_t position = test::draw(least, divided - least);
+    LayoutTree tree = side_by_side(0.5);
+    tree.set_ratio(0, dragged_ratio(tree, {0, position, whole, kMetrics}));
+    RC_ASSERT(place_layout(tree, whole, kMetrics).splitters[0].area.x == position);
+  });
+}
+
+}  // namespace
+}  // namespace hybridscope

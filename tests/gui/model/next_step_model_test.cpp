@@ -1,0 +1,86 @@
+#include "gui/model/next_step_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+TEST(NextStepModel, ListsRequestsThatAreStillThereWithTheCountsTheyCanAccept) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench
+                  .apply({"file.open", std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                           "/scenarios/align_boundary_by_accepted_drafts.json"})
+                  .ok());
+  const NextStepModel model = make_next_step_model(workbench);
+  EXPECT_EQ(model.step, 2);
+  ASSERT_EQ(model.requests.size(), 1u);
+  EXPECT_EQ(model.requests[0].name, "A");
+  EXPECT_TRUE(model.requests[0].runs);
+  EXPECT_EQ(model.requests[0].most_accepted, 2);
+  EXPECT_TRUE(model.undo.empty());
+  EXPECT_GT(model.policies.size(), 5u);
+  for (const EditablePolicy& policy : model.policies) EXPECT_GE(policy.values.size(), 2u);
+}
+
+TEST(NextStepModel, SaysWhatUndoWouldTakeBack) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench
+                  .apply({"file.open", std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                           "/scenarios/align_boundary_by_accepted_drafts.json"})
+                  .ok());
+  ASSERT_TRUE(workbench.apply({"edit.accept", "A 1"}).ok());
+  EXPECT_EQ(make_next_step_model(workbench).undo, "accept 1 of A in step 2");
+}
+
+TEST(NextStepModel, ListsWhatTheScriptAndEditsPlanForTheStep) {
+  Workbench workbench;
+  for (const GuiCommand& command :
+       {GuiCommand{"file.open", "shipped:mixed_gdn_batch"}, GuiCommand{"run.step"},
+        GuiCommand{"run.step"}, GuiCommand{"run.step"}})
+    ASSERT_TRUE(workbench.apply(command).ok());
+  EXPECT_EQ(make_next_step_model(workbench).planned.budget, 8192);
+  for (const GuiCommand& command :
+       {GuiCommand{"edit.preempt", "B"}, GuiCommand{"edit.budget", "1"},
+        GuiCommand{"edit.policy", "no_draft_step column_zero"}, GuiCommand{"edit.engine", "pages"}})
+    ASSERT_TRUE(workbench.apply(command).ok());
+  const NextStepModel model = make_next_step_model(workbench);
+  EXPECT_EQ(model.step, 5);
+  EXPECT_EQ(model.planned.words,
+            (std::vector<std::string>{"preempt B", "token budget 1", "engine profile pages",
+                                      "policy no_draft_step column_zero"}));
+  EXPECT_EQ(model.planned.budget, 1);
+  EXPECT_EQ(model.planned.profile, EngineProfile::pages);
+  for (const EditableRequest& request : model.requests)
+    EXPECT_EQ(request.preempted, request.name == "B");
+  for (const EditablePolicy& policy : model.policies)
+    EXPECT_EQ(policy.value, policy.name == "no_draft_step" ? "column_zero" : "");
+}
+
+// A budget is of one step, a profile and policies stay.
+TEST(NextStepModel, KnowsWhichPartOfThePlanLasts) {
+  Workbench workbench;
+  for (const GuiCommand& command :
+       {GuiCommand{"file.open", "shipped:align_boundary_by_accepted_drafts"},
+        GuiCommand{"edit.budget", "7"}, GuiCommand{"edit.engine", "pages"},
+        GuiCommand{"edit.policy", "no_draft_step column_zero"}, GuiCommand{"run.step"}})
+    ASSERT_TRUE(workbench.apply(command).ok());
+  const PlannedStep planned = make_next_step_model(workbench).planned;
+  EXPECT_EQ(planned.budget, 8192);
+  EXPECT_EQ(planned.profile, EngineProfile::pages);
+  EXPECT_EQ(policy_text(planned.policies, "no_draft_step"), "column_zero");
+  EXPECT_TRUE(planned.script.policies == PolicyOverrides{});
+}
+
+// The scenario's own script says what A accepts in step 2.
+TEST(NextStepModel, RequestsThatJoinArePlanned) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:align_boundary_by_accepted_drafts"}).ok());
+  ASSERT_TRUE(workbench.apply({"edit.add_request", "late 12 3"}).ok());
+  EXPECT_EQ(make_next_step_model(workbench).planned.words,
+            (std::vector<std::string>{"request late joins (12 prompt tokens, max_tokens 3)",
+                                      "accept 2 of A"}));
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,177 @@
+#include "gui/model/recorded_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/model/block_table_model.h"
+#include "gui/model/live_run.h"
+#include "sessions/live/fork.h"
+#include "tests/gui/model/shown_scenario.h"
+#include "tests/sessions/record/plan_run.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::HasSubstr;
+
+class RecordedRunOf : public testing::Test {
+ protected:
+  std::unique_ptr<RecordedRun> record(const RunPlan& plan, RecordLevel level) {
+    const SessionPlace place{.file = folder_ / "runs.db",
+                             .name = std::string(record_level_name(level)) + plan.name};
+    EXPECT_TRUE(test::record_run(plan, {.place = place, .level = level}).ok());
+    auto run = RecordedRun::open(place);
+    EXPECT_TRUE(run.ok());
+    return std::move(run).value();
+  }
+  // Everything that can be known of the step.
+  static BlockTableModel tables(ShownRun& run, TableSide side) {
+    BlockTableModel model = make_block_table_model(run, {.side = side});
+    for (int i = 0; i < 100 && !model.complete; ++i) {
+      run.load_more();
+      model = make_block_table_model(run, {.side = side});
+    }
+    return model;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+std::vector<RunPlan> shipped_plans() {
+  std::vector<RunPlan> plans;
+  for (const std::string& path : test::shipped_scenarios()) {
+    plans.push_back(test::plan_of_file(path));
+    plans.push_back(test::pages_plan_of_file(path));
+    plans.back().name += " (pages)";
+  }
+  return plans;
+}
+
+TEST_F(RecordedRunOf, ShowsTheSameTablesAsTheRunItself) {
+  for (const RunPlan& plan : shipped_plans()) {
+    SCOPED_TRACE(plan.name);
+    const auto recorded = record(plan, RecordLevel::full);
+    const auto live = LiveRun::create(plan).value();
+    while (live->forward().value()) {
+      ASSERT_TRUE(recorded->forward().value());
+      ASSERT_EQ(recorded->step(), live->step());
+      for (const TableSide side : {TableSide::scheduler, TableSide::worker}) {
+        const BlockTableModel expected = tables(*live, side);
+        const BlockTableModel found = tables(*recorded, side);
+        ASSERT_TRUE(found.complete);
+        ASSERT_EQ(found.grids.size(), expected.grids.size());
+        for (std::size_t g = 0; g < found.grids.size(); ++g)
+          ASSERT_EQ(found.grids[g].cells, expected.grids[g].cells) << "step " << live->step();
+      }
+    }
+    EXPECT_FALSE(recorded->forward().value());
+  }
+}
+
+TEST_F(RecordedRunOf, HasTheMarksAndFindingsOfTheRun) {
+  const RunPlan plan = test::plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                          "/scenarios/eviction_under_pressure.json");
+  const auto recorded = record(plan, RecordLevel::blocks);
+  const auto live = LiveRun::create(plan).value();
+  ASSERT_TRUE(live->go_to(1'000'000).ok());
+  ASSERT_EQ(recorded->marks().size(), live->marks().size());
+  bool evicts = false;
+  for (std::size_t i = 0; i < live->marks().size(); ++i) {
+    EXPECT_EQ(recorded->marks()[i].step, live->marks()[i].step);
+    EXPECT_EQ(recorded->marks()[i].evicts, live->marks()[i].evicts);
+    EXPECT_EQ(recorded->marks()[i].copies, live->marks()[i].copies);
+    evicts = evicts || live->marks()[i].evicts;
+  }
+  EXPECT_TRUE(evicts);
+  EXPECT_EQ(recorded->findings().size(), live->findings().size());
+}
+
+TEST_F(RecordedRunOf, BelowLevelFullContentIsNotKnownAndSaidSo) {
+  const RunPlan plan = test::plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                                          "/scenarios/align_boundary_by_decode.json");
+  const auto run = record(plan, RecordLevel::blocks);
+  ASSERT_TRUE(run->go_to(3).ok());
+  BlockTableModel model = make_block_table_model(*run, {});
+  while (run->load_more()) model = make_block_table_model(*run, {});
+  const BlockTableGrid& grid = model.grids.front();
+  EXPECT_EQ(grid.at(0, 0).state, CellState::unknown);
+  const auto facts = describe_cell(*run, {.request = grid.rows[0].request, .group = 0, .column = 0},
+                                   grid.at(0, 0));
+  EXPECT_THAT(facts.back().value, HasSubstr("level full only"));
+}
+
+TEST_F(RecordedRunOf, AStepThatCannotBeReadLeavesTheOneThatWasShown) {
+  const auto before = record(test::shipped_scenario("preemption_and_resume"), RecordLevel::full);
+  ASSERT_EQ(before->last_known_step(), 20);
+  test::execute(folder_ / "runs.db",
+                "UPDATE rows SET row = 7 WHERE step = 4; UPDATE rows SET row = 7 WHERE step = 20");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  ASSERT_TRUE(run->go_to(3).ok());
+  const std::size_t num_blocks = run->view().scheduler_tables.block_ids({0}, 0).size();
+  EXPECT_FALSE(run->forward().ok());
+  EXPECT_EQ(run->step(), 3);
+  EXPECT_FALSE(run->go_to(20).ok());
+  EXPECT_EQ(run->step(), 3);
+  EXPECT_EQ(run->view().trace.step, 3);
+  EXPECT_EQ(run->view().scheduler_tables.block_ids({0}, 0).size(), num_blocks);
+  ASSERT_TRUE(run->go_to(5).ok());
+  EXPECT_FALSE(run->back().ok());
+  EXPECT_EQ(run->step(), 5);
+}
+
+TEST_F(RecordedRunOf, LabelsThatCannotBeReadAreNotKnownAndThatIsToldOnce) {
+  const auto whole = record(test::shipped_scenario("preemption_and_resume"), RecordLevel::full);
+  ASSERT_TRUE(whole->go_to(5).ok());
+  (void)whole->block_facts(2, FactParts::label);
+  while (whole->load_more()) {
+  }
+  const BlockFacts intact = whole->block_facts(2, FactParts::label);
+  ASSERT_TRUE(intact.label_known);
+  EXPECT_EQ(whole->take_trouble(), "");
+
+  test::execute(folder_ / "runs.db", "UPDATE block_events SET grp = 40 WHERE step = 20");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  ASSERT_TRUE(run->go_to(5).ok());
+  (void)run->block_facts(2, FactParts::label);
+  for (int i = 0; i < 3; ++i) run->load_more();
+  EXPECT_FALSE(run->block_facts(2, FactParts::label).label_known);
+  EXPECT_FALSE(run->load_more());  // it does not try for ever
+  EXPECT_THAT(run->take_trouble(), HasSubstr("block_events"));
+  EXPECT_EQ(run->take_trouble(), "");
+}
+
+TEST_F(RecordedRunOf, TheConfigIsTheOneInForceDuringTheStep) {
+  RunPlan plan = test::shipped_scenario("preemption_and_resume");
+  ForkAt at;
+  at.step = 5;
+  at.changes.policies.row_classing = RowClassing::by_shape;
+  plan = fork_plan(plan, at).value();
+  const auto live = LiveRun::create(plan).value();
+  const auto recorded = record(plan, RecordLevel::counts);
+  for (const std::int64_t step : {4, 5, 8, 4}) {
+    ASSERT_TRUE(live->go_to(step).ok());
+    ASSERT_TRUE(recorded->go_to(step).ok());
+    EXPECT_EQ(recorded->view().config.policies.row_classing,
+              step < 5 ? RowClassing::by_meaning : RowClassing::by_shape);
+    EXPECT_EQ(recorded->view().config.policies, live->view().config.policies);
+  }
+}
+
+TEST_F(RecordedRunOf, APlanThatCannotBeReadIsSaidToBeThat) {
+  (void)record(test::shipped_scenario("plain_decode"), RecordLevel::full);
+  test::execute(folder_ / "runs.db",
+                "UPDATE sessions SET plan = replace(plan, '\"max_tokens\"', '\"max_tokenz\"')");
+  const auto run = RecordedRun::open({.file = folder_ / "runs.db", .name = ""}).value();
+  EXPECT_EQ(run->plan(), nullptr);
+  EXPECT_THAT(run->why_no_plan(), HasSubstr("key \"max_tokens\" is missing"));
+}
+
+TEST_F(RecordedRunOf, AFileThatIsNoSessionIsRefusedByItsName) {
+  const auto run = RecordedRun::open({.file = folder_ / "none.db", .name = ""});
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, HasSubstr("none.db"));
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,34 @@
+#include "gui/model/shown_run.h"
+
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+ShownFinding finding_of(RequestId request, const std::string& text) {
+  ShownFinding shown{.finding = {}, .text = text};
+  shown.finding.rule = Rule::label_mismatch;
+  shown.finding.step = 5;
+  shown.finding.request = request;
+  return shown;
+}
+
+TEST(FindingMessage, LeavesOutWhatStandsInColumnsOfItsOwn) {
+  const Names names = numbered_names();
+  EXPECT_EQ(finding_message(finding_of({2}, "label-mismatch: step 5 r2: S(8) expected"), names),
+            "S(8) expected");
+  EXPECT_EQ(
+      finding_message(finding_of({2}, "label-mismatch: step 5 r2 group 1 column 0: S(8) expected"),
+                      names),
+      "group 1 column 0: S(8) expected");
+  EXPECT_EQ(finding_message(finding_of({}, "label-mismatch: step 5: no progress"), names),
+            "no progress");
+}
+
+TEST(FindingMessage, LeavesOtherWordsAsTheyAre) {
+  EXPECT_EQ(finding_message(finding_of({2}, "kept from another version"), numbered_names()),
+            "kept from another version");
+}
+
+}  // namespace
+}  // namespace hybridscope

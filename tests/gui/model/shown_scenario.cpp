@@ -1,0 +1,69 @@
+#include "tests/gui/model/shown_scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/sessions/record/plan_run.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope::test {
+
+std::string scenario_file(const std::string& name) {
+  return std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json";
+}
+
+std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step) {
+  auto run = LiveRun::create(plan_of_file(scenario_file(name))).value();
+  EXPECT_TRUE(run->go_to(step).ok());
+  return run;
+}
+
+RunPlan pages_plan(const std::string& name) { return pages_plan_of_file(scenario_file(name)); }
+
+RunPlan pages_plan_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string settings = "\"settings\": {";
+  text.insert(text.find(settings) + settings.size(), "\"engine\": \"pages\", ");
+  return plan_of_text(text);
+}
+
+std::unique_ptr<LiveRun> pages_at(const std::string& name, std::int64_t step) {
+  auto run = LiveRun::create(pages_plan(name)).value();
+  EXPECT_TRUE(run->go_to(step).ok());
+  return run;
+}
+
+std::string long_scenario(const TemporaryFolder& folder) {
+  folder.write("long.json", R"({
+    "version": 1, "name": "long", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "none", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 128},
+    "requests": [{"id": "A", "prompt": 3, "max_tokens": 60}]})");
+  return folder / "long.json";
+}
+
+std::unique_ptr<LiveRun> stale_replay() {
+  auto run = LiveRun::create(plan_of_text(R"({
+    "version": 1, "name": "stale", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "none", "block_size": 8, "num_gpu_blocks_override": 32,
+                 "max_model_len": 64,
+                 "speculative_config": {"method": "mtp", "num_speculative_tokens": 2},
+                 "policies": {"uniform_decode_test": "by_shape"}},
+    "requests": [{"id": "A", "prompt": 3, "max_tokens": 4}]})"))
+                 .value();
+  EXPECT_TRUE(run->go_to(1).ok());
+  return run;
+}
+
+std::unique_ptr<RecordedRun> recorded_scenario(const TemporaryFolder& folder,
+                                               const std::string& name, RecordLevel level) {
+  const SessionPlace place{.file = folder / "runs.db",
+                           .name = name + std::string(record_level_name(level))};
+  EXPECT_TRUE(record_run(plan_of_file(scenario_file(name)), {.place = place, .level = level}).ok());
+  return RecordedRun::open(place).value();
+}
+
+}  // namespace hybridscope::test

@@ -1,0 +1,28 @@
+// Shipped scenarios as runs of the workbench, made anew or recorded.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gui/model/live_run.h"
+#include "gui/model/recorded_run.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope::test {
+
+std::string scenario_file(const std::string& name);  // "graph_padding"
+std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step);
+// With the engine profile that keeps the faults of the reference pages.
+RunPlan pages_plan(const std::string& name);
+RunPlan pages_plan_of_file(const std::string& path);
+std::unique_ptr<LiveRun> pages_at(const std::string& name, std::int64_t step);
+// A scenario of some sixty steps, as a file in `folder`.
+std::string long_scenario(const TemporaryFolder& folder);
+// A prompt of 1 + K tokens that passes for a decode by its shape, in step 1: its full graph reads
+// buffers that no build has written.
+std::unique_ptr<LiveRun> stale_replay();
+// The scenario as a session in `folder`, before its first step.
+std::unique_ptr<RecordedRun> recorded_scenario(const TemporaryFolder& folder,
+                                               const std::string& name, RecordLevel level);
+
+}  // namespace hybridscope::test

@@ -1,0 +1,294 @@
+#include "gui/model/state_copies_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/check/row_truth.h"
+#include "tests/gui/model/shown_scenario.h"
+#include "tests/sessions/record/plan_run.h"
+#include "tests/storage/recorded_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::scenario_at;
+
+// The worked example of the scenario: c = 6, q = 2, a = 2, B = 8.
+TEST(StateCopiesModel, DecisionsStandInTheOrderOfTime) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  EXPECT_EQ(model.num_copying, 1);
+  ASSERT_EQ(model.rows.size(), 2u);
+  EXPECT_EQ(model.rows[0].moment, CopyMoment::before_forward);
+  EXPECT_EQ(model.rows[1].moment, CopyMoment::after_sampling);
+  EXPECT_EQ(model.rows[1].rule, "postprocess_mamba_v1");
+  EXPECT_EQ(model.rows[1].outcome, "within_block_shift");
+  EXPECT_EQ(model.rows[1].columns, "0, 1 -> 0");
+  EXPECT_EQ(model.rows[1].bias, 1);
+  EXPECT_EQ(model.rows[0].outcome, "same_column");
+  EXPECT_THAT(model.rows[0].why, testing::EndsWith("the running column stays, nothing to copy"));
+}
+
+TEST(StateCopiesModel, TheFirstRequestThatCopiesIsShownUnlessOneIsSelected) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  EXPECT_EQ(model.name, "A");
+  ASSERT_EQ(model.details.size(), 2u);
+  EXPECT_EQ(model.details[0].title, "after sampling: within_block_shift");
+  EXPECT_EQ(model.details[0].formula.front(), "running = c + q - d = 6 + 2 - 1 = 7");
+  EXPECT_FALSE(model.details[1].drawing.has_value());
+}
+
+TEST(StateCopiesModel, TemporalAndConvStateComeFromTheirOwnColumns) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 2);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  ASSERT_TRUE(model.details[0].drawing.has_value());
+  const StateCopyDrawing& drawing = *model.details[0].drawing;
+  EXPECT_EQ(drawing.temporal_source.column, 1);
+  EXPECT_EQ(drawing.temporal_source.block, 3);
+  EXPECT_EQ(drawing.conv_source.column, 0);
+  EXPECT_EQ(drawing.conv_source.block, 2);
+  EXPECT_EQ(drawing.destination.column, 0);
+  EXPECT_EQ(drawing.destination.block, 2);
+  EXPECT_EQ(drawing.num_tokens, 8);
+}
+
+// A chunk of 160 tokens behind the first 8: the state goes from column 0 to column 20.
+TEST(StateCopiesModel, ColumnsFarFromTheCopyAreLeftOut) {
+  const auto run = LiveRun::create(test::plan_of_text(R"({
+    "version": 1, "name": "a long chunk", "model": "tiny-mamba2",
+    "settings": {"mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 64,
+      "max_model_len": 256, "async_scheduling": false},
+    "requests": [{"id": "A", "prompt": 200, "max_tokens": 2}],
+    "script": [{"step": 1, "budget": 8}, {"step": 2, "budget": 160}]})"))
+                       .value();
+  ASSERT_TRUE(run->go_to(2).ok());
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  ASSERT_FALSE(model.details.empty());
+  ASSERT_TRUE(model.details[0].drawing.has_value());
+  const StateCopyDrawing& drawing = *model.details[0].drawing;
+  std::vector<std::int32_t> columns;
+  for (const CopyCell& cell : drawing.cells) columns.push_back(cell.column);
+  EXPECT_THAT(columns, testing::ElementsAre(0, 1, 2, 18, 19, 20));
+  EXPECT_EQ(drawing.slot_of(2), 2);
+  EXPECT_EQ(drawing.slot_of(18), 4);
+  EXPECT_FALSE(drawing.goes_on);
+}
+
+TEST(StateCopiesModel, WithoutDecisionsItSaysWhy) {
+  const auto run = scenario_at("shared_prefix_all", 1);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  EXPECT_TRUE(model.rows.empty());
+  EXPECT_EQ(model.empty, "No decision about copying state was made in this step.");
+}
+
+// What the checker executed, against what is drawn.
+class DrawnWindows {
+ public:
+  // `before`: what blocks held when the step before was over.
+  void check_step(LiveRun& run, const SymbolicState& before) {
+    const StepTrace trace = run.view().trace;
+    // Drafts of the step before are known; those of this step only behind its copies.
+    const auto known_before = known_;
+    learn(trace, run.config().conv_kernel);
+    for (std::size_t group = 0; group < run.config().kv_cache_config.groups.size(); ++group) {
+      if (!run.config().kv_cache_config.groups[group].is_mamba()) continue;
+      for (const RowTrace& row : trace.rows) {
+        const StateCopiesModel model = make_state_copies_model(
+            run, {.request = row.request, .group = static_cast<std::int32_t>(group)});
+        for (const StateCopyDetail& detail : model.details) {
+          if (!detail.drawing) continue;
+          SCOPED_TRACE(run.title() + ", step " + std::to_string(trace.step) + ", " + model.name +
+                       ", " + detail.title);
+          const StateCopyDrawing& drawing = *detail.drawing;
+          if (detail.title.starts_with("before")) {
+            Known known =
+                known_before.contains(row.request) ? known_before.at(row.request) : Known();
+            const Known& now = known_.at(row.request);  // adds the prefix of a hit
+            known.insert(now.begin(), now.end());
+            compare(drawing.conv.source, before.conv(drawing.conv_source.block), known);
+          } else {
+            const SymbolicState& after = run.player().checker().state().state;
+            if (drawing.conv_source.block != drawing.destination.block)
+              compare(drawing.conv.source, after.conv(drawing.conv_source.block),
+                      known_.at(row.request));
+            compare(drawing.conv.destination, after.conv(drawing.destination.block),
+                    known_.at(row.request));
+          }
+        }
+      }
+    }
+  }
+  int num_compared() const { return num_compared_; }
+  int num_rejected() const { return num_rejected_; }
+
+ private:
+  using Known = std::map<std::int32_t, Fingerprint>;  // by token number
+
+  void learn(const StepTrace& trace, std::int32_t conv_kernel) {
+    RowTruth truth;
+    truth.fold(trace, conv_kernel);
+    for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+      const auto row = static_cast<std::int32_t>(r);
+      const std::int32_t computed = truth.num_computed_tokens(row);
+      for (std::int32_t token = std::max(computed - conv_kernel + 2, 1);
+           token <= computed + truth.num_query_tokens(row); ++token)
+        known_[trace.rows[r].request][token] = truth.at(row, token);
+    }
+  }
+
+  void compare(const std::vector<ConvPosition>& drawn, std::span<const Fingerprint> held,
+               const Known& known) {
+    ASSERT_EQ(drawn.size(), held.size());
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      if (drawn[i].holds == ConvHolds::left_over) {
+        EXPECT_FALSE(drawn[i].in_window) << "position " << i;
+        continue;
+      }
+      const Fingerprint expected =
+          drawn[i].holds == ConvHolds::before_first ? kBeforeFirstToken : known.at(drawn[i].token);
+      EXPECT_EQ(held[i], expected) << "position " << i << " is drawn as token " << drawn[i].token;
+      ++num_compared_;
+      num_rejected_ += drawn[i].holds == ConvHolds::rejected ? 1 : 0;
+    }
+  }
+
+  std::map<RequestId, Known> known_;
+  int num_compared_ = 0;
+  int num_rejected_ = 0;
+};
+
+TEST(StateCopiesModel, DrawnTokensAreThoseTheCheckerHasInTheBlocks) {
+  int num_compared = 0;
+  int num_rejected = 0;
+  for (const std::string& path : test::shipped_scenarios()) {
+    const auto run = LiveRun::create(test::plan_of_file(path)).value();
+    DrawnWindows windows;
+    while (true) {
+      const SymbolicState before = run->player().checker().state().state;
+      if (!run->forward().value()) break;
+      windows.check_step(*run, before);
+      if (testing::Test::HasFailure()) return;
+    }
+    num_compared += windows.num_compared();
+    num_rejected += windows.num_rejected();
+  }
+  EXPECT_GT(num_compared, 300);
+  EXPECT_GT(num_rejected, 10);
+}
+
+// Profile pages, of B's drafts: step 3 ran without drafts and read S(5) as S(7), so that column 0
+// holds S(6) where step 4 copies it as S(8).
+TEST(StateCopiesModel, ACopyOfAnotherStateThanWasMeantIsToldAsSuch) {
+  const auto run = test::pages_at("budget_cuts_drafts_to_zero", 4);
+  const StateCopiesModel model = make_state_copies_model(*run, {.request = {1}});
+  ASSERT_FALSE(model.details.empty());
+  EXPECT_EQ(model.name, "B");
+  ASSERT_TRUE(model.details[0].drawing.has_value());
+  const StateCopyDrawing& drawing = *model.details[0].drawing;
+  EXPECT_EQ(drawing.destination.block, 10);
+  EXPECT_EQ(drawing.num_tokens, 8);
+  EXPECT_EQ(drawing.held_tokens, 6);
+  EXPECT_THAT(drawing.faults,
+              testing::ElementsAre("Meant to be S(8), but it holds S(6).",
+                                   "The conv window is meant to end with token 8, but does not "
+                                   "hold the tokens before it."));
+  EXPECT_EQ(drawing.conv.source[0].holds, ConvHolds::not_known);
+}
+
+TEST(StateCopiesModel, WhatADecisionWithoutABoundaryWouldHaveCopiedIsNotShown) {
+  const auto run = scenario_at("align_boundary_by_accepted_drafts", 1);
+  bool seen = false;
+  do {
+    for (const StateCopyRow& row : make_state_copies_model(*run, {}).rows)
+      if (row.outcome == "no_boundary") {
+        seen = true;
+        EXPECT_EQ(row.columns, "-");
+      }
+  } while (run->forward().value());
+  EXPECT_TRUE(seen);
+}
+
+TEST(StateCopiesModel, BelowLevelFullItIsDrawnAsDecided) {
+  const test::TemporaryFolder folder;
+  const auto run =
+      test::recorded_scenario(folder, "align_boundary_by_accepted_drafts", RecordLevel::blocks);
+  ASSERT_TRUE(run->go_to(2).ok());
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  ASSERT_TRUE(model.details[0].drawing.has_value());
+  EXPECT_EQ(model.details[0].drawing->note, kDrawnAsDecided);
+}
+
+// Every copy of a run: "request step column -> column: faults".
+std::vector<std::string> faulty_copies(ShownRun& run) {
+  std::vector<std::string> faulty;
+  while (run.forward().value())
+    for (const RowTrace& row : run.view().trace.rows)
+      for (std::size_t group = 0; group < run.config().kv_cache_config.groups.size(); ++group) {
+        if (!run.config().kv_cache_config.groups[group].is_mamba()) continue;
+        const StateCopiesModel model = make_state_copies_model(
+            run, {.request = row.request, .group = static_cast<std::int32_t>(group)});
+        if (model.request != row.request) continue;
+        for (const StateCopyDetail& detail : model.details)
+          if (detail.drawing && !detail.drawing->faults.empty())
+            faulty.push_back(model.name + " " + std::to_string(run.step()) + " " +
+                             std::to_string(group) + ": " + detail.drawing->faults[0]);
+      }
+  return faulty;
+}
+
+TEST(StateCopiesModel, EveryCopyOfAWrongStateInShippedScenariosIsFoundLiveAndRecorded) {
+  std::size_t num_faulty = 0;
+  for (const std::string& path : test::shipped_scenarios()) {
+    SCOPED_TRACE(path);
+    EXPECT_THAT(faulty_copies(*LiveRun::create(test::plan_of_file(path)).value()),
+                testing::IsEmpty());
+    const test::TemporaryFolder folder;
+    const SessionPlace place{.file = folder / "runs.db", .name = "pages"};
+    const RunPlan plan = test::pages_plan_of_file(path);
+    ASSERT_TRUE(test::record_run(plan, {.place = place}).ok());
+    const std::vector<std::string> live = faulty_copies(*LiveRun::create(plan).value());
+    EXPECT_EQ(faulty_copies(*RecordedRun::open(place).value()), live);
+    num_faulty += live.size();
+  }
+  EXPECT_EQ(num_faulty, 8u);  // B in step 4, two groups; C in steps 5, 6, 8, 8; C in steps 5, 6
+}
+
+// Step 2 goes on in column 1.
+TEST(StateCopiesModel, OnlyStatesThatTheModelKeepsAreDrawn) {
+  const auto drawing_of =
+      [](const std::string& model) {
+        const auto run = LiveRun::create(test::plan_of_text(R"({
+      "version": 1, "name": "kinds", "model": ")" + model + R"(",
+      "settings": {"mamba_cache_mode": "align", "block_size": 512, "num_gpu_blocks_override": 64,
+                   "max_model_len": 4096},
+      "requests": [{"id": "A", "prompt": 700, "max_tokens": 9}],
+      "script": [{"step": 1, "budget": 512}]})"))
+                             .value();
+        EXPECT_TRUE(run->go_to(2).ok());
+        return make_state_copies_model(*run, {}).details.at(0).drawing.value();
+      };
+  EXPECT_FALSE(drawing_of("minimax-text-01").has_conv);
+  EXPECT_TRUE(drawing_of("minimax-text-01").has_temporal);
+  EXPECT_TRUE(drawing_of("lfm2-1.2b").has_conv);
+  EXPECT_FALSE(drawing_of("lfm2-1.2b").has_temporal);
+}
+
+// Mode all decides about rows that crossed a boundary only.
+TEST(StateCopiesModel, ModeAllSaysWhyARowWithoutABoundaryCopiesNothing) {
+  const auto why = [](LiveRun& run) {
+    const StateCopiesModel model = make_state_copies_model(run, {});
+    EXPECT_EQ(model.num_decisions, 0);
+    EXPECT_EQ(model.details.at(0).source, "docs/differences.md all_mode_speculation");
+    return std::string(model.rows.at(0).outcome) + ": " + model.rows.at(0).why;
+  };
+  EXPECT_EQ(why(*scenario_at("all_mode_boundary_by_accepted_drafts", 4)),
+            "no decision: no block boundary lies in c + 1 .. c + a = 10 .. 13, nothing to copy");
+  EXPECT_EQ(why(*test::pages_at("all_mode_boundary_by_accepted_drafts", 6)),
+            "no decision: the policy stores no boundary states after acceptance");
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,105 @@
+#include "gui/model/user_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/model/start_entries.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr PanelInfo kTwo[] = {{"block_tables", "Block tables", ""}, {"findings", "Findings", ""}};
+
+ViewState two_panels() {
+  ViewState view;
+  view.panels.assign(std::begin(kTwo), std::end(kTwo));
+  view.layout = default_layout(view.panels);
+  return view;
+}
+
+class UserMemoryOf : public testing::Test {
+ protected:
+  UserMemory memory() const {
+    return UserMemory::at([this](const char* name) {
+             return std::string(name) == "HOME" ? folder_.path() : std::string();
+           })
+        .value();
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(UserMemoryOf, WhatIsKeptIsRecalledByTheNextStart) {
+  ViewState view = two_panels();
+  view.theme = ThemeKind::light;
+  view.scale = 1.5F;
+  view.layout.hide_panel("findings");
+  UserMemory first = memory();
+  first.add_recent_file("/runs/a.db");
+  ASSERT_TRUE(first.keep(view).ok());
+
+  ViewState later = two_panels();
+  UserMemory second = memory();
+  EXPECT_THAT(second.recall(later), IsEmpty());
+  EXPECT_EQ(later.theme, ThemeKind::light);
+  EXPECT_FLOAT_EQ(later.scale, 1.5F);
+  EXPECT_EQ(later.layout, view.layout);
+  EXPECT_THAT(second.recent_files(), ElementsAre("/runs/a.db"));
+}
+
+TEST_F(UserMemoryOf, SettingsThatCannotBeReadAreToldAndNotWrittenOver) {
+  UserMemory first = memory();
+  ASSERT_TRUE(first.keep(two_panels()).ok());
+  folder_.write(".config/hybridscope/settings.json", "{");
+  ViewState view = two_panels();
+  UserMemory second = memory();
+  EXPECT_THAT(second.recall(view), ElementsAre(HasSubstr("settings.json")));
+  ASSERT_TRUE(second.keep(view).ok());
+  EXPECT_EQ(folder_.read(".config/hybridscope/settings.json"), "{");
+}
+
+TEST_F(UserMemoryOf, LayoutsHaveNames) {
+  const UserMemory kept = memory();
+  ViewState view = two_panels();
+  ASSERT_TRUE(kept.save_layout("wide", view.layout).ok());
+  EXPECT_THAT(kept.layout_names().value(), ElementsAre("wide"));
+  EXPECT_EQ(kept.load_layout("wide", view).value().tree, view.layout);
+  ASSERT_TRUE(kept.remove_layout("wide").ok());
+  EXPECT_THAT(kept.layout_names().value(), IsEmpty());
+}
+
+TEST_F(UserMemoryOf, TheLayoutOfTheClosedWindowHasANameThatNobodyElseTakes) {
+  UserMemory kept = memory();
+  ViewState view = two_panels();
+  EXPECT_THAT(kept.save_layout("last", view.layout).error().message, HasSubstr("another name"));
+  ASSERT_TRUE(kept.keep(view).ok());
+  EXPECT_TRUE(kept.load_layout("last", view).ok());
+}
+
+TEST_F(UserMemoryOf, ShippedScenariosAreListedAmongTheRecentFiles) {
+  UserMemory kept = memory();
+  folder_.write("a.db", "");
+  kept.add_recent_file(folder_ / "a.db");
+  kept.add_recent_file(folder_ / "gone.db");
+  kept.add_recent_file("shipped:plain_decode");
+  const auto entries = recent_entries(kept.recent_files());
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].path, "shipped:plain_decode");
+  EXPECT_EQ(entries[0].title, "plain_decode");
+  EXPECT_EQ(entries[1].path, folder_ / "a.db");
+}
+
+TEST(UserMemory, WithoutFoldersItRemembersNothing) {
+  UserMemory none;
+  ViewState view = two_panels();
+  EXPECT_THAT(none.recall(view), IsEmpty());
+  EXPECT_TRUE(none.keep(view).ok());
+  EXPECT_THAT(none.save_layout("wide", view.layout).error().message, HasSubstr("no folder"));
+}
+
+}  // namespace
+}  // namespace hybridscope

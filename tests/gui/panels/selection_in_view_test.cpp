@@ -1,0 +1,68 @@
+// A selection that was made elsewhere is brought into view; stepping leaves lists where they are.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/gui/gui_driver.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope::test {
+namespace {
+
+// Requests r0 to r39, each with one token a step once its prompt is there.
+std::string many_requests() {
+  std::string requests;
+  for (int i = 0; i < 40; ++i)
+    requests += std::string(i == 0 ? "" : ", ") + R"({"id": "r)" + std::to_string(i) +
+                R"(", "prompt": 4, "max_tokens": 6})";
+  return R"({"version": 1, "name": "many", "model": "tiny-mamba2",
+             "settings": {"mamba_cache_mode": "none", "block_size": 8,
+                          "num_gpu_blocks_override": 200, "max_model_len": 64},
+             "requests": [)" +
+         requests + "]}";
+}
+
+class SelectionInView : public testing::Test {
+ protected:
+  void SetUp() override {
+    driver_ = GuiDriver::create();
+    if (driver_ == nullptr) GTEST_SKIP() << GuiDriver::reason();
+    folder_.write("many.json", many_requests());
+    driver_->command("file.open " + (folder_ / "many.json"));
+    driver_->command("run.go_to 2");
+    driver_->frames(4);
+  }
+  bool is_seen(const std::string& mark) {
+    driver_->frames(4);
+    return driver_->marks().contains(mark);
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<GuiDriver> driver_;
+};
+
+TEST_F(SelectionInView, BlockTablesScrollToTheSelectedCell) {
+  EXPECT_FALSE(is_seen("cell r38 0 0"));
+  driver_->command("select.cell r38 0 0");
+  EXPECT_TRUE(is_seen("cell r38 0 0"));
+  EXPECT_FALSE(is_seen("cell r0 0 0"));
+  driver_->command("run.step");
+  EXPECT_TRUE(is_seen("cell r38 0 0"));
+}
+
+TEST_F(SelectionInView, TheTimelineScrollsToTheSelectedRequest) {
+  driver_->command("panel.show timeline");
+  EXPECT_FALSE(is_seen("lane r38 2"));
+  driver_->command("select.request r38");
+  EXPECT_TRUE(is_seen("lane r38 2"));
+  driver_->command("run.step_back");
+  EXPECT_TRUE(is_seen("lane r38 1"));
+}
+
+TEST_F(SelectionInView, ADoubleClickOnACellAsksWhyItIsThere) {
+  driver_->double_click("cell r1 0 0");
+  EXPECT_TRUE(driver_->workbench().view.layout.is_active("state_inspector"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

@@ -1,0 +1,120 @@
+// Sizes at which 32 bits, and the y and z dimensions of a grid, end.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/cuda/cuda_device.h"
+
+namespace hybridscope {
+namespace {
+
+using test::BothBackends;
+using test::conv_spec;
+using test::temporal_spec;
+
+test::MemoryShape wide_pages(std::int32_t num_blocks) {
+  return {.num_blocks = num_blocks,
+          .group_layers = {2},
+          .states = {conv_spec(ConvStateLayout::SD, 4, 64, Dtype::float16),
+                     temporal_spec({1 << 18}, Dtype::float32)},
+          .padding_bytes = 3584};
+}
+
+// Everything a step can do to blocks a, b, c.
+StateOps step_on(std::int32_t a, std::int32_t b, std::int32_t c) {
+  StateOps ops;
+  ops.add_poison(a);
+  ops.tokens = {7, 8};
+  ops.token_fingerprints = {0xC1, 0xC2};
+  ops.writes = {{ForwardWriteKind::temporal, a, 1},
+                {ForwardWriteKind::temporal, b, 2},
+                {ForwardWriteKind::conv_tail, a, 2}};
+  ops.add_row({.temporal_src_block = c, .conv_src_block = c, .num_tokens = 2, .num_writes = 3});
+  ops.begin_launch();
+  ops.add_copy(
+      {.conv_src_block = a, .temporal_src_block = a, .dst_block = c, .accept_token_bias = 1});
+  ops.begin_launch();
+  ops.add_copy({.conv_src_block = a, .temporal_src_block = b, .dst_block = a});
+  ops.add_copy({.conv_src_block = c, .temporal_src_block = a, .dst_block = b});
+  return ops;
+}
+
+BlockContents contents_of(std::int32_t block) {
+  return {.blocks = {{.kind = StateKind::temporal, .block = block, .fingerprint = 0xB1},
+                     {.kind = StateKind::conv, .block = block}},
+          .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4}};
+}
+
+// 2 buffers of 4,096 pages of 1,052,672 bytes: block 2,041 begins behind 2^31, buffer 1 behind
+// 2^32.
+TEST(CudaLimits, BlocksBehind2To31BytesAreWhereTheyAreOnASmallMemory) {
+  HS_NEED_CUDA();
+  const StateMemory large = test::make_memory(wide_pages(4096));
+  ASSERT_EQ(large.page_size_bytes, 1052672);
+  ASSERT_GT(large.buffer_bytes(), std::int64_t{1} << 32);
+  auto cuda = CudaStateBackend::create({.memory = large});
+  if (!cuda && cuda.error().kind == ErrorKind::not_available) GTEST_SKIP() << cuda.error().message;
+  ASSERT_TRUE(cuda) << cuda.error().message;
+  const auto cpu = CpuStateBackend::create(test::make_memory(wide_pages(4))).value();
+  // Blocks of the large memory and what stands for them in the small one; 2040 stays untouched.
+  constexpr std::int32_t kLarge[] = {2041, 4095, 3000, 2040};
+  ASSERT_TRUE(cuda.value()->fill(contents_of(3000)));
+  ASSERT_TRUE(cpu->fill(contents_of(2)));
+  ASSERT_TRUE(cuda.value()->run(step_on(2041, 4095, 3000)));
+  ASSERT_TRUE(cpu->run(step_on(0, 1, 2)));
+  for (std::int32_t block = 0; block < 4; ++block) {
+    for (std::int32_t buffer = 0; buffer < 2; ++buffer) {
+      const auto page = cuda.value()->read_page(buffer, kLarge[block]);
+      ASSERT_TRUE(page) << page.error().message;
+      const auto expected = std::as_const(*cpu).bytes().subspan(
+          static_cast<std::size_t>(buffer * 4 + block) * 1052672, 1052672);
+      EXPECT_TRUE(std::ranges::equal(page.value(), expected))
+          << "block " << kLarge[block] << ", buffer " << buffer;
+    }
+    EXPECT_EQ(cuda.value()->read(1, kLarge[block]).value(), cpu->read(1, block).value());
+  }
+  // Digests do not depend on where a block lies.
+  const std::int32_t small[] = {0, 1, 2, 3};
+  EXPECT_EQ(cuda.value()->digests(kLarge).value(), cpu->digests(small).value());
+  EXPECT_EQ(cuda.value()->verify(contents_of(4095)).value().size(),
+            cpu->verify(contents_of(1)).value().size());
+}
+
+// 70,000 rows, then as many copies, poisoned blocks and contents, in one launch each.
+TEST(CudaLimits, MoreRowsAndCopiesThan65535) {
+  HS_NEED_CUDA();
+  constexpr std::int32_t kCount = 70000;
+  const BothBackends both(
+      test::make_memory({.num_blocks = 2 * kCount,
+                         .states = {conv_spec(ConvStateLayout::SD, 3, 4, Dtype::float16),
+                                    temporal_spec({4}, Dtype::float16)}}));
+  BlockContents contents;
+  StateOps ops;
+  for (std::int32_t i = 0; i < kCount; ++i) {
+    contents.blocks.push_back(
+        {.kind = StateKind::temporal, .block = i, .fingerprint = static_cast<Fingerprint>(i + 1)});
+    ops.tokens.push_back(static_cast<TokenContent>(i));
+    ops.token_fingerprints.push_back(static_cast<Fingerprint>(i + 5));
+    ops.writes.push_back({ForwardWriteKind::temporal, i, 1});
+    ops.writes.push_back({ForwardWriteKind::conv_tail, i, 1});
+    ops.add_row({.temporal_src_block = i,
+                 .conv_src_block = kNoSource,
+                 .first_token = i,
+                 .num_tokens = 1,
+                 .first_write = 2 * i,
+                 .num_writes = 2});
+  }
+  ops.begin_launch();
+  for (std::int32_t i = 0; i < kCount; ++i)
+    ops.add_copy({.conv_src_block = i, .temporal_src_block = i, .dst_block = kCount + i});
+  ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+  EXPECT_TRUE(both.cuda->verify(contents).value().empty());
+  ASSERT_NO_FATAL_FAILURE(both.run(ops));
+  ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
+  EXPECT_EQ(both.cuda->verify(contents).value(), both.cpu->verify(contents).value());
+  StateOps poison;
+  for (std::int32_t i = 0; i < kCount; ++i) poison.add_poison(2 * kCount - 1 - i);
+  ASSERT_NO_FATAL_FAILURE(both.run(poison));
+  ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
+}
+
+}  // namespace
+}  // namespace hybridscope

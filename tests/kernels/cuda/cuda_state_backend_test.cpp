@@ -1,0 +1,197 @@
+// The CUDA backend against the CPU backend: every byte of every page after the same calls.
+#include "kernels/cuda/cuda_state_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ostream>
+
+#include "core/base/check.h"
+#include "tests/kernels/cuda/cuda_device.h"
+#include "tests/kernels/cuda/num_cases.h"
+
+namespace hybridscope {
+
+void PrintTo(const LaunchOrder& order, std::ostream* out) {
+  *out << "multiplier " << order.multiplier << ", every " << order.delayed_every << " delayed";
+}
+
+namespace {
+
+using test::BothBackends;
+using test::conv_spec;
+using test::temporal_spec;
+
+// How the blocks of threads of a launch begin: as they come, in another order, some of them late.
+class EveryOrder : public ::testing::TestWithParam<LaunchOrder> {};
+INSTANTIATE_TEST_SUITE_P(CudaStateBackend, EveryOrder,
+                         ::testing::Values(LaunchOrder{}, LaunchOrder{.multiplier = 1000003},
+                                           LaunchOrder{.delayed_every = 3},
+                                           LaunchOrder{.multiplier = 7919, .delayed_every = 2}),
+                         [](const auto& param) {
+                           return "multiplier" + std::to_string(param.param.multiplier) +
+                                  "delayed" + std::to_string(param.param.delayed_every);
+                         });
+
+TEST_P(EveryOrder, RandomStepsLeaveTheBytesOfTheCpu) {
+  HS_NEED_CUDA();
+  test::SeededDraw seeded;
+  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
+  for (int round = 0; round < test::num_cases(60); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const StateMemory memory = test::random_memory(seeded.draw());
+    const BothBackends both(memory);
+    both.cuda->set_launch_order(GetParam());
+    for (int step = 0; step < 4; ++step) {
+      const BlockContents contents =
+          test::random_contents(seeded.draw(), memory, seeded.draw()(0, 4));
+      ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+      ASSERT_NO_FATAL_FAILURE(both.run(test::random_ops(seeded.draw(), memory, 5)));
+      ASSERT_EQ(both.cuda->verify(contents).value(), both.cpu->verify(contents).value());
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
+  }
+}
+
+// States of many tiles of threads: what one launch does is spread over the whole device.
+StateMemory large_states(ConvStateLayout layout) {
+  return test::make_memory({.layout = layout,
+                            .num_blocks = 12,
+                            .group_layers = {2, 1},
+                            .states = {conv_spec(layout, 5, 6152, Dtype::bfloat16),
+                                       temporal_spec({8, 64, 128}, Dtype::float32)},
+                            .padding_bytes = 12});
+}
+
+TEST_P(EveryOrder, StepsOnLargeStatesLeaveTheBytesOfTheCpu) {
+  HS_NEED_CUDA();
+  test::SeededDraw seeded;
+  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
+  for (const ConvStateLayout layout : {ConvStateLayout::SD, ConvStateLayout::DS}) {
+    const StateMemory memory = large_states(layout);
+    const BothBackends both(memory);
+    both.cuda->set_launch_order(GetParam());
+    for (int step = 0; step < test::num_cases(20); ++step) {
+      const BlockContents contents = test::random_contents(seeded.draw(), memory, 3);
+      ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+      ASSERT_NO_FATAL_FAILURE(both.run(test::random_ops(seeded.draw(), memory, 5)));
+      ASSERT_EQ(both.cuda->verify(contents).value(), both.cpu->verify(contents).value());
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
+  }
+}
+
+// The same block again and again: each launch depends on the one before.
+TEST_P(EveryOrder, RowsThatFollowEachOtherInOneBatchRunInOrder) {
+  HS_NEED_CUDA();
+  const BothBackends both(large_states(ConvStateLayout::SD));
+  both.cuda->set_launch_order(GetParam());
+  StateOps ops;
+  for (std::int32_t i = 0; i < 40; ++i) {
+    const std::int32_t block = i % 3;
+    ops.tokens.push_back(static_cast<TokenContent>(i));
+    ops.token_fingerprints.push_back(static_cast<Fingerprint>(1000 + i));
+    ops.writes.push_back({ForwardWriteKind::temporal, (block + 1) % 3, 1});
+    ops.writes.push_back({ForwardWriteKind::conv_window, (block + 1) % 3, 1});
+    ops.add_row({.temporal_src_block = i == 0 ? kNoSource : block,
+                 .conv_src_block = i == 0 ? kNoSource : block,
+                 .first_token = i,
+                 .num_tokens = 1,
+                 .first_write = 2 * i,
+                 .num_writes = 2,
+                 .start = 77});
+  }
+  ASSERT_NO_FATAL_FAILURE(both.run(ops));
+  ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
+}
+
+// KNOWN_BUGS 4: positions 1, 2, ... move to 0, 1, ... of the same block.
+TEST_P(EveryOrder, AShiftInsideABlockIsAMemmove) {
+  HS_NEED_CUDA();
+  for (const ConvStateLayout layout : {ConvStateLayout::SD, ConvStateLayout::DS}) {
+    const BothBackends both(large_states(layout));
+    both.cuda->set_launch_order(GetParam());
+    BlockContents contents{.blocks = {{.kind = StateKind::conv, .block = 2}},
+                           .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4, 0xA5}};
+    ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+    StateOps ops;
+    ops.add_copy(
+        {.conv_src_block = 2, .temporal_src_block = 2, .dst_block = 2, .accept_token_bias = 1});
+    ASSERT_NO_FATAL_FAILURE(both.run(ops));
+    contents.conv_fingerprints = {0xA2, 0xA3, 0xA4, 0xA5, 0xA5};
+    EXPECT_TRUE(both.cuda->verify(contents).value().empty());
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
+  }
+}
+
+TEST(CudaStateBackend, AMismatchIsTheFirstElementOfEachState) {
+  HS_NEED_CUDA();
+  const BothBackends both(large_states(ConvStateLayout::DS));
+  const BlockContents contents{
+      .blocks = {{.kind = StateKind::conv, .block = 2},
+                 {.kind = StateKind::temporal, .block = 3, .fingerprint = 0xB1}},
+      .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4, 0xA5}};
+  ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+  EXPECT_TRUE(both.cuda->verify(contents).value().empty());
+  const StateMemory& memory = both.cpu->memory();
+  for (const std::int32_t block : {2, 3}) {
+    auto page = both.cuda->read_page(1, block).value();
+    for (std::size_t i = 40000; i < page.size(); i += 30011) page[i] ^= std::byte{4};
+    ASSERT_TRUE(both.cuda->write_page(1, block, page));
+    std::ranges::copy(page, both.cpu->bytes().begin() +
+                                static_cast<std::ptrdiff_t>(memory.buffer_bytes() +
+                                                            block * memory.page_size_bytes));
+  }
+  const auto mismatches = both.cuda->verify(contents).value();
+  EXPECT_EQ(mismatches, both.cpu->verify(contents).value());
+  ASSERT_EQ(mismatches.size(), 2U);
+  EXPECT_EQ(mismatches[0].state_index, 2);
+  EXPECT_EQ(mismatches[1].state_index, 3);
+}
+
+TEST(CudaStateBackend, AStateIsReadWithoutItsPadding) {
+  HS_NEED_CUDA();
+  const BothBackends both(large_states(ConvStateLayout::DS));
+  ASSERT_NO_FATAL_FAILURE(
+      both.fill({.blocks = {{.kind = StateKind::conv, .block = 11},
+                            {.kind = StateKind::temporal, .block = 11, .fingerprint = 0xB1}},
+                 .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4, 0xA5}}));
+  for (const std::int32_t state : {0, 1, 2, 3})
+    EXPECT_EQ(both.cuda->read(state, 11).value(), both.cpu->read(state, 11).value());
+}
+
+// What cannot be recorded in a graph (waiting, allocating) would make the capture fail.
+TEST(CudaStateBackend, AStepIsRecordedOnceAndReplayed) {
+  HS_NEED_CUDA();
+  test::SeededDraw seeded;
+  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
+  for (int round = 0; round < test::num_cases(20); ++round) {
+    const StateMemory memory = test::random_memory(seeded.draw());
+    const BothBackends both(memory);
+    const StateOps recorded = test::random_ops(seeded.draw(), memory, 5);
+    auto graph = both.cuda->capture(recorded);
+    ASSERT_TRUE(graph) << graph.error().message;
+    for (int replay = 0; replay < 3; ++replay) {
+      // A step between two replays uses arrays of its own.
+      ASSERT_NO_FATAL_FAILURE(both.run(test::random_ops(seeded.draw(), memory, 3)));
+      ASSERT_TRUE(graph.value().launch());
+      ASSERT_TRUE(both.cpu->run(recorded));
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
+  }
+}
+
+TEST(CudaStateBackend, ABlockOutsideTheMemoryIsOurBug) {
+  HS_NEED_CUDA();
+  const BothBackends both(large_states(ConvStateLayout::SD));
+  StateOps ops;
+  ops.add_poison(12);
+  EXPECT_THROW((void)both.cuda->run(ops), ContractViolation);
+}
+
+}  // namespace
+}  // namespace hybridscope

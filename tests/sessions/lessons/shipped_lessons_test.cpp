@@ -1,0 +1,145 @@
+// Every lesson that is part of the program: its answers are the engine's.
+#include "sessions/lessons/shipped_lessons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "sessions/json_reader.h"
+#include "sessions/lessons/lesson_reader.h"
+#include "sessions/lessons/lesson_run.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::IsEmpty;
+
+const std::string kFolder = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/lessons/";
+
+class ShippedLesson : public testing::TestWithParam<std::string> {
+ protected:
+  static Lesson lesson() {
+    auto lesson = shipped_lesson(GetParam());
+    EXPECT_TRUE(lesson.ok()) << lesson.error().message;
+    return lesson.ok() ? std::move(lesson).value() : Lesson{};
+  }
+};
+
+// Everything that a person reads.
+std::vector<std::string> texts_of(const Lesson& lesson) {
+  std::vector<std::string> texts = {lesson.title, lesson.teaches};
+  for (const LessonPart& part : lesson.parts) {
+    texts.insert(texts.end(), part.text.begin(), part.text.end());
+    for (const LessonQuestion& question : part.questions) {
+      texts.push_back(question.ask);
+      texts.push_back(question.because);
+    }
+  }
+  return texts;
+}
+
+TEST_P(ShippedLesson, AnswersAreTheEngines) {
+  for (const LessonProblem& problem : check_lesson(lesson())) ADD_FAILURE() << problem.message;
+}
+
+TEST_P(ShippedLesson, AsksThreeQuestionsOrMoreAndOneOfThemBeforeTheStepIsShown) {
+  const Lesson taken = lesson();
+  EXPECT_GE(num_questions(taken), 3U);
+  EXPECT_TRUE(std::ranges::any_of(
+      taken.parts, [](const LessonPart& part) { return part.predict && !part.questions.empty(); }));
+}
+
+TEST_P(ShippedLesson, TextsArePrintableAscii) {
+  for (const std::string& text : texts_of(lesson()))
+    for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << text;
+}
+
+TEST_P(ShippedLesson, TextsAreSentences) {
+  const Lesson taken = lesson();
+  EXPECT_LE(taken.title.size(), 60U);
+  EXPECT_TRUE(taken.teaches.ends_with('.')) << taken.teaches;
+  for (const LessonPart& part : taken.parts) {
+    for (const std::string& text : part.text) EXPECT_TRUE(text.ends_with('.')) << text;
+    for (const LessonQuestion& question : part.questions) {
+      EXPECT_NE(question.ask.find('?'), std::string::npos) << question.ask;
+      EXPECT_TRUE(question.because.ends_with('.')) << question.because;
+      EXPECT_NE(question.because.find("vLLM "), std::string::npos) << question.because;
+    }
+  }
+}
+
+TEST_P(ShippedLesson, EveryPartShowsAPanel) {
+  for (const LessonPart& part : lesson().parts)
+    EXPECT_THAT(lesson_panels(), testing::Contains(part.show.panel));
+}
+
+TEST_P(ShippedLesson, IsTheFileOfScenarios) {
+  const auto file = read_lesson_file(kFolder + GetParam() + ".json");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  Lesson of_file = file.value();
+  const Lesson embedded = lesson();
+  of_file.scenario_file = embedded.scenario_file;  // that of the file is absolute
+  EXPECT_TRUE(of_file == embedded) << "the program was built with another version of the file";
+}
+
+// An answer that is not the engine's has to be found, whatever the question.
+TEST_P(ShippedLesson, AChangedNumberIsFound) {
+  const Lesson right = lesson();
+  for (std::size_t p = 0; p < right.parts.size(); ++p)
+    for (std::size_t q = 0; q < right.parts[p].questions.size(); ++q) {
+      Lesson wrong = right;
+      wrong.parts[p].questions[q].answer += "1";
+      EXPECT_EQ(check_lesson(wrong).size(), 1U) << p << " " << q;
+    }
+}
+
+std::vector<std::string> names() {
+  const auto shipped = shipped_lesson_names();
+  return {shipped.begin(), shipped.end()};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedLesson, testing::ValuesIn(names()),
+                         [](const auto& name) { return name.param; });
+
+TEST(ShippedLessons, AreEightOrMoreAndBeginWithBlocks) {
+  EXPECT_GE(shipped_lesson_names().size(), 8U);
+  EXPECT_EQ(shipped_lesson_names().front(), "block_tables");
+}
+
+// The fenced example of the format's document, as a file beside it.
+TEST(LessonDocument, ExampleIsALessonWhoseAnswersAreTheEngines) {
+  const std::string root = HYBRIDSCOPE_SOURCE_DIR;
+  const std::string text = read_text_file(root + "/docs/lessons.md").value();
+  const std::string fence = "```json\n";
+  const std::size_t first = text.find(fence) + fence.size();
+  const std::string example = text.substr(first, text.find("```", first) - first);
+  const auto lesson =
+      parse_lesson({.text = example, .file = root + "/docs/example.json"}, read_text_file);
+  ASSERT_TRUE(lesson.ok()) << lesson.error().message;
+  for (const LessonProblem& problem : check_lesson(lesson.value()))
+    ADD_FAILURE() << problem.message;
+  for (const std::string_view panel : lesson_panels())
+    EXPECT_NE(text.find("`" + std::string(panel) + "`"), std::string::npos) << panel;
+}
+
+TEST(ShippedLessons, AreAllFilesOfTheFolder) {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    files.insert(entry.path().stem().string());
+  for (const std::string_view name : shipped_lesson_names()) files.erase(std::string(name));
+  EXPECT_THAT(files, IsEmpty()) << "not listed in sessions/lessons/CMakeLists.txt";
+}
+
+TEST(ShippedLessons, OneThatThereIsNotNamesTheNearest) {
+  const auto lesson = shipped_lesson("align_bounday");
+  ASSERT_FALSE(lesson.ok());
+  EXPECT_EQ(lesson.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(lesson.error().message.substr(0, 68),
+            "there is no lesson \"align_bounday\", did you mean \"align_boundary\"? (");
+}
+
+}  // namespace
+}  // namespace hybridscope
