@@ -14,6 +14,10 @@ if(HYBRIDSCOPE_SANITIZE)
   target_compile_options(hybridscope_flags INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(hybridscope_flags INTERFACE -fsanitize=address,undefined)
+  add_library(hybridscope_sanitizer_options OBJECT cmake/sanitizer_options.cpp)
+  set(options $<TARGET_OBJECTS:hybridscope_sanitizer_options>)
+  target_sources(hybridscope_flags INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${options}>)
 endif()
 
 if(HYBRIDSCOPE_FUZZ)

@@ -46,13 +46,15 @@ def _absent_tests(tests: set[tuple[str, str]], line: str) -> Iterator[str]:
 
 
 def _unbuilt(root: Path, path: str) -> str | None:
-    """Sources are listed one by one: the nearest CMakeLists.txt above a C++ file must name it."""
+    """Sources are listed one by one: the nearest CMakeLists.txt above a C++ file must name it, or a
+    .cmake file beside it, which the root's CMakeLists.txt includes."""
     file = root / path
     if path.startswith("tests/") and path.endswith(".h"):
         return None  # headers between the files of one test program belong to no library
     for folder in file.parents:
         if (folder / "CMakeLists.txt").exists():
-            listing = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
+            listings = (folder / "CMakeLists.txt", *file.parent.glob("*.cmake"))
+            listing = "\n".join(listing.read_text(encoding="utf-8") for listing in listings)
             name = re.escape(file.relative_to(folder).as_posix())
             if re.search(rf"(?<![\w./-]){name}(?![\w./-])", listing):
                 return None

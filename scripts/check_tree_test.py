@@ -75,6 +75,12 @@ class CheckTree(unittest.TestCase):
                 self.assertEqual(found, [f"core/base/{name}: not listed in "
                                          "core/base/CMakeLists.txt: it is not built"])
 
+    def test_a_cmake_file_lists_what_is_beside_it(self) -> None:
+        self.plant("CMakeLists.txt", "include(Targets)\n")
+        self.plant("cmake/Targets.cmake", "add_library(options OBJECT cmake/options.cpp)\n")
+        self.assertEqual(self.faults_of("cmake/options.cpp", ""), [])
+        self.assertEqual(len(self.faults_of("cmake/absent.cpp", "")), 1)
+
     def test_long_cpp_files_are_named_and_no_fault(self) -> None:
         self.plant("CMakeLists.txt", "core/base/long.cpp core/base/short.cpp\n")
         self.plant("core/base/long.cpp", "\n" * 401)
