@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/bugs_command.h"
 #include "cli/conformance_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
@@ -58,6 +59,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope judge trace.jsonl\n"
       "  hybridscope diff runs.db:before runs.db:after\n"
       "  hybridscope lessons run align_boundary\n"
+      "  hybridscope bugs run 48 --explain\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance golden/\n"
       "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json");
@@ -88,6 +90,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& lessons_app =
       *app.add_subcommand("lessons", "learn by stepping: text, steps and questions");
   const std::function<int()> lessons_command = add_lessons_command(lessons_app);
+  CLI::App& bugs_app =
+      *app.add_subcommand("bugs", "known bugs of engines: what they are, and each of them run");
+  const std::function<int()> bugs_command = add_bugs_command(bugs_app);
   GuiOptions gui;
   CLI::App& gui_app =
       *app.add_subcommand("gui", "the workbench: step, see and change a run in a window");
@@ -95,19 +100,19 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
   describe_doctor(doctor_app);
 
-  const std::vector<const CLI::App*> commands = {&run_app,     &judge_app,       &sessions_app,
-                                                 &diff_app,    &conformance_app, &model_app,
-                                                 &lessons_app, &gui_app,         &doctor_app};
+  const std::vector<const CLI::App*> commands = {
+      &run_app,   &judge_app,   &sessions_app, &diff_app, &conformance_app,
+      &model_app, &lessons_app, &bugs_app,     &gui_app,  &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(
         stderr,
         "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
-        "lessons, gui, doctor)\n",
+        "lessons, bugs, gui, doctor)\n",
         argv[1]);
     return kExitUsage;
   }
-  for (CLI::App* command : {&sessions_app, &lessons_app})
+  for (CLI::App* command : {&sessions_app, &lessons_app, &bugs_app})
     if (argc > 2 && command->check_name(argv[1]) && argv[2][0] != '-' &&
         !has_subcommand(*command, argv[2]))
       return no_such_subcommand(*command, argv[2]);
@@ -123,6 +128,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (model_app.parsed()) return model_command(model);
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (lessons_app.parsed()) return lessons_command();
+  if (bugs_app.parsed()) return bugs_command();
   if (gui_app.parsed()) return gui_command(gui, backends);
   if (doctor_app.parsed()) return doctor_command(backends);
   return kExitUsage;

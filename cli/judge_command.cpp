@@ -13,6 +13,7 @@
 #include "cli/judge_tests.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
+#include "cli/settings_options.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
 
@@ -142,7 +143,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       .add_option("--engine", options.engine,
                   "also compare with what our engine decides under this profile, and tell the "
                   "first difference")
-      ->check(CLI::IsMember({"safe", "pages"}))
+      ->check(is_engine_profile())
       ->type_name("PROFILE");
   command.add_flag("--json", options.json, "one object {config, summary, traces}");
   command.add_flag_callback(

@@ -96,7 +96,10 @@ Error JudgeSession::at_line(const Error& error, std::int64_t line) const {
 
 Status JudgeSession::begin_comparison() {
   if (options_.engine.empty()) return Ok{};
-  const Policies policies = options_.engine == "pages" ? pages_policies() : safe_policies();
+  EngineSettings engine;
+  engine.engine = parse_engine_profile(options_.engine);
+  engine.runner = reader_.header().config.runner;
+  const Policies policies = resolve_policies(engine);
   auto comparison = EngineComparison::create(reader_.header(), policies,
                                              [this](RequestId id) { return reader_.name_of(id); });
   if (!comparison.ok()) return comparison.error();

@@ -26,7 +26,7 @@ nlohmann::ordered_json config_to_json(const RunPlan& plan) {
           {"max_num_seqs", config.max_num_seqs},
           {"max_num_batched_tokens", config.max_num_batched_tokens},
           {"seed", config.seed},
-          {"profile", profile_name(config.policies)},
+          {"profile", profile_name(plan.settings)},
           {"start_up", start_up_to_json(plan.setup)},
           {"notes", plan.notes}};
 }

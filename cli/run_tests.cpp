@@ -42,7 +42,7 @@ std::vector<Property> properties_of(const RunPlan& plan) {
   const EngineConfig& config = plan.setup.config;
   return {{"version", kVersion},
           {"model", plan.setup.layout.model.name},
-          {"profile", std::string(profile_name(config.policies))},
+          {"profile", profile_name(plan.settings)},
           {"mamba_cache_mode", std::string(mamba_cache_mode_name(config.mamba_cache_mode))},
           {"runner", std::string(runner_name(config.runner))},
           {"seed", std::to_string(config.seed)}};

@@ -1,9 +1,12 @@
 #include "cli/settings_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sessions/object_reader.h"
 #include "sessions/settings_table.h"
 
 namespace hybridscope {
@@ -43,6 +46,16 @@ std::string option_group(const Setting& setting) {
 }
 
 }  // namespace
+
+CLI::Validator is_engine_profile() {
+  return CLI::Validator(
+      [](const std::string& name) {
+        return parse_engine_profile(name) ? std::string()
+                                          : fmt::format("there is no profile {} ({})",
+                                                        quoted_text(name), kEngineProfileNames);
+      },
+      "");
+}
 
 std::string main_option_of(const Setting& setting) {
   const std::string names = option_names(setting);

@@ -19,6 +19,9 @@ std::string main_option_of(const Setting& setting);
 // By its path, its name alone or its short form without dashes ("mode"); null: there is none.
 const Setting* find_setting_called(std::string_view key);
 
+// Accepts what parse_engine_profile does.
+CLI::Validator is_engine_profile();
+
 class SettingsOptions {
  public:
   // Adds the options to `command`; the object must outlive its parsing.

@@ -30,9 +30,9 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
   kv.conv_state_layout = settings.ssm_conv_state_layout.value_or(ConvStateLayout::SD);
-  kv.conv_state_sizing = settings.engine == EngineProfile::pages
-                             ? ConvStateSizing::as_reference
-                             : ConvStateSizing::kernel_plus_spec;
+  kv.conv_state_sizing = settings.engine.value_or(EngineProfile::safe) == EngineProfile::safe
+                             ? ConvStateSizing::kernel_plus_spec
+                             : ConvStateSizing::as_reference;
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;
   kv.mamba_cache_dtype = dtype_text(settings, "mamba_cache_dtype");

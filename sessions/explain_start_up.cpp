@@ -94,8 +94,10 @@ std::string async_words(const EngineSetup& setup) {
           "{}, the default{}: a frame is scheduled while the one before is in flight", state,
           config.num_speculative_tokens > 0 ? " for drafts made on the device" : "");
     case AsyncReason::method_not_supported:
-      return fmt::format("{}: method ngram drafts on the host from tokens that have returned",
-                         state);
+      return fmt::format("{}: {}", state,
+                         config.speculative_method == SpeculativeMethod::ngram
+                             ? "method ngram drafts on the host from tokens that have returned"
+                             : "method draft_model has it when asked for");
   }
   return {};
 }

@@ -74,6 +74,7 @@ constexpr std::array kPhrases = {
 
     Phrase{Rule::copy_out_of_range, "", nullptr,
            "the copy to {block} shifts the conv window by {seen}, at most {expected} is possible"},
+    Phrase{Rule::conflicting_copies, "positions of one window", nullptr, "{block}: {detail}"},
     Phrase{Rule::conflicting_copies, "", nullptr, "{block}: {detail} in the same launch"},
 
     Phrase{Rule::padded_row_not_null, "a padding row", nullptr,
@@ -105,6 +106,8 @@ constexpr std::array kPhrases = {
            "the row names {seen_request}, scheduled is {expected_request}"},
     Phrase{Rule::foreign_row_datum, "state read from", nullptr,
            "{block} is read, but another request or group holds it"},
+    Phrase{Rule::foreign_row_datum, "gates of", nullptr,
+           "the gates are those of batch token {seen}, the row begins at batch token {expected}"},
     Phrase{Rule::foreign_row_datum, "", nullptr, "{detail}: {seen}, expected {expected}"},
 
     Phrase{Rule::rejected_draft_counted, "more tokens", nullptr,
@@ -136,6 +139,9 @@ constexpr std::array kPhrases = {
            "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
+    Phrase{
+        Rule::drafts_cut, "placeholders", nullptr,
+        "all {expected} drafts are ids of -1, because the request had no row in the step before"},
     Phrase{Rule::drafts_cut, "", nullptr, "{seen} of {expected} draft tokens were scheduled"},
     Phrase{Rule::expectation_unused, "", nullptr,
            "the scripted value {expected} was not used: {detail}"},

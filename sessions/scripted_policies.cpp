@@ -55,6 +55,7 @@ void lay_over(PolicyOverrides& policies, const PolicyOverrides& changes) {
 ScriptedPolicies::ScriptedPolicies(const EngineSettings& settings)
     : cache_(resolve_policies(settings).cache) {
   settings_.engine = settings.engine;
+  settings_.runner = settings.runner;
   settings_.policies = settings.policies;
 }
 
@@ -77,11 +78,10 @@ std::vector<std::string> scripted_policy_notes(const EngineSettings& settings,
     changed.engine = step.engine;
     const std::string kept = kept_policies(cache, resolve_policies(changed).cache);
     if (kept.empty()) continue;
-    const std::string profile = *step.engine == EngineProfile::pages ? "pages" : "safe";
     notes.push_back(
         fmt::format("step {} changes the profile to {}, but caching policies cannot "
                     "change while an engine runs: {}",
-                    step.step, profile, kept));
+                    step.step, engine_profile_name(*step.engine), kept));
   }
   return notes;
 }

@@ -28,7 +28,7 @@ class ScriptedPolicies {
   std::optional<Policies> change(const ScriptStep& step);
 
  private:
-  EngineSettings settings_;  // profile and policies only
+  EngineSettings settings_;  // profile, runner and policies only
   CachePolicies cache_;
 };
 

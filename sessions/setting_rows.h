@@ -119,6 +119,27 @@ constexpr Setting choice(const ChoiceRow& row) {
           .load = &load_as<Member, std::int64_t>};
 }
 
+// A profile travels as its name.
+inline void store_engine_profile(EngineSettings& settings, const SettingValue& value) {
+  settings.engine = parse_engine_profile(std::get<std::string>(value));
+}
+
+inline std::optional<SettingValue> load_engine_profile(const EngineSettings& settings) {
+  if (!settings.engine) return std::nullopt;
+  return setting_value(engine_profile_name(*settings.engine));
+}
+
+constexpr Setting engine_profile(const PlainRow& row) {
+  return {.section = row.section,
+          .name = row.name,
+          .kind = SettingKind::engine_profile,
+          .choices = {},
+          .default_text = row.default_text,
+          .help = row.help,
+          .store = &store_engine_profile,
+          .load = &load_engine_profile};
+}
+
 template <auto Member>
 constexpr Setting policy(const ChoiceRow& row) {
   return choice<Member>(row);

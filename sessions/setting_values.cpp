@@ -62,6 +62,9 @@ std::optional<SettingValue> checked_value(const Setting& setting, const SettingV
       for (std::size_t i = 0; text && i < setting.choices.size(); ++i)
         if (setting.choices[i] == *text) return setting_value(static_cast<std::int64_t>(i));
       break;
+    case SettingKind::engine_profile:
+      if (text && parse_engine_profile(*text)) return value;
+      break;
     case SettingKind::integer_list: {
       const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
       if (!list) break;
@@ -117,6 +120,7 @@ std::optional<SettingValue> parse_text(const Setting& setting, std::string_view 
       return as_setting(parse_number(text));
     case SettingKind::byte_size:
     case SettingKind::choice:
+    case SettingKind::engine_profile:
       return setting_value(std::string(text));
     case SettingKind::integer_list:
       return parse_integer_list(text);
@@ -143,6 +147,8 @@ std::string allowed_values(const Setting& setting) {
       return "a number from 0 to 1";
     case SettingKind::choice:
       return fmt::format("one of {}", fmt::join(setting.choices, ", "));
+    case SettingKind::engine_profile:
+      return fmt::format("one of {}", kEngineProfileNames);
     case SettingKind::integer_list:
       return fmt::format("a list of integers from {} to {}", setting.min, setting.max);
   }

@@ -13,14 +13,12 @@
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/conv_state_layout.h"
 #include "core/model/kv_cache_spec.h"
+#include "sessions/engine_profile.h"
 
 namespace hybridscope {
 
 // Names of dtypes as vLLM's cache settings spell them; automatic is "auto".
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
-
-// Which values the policies have that nobody set one by one.
-enum class EngineProfile : std::uint8_t { safe, pages };
 
 // Single policies set against the profile.
 struct PolicyOverrides {
@@ -40,6 +38,21 @@ struct PolicyOverrides {
   std::optional<RowOrder> row_order = {};
   std::optional<InitialStateColumn> initial_state_column = {};
   std::optional<SlotCountReset> slot_count_reset = {};
+  std::optional<ResumedStateColumn> resumed_state_column = {};
+  std::optional<PostCopyBlockTable> post_copy_block_table = {};
+  std::optional<BackwardPostCopy> backward_post_copy = {};
+  std::optional<AcceptedCountReset> accepted_count_reset = {};
+  std::optional<PaddedPromptToken> padded_prompt_token = {};
+  std::optional<ReturningDrafts> returning_drafts = {};
+  std::optional<AcceptedCountRead> accepted_count_read = {};
+  std::optional<RunningColumn> running_column = {};
+  std::optional<GdnTokenPartition> gdn_token_partition = {};
+  std::optional<GdnGates> gdn_gates = {};
+  std::optional<ConvRoll> conv_roll = {};
+  std::optional<NullRows> null_rows = {};
+  std::optional<SameBlockShift> same_block_shift = {};
+  std::optional<PaddingPrefilling> padding_prefilling = {};
+  std::optional<ReusedMetadata> reused_metadata = {};
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
 };
 
@@ -100,8 +113,12 @@ struct EngineSettings {
 // The profile's policies (safe unless set) with the overrides on top.
 Policies resolve_policies(const EngineSettings& settings);
 
-// "safe", "pages", or "mixed" for single policies set against them.
-std::string_view profile_name(const Policies& policies);
+// Every policy, set one by one.
+PolicyOverrides overrides_of(const Policies& policies);
+
+// The profile's name where no single policy changes it; else "safe" or "pages" where all policies
+// are theirs, and "mixed".
+std::string profile_name(const EngineSettings& settings);
 
 // K: 0 unless set.
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings);

@@ -17,27 +17,28 @@ constexpr std::array<std::string_view, 3> kModes = {"none", "all", "align"};
 constexpr std::array<std::string_view, 4> kDtypes = {"auto", "float16", "bfloat16", "float32"};
 constexpr std::array<std::string_view, 2> kLayouts = {"SD", "DS"};
 constexpr std::array<std::string_view, 2> kSchedulingPolicies = {"fcfs", "priority"};
-constexpr std::array<std::string_view, 3> kMethods = {"none", "mtp", "ngram"};
+constexpr std::array<std::string_view, 4> kMethods = {"none", "mtp", "ngram", "draft_model"};
 constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
                                                          "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
 constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
 constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_attn_2", "triton",
                                                        "flex"};
-constexpr std::array<std::string_view, 2> kProfiles = {"safe", "pages"};
 
 constexpr std::array<std::string_view, 2> kLookahead = {"longer_limit", "none"};
 constexpr std::array<std::string_view, 2> kCut = {"first_spec_group", "every_group"};
-constexpr std::array<std::string_view, 2> kRegistration = {"at_allocation",
-                                                           "planned_then_published"};
+constexpr std::array<std::string_view, 3> kRegistration = {
+    "at_allocation", "planned_then_published", "at_allocation_hit_at_once"};
 constexpr std::array<std::string_view, 2> kSplit = {"every_chunk_on_grid",
                                                     "until_last_cache_position"};
-constexpr std::array<std::string_view, 2> kClassing = {"by_meaning", "by_shape"};
+constexpr std::array<std::string_view, 3> kClassing = {"by_meaning", "by_shape",
+                                                       "by_shape_past_the_prompt"};
 constexpr std::array<std::string_view, 2> kOwner = {"request", "persistent_row"};
 constexpr std::array<std::string_view, 2> kOneToken = {"as_is", "padded_with_placeholders"};
 constexpr std::array<std::string_view, 2> kNoDraft = {"verify_with_counts", "column_zero"};
 constexpr std::array<std::string_view, 2> kUniform = {"by_row_class", "by_shape"};
-constexpr std::array<std::string_view, 2> kAllMode = {"remembered_column_and_boundary_copies",
-                                                      "full_steps_remembered_no_copies"};
+constexpr std::array<std::string_view, 3> kAllMode = {"remembered_column_and_boundary_copies",
+                                                      "full_steps_remembered_no_copies",
+                                                      "computed_column_no_copies"};
 
 constexpr std::array<std::string_view, 2> kStale = {"dropped_by_run", "discard_by_token_count"};
 constexpr std::array<std::string_view, 2> kLanding = {"after_row_moves", "before_row_moves"};
@@ -47,6 +48,23 @@ constexpr std::array<std::string_view, 2> kInitialColumn = {"mamba_block_size",
                                                             "cache_config_block_size"};
 constexpr std::array<std::string_view, 2> kSlotReset = {"every_mode", "align_only"};
 constexpr std::array<std::string_view, 2> kDeferred = {"wait_for_the_frame", "preempt_on"};
+constexpr std::array<std::string_view, 2> kResumedStateColumn = {"forgotten", "remembered"};
+constexpr std::array<std::string_view, 2> kPostCopyBlockTable = {"of_each_group", "of_first_group"};
+constexpr std::array<std::string_view, 2> kBackwardPostCopy = {"made", "suppressed"};
+constexpr std::array<std::string_view, 2> kAcceptedCountReset = {"separate_output", "in_place"};
+constexpr std::array<std::string_view, 2> kPaddedPromptToken = {"of_the_prompt", "last_sampled"};
+constexpr std::array<std::string_view, 2> kReturningDrafts = {"scattered", "placeholders"};
+constexpr std::array<std::string_view, 2> kAcceptedCountRead = {"after_the_copy",
+                                                                "before_the_copy"};
+constexpr std::array<std::string_view, 2> kRunningColumn = {"of_exact_count",
+                                                            "of_optimistic_count"};
+constexpr std::array<std::string_view, 2> kGdnTokenPartition = {"stable", "unstable"};
+constexpr std::array<std::string_view, 2> kGdnGates = {"gathered", "in_batch_order"};
+constexpr std::array<std::string_view, 2> kConvRoll = {"row_length", "window_length"};
+constexpr std::array<std::string_view, 2> kNullRows = {"skipped", "run"};
+constexpr std::array<std::string_view, 2> kSameBlockShift = {"memmove", "last_position_first"};
+constexpr std::array<std::string_view, 2> kPaddingPrefilling = {"cleared", "left_over"};
+constexpr std::array<std::string_view, 2> kReusedMetadata = {"every_array", "state_indices_only"};
 
 constexpr std::string_view kFromProfile = "the profile's";
 
@@ -125,8 +143,9 @@ constexpr std::array kTable = {
                                     "simulated microseconds of every step"}),
     integer<&S::step_cost_per_token_us>({"step_cost", "per_token_us", 0, 1'000'000, "30",
                                          "simulated microseconds of every scheduled token"}),
-    choice<&S::engine>({"", "engine", kProfiles, "safe",
-                        "profile: safe never corrupts state, pages does what the reference does"}),
+    engine_profile({"", "engine", "safe",
+                    "profile: safe never corrupts state, pages does what the reference does, "
+                    "vllm@DATE has the known bugs of that day"}),
     policy<&PolicyOverrides::mamba_eagle_lookahead>(
         {"policies", "mamba_eagle_lookahead", kLookahead, kFromProfile,
          "does a recurrent group look one block beyond the hit with drafts"}),
@@ -171,6 +190,48 @@ constexpr std::array kTable = {
     policy<&PolicyOverrides::slot_count_reset>(
         {"policies", "slot_count_reset", kSlotReset, kFromProfile,
          "runner v2: in which modes an admitted request's accepted count starts at 1"}),
+    policy<&PolicyOverrides::resumed_state_column>(
+        {"policies", "resumed_state_column", kResumedStateColumn, kFromProfile,
+         "runner v1: does a request that is reset and resumed in one step forget its column"}),
+    policy<&PolicyOverrides::post_copy_block_table>(
+        {"policies", "post_copy_block_table", kPostCopyBlockTable, kFromProfile,
+         "whose block ids post-copies of mode align use"}),
+    policy<&PolicyOverrides::backward_post_copy>(
+        {"policies", "backward_post_copy", kBackwardPostCopy, kFromProfile,
+         "are post-copies to a column left of the running one made"}),
+    policy<&PolicyOverrides::accepted_count_reset>(
+        {"policies", "accepted_count_reset", kAcceptedCountReset, kFromProfile,
+         "runner v2: where the post-copy launch writes counts of 1"}),
+    policy<&PolicyOverrides::padded_prompt_token>(
+        {"policies", "padded_prompt_token", kPaddedPromptToken, kFromProfile,
+         "runner v2: first token of a prompt's last row that was padded"}),
+    policy<&PolicyOverrides::returning_drafts>(
+        {"policies", "returning_drafts", kReturningDrafts, kFromProfile,
+         "runner v1: drafts of a request that comes back after a skipped step"}),
+    policy<&PolicyOverrides::accepted_count_read>(
+        {"policies", "accepted_count_read", kAcceptedCountRead, kFromProfile,
+         "runner v1, modes none and all: are counts read before their copy has ended"}),
+    policy<&PolicyOverrides::running_column>(
+        {"policies", "running_column", kRunningColumn, kFromProfile,
+         "runner v1, mode align: which token count gives the pre-copy's column"}),
+    policy<&PolicyOverrides::gdn_token_partition>({"policies", "gdn_token_partition",
+                                                   kGdnTokenPartition, kFromProfile,
+                                                   "token order of a mixed GDN batch"}),
+    policy<&PolicyOverrides::gdn_gates>({"policies", "gdn_gates", kGdnGates, kFromProfile,
+                                         "are GDN's gates gathered like its tokens"}),
+    policy<&PolicyOverrides::conv_roll>({"policies", "conv_roll", kConvRoll, kFromProfile,
+                                         "by how much a verify row shifts its conv window"}),
+    policy<&PolicyOverrides::null_rows>({"policies", "null_rows", kNullRows, kFromProfile,
+                                         "do state kernels skip rows of the null block"}),
+    policy<&PolicyOverrides::same_block_shift>(
+        {"policies", "same_block_shift", kSameBlockShift, kFromProfile,
+         "order in which a conv window moves within its block"}),
+    policy<&PolicyOverrides::padding_prefilling>({"policies", "padding_prefilling",
+                                                  kPaddingPrefilling, kFromProfile,
+                                                  "is_prefilling of padding rows"}),
+    policy<&PolicyOverrides::reused_metadata>(
+        {"policies", "reused_metadata", kReusedMetadata, kFromProfile,
+         "which arrays a group refreshes that reuses another's metadata"}),
 };
 
 }  // namespace

@@ -23,9 +23,10 @@ enum class SettingKind : std::uint8_t {
   fraction,      // number from 0 to 1
   choice,        // one of `choices`
   integer_list,  // each in range
+  engine_profile,
 };
 
-// A value on its way in or out: choice as its text, byte_size as bytes.
+// A value on its way in or out: choice and engine_profile as text, byte_size as bytes.
 using SettingValue =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 

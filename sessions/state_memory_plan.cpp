@@ -32,6 +32,19 @@ Status check_conv_windows(const StateMemory& memory, const EngineConfig& config)
   return Ok{};
 }
 
+// The kernels that there are do what these policies say by default, and nothing else.
+Status check_kernels(const Policies& policies) {
+  const Policies right;
+  if (policies.same_block_shift == right.same_block_shift &&
+      policies.gdn_gates == right.gdn_gates && policies.conv_roll == right.conv_roll &&
+      policies.null_rows == right.null_rows)
+    return Ok{};
+  return invalid_input(
+      "state in bytes is kept by kernels that move within a block as memmove does, gather gates, "
+      "roll by a row's length and skip null rows (expected same_block_shift, gdn_gates, conv_roll "
+      "and null_rows of profile safe, or symbolic state)");
+}
+
 }  // namespace
 
 std::string rounded_byte_size(std::int64_t bytes) {
@@ -59,6 +72,7 @@ Result<StateMemory> plan_state_memory(const EngineSetup& setup, const EngineSett
                                  .max_layers = settings.state_layers.value_or(0)});
   if (!memory.ok()) return memory;
   const StateMemory& planned = memory.value();
+  if (Status kernels = check_kernels(setup.config.policies); !kernels.ok()) return kernels.error();
   if (Status room = check_conv_windows(planned, setup.config); !room.ok()) return room.error();
   if (planned.total_bytes() <= limit.bytes) return memory;
   return Error{

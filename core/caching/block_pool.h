@@ -71,6 +71,8 @@ class BlockPool {
 
   // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
   // block and on a block that has this key; another key, of a shorter prefix, is replaced.
+  BlockRegistration block_registration() const { return block_registration_; }
+
   void cache_full_block(const BlockRegistrationArgs& args);
 
   // The blocks lose their hashes and stay where they are.

@@ -14,7 +14,11 @@ enum class FullAttentionCut : std::uint8_t { first_spec_group, every_group };
 
 // What happens to a block that was registered in this step when its writer is preempted before it
 // wrote it, and may another request use it in the same step? (KNOWN_BUGS 43, 49)
-enum class BlockRegistration : std::uint8_t { at_allocation, planned_then_published };
+enum class BlockRegistration : std::uint8_t {
+  at_allocation,  // another request waits if the last state of its hit was registered in this step
+  planned_then_published,
+  at_allocation_hit_at_once,  // before February 2026: nobody waits
+};
 
 struct CachePolicies {
   MambaEagleLookahead mamba_eagle_lookahead = MambaEagleLookahead::none;

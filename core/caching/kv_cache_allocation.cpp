@@ -113,7 +113,7 @@ Allocation KVCacheManager::refuse(const Plan& plan, AllocationRefusal refusal) c
       break;
     }
     const auto* mamba = std::get_if<MambaManager>(&managers_[group]);
-    if (mamba != nullptr && mamba->was_cached_this_step(pool_, blocks))
+    if (mamba != nullptr && mamba->must_wait_for(pool_, blocks))
       refused.refusal = AllocationRefusal::hit_cached_this_step;
   }
   return refused;

@@ -60,6 +60,12 @@ std::int32_t MambaManager::required_blocks(std::int32_t num_tokens_main_model) c
          config_.num_speculative_blocks;
 }
 
+bool MambaManager::must_wait_for(const BlockPool& pool,
+                                 std::span<const std::int32_t> new_computed_blocks) const {
+  return pool.block_registration() != BlockRegistration::at_allocation_hit_at_once &&
+         was_cached_this_step(pool, new_computed_blocks);
+}
+
 bool MambaManager::was_cached_this_step(const BlockPool& pool,
                                         std::span<const std::int32_t> new_computed_blocks) const {
   if (new_computed_blocks.empty()) return false;
@@ -71,7 +77,7 @@ bool MambaManager::was_cached_this_step(const BlockPool& pool,
 
 std::int64_t MambaManager::get_num_blocks_to_allocate(const BlockNeedArgs& args) const {
   const std::span<const std::int32_t> hit = args.new_computed_blocks;
-  if (was_cached_this_step(args.pool, hit) || first_planned_column(args.pool, hit) >= 0)
+  if (must_wait_for(args.pool, hit) || first_planned_column(args.pool, hit) >= 0)
     return args.pool.num_blocks() + 1;
   if (!align()) {
     BlockNeedArgs with_speculation = args;

@@ -54,11 +54,14 @@ class MambaManager {
   // Forgets which hashes were registered in the step before.
   void new_step_starts() { cached_this_step_.clear(); }
 
-  // Was the state behind this block registered in the current step?
-  bool was_cached_this_step(const BlockPool& pool,
-                            std::span<const std::int32_t> new_computed_blocks) const;
+  // Was the state behind the hit's last block registered in the current step, and does the pool's
+  // policy say to wait for it?
+  bool must_wait_for(const BlockPool& pool,
+                     std::span<const std::int32_t> new_computed_blocks) const;
 
  private:
+  bool was_cached_this_step(const BlockPool& pool,
+                            std::span<const std::int32_t> new_computed_blocks) const;
   bool align() const { return config_.mamba_cache_mode == MambaCacheMode::align; }
   std::int64_t with_speculative_blocks(std::int64_t num_tokens) const;
   std::int32_t required_blocks(std::int32_t num_tokens_main_model) const;

@@ -120,6 +120,8 @@ void check_padding_row(CheckContext& context, std::int32_t row) {
   if (query != 0) report(context, Rule::padded_row_not_null, {0, query, "query length", row});
   if (common.seq_lens[r] != 0)
     report(context, Rule::padded_row_not_null, {0, common.seq_lens[r], "seq_lens", row});
+  if (r < common.is_prefilling.size() && common.is_prefilling[r] != 0)
+    report(context, Rule::padded_row_not_null, {0, 1, "is_prefilling", row});
 }
 
 void report_column(CheckContext& context, const GroupTrace& group, std::int32_t row,

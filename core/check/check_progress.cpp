@@ -93,6 +93,9 @@ void ProgressCheck::check_rows(CheckContext& context) {
   for (const RowTrace& row : trace.rows) {
     if (row.scheduled < 0 || static_cast<std::size_t>(row.scheduled) >= frame_.size()) continue;
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    if (row.lost_drafts)
+      context.report(count_finding(Rule::drafts_cut, row.request, scheduled.num_draft_tokens, 0,
+                                   "placeholders"));
     frame_[static_cast<std::size_t>(row.scheduled)].num_sampled_tokens = row.num_sampled_tokens;
     Known& request = known(scheduled.request);
     const bool running = scheduled.admission == Admission::running;
@@ -148,6 +151,12 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
   if (commit.outcome == CommitOutcome::left_the_engine ||
       commit.outcome == CommitOutcome::stale_run) {
     expect(Rule::rejected_draft_counted, 0, commit.num_appended_tokens, "appended tokens");
+    // The run goes on in the frame that is in flight now, so this one was no earlier run's.
+    const bool goes_on = std::ranges::any_of(in_flight_, [&](const FrameRow& later) {
+      return later.request == row.request && later.run == row.run;
+    });
+    if (asynchronous_ && commit.outcome == CommitOutcome::stale_run && goes_on)
+      expect(Rule::rejected_draft_counted, sampled, 0, "appended tokens of a valid frame");
     return;
   }
   if (commit.outcome != CommitOutcome::preempted)

@@ -57,6 +57,25 @@ void log_copy(CheckContext& context, const StateCopyTrace& copy, bool& launched)
   ops->add_copy(op_of(context, copy));
 }
 
+bool shifts_in_place(const CheckContext& context, const StateCopyTrace& copy) {
+  return context.trace().kernels.shifts_last_position_first &&
+         copy.conv_src_block == copy.dst_block && copy.accept_token_bias > 0;
+}
+
+// A left shift whose last position is stored first: what a position was to give may be gone.
+void shift_last_position_first(CheckContext& context, Finding where, const StateCopyTrace& copy,
+                               std::span<Fingerprint> conv) {
+  const auto bias = static_cast<std::size_t>(copy.accept_token_bias);
+  if (bias < conv.size() - bias) {
+    where.rule = Rule::conflicting_copies;
+    where.content = ContentKind::conv;
+    where.block = copy.dst_block;
+    where.detail = "positions of one window are overwritten before they are read";
+    context.report(where);
+  }
+  for (std::size_t i = conv.size() - bias; i-- > 0;) conv[i] = conv[i + bias];
+}
+
 }  // namespace
 
 CopyExecutor::CopyExecutor(const CheckConfig& config)
@@ -153,7 +172,10 @@ void CopyExecutor::execute(CheckContext& context, const CopyLaunch& launch, Writ
                       source.temporal.fingerprint);
     const std::span<Fingerprint> conv = context.state().conv(copy.dst_block);
     const Fingerprint* window = windows_.data() + i * static_cast<std::size_t>(length);
-    std::copy(window + copy.accept_token_bias, window + length, conv.begin());
+    if (shifts_in_place(context, copy))
+      shift_last_position_first(context, where, copy, conv);
+    else
+      std::copy(window + copy.accept_token_bias, window + length, conv.begin());
     const WriteEvent window_event = context.next_write(kind, request, source.conv_event.num_tokens);
     context.state().conv_event(copy.dst_block) = window_event;
     context.log_write(window_event, where, ContentKind::conv, copy.dst_block,

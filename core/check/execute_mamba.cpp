@@ -21,13 +21,15 @@ std::int32_t window_start(const CheckContext& context, const RowTruth& truth,
 
 void check_padding_row(CheckContext& context, const GroupTrace& group, std::int32_t row,
                        std::int32_t block, bool runs) {
-  if (block == kNullBlock || block == kPadSlotId) return;
+  const bool runs_on_null = runs && context.trace().kernels.runs_null_rows;
+  if (block == kPadSlotId || (block == kNullBlock && !runs_on_null)) return;
   Finding finding;
   finding.rule = Rule::padded_row_not_null;
   finding.row = row;
   finding.group = group.group;
   finding.block = block;
-  finding.detail = "state index of a padding row";
+  finding.detail = block == kNullBlock ? "the padding row runs on the null block"
+                                       : "state index of a padding row";
   context.report(finding);
   if (runs) execute_unneutral_padding_row(context, group.group, block);
 }
@@ -249,6 +251,26 @@ class GdnRows {
   std::int32_t next_non_spec_ = 0;
 };
 
+// Does the i-th spec row take its gates from the tokens of its own row? In a mixed batch the tokens
+// are gathered; gates that are not stand where they stand in the batch.
+void check_gates(CheckContext& context, const GroupTrace& group, const GdnMetadata& metadata,
+                 std::int32_t index, std::int32_t row) {
+  if (!context.trace().kernels.gates_in_batch_order || metadata.num_prefills == 0) return;
+  if (row < 0 || row >= num_real_rows(context)) return;
+  const std::int32_t gate = metadata.spec_query_start_loc.at(index);
+  const std::int32_t token = context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
+  if (gate == token) return;
+  Finding finding;
+  finding.rule = Rule::foreign_row_datum;
+  finding.request = context.trace().rows[static_cast<std::size_t>(row)].request;
+  finding.row = row;
+  finding.group = group.group;
+  finding.expected = token;
+  finding.seen = gate;
+  finding.detail = "gates of other tokens";
+  context.report(finding);
+}
+
 void execute_gdn(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
                  const GdnMetadata& metadata) {
   GdnRows batch(metadata);
@@ -259,7 +281,9 @@ void execute_gdn(CheckContext& context, const RowTruth& truth, const GroupTrace&
                                                          : metadata.spec_state_indices_tensor.rows;
     for (std::int32_t i = 0; i < count; ++i) {
       const bool real = i < metadata.num_spec_decodes;
-      run_window_row(context, truth, group, rows, i, real ? batch.next(true) : -1);
+      const std::int32_t row = real ? batch.next(true) : -1;
+      if (real) check_gates(context, group, metadata, i, row);
+      run_window_row(context, truth, group, rows, i, row);
     }
   }
   if (!metadata.non_spec_state_indices_tensor.present) return;

@@ -182,6 +182,20 @@ std::int32_t first_token(const CheckContext& context, std::int32_t row) {
   return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
 }
 
+// KernelVariants::rolls_conv_by_window: the window moves on by 1 + K tokens, of which the row has
+// fewer; what is missing at its end stays as it was.
+void roll_by_window(const CheckContext& context, const RowTruth& truth, const DecodeRow& row,
+                    const ConvWindow& prior, std::span<Fingerprint> conv) {
+  const std::int32_t history = context.config().conv_kernel - 1;
+  const std::int32_t shift = 1 + context.config().num_speculative_tokens - row.num_query_tokens + 1;
+  for (std::int32_t i = 0; i + shift < history + row.num_query_tokens; ++i) {
+    const std::int32_t from = i + shift;
+    conv[static_cast<std::size_t>(i)] =
+        from < history ? prior[static_cast<std::size_t>(from)]
+                       : truth.at(row.row, truth.num_computed_tokens(row.row) + 1 + from - history);
+  }
+}
+
 // FORWARD "Decode rows" 3 (counts given) and 4 (without counts).
 void write_decode_conv(CheckContext& context, const RowTruth& truth, const DecodeRow& row,
                        const ConvWindow& prior) {
@@ -199,11 +213,16 @@ void write_decode_conv(CheckContext& context, const RowTruth& truth, const Decod
       {.kind = ForwardWriteKind::conv_window, .block = block, .num_tokens = row.num_query_tokens});
   const std::span<Fingerprint> conv = context.state().conv(block);
   const std::int32_t kept = context.config().conv_kernel - 2;
-  for (std::int32_t i = 0; i < kept; ++i)
-    conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
-  for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
-    conv[static_cast<std::size_t>(kept + t)] =
-        truth.at(row.row, truth.num_computed_tokens(row.row) + 1 + t);
+  if (context.trace().kernels.rolls_conv_by_window &&
+      row.num_query_tokens <= context.config().num_speculative_tokens) {
+    roll_by_window(context, truth, row, prior, conv);
+  } else {
+    for (std::int32_t i = 0; i < kept; ++i)
+      conv[static_cast<std::size_t>(i)] = prior[static_cast<std::size_t>(i + 1)];
+    for (std::int32_t t = 0; t < row.num_query_tokens; ++t)
+      conv[static_cast<std::size_t>(kept + t)] =
+          truth.at(row.row, truth.num_computed_tokens(row.row) + 1 + t);
+  }
   const WriteEvent event = context.next_write(WriteKind::decode, where.request, end);
   context.state().conv_event(block) = event;
   context.log_write(event, where, ContentKind::conv, block, conv[static_cast<std::size_t>(kept)]);

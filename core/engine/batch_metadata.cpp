@@ -81,7 +81,7 @@ RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
   const RowClass decode = num_speculative_tokens > 0 ? RowClass::verify : RowClass::decode;
   if (scheduled.num_computed_tokens == 0) return RowClass::prefill;
   if (scheduled.num_computed_tokens < scheduled.num_prompt_tokens) return RowClass::prefill;
-  if (classing == RowClassing::by_shape)
+  if (classing != RowClassing::by_meaning)
     return scheduled.num_scheduled_tokens <= 1 + num_speculative_tokens ? decode
                                                                         : RowClass::prefill;
   const std::int32_t known = scheduled.num_tokens + scheduled.num_output_placeholders;
@@ -157,10 +157,19 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
   const std::int32_t padded_reqs = pads ? trace.graph.num_reqs_padded : num_reqs;
   query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
   seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
-  is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
+  if (config_.policies.padding_prefilling == PaddingPrefilling::left_over)
+    is_prefilling_.resize(static_cast<std::size_t>(padded_reqs), 0);  // rows of steps before
+  else
+    is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
   for (BlockTable& table : tables) table.null_rows(num_reqs, padded_reqs);
+  const Policies& policies = config_.policies;
+  trace.kernels = {.shifts_last_position_first =
+                       policies.same_block_shift == SameBlockShift::last_position_first,
+                   .gates_in_batch_order = policies.gdn_gates == GdnGates::in_batch_order,
+                   .rolls_conv_by_window = policies.conv_roll == ConvRoll::window_length,
+                   .runs_null_rows = policies.null_rows == NullRows::run};
   trace.common = {.query_start_loc = query_start_loc_,
                   .seq_lens = seq_lens_,
                   .num_reqs = padded_reqs,

@@ -60,6 +60,7 @@ class BatchMetadata {
   void fill_rows(const StepTrace& trace);
   Status build_mamba_group(StepTrace& trace, std::size_t group);
   Result<MetadataBuildInputs> build_inputs(const StepTrace& trace, std::size_t group);
+  void swap_tokens(GroupTrace& group);
   void fill_source_columns(const StepTrace& trace,
                            std::span<const std::int32_t> remembered_columns);
   bool passes_counts(const StepTrace& trace) const;
@@ -85,6 +86,7 @@ class BatchMetadata {
   std::vector<RowClass> classes_to_split_;         // [num_reqs] decodes before the first prefill
   std::vector<std::uint8_t> split_prefilling_;     // [num_reqs] V2, rows split by shape
   std::vector<std::uint8_t> gdn_masks_;            // [num_reqs]
+  std::vector<std::int32_t> swapped_tokens_;       // GdnTokenPartition::unstable
   std::vector<std::int32_t> temporal_source_column_;
   std::vector<std::int32_t> conv_source_column_;
 };
@@ -101,6 +103,12 @@ void fill_attention_writes(const StepTrace& trace, const BlockTable& table, Grou
 // that its row has in `tables` (SEMANTICS C3); a column outside a row's list is the pad id.
 void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
                          std::span<const BlockTable> tables, std::int32_t decision);
+
+// PostCopyBlockTable::of_first_group: copies of one decision all name the first group's blocks.
+void use_blocks_of_first_group(CopyLaunch& launch);
+
+// What a post-copy decision becomes under BackwardPostCopy and AcceptedCountReset.
+StateCopyDecision post_copy_under(const Policies& policies, StateCopyDecision decision);
 
 // Appends a decision and, where it copies, its copies.
 void add_state_copies(CopyLaunch& launch, const StepTrace& trace,

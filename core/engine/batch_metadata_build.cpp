@@ -61,15 +61,15 @@ std::span<const RowClass> BatchMetadata::classes_to_split() {
   return classes_to_split_;
 }
 
-// V1 by shape: the recorded builder, which looks at query lengths alone. V2 by shape: RUNNER 3.3,
-// a prefilling row is a prefill unless it is one token with context.
+// V1 by shape: the recorded builder, which looks at query lengths alone. V2 by shape, and V1 of
+// later trees: RUNNER 3.3, a prefilling row is a prefill unless it is one token with context.
 Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
                                              std::int32_t threshold) {
   if (config_.policies.row_classing == RowClassing::by_meaning)
     return split_by_row_class({.row_classes = classes_to_split(),
                                .query_start_loc = inputs.common.query_start_loc,
                                .num_actual_tokens = inputs.common.num_actual_tokens});
-  if (config_.runner == ModelRunner::v1)
+  if (config_.runner == ModelRunner::v1 && config_.policies.row_classing == RowClassing::by_shape)
     return split_mamba_batch_by_shape(inputs.common, threshold, inputs.num_accepted_tokens);
   CommonAttentionMetadata common = inputs.common;
   split_prefilling_.assign(common.is_prefilling.begin(), common.is_prefilling.end());
@@ -89,7 +89,7 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   const bool counts = passes_counts(trace);
   if (counts)
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
-  const bool by_shape = config_.policies.row_classing == RowClassing::by_shape;
+  const bool by_shape = config_.policies.row_classing != RowClassing::by_meaning;
   const MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group])];
   if (std::holds_alternative<GdnMetadataBuilder>(builder)) {
     TensorView<std::int32_t> drafts;
@@ -145,12 +145,31 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
     group.metadata = metadata.value();
   }
   group.replayed_arrays = replayed_arrays(builder);
-  if (buffers_refreshed_in_last_build(builder)) group.persistent_buffers_step = trace.step;
+  if (!group.reused_metadata || config_.policies.reused_metadata == ReusedMetadata::every_array) {
+    if (buffers_refreshed_in_last_build(builder)) group.persistent_buffers_step = trace.step;
+  }
+  if (config_.policies.gdn_token_partition == GdnTokenPartition::unstable) swap_tokens(group);
   if (temporal_source_column_.empty()) return Ok{};
   const auto num_rows = static_cast<std::int32_t>(temporal_source_column_.size());
   group.temporal_source_column = vector_view(temporal_source_column_.data(), num_rows);
   group.conv_source_column = vector_view(conv_source_column_.data(), num_rows);
   return Ok{};
+}
+
+// GdnTokenPartition::unstable. The array is the builder's, so it is changed in a copy.
+void BatchMetadata::swap_tokens(GroupTrace& group) {
+  auto* gdn = std::get_if<GdnMetadata>(&*group.metadata);
+  if (gdn == nullptr || !gdn->spec_token_indx.present || gdn->num_prefills == 0) return;
+  const TensorView<std::int32_t>& tokens = gdn->spec_token_indx;
+  swapped_tokens_.assign(tokens.data, tokens.data + tokens.rows);
+  for (std::int32_t row = 0; row < gdn->num_spec_decodes; ++row) {
+    const std::int32_t begin = gdn->spec_query_start_loc.at(row);
+    if (gdn->spec_query_start_loc.at(row + 1) - begin < 2) continue;
+    std::swap(swapped_tokens_[static_cast<std::size_t>(begin)],
+              swapped_tokens_[static_cast<std::size_t>(begin) + 1]);
+    break;
+  }
+  gdn->spec_token_indx = vector_view(swapped_tokens_.data(), tokens.rows);
 }
 
 // FORWARD "Mode all with drafts": the column a row reads from is the last scheduled one of its
@@ -165,7 +184,9 @@ void BatchMetadata::fill_source_columns(const StepTrace& trace,
     const std::int32_t computed = trace.rows[r].num_computed_tokens;
     const std::int32_t last_computed = std::max(computed - 1, 0) / mamba_block_size_;
     const std::int32_t remembered = remembered_columns[r];
-    temporal_source_column_[r] = remembered >= 0 ? remembered : last_computed;
+    const bool remembers =
+        config_.policies.all_mode_speculation != AllModeSpeculation::computed_column_no_copies;
+    temporal_source_column_[r] = remembers && remembered >= 0 ? remembered : last_computed;
     conv_source_column_[r] = safe ? temporal_source_column_[r] : last_computed;
   }
 }
@@ -219,6 +240,28 @@ void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
          .dst_block = block_at(decision.dst_col),
          .accept_token_bias = decision.accept_token_bias});
   }
+}
+
+void use_blocks_of_first_group(CopyLaunch& launch) {
+  for (std::size_t i = 1; i < launch.copies.size(); ++i) {
+    const StateCopyTrace& first = launch.copies[i - 1];
+    StateCopyTrace& copy = launch.copies[i];
+    if (copy.decision != first.decision) continue;
+    copy.conv_src_block = first.conv_src_block;
+    copy.temporal_src_block = first.temporal_src_block;
+    copy.dst_block = first.dst_block;
+  }
+}
+
+StateCopyDecision post_copy_under(const Policies& policies, StateCopyDecision decision) {
+  if (!decision.copies()) return decision;
+  if (policies.backward_post_copy == BackwardPostCopy::suppressed &&
+      decision.dst_col < decision.src_col)
+    decision.outcome = StateCopyOutcome::no_boundary;
+  if (policies.accepted_count_reset == AcceptedCountReset::in_place &&
+      decision.rule == StateCopyRule::postprocess_mamba_v2 && decision.resets_accepted_count)
+    decision.outcome = StateCopyOutcome::self_copy_skipped;
+  return decision;
 }
 
 void add_state_copies(CopyLaunch& launch, const StepTrace& trace,

@@ -14,8 +14,9 @@ namespace hybridscope {
 
 enum class SpeculativeMethod : std::uint8_t {
   none,
-  mtp,    // eagle rules: always K drafts unless budget or length cuts them
-  ngram,  // no eagle rules; 0..K drafts by a keyed draw
+  mtp,          // eagle rules: always K drafts unless budget or length cuts them
+  ngram,        // no eagle rules; 0..K drafts by a keyed draw
+  draft_model,  // no eagle rules; always K drafts (RUNNER 6)
 };
 
 enum class SchedulingPolicy : std::uint8_t { fcfs, priority };

@@ -17,7 +17,9 @@ enum class AlignedSplit : std::uint8_t {
 // What makes a row a decode? (KNOWN_BUGS 6, 33, 50, FORWARD condition 1)
 enum class RowClassing : std::uint8_t {
   by_meaning,  // one non-draft token is left to compute and c > 0
-  by_shape,    // reference: not prefilling (V1: c >= num_prompt_tokens) and q <= 1 + K
+  by_shape,    // reference: not prefilling (V1: c >= num_prompt_tokens) and q <= 1 + K; V1's
+               // builders split by query length alone
+  by_shape_past_the_prompt,  // V1 of later trees: builders are told which rows are prefilling
 };
 
 // Who owns the accepted count between steps? (KNOWN_BUGS 48, FORWARD condition 4)
@@ -51,6 +53,7 @@ enum class UniformDecodeTest : std::uint8_t { by_row_class, by_shape };
 enum class AllModeSpeculation : std::uint8_t {
   remembered_column_and_boundary_copies,
   full_steps_remembered_no_copies,  // reference
+  computed_column_no_copies,        // before May 2026: nothing remembered (KNOWN_BUGS 41)
 };
 
 // What becomes of a frame in flight when its request is reset? (KNOWN_BUGS 17, 51; RUNNER 6.4)
@@ -87,6 +90,89 @@ enum class SlotCountReset : std::uint8_t {
   align_only,  // reference: else the count of the slot's last request stays
 };
 
+// V1, mode align: does a request that is reset and resumed in one step forget the column of its
+// state? (KNOWN_BUGS 32)
+enum class ResumedStateColumn : std::uint8_t { forgotten, remembered };
+
+// Mode align: whose block ids do the post-copies of each group use? (KNOWN_BUGS 42)
+enum class PostCopyBlockTable : std::uint8_t { of_each_group, of_first_group };
+
+// Mode align: are post-copies made whose destination is left of the running column? A patch that
+// circulates leaves them out. (KNOWN_BUGS, "a plausible fix")
+enum class BackwardPostCopy : std::uint8_t { made, suppressed };
+
+// V2, mode align: where does the post-copy launch write an accepted count of 1? In place the
+// programs that run later find it and copy nothing: the worst order, in which the writing one runs
+// first, is what is modelled; it writes one conv state of one layer, which does not show here.
+// (KNOWN_BUGS 3)
+enum class AcceptedCountReset : std::uint8_t { separate_output, in_place };
+
+// V2: which token does a prompt's last row begin with that was padded to 1 + K? (KNOWN_BUGS 52)
+enum class PaddedPromptToken : std::uint8_t {
+  of_the_prompt,
+  last_sampled,  // the slot's, which admission set to the token before
+};
+
+// V1, asynchronous: what are the drafts of a request that comes back after a skipped step?
+// (KNOWN_BUGS 53)
+enum class ReturningDrafts : std::uint8_t {
+  scattered,
+  placeholders,  // ids of -1, because drafts go to rows with a previous row only; all are rejected
+};
+
+// V1, asynchronous, modes none and all: are accepted counts read when their copy to the host has
+// ended? (KNOWN_BUGS 39)
+enum class AcceptedCountRead : std::uint8_t {
+  after_the_copy,
+  before_the_copy,  // the counts are those of the frame before
+};
+
+// V1, mode align: which count of computed tokens gives the column that a pre-copy goes to?
+// (KNOWN_BUGS 44)
+enum class RunningColumn : std::uint8_t {
+  of_exact_count,
+  of_optimistic_count,  // asynchronous: as if all drafts in flight were accepted
+};
+
+// Is the token order of a mixed GDN batch a stable partition? (KNOWN_BUGS 37)
+enum class GdnTokenPartition : std::uint8_t {
+  stable,
+  unstable,  // the first two tokens of the first row of several change places
+};
+
+// Are the gates of a mixed GDN batch gathered like the tokens? (KNOWN_BUGS 15)
+enum class GdnGates : std::uint8_t { gathered, in_batch_order };
+
+// By how much does a verify row shift its conv window? (KNOWN_BUGS 47)
+enum class ConvRoll : std::uint8_t {
+  row_length,
+  window_length,  // as if it had 1 + K tokens
+};
+
+// Which rows do state kernels skip? (KNOWN_BUGS 35)
+enum class NullRows : std::uint8_t {
+  skipped,  // those of the null block, and those of the pad id
+  run,      // the pad id's only
+};
+
+// In which order are the positions of a conv window moved within one block? (KNOWN_BUGS 4)
+enum class SameBlockShift : std::uint8_t {
+  memmove,
+  last_position_first,  // the worst order of lanes that do not wait for each other
+};
+
+// What is is_prefilling of padding rows? (KNOWN_BUGS 34)
+enum class PaddingPrefilling : std::uint8_t {
+  cleared,
+  left_over,  // of whoever had the row before
+};
+
+// Mode all: which arrays does a group that reuses another's metadata refresh? (KNOWN_BUGS 40)
+enum class ReusedMetadata : std::uint8_t {
+  every_array,
+  state_indices_only,
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
@@ -103,13 +189,29 @@ struct Policies {
   RowOrder row_order = RowOrder::decodes_then_query_len;
   InitialStateColumn initial_state_column = InitialStateColumn::mamba_block_size;
   SlotCountReset slot_count_reset = SlotCountReset::every_mode;
+  ResumedStateColumn resumed_state_column = ResumedStateColumn::forgotten;
+  PostCopyBlockTable post_copy_block_table = PostCopyBlockTable::of_each_group;
+  BackwardPostCopy backward_post_copy = BackwardPostCopy::made;
+  AcceptedCountReset accepted_count_reset = AcceptedCountReset::separate_output;
+  PaddedPromptToken padded_prompt_token = PaddedPromptToken::of_the_prompt;
+  ReturningDrafts returning_drafts = ReturningDrafts::scattered;
+  AcceptedCountRead accepted_count_read = AcceptedCountRead::after_the_copy;
+  RunningColumn running_column = RunningColumn::of_exact_count;
+  GdnTokenPartition gdn_token_partition = GdnTokenPartition::stable;
+  GdnGates gdn_gates = GdnGates::gathered;
+  ConvRoll conv_roll = ConvRoll::row_length;
+  NullRows null_rows = NullRows::skipped;
+  SameBlockShift same_block_shift = SameBlockShift::memmove;
+  PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
+  ReusedMetadata reused_metadata = ReusedMetadata::every_array;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
 // Profile `safe`: state is never corrupted.
 constexpr Policies safe_policies() { return {}; }
 
-// Profile `pages`: what the reference pages and golden/ do.
+// Profile `pages`: what the reference pages and golden/ do. Policies that are not named are as in
+// `safe`: races whose order the pages leave open, and faults of other trees.
 constexpr Policies pages_policies() {
   return {pages_cache_policies(),
           AlignedSplit::until_last_cache_position,

@@ -6,9 +6,19 @@ namespace hybridscope {
 
 RowInputs::RowInputs(const EngineConfig& config)
     : acceptance_{.seed = config.seed, .rate = config.acceptance_rate},
+      replaces_padded_prompt_token_(config.runner == ModelRunner::v2 &&
+                                    config.policies.padded_prompt_token ==
+                                        PaddedPromptToken::last_sampled),
+      loses_drafts_of_returning_(config.runner == ModelRunner::v1 && config.async_scheduling &&
+                                 config.policies.returning_drafts == ReturningDrafts::placeholders),
       conv_kernel_(config.conv_kernel) {}
 
+bool RowInputs::has_lost_drafts(const RowTrace& row) const {
+  return loses_drafts_of_returning_ && row.origin == RowOrigin::returned;
+}
+
 void RowInputs::add(StepTrace& trace, RowTrace& row, EngineRequest& request) {
+  row.lost_drafts = has_lost_drafts(row) && trace.scheduled_of(row).num_draft_tokens > 0;
   fill_history(row, request);
   planned_num_accepted_.push_back(plan_acceptance(trace, row, request));
   append_tokens(trace, row, request);
@@ -20,8 +30,8 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
   if (!scheduled.samples()) return 0;  // unfinished prefill chunk: sampled and discarded
   const std::int32_t drafts = scheduled.num_draft_tokens;
   const std::int32_t end = row.num_computed_tokens + scheduled.num_scheduled_tokens;
-  const bool drafts_count =
-      !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
+  const bool drafts_count = !scheduled.placeholder_drafts && !row.lost_drafts &&
+                            row.num_computed_tokens >= scheduled.num_prompt_tokens;
   std::int32_t accepted =
       drafts_count ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
   if (request.scripted_num_accepted) {
@@ -46,8 +56,10 @@ void RowInputs::append_tokens(StepTrace& trace, const RowTrace& row,
   const std::size_t begin = trace.tokens.size();
   trace.tokens.resize(begin + static_cast<std::size_t>(known));
   request.tokens.copy_tokens(row.num_computed_tokens, known, trace.tokens.data() + begin);
+  if (scheduled.placeholder_drafts && replaces_padded_prompt_token_ && row.num_computed_tokens > 0)
+    trace.tokens[begin] = request.tokens.token(row.num_computed_tokens - 1);
   for (std::int32_t i = 0; i < scheduled.num_draft_tokens; ++i) {
-    if (scheduled.placeholder_drafts) {
+    if (scheduled.placeholder_drafts || row.lost_drafts) {
       trace.tokens.push_back(tagged_token(TokenKind::placeholder, 0));
       continue;
     }

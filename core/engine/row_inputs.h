@@ -33,7 +33,12 @@ class RowInputs {
   void append_tokens(StepTrace& trace, const RowTrace& row, const EngineRequest& request) const;
   void fill_history(RowTrace& row, EngineRequest& request) const;
 
+  // ReturningDrafts::placeholders: does the row verify ids of -1?
+  bool has_lost_drafts(const RowTrace& row) const;
+
   AcceptanceConfig acceptance_;
+  bool replaces_padded_prompt_token_ = false;  // PaddedPromptToken::last_sampled
+  bool loses_drafts_of_returning_ = false;     // ReturningDrafts::placeholders
   std::int32_t conv_kernel_ = 4;
   std::vector<std::int32_t> planned_num_accepted_;  // [rows]
 };

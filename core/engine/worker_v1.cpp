@@ -73,8 +73,12 @@ void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
   for (const RequestId id : finished) {
     if (rows_.row_of(id) >= 0) rows_.remove(id);
   }
-  for (const RequestId id : trace.preempted)
-    if (requests.holds(id)) requests[id].worker.mamba_state_idx.reset();
+  const bool remembers = config_.policies.resumed_state_column == ResumedStateColumn::remembered;
+  for (const RequestId id : trace.preempted) {
+    if (!requests.holds(id)) continue;
+    const bool resumed = scheduled_of_request_[static_cast<std::size_t>(id.value)] >= 0;
+    if (!resumed || !remembers) requests[id].worker.mamba_state_idx.reset();
+  }
   std::vector<RequestId> leaving;
   for (const BatchRow& row : rows_.rows()) {
     if (row.request.value < 0) continue;
@@ -101,7 +105,12 @@ void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
   const ScheduledTrace& entry = trace.scheduled[scheduled];
   WorkerRequest& worker = requests[entry.request].worker;
   const std::size_t groups = config_.kv_cache_config.groups.size();
-  if (entry.admission != Admission::running) worker = {};
+  if (entry.admission != Admission::running) {
+    const std::optional<std::int32_t> column = worker.mamba_state_idx;
+    worker = {};
+    if (config_.policies.resumed_state_column == ResumedStateColumn::remembered)
+      worker.mamba_state_idx = column;
+  }
   worker.block_ids.resize(groups);
   const std::int32_t row = rows_.row_of(entry.request);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -142,10 +151,15 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
 // Each row's accepted count of the frame before (RUNNER 5.3).
 void WorkerV1::take_counts(const RequestList& requests) {
   const auto num_rows = static_cast<std::int32_t>(rows_.rows().size());
+  const bool reads_old_counts =
+      config_.policies.accepted_count_read == AcceptedCountRead::before_the_copy &&
+      config_.async_scheduling && config_.mamba_cache_mode != MambaCacheMode::align;
   if (config_.policies.accepted_count_owner == AcceptedCountOwner::request) {
     for (std::int32_t r = 0; r < num_rows; ++r) {
       BatchRow& row = rows_.row(r);
-      row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
+      const WorkerRequest& worker = requests[row.request].worker;
+      row.num_accepted_tokens =
+          reads_old_counts ? worker.previous_num_accepted_tokens : worker.num_accepted_tokens;
       row.accepted_from = row.request;
     }
     return;
@@ -192,6 +206,7 @@ void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
   inputs_.sample(trace);
   for (const RowTrace& row : trace.rows) {
     WorkerRequest& worker = requests[row.request].worker;
+    worker.previous_num_accepted_tokens = worker.num_accepted_tokens;
     worker.num_accepted_tokens = num_accepted_tokens_after(row);
     worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
     worker.num_draft_tokens = trace.scheduled_of(row).num_draft_tokens;

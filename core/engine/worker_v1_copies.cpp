@@ -8,17 +8,18 @@ namespace hybridscope {
 // SEMANTICS C5 (preprocess_mamba): the running state moves with the running column.
 void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
   if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
+  const bool exact = config_.policies.running_column == RunningColumn::of_exact_count;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     RowTrace& row = trace.rows[r];
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     WorkerRequest& worker = requests[row.request].worker;
-    const StateCopyDecision decision =
-        decide_preprocess_v1({.has_mamba_state_idx = worker.mamba_state_idx.has_value(),
-                              .mamba_state_idx = worker.mamba_state_idx.value_or(-1),
-                              .num_computed_tokens = row.num_computed_tokens,
-                              .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                              .num_accepted_tokens = row.num_accepted_tokens,
-                              .block_size = metadata_.mamba_block_size()});
+    const StateCopyDecision decision = decide_preprocess_v1(
+        {.has_mamba_state_idx = worker.mamba_state_idx.has_value(),
+         .mamba_state_idx = worker.mamba_state_idx.value_or(-1),
+         .num_computed_tokens = exact ? row.num_computed_tokens : scheduled.num_computed_tokens,
+         .num_scheduled_tokens = scheduled.num_scheduled_tokens,
+         .num_accepted_tokens = row.num_accepted_tokens,
+         .block_size = metadata_.mamba_block_size()});
     worker.mamba_state_idx = decision.dst_col;
     row.num_accepted_tokens = decision.num_accepted_tokens_after();
     worker.num_accepted_tokens = row.num_accepted_tokens;
@@ -35,17 +36,20 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     WorkerRequest& worker = requests[row.request].worker;
     HS_EXPECT(worker.mamba_state_idx.has_value());
-    const StateCopyDecision decision =
+    const StateCopyDecision decision = post_copy_under(
+        config_.policies,
         decide_postprocess_v1({.num_accepted_tokens = worker.num_accepted_tokens,
                                .mamba_state_idx = *worker.mamba_state_idx,
                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
                                .num_computed_tokens = row.num_computed_tokens,
                                .num_draft_tokens = scheduled.num_draft_tokens,
-                               .block_size = metadata_.mamba_block_size()});
+                               .block_size = metadata_.mamba_block_size()}));
     worker.num_accepted_tokens = decision.num_accepted_tokens_after();
     add_state_copies(trace.post_copies, trace, rows_.block_tables(),
                      {row.request, static_cast<std::int32_t>(r), decision});
   }
+  if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
+    use_blocks_of_first_group(trace.post_copies);
 }
 
 // FORWARD "Mode all with drafts": the last scheduled column is remembered, and boundary states that

@@ -111,7 +111,7 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
 // By shape a row is what the builders make of it: their prefills are told by V2's is_prefilling.
 RowClass WorkerV2::class_of(const ScheduledTrace& scheduled) const {
   const RowClassing classing = config_.policies.row_classing;
-  if (classing == RowClassing::by_shape &&
+  if (classing != RowClassing::by_meaning &&
       slots_.slot(slots_.slot_of(scheduled.request)).is_prefilling())
     return RowClass::prefill;
   return row_class_of(scheduled, classing, config_.num_speculative_tokens);

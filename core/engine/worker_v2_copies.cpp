@@ -32,14 +32,17 @@ void WorkerV2::post_copy_align(StepTrace& trace) {
     const RowTrace& row = trace.rows[r];
     RequestSlot& slot = slots_.slot(row.slot);
     const StateCopyDecision decision =
-        decide_postprocess_v2({.num_accepted_tokens = slot.num_accepted_tokens,
-                               .state_idx = slot.state_idx,
-                               .new_num_computed_tokens = slot.num_computed_tokens,
-                               .block_size = metadata_.mamba_block_size()});
+        post_copy_under(config_.policies,
+                        decide_postprocess_v2({.num_accepted_tokens = slot.num_accepted_tokens,
+                                               .state_idx = slot.state_idx,
+                                               .new_num_computed_tokens = slot.num_computed_tokens,
+                                               .block_size = metadata_.mamba_block_size()}));
     slot.num_accepted_tokens = decision.num_accepted_tokens_after();
     add_state_copies(trace.post_copies, trace, slots_.input_block_tables(),
                      {row.request, static_cast<std::int32_t>(r), decision});
   }
+  if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
+    use_blocks_of_first_group(trace.post_copies);
 }
 
 // FORWARD "Mode all with drafts". The reference's V2 remembers no column and stores no boundaries.

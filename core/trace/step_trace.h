@@ -77,6 +77,7 @@ struct RowTrace {
   std::int32_t num_accepted_tokens = 1;         // a given to the builders, after pre-copies
   RequestId accepted_from{};                    // the request this count was taken from
   std::int32_t num_draft_count = -1;            // num_decode_draft_tokens of the row
+  bool lost_drafts = false;  // it had no row before, so its drafts are ids of -1 (KNOWN_BUGS 53)
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
   std::array<Fingerprint, kMaxConvKernel> history{};
@@ -197,6 +198,16 @@ struct CommandTrace {
 // One element a group, with what does not change from step to step.
 std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config);
 
+// How the kernels of a step work where those of engines have differed (core/engine/policies.h:
+// SameBlockShift, GdnGates, ConvRoll, NullRows); the defaults are right.
+struct KernelVariants {
+  bool shifts_last_position_first = false;  // conv windows within one block
+  bool gates_in_batch_order = false;        // of GDN's spec tokens in a mixed batch
+  bool rolls_conv_by_window = false;        // verify rows, as if they had 1 + K tokens
+  bool runs_null_rows = false;              // padding rows of decodes
+  friend bool operator==(const KernelVariants&, const KernelVariants&) = default;
+};
+
 struct StepTrace {
   std::int64_t step = 0;            // number of the frame, from 1
   std::int64_t committed_step = 0;  // of the frame that returned in this step; 0: none did
@@ -226,6 +237,7 @@ struct StepTrace {
   CommonAttentionMetadata common;    // without a block table
   std::vector<TokenContent> tokens;  // [T] row r: [query_start_loc[r], query_start_loc[r+1])
   CudagraphDispatch graph;
+  KernelVariants kernels;
   bool uniform_decode = false;
   std::vector<GroupTrace> groups;  // [num_groups]
   CopyLaunch pre_copies;

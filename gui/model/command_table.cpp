@@ -59,9 +59,9 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
 bool leaves_run(const CommandRow& row, const std::string& argument, const Workbench& workbench) {
   if (row.id == "lesson.answer")
     return workbench.lesson() != nullptr && answer_moves_on(*workbench.lesson(), argument);
-  constexpr std::array<std::string_view, 7> kLeaving = {
-      "file.open",   "file.close",      "file.quit",   "lesson.open",
-      "lesson.next", "lesson.previous", "lesson.close"};
+  constexpr std::array<std::string_view, 8> kLeaving = {
+      "file.open",   "file.close",      "file.quit",    "lesson.open",
+      "lesson.next", "lesson.previous", "lesson.close", "bug.open"};
   return std::ranges::find(kLeaving, row.id) != kLeaving.end();
 }
 

@@ -17,6 +17,17 @@ Status open_other(Workbench& workbench, const std::string& argument) {
   return workbench.compare_with(std::move(other).value());
 }
 
+// The bug on the left, its healthy twin on the right, at the first step that differs.
+Status open_bug(Workbench& workbench, const std::string& argument) {
+  auto faulty = open_run(std::string(kBugPrefix) + argument);
+  if (!faulty.ok()) return faulty.error();
+  auto healthy = open_run(std::string(kHealthyPrefix) + argument);
+  if (!healthy.ok()) return healthy.error();
+  if (Status begun = faulty.value()->go_to(1); !begun.ok()) return begun;
+  workbench.open(std::move(faulty).value());
+  return workbench.compare_with(std::move(healthy).value());
+}
+
 // What the run was before the last edit.
 Status before_edit(Workbench& workbench, const std::string&) {
   auto other = LiveRun::create(*workbench.plans.last_plan());
@@ -100,6 +111,8 @@ constexpr CommandNeeds kDiff = CommandNeeds::comparison;
 
 constexpr CommandRow kRows[] = {
     {"edit.fork", "Edit", "Fork from here", "", "", CommandNeeds::plan, fork_here},
+    {"bug.open", "Compare", "Known bug beside its healthy twin", "", "ID", CommandNeeds::nothing,
+     open_bug},
     {"diff.open", "Compare", "Compare with", "Ctrl+D", "FILE", CommandNeeds::step, open_other},
     {"diff.before_edit", "Compare", "Compare with the run before the last edit", "", "",
      CommandNeeds::undo, before_edit},

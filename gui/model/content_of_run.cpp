@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/model/content_cells.h"
+#include "gui/model/known_bugs_model.h"
 #include "gui/model/next_step_model.h"
 #include "gui/model/requests_model.h"
 #include "gui/model/timeline_model.h"
@@ -91,7 +92,7 @@ PanelContent next_step(Workbench& workbench) {
   ContentTable planned{
       .title = fmt::format("Planned for step {}", model.step),
       .note = fmt::format("token budget {}, engine profile {}", model.planned.budget,
-                          model.planned.profile == EngineProfile::pages ? "pages" : "safe"),
+                          engine_profile_name(model.planned.profile)),
       .headings = {"What"}};
   for (const std::string& words : model.planned.words) planned.rows.push_back({words_cell(words)});
   ContentTable requests{.title = fmt::format("Step {}", model.step),
@@ -164,10 +165,18 @@ PanelContent differences(Workbench& workbench) {
 
 PanelContent explanation(Workbench& workbench) { return {.text = step_in_words(*workbench.run())}; }
 
-constexpr ContentRow kRows[] = {{"requests", requests},       {"timeline", timeline},
-                                {"findings", findings},       {"breakpoints", breakpoints},
-                                {"next_step", next_step},     {"lesson", lesson},
-                                {"differences", differences}, {"explanation", explanation}};
+PanelContent known_bugs(Workbench&) {
+  ContentTable table{.title = "Known bugs", .headings = headings_of(kKnownBugColumns)};
+  for (const KnownBugRow& row : make_known_bugs_model())
+    table.rows.push_back({words_cell(row.number), words_cell(row.v1), words_cell(row.v2),
+                          words_cell(row.title), words_cell(row.id)});
+  return {.tables = {std::move(table)}};
+}
+
+constexpr ContentRow kRows[] = {
+    {"requests", requests},       {"timeline", timeline},       {"findings", findings},
+    {"breakpoints", breakpoints}, {"next_step", next_step},     {"lesson", lesson},
+    {"known_bugs", known_bugs},   {"differences", differences}, {"explanation", explanation}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "gui/model/open_trace.h"
 #include "gui/model/open_traffic.h"
 #include "gui/model/recorded_run.h"
+#include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/scenario_reader.h"
 
@@ -14,13 +15,32 @@ namespace hybridscope {
 namespace {
 
 bool names_session(const std::string& place) {
-  if (place.starts_with(kShippedPrefix)) return false;
+  for (const std::string_view prefix : {kShippedPrefix, kBugPrefix, kHealthyPrefix})
+    if (place.starts_with(prefix)) return false;
   const SessionPlace parsed = parse_session_place(place);
   return parsed.file.ends_with(".db") || !parsed.name.empty();
 }
 
 bool names_trace(const std::string& place) {
   return place.ends_with(".jsonl") || place.ends_with(".jsonl.zst");
+}
+
+Result<Scenario> scenario_of_bug(std::string_view name, bool faulty) {
+  const auto exhibit = shipped_bug(name);
+  if (!exhibit.ok()) return exhibit.error();
+  Scenario scenario = faulty ? faulty_scenario(exhibit.value()) : healthy_scenario(exhibit.value());
+  if (!faulty) scenario.name += " (healthy)";
+  return scenario;
+}
+
+// The scenario that a file, or something built in, holds.
+Result<Scenario> scenario_at(std::string_view place) {
+  if (place.starts_with(kShippedPrefix))
+    return shipped_scenario(place.substr(kShippedPrefix.size()));
+  if (place.starts_with(kBugPrefix)) return scenario_of_bug(place.substr(kBugPrefix.size()), true);
+  if (place.starts_with(kHealthyPrefix))
+    return scenario_of_bug(place.substr(kHealthyPrefix.size()), false);
+  return read_scenario_file(std::string(place));
 }
 
 }  // namespace
@@ -32,9 +52,7 @@ Result<std::unique_ptr<ShownRun>> open_run(const std::string& place) {
     return std::unique_ptr<ShownRun>(std::move(recorded).value());
   }
   if (names_trace(place)) return is_traffic(place) ? open_traffic(place) : open_trace(place);
-  const bool is_shipped = place.starts_with(kShippedPrefix);
-  auto scenario = is_shipped ? shipped_scenario(place.substr(kShippedPrefix.size()))
-                             : read_scenario_file(place);
+  auto scenario = scenario_at(place);
   if (!scenario.ok()) return scenario.error();
   auto plan = plan_scenario(scenario.value(), place);
   if (!plan.ok()) return plan.error();

@@ -13,9 +13,13 @@ namespace hybridscope {
 // In front of the name of a scenario that is part of the program.
 inline constexpr std::string_view kShippedPrefix = "shipped:";
 
-// SCENARIO.json or shipped:NAME, a scenario that runs live; FILE.db[:NAME], a recorded session;
-// TRACE.jsonl, decisions of another engine. Errors: those of the reader concerned, which name the
-// file.
+// In front of the id or number of a known bug: with the bug, and its healthy twin.
+inline constexpr std::string_view kBugPrefix = "bug:";
+inline constexpr std::string_view kHealthyPrefix = "healthy:";
+
+// SCENARIO.json, shipped:NAME, bug:ID or healthy:ID, a scenario that runs live; FILE.db[:NAME], a
+// recorded session; TRACE.jsonl, decisions of another engine. Errors: those of the reader
+// concerned, which name the file.
 Result<std::unique_ptr<ShownRun>> open_run(const std::string& place);
 
 }  // namespace hybridscope

@@ -50,9 +50,7 @@ std::vector<std::string> words_of(const ScriptStep& changes) {
     words.emplace_back("reset the prefix cache if nothing runs");
   if (changes.reset_prefix_cache == PrefixCacheReset::preempting_running)
     words.emplace_back("preempt all and reset the prefix cache");
-  if (changes.engine)
-    words.emplace_back(*changes.engine == EngineProfile::pages ? "engine profile pages"
-                                                               : "engine profile safe");
+  if (changes.engine) words.push_back("engine profile " + engine_profile_name(*changes.engine));
   add_policy_words(changes.policies, words);
   return words;
 }

@@ -12,6 +12,7 @@
 #include "gui/panels/explanation_panel.h"
 #include "gui/panels/findings_panel.h"
 #include "gui/panels/graph_padding_panel.h"
+#include "gui/panels/known_bugs_panel.h"
 #include "gui/panels/lesson_panel.h"
 #include "gui/panels/metadata_panel.h"
 #include "gui/panels/next_step_panel.h"
@@ -50,6 +51,9 @@ constexpr PanelRow kPanels[] = {
     {{"next_step", "Next step", "Change what happens in the step after this one", false},
      make_next_step_panel},
     {{"lesson", "Lesson", "Text and questions about what is shown", false}, make_lesson_panel},
+    {{"known_bugs", "Known bugs", "Faults that engines had; each runs beside its healthy twin",
+      false},
+     make_known_bugs_panel},
     {{"differences", "Differences", "Steps in which two runs differ, field by field", false},
      make_differences_panel},
     {{"state_copies", "State copies", "Which states move between columns in this step, and why"},

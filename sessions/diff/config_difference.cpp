@@ -11,25 +11,6 @@
 namespace hybridscope {
 namespace {
 
-PolicyOverrides overrides_of(const Policies& policies) {
-  return {.mamba_eagle_lookahead = policies.cache.mamba_eagle_lookahead,
-          .full_attention_cut = policies.cache.full_attention_cut,
-          .block_registration = policies.cache.block_registration,
-          .aligned_split = policies.aligned_split,
-          .row_classing = policies.row_classing,
-          .accepted_count_owner = policies.accepted_count_owner,
-          .one_token_prompt = policies.one_token_prompt,
-          .no_draft_step = policies.no_draft_step,
-          .uniform_decode_test = policies.uniform_decode_test,
-          .all_mode_speculation = policies.all_mode_speculation,
-          .stale_frame = policies.stale_frame,
-          .accepted_count_landing = policies.accepted_count_landing,
-          .deferred_free_refusal = policies.deferred_free_refusal,
-          .row_order = policies.row_order,
-          .initial_state_column = policies.initial_state_column,
-          .slot_count_reset = policies.slot_count_reset};
-}
-
 // The settings that lead to `config`, as far as they can be told from it.
 EngineSettings settings_of(const EngineConfig& config) {
   EngineSettings settings;

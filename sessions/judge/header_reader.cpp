@@ -94,15 +94,19 @@ void ConfigReader::read_speculation(EngineConfig& config) {
   choice("speculative_method", kSpeculativeMethodWords, config.speculative_method);
   if (speculates && config.speculative_method == SpeculativeMethod::none)
     fail(*find_member(object_, "speculative_method"),
-         fmt::format("expected mtp or ngram with num_speculative_tokens {}, found \"none\"",
-                     config.num_speculative_tokens),
+         fmt::format(
+             "expected mtp, ngram or draft_model with num_speculative_tokens {}, found \"none\"",
+             config.num_speculative_tokens),
          errors_);
   // The methods differ in EAGLE's rules only.
   use_eagle_ = speculates && config.speculative_method == SpeculativeMethod::mtp;
   boolean("use_eagle", use_eagle_);
-  config.speculative_method = !speculates  ? SpeculativeMethod::none
-                              : use_eagle_ ? SpeculativeMethod::mtp
-                                           : SpeculativeMethod::ngram;
+  if (!speculates)
+    config.speculative_method = SpeculativeMethod::none;
+  else if (use_eagle_)
+    config.speculative_method = SpeculativeMethod::mtp;
+  else if (config.speculative_method == SpeculativeMethod::mtp)
+    config.speculative_method = SpeculativeMethod::ngram;
 }
 
 void ConfigReader::read_scheduler(EngineConfig& config) {

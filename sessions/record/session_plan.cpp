@@ -167,7 +167,7 @@ SessionHeader run_header(const RunPlan& plan, CheckScope scope) {
   header.check = scope;
   header.source = plan.name;
   header.model = plan.setup.layout.model.name;
-  header.engine = profile_name(plan.setup.config.policies);
+  header.engine = profile_name(plan.settings);
   header.plan = write_session_plan(plan);
   header.config = plan.setup.config;
   return header;

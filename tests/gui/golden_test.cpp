@@ -45,6 +45,7 @@ constexpr GoldenPicture kPictures[] = {
     {"comparison", "block_tables", "align_boundary_by_accepted_drafts",
      "edit.accept A 1\ndiff.before_edit\nrun.go_to 3\nselect.request A"},
     {"findings", "findings", "prompt_as_long_as_a_verify_window", "edit.engine pages\nrun.end"},
+    {"known_bugs", "known_bugs", "plain_decode", "bug.open 48\nview.theme light"},
     {"start_screen", "", "", ""},
 };
 

@@ -84,9 +84,10 @@ TEST(ScenarioWriter, EverySettingReadsBackEqual) {
   scenario.requests = {{.id = "A", .prompt = {.tokens = 6}}};
   for (const Setting& setting : settings_table()) {
     const std::string text =
-        setting.kind == SettingKind::choice     ? std::string(setting.choices.back())
-        : setting.kind == SettingKind::boolean  ? "false"
-        : setting.kind == SettingKind::fraction ? "0.125"
+        setting.kind == SettingKind::choice           ? std::string(setting.choices.back())
+        : setting.kind == SettingKind::engine_profile ? "vllm@2026-06-29"
+        : setting.kind == SettingKind::boolean        ? "false"
+        : setting.kind == SettingKind::fraction       ? "0.125"
         : setting.name == "max_num_batched_tokens" || setting.name == "max_model_len" ||
                 setting.name == "long_prefill_token_threshold"
             ? "4096"
@@ -94,7 +95,7 @@ TEST(ScenarioWriter, EverySettingReadsBackEqual) {
     ASSERT_TRUE(set_setting_text(scenario.settings, setting, text).ok()) << setting.name;
   }
   scenario.settings.block_size = 32;
-  scenario.settings.runner = ModelRunner::v1;  // the method is ngram
+  scenario.settings.ssm_conv_state_layout = ConvStateLayout::SD;  // the runner is v2
   scenario.twin.emplace();
   scenario.twin->async_scheduling = true;
   const auto back = parse_scenario({.text = write_scenario(scenario), .file = "s.json"});

@@ -41,7 +41,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 50U);
+  EXPECT_EQ(paths.size(), 65U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -142,8 +142,8 @@ TEST(Settings, SpeculationNeedsMethodAndTokensTogether) {
   EXPECT_EQ(
       conflict(with({{"speculative_config/method", "none"},
                      {"speculative_config/num_speculative_tokens", "2"}})),
-      "speculative_config/method: method is none but num_speculative_tokens is 2 (expected mtp "
-      "or ngram, or 0 tokens)");
+      "speculative_config/method: method is none but num_speculative_tokens is 2 (expected mtp, "
+      "ngram or draft_model, or 0 tokens)");
 }
 
 TEST(Settings, TokensWithoutAMethodMeanMtp) {

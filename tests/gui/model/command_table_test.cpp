@@ -124,6 +124,7 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"layout.load", "wide"},
           {"layout.remove", "wide"},
           {"diff.open", "shipped:plain_decode"},
+          {"bug.open", "48"},
           {"diff.go_to", "1"},
           {"diff.filter", "rows"},
           {"lesson.open", "graph_padding"},

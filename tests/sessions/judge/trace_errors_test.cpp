@@ -80,10 +80,12 @@ const Case kHeaderCases[] = {
     {"DraftsAreAtMost64", 1, "/config/num_speculative_tokens", "65",
      "1: /config/num_speculative_tokens: expected an integer from 0 to 64, found 65"},
     {"DraftsHaveAMethod", 1, "/config/speculative_method", "\"none\"",
-     "1: /config/speculative_method: expected mtp or ngram with num_speculative_tokens 2, found "
+     "1: /config/speculative_method: expected mtp, ngram or draft_model with "
+     "num_speculative_tokens 2, found "
      "\"none\""},
     {"MethodIsKnown", 1, "/config/speculative_method", "\"eagle\"",
-     "1: /config/speculative_method: expected one of none, mtp, ngram, found \"eagle\""},
+     "1: /config/speculative_method: expected one of none, mtp, ngram, draft_model, found "
+     "\"eagle\""},
     {"AReorderBatchThresholdIsNullOrLeftOut", 1, "/config/reorder_batch_threshold", "3",
      "1: /config/reorder_batch_threshold: expected null (or to leave it out), found 3"},
     {"WatermarkIsAFraction", 1, "/config/watermark", "1.5",

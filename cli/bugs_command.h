@@ -1,0 +1,12 @@
+// `hybridscope bugs`: the catalogue of known bugs, listed, told and run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace hybridscope {
+
+// Adds the subcommands; the result runs the one that was given.
+std::function<int()> add_bugs_command(CLI::App& bugs);
+
+}  // namespace hybridscope

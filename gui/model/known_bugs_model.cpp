@@ -1,0 +1,71 @@
+#include "gui/model/known_bugs_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "gui/model/open_run.h"
+#include "sessions/known_bugs/bug_exhibit.h"
+#include "sessions/known_bugs/bug_pages.h"
+
+namespace hybridscope {
+namespace {
+
+KnownBugRow row_of(const BugExhibit& exhibit) {
+  const KnownBug& bug = *exhibit.bug;
+  KnownBugRow row{.id = std::string(bug.id),
+                  .number = bug.number > 0 ? std::to_string(bug.number) : "",
+                  .v1 = life_text(bug.v1),
+                  .v2 = life_text(bug.v2),
+                  .title = exhibit.title,
+                  .words = {}};
+  for (const PolicyChoice& choice : bug.choices())
+    row.words.push_back(fmt::format("{} = {}", choice.policy, choice.value));
+  row.words.push_back("Users saw: " + exhibit.users_saw);
+  row.words.insert(row.words.end(), exhibit.mechanism.begin(), exhibit.mechanism.end());
+  if (!exhibit.dates.empty()) row.words.push_back(exhibit.dates);
+  return row;
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return !std::ranges::search(text, part, [](unsigned char a, unsigned char b) {
+            return std::tolower(a) == std::tolower(b);
+          }).empty();
+}
+
+bool passes(const KnownBugRow& row, std::string_view filter) {
+  return filter.empty() || row.number == filter || holds(row.id, filter) ||
+         holds(row.title, filter) || std::ranges::any_of(row.words, [&](const std::string& words) {
+           return holds(words, filter);
+         });
+}
+
+// The program's own files, which tests read: read once.
+const std::vector<KnownBugRow>& all_rows() {
+  static const std::vector<KnownBugRow> rows = [] {
+    std::vector<KnownBugRow> made;
+    for (const KnownBug& bug : known_bug_table())
+      if (const auto exhibit = shipped_bug(bug.id); exhibit.ok())
+        made.push_back(row_of(exhibit.value()));
+    return made;
+  }();
+  return rows;
+}
+
+}  // namespace
+
+std::vector<KnownBugRow> make_known_bugs_model(std::string_view filter) {
+  std::vector<KnownBugRow> rows;
+  for (const KnownBugRow& row : all_rows())
+    if (passes(row, filter)) rows.push_back(row);
+  return rows;
+}
+
+std::string bug_shown_by(const ShownRun* run) {
+  if (run == nullptr) return {};
+  const auto row = std::ranges::find(all_rows(), run->title(), &KnownBugRow::id);
+  return row == all_rows().end() ? "" : row->id;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,41 @@
+// The catalogue of known bugs as a list, and one of them in words.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/model/column_words.h"
+#include "gui/model/shown_run.h"
+
+namespace hybridscope {
+
+struct KnownBugRow {
+  std::string id;
+  std::string number;  // empty: none
+  std::string v1;      // "until 2026-08-06", "open", "-"
+  std::string v2;
+  std::string title;
+  std::vector<std::string> words;  // policy, what users saw, mechanism: a paragraph each
+  friend bool operator==(const KnownBugRow&, const KnownBugRow&) = default;
+};
+
+// In the order of the table; those whose id, number, title or words hold `filter` in any case.
+std::vector<KnownBugRow> make_known_bugs_model(std::string_view filter = {});
+
+// The bug that the run is the faulty side of, by its title; empty: none.
+std::string bug_shown_by(const ShownRun* run);
+
+inline constexpr std::array<ColumnWords, 5> kKnownBugColumns = {
+    ColumnWords{"No.", "In the notes that docs/differences.md quotes"},
+    ColumnWords{"V1", "When vLLM had it with runner V1: the first day without it"},
+    ColumnWords{"V2", "When vLLM had it with runner V2: the first day without it"},
+    ColumnWords{"What goes wrong"},
+    ColumnWords{"Id"},
+};
+inline constexpr std::string_view kKnownBugsIntroduction =
+    "A click runs the bug beside its healthy twin: left with the fault, right without it.";
+
+}  // namespace hybridscope

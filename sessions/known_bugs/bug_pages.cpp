@@ -1,0 +1,114 @@
+#include "sessions/known_bugs/bug_pages.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sessions/known_bugs/left_out_bugs.h"
+#include "sessions/scenario_writer.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::size_t kFindingsShown = 3;
+
+std::string number_text(std::int32_t number) { return number > 0 ? std::to_string(number) : ""; }
+
+// Text of a table cell.
+std::string cell(std::string text) {
+  for (std::size_t i = 0; (i = text.find('|', i)) != std::string::npos; i += 2)
+    text.insert(i, "\\");
+  return text;
+}
+
+std::string findings_text(const BugSide& side) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const KeptFinding& finding : side.findings.kept()) {
+    if (rule_info(finding.finding.rule).severity != Severity::error) continue;
+    if (shown++ < kFindingsShown) text += fmt::format("- `{}`\n", finding.text);
+  }
+  if (shown > kFindingsShown) text += fmt::format("- and {} more\n", shown - kFindingsShown);
+  return text;
+}
+
+std::string row_text(const BugExhibit& exhibit) {
+  const KnownBug& bug = *exhibit.bug;
+  return fmt::format("| {} | [{}](#{}) | {} | {} | {} |\n", number_text(bug.number), bug.id, bug.id,
+                     cell(exhibit.title), life_text(bug.v1), life_text(bug.v2));
+}
+
+constexpr std::string_view kOpening =
+    R"(# Known bugs
+
+Made by `hybridscope bugs list --markdown` from `sessions/known_bug_table.cpp` and `scenarios/bugs`; a test holds this page against both.
+
+Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
+`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were alive on a day.
+Dates are vLLM's, by runner: the first day without the fault; an unknown day of appearance counts as ever.
+Before 2026-06 the rest of the engine is as it was then, so an early date has the known faults of that day and nothing else of it.
+
+| no. | id | what goes wrong | V1 | V2 |
+|---|---|---|---|---|
+)";
+
+}  // namespace
+
+std::string life_text(const BugLife& life) {
+  if (!life.occurs) return "-";
+  if (life.appeared && life.fixed)
+    return fmt::format("{} to {}", date_text(*life.appeared), date_text(*life.fixed));
+  if (life.appeared) return "since " + date_text(*life.appeared);
+  return life.fixed ? "until " + date_text(*life.fixed) : "open";
+}
+
+std::string policies_text(const KnownBug& bug) {
+  std::vector<std::string> texts;
+  for (const PolicyChoice& choice : bug.choices())
+    texts.push_back(fmt::format("`{}` = `{}`", choice.policy, choice.value));
+  return fmt::format("{}", fmt::join(texts, " and "));
+}
+
+std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int level) {
+  const KnownBug& bug = *exhibit.bug;
+  std::string text = fmt::format(
+      "{} {}\n\n{}.\n\n", std::string(static_cast<std::size_t>(level), '#'), bug.id, exhibit.title);
+  text += fmt::format("- Where: {}\n- Policy: {}\n- V1: {}; V2: {}\n", exhibit.function,
+                      policies_text(bug), life_text(bug.v1), life_text(bug.v2));
+  if (!exhibit.upstream.empty())
+    text += fmt::format("- Upstream: {}\n", fmt::join(exhibit.upstream, ", "));
+  if (!exhibit.dates.empty()) text += fmt::format("- Dates: {}\n", exhibit.dates);
+  text += fmt::format("- Users saw: {}\n\n{}\n\n", exhibit.users_saw,
+                      fmt::join(exhibit.mechanism, "\n"));
+  text +=
+      fmt::format("```json\n{}```\n\nFound, in {}:\n\n{}\n", write_scenario(run.faulty.scenario),
+                  counted(run.faulty.summary.steps, "step"), findings_text(run.faulty));
+  text += fmt::format("Without the policy: {} in {}.\n",
+                      run.healthy.findings.num_found(Severity::error) == 0
+                          ? "nothing"
+                          : counted(run.healthy.findings.num_found(Severity::error), "finding"),
+                      counted(run.healthy.summary.steps, "step"));
+  return text;
+}
+
+Result<std::string> known_bugs_page() {
+  std::string table(kOpening);
+  std::string entries;
+  for (const KnownBug& bug : known_bug_table()) {
+    const auto exhibit = shipped_bug(bug.id);
+    if (!exhibit.ok()) return exhibit.error();
+    const auto run = run_bug(exhibit.value());
+    if (!run.ok()) return run.error();
+    table += row_text(exhibit.value());
+    entries += '\n' + bug_as_markdown(exhibit.value(), run.value());
+  }
+  std::string left_out =
+      "\n## Left out\n\nNumbers of the same notes that have no entry, and why:\n\n";
+  for (const LeftOutBug& bug : left_out_bugs())
+    left_out += fmt::format("- {} {}: {}\n", bug.number, bug.id, bug.reason);
+  return table + entries + left_out;
+}
+
+}  // namespace hybridscope

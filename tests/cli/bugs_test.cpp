@@ -1,0 +1,121 @@
+// hybridscope bugs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sessions/known_bug_table.h"
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::vector<std::string> listed(const std::string& arguments) {
+  std::vector<std::string> ids;
+  for (const json& bug : json::parse(run_program("bugs list --json " + arguments).out))
+    ids.push_back(bug["id"]);
+  return ids;
+}
+
+TEST(Bugs, AreListed) {
+  const ProgramResult list = run_program("bugs");
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, StartsWith(std::to_string(known_bug_table().size()) + " known bugs\n"));
+  EXPECT_THAT(list.out, HasSubstr(" 48  skipped-step-forgets-accepted-count "));
+  EXPECT_EQ(run_program("bugs list").out, list.out);
+}
+
+TEST(Bugs, ListSaysWhatAReleaseFixed) {
+  const auto fixed = listed("--engine vllm@2026-06-29 --not-in vllm@2026-08-18");
+  EXPECT_THAT(fixed, AllOf(Contains("mid-block-chunk-poisons-slot"),
+                           Contains("accepted-count-cross-program-race")));
+  EXPECT_THAT(fixed, Not(Contains("skipped-step-forgets-accepted-count")));  // open
+  EXPECT_THAT(fixed, Not(Contains("chunk-tail-runs-as-decode")));            // fixed before
+  const auto v1 = listed("--engine vllm@2026-06-29 --not-in vllm@2026-08-18 --runner v1");
+  EXPECT_THAT(v1, Not(Contains("accepted-count-cross-program-race")));  // V2's
+}
+
+TEST(Bugs, SafeHasNone) {
+  EXPECT_THAT(listed("--engine safe"), testing::IsEmpty());
+  EXPECT_EQ(run_program("bugs list --engine safe").out, "0 known bugs in safe\n");
+}
+
+TEST(Bugs, AProfileThatThereIsNotIsAMistakeOfTheCommandLine) {
+  const ProgramResult list = run_program("bugs list --engine vllm@2026-02-30");
+  EXPECT_EQ(list.exit_code, 2);
+  EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\" (safe, pages or "
+                                  "vllm@YYYY-MM-DD)"));
+}
+
+TEST(Bugs, OneIsShownByNumber) {
+  const ProgramResult shown = run_program("bugs show 48");
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, StartsWith("skipped-step-forgets-accepted-count (no. 48)\n"));
+  EXPECT_THAT(shown.out, HasSubstr("policy     accepted_count_owner = persistent_row\n"));
+  EXPECT_THAT(shown.out, HasSubstr("block 5 holds the state of 3 tokens of C, expected 4"));
+  EXPECT_THAT(run_program("bugs show 48 --markdown").out,
+              StartsWith("## skipped-step-forgets-accepted-count\n"));
+  EXPECT_EQ(json::parse(run_program("bugs show 48 --json").out)["number"], 48);
+}
+
+TEST(Bugs, AnUnknownOneIsToldWithTheNearest) {
+  const ProgramResult shown = run_program("bugs show same-step-prefix-hits");
+  EXPECT_EQ(shown.exit_code, 2);
+  EXPECT_THAT(shown.err, HasSubstr("did you mean \"same-step-prefix-hit\"?"));
+  EXPECT_THAT(run_program("bugs shwo").err, HasSubstr("there is no command \"shwo\""));
+}
+
+TEST(Bugs, ItsScenarioIsAFileForRun) {
+  const std::string faulty =
+      temporary_file("faulty.json", run_program("bugs show 48 --scenario faulty").out);
+  const std::string healthy =
+      temporary_file("healthy.json", run_program("bugs show 48 --scenario healthy").out);
+  const ProgramResult wrong = run_program("run " + faulty);
+  EXPECT_EQ(wrong.exit_code, 0) << wrong.out;  // it expects what it finds
+  EXPECT_THAT(wrong.out, HasSubstr("running-state-wrong: step 4 C row 1"));
+  EXPECT_EQ(run_program("run --strict " + healthy).exit_code, 0);
+}
+
+TEST(Bugs, OneIsRunWithItsHealthyTwinAndExplained) {
+  const ProgramResult run = run_program("bugs run 1 --explain");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("healthy  0 findings in "));
+  EXPECT_THAT(run.out, HasSubstr("The first wrong step, 2:"));
+}
+
+TEST(Bugs, AllDoWhatTheirFilesSay) {
+  const std::string junit = temporary_file("bugs.xml", "");
+  const ProgramResult run = run_program("bugs run --all --junit " + junit);
+  EXPECT_EQ(run.exit_code, 0) << run.out;
+  EXPECT_THAT(run.out, HasSubstr(std::to_string(known_bug_table().size()) +
+                                 " known bugs: all are found, and nothing without them\n"));
+  EXPECT_THAT(read_file(junit), HasSubstr("skipped-step-forgets-accepted-count healthy"));
+}
+
+TEST(Bugs, RunAsksForABug) {
+  const ProgramResult run = run_program("bugs run");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("name a bug (bugs list has them), or --all"));
+}
+
+TEST(DatedProfiles, RunAScenarioWithTheFaultsOfADay) {
+  const std::string healthy =
+      temporary_file("one.json", run_program("bugs show 1 --scenario healthy").out);
+  EXPECT_EQ(run_program("run " + healthy).exit_code, 0);
+  const ProgramResult june = run_program("run --engine vllm@2026-06-29 --json " + healthy);
+  EXPECT_EQ(june.exit_code, 1);
+  EXPECT_EQ(json::parse(june.out)["config"]["profile"], "vllm@2026-06-29");
+  EXPECT_EQ(run_program("run --engine vllm@2026-08-18 " + healthy).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

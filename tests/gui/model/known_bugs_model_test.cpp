@@ -1,0 +1,64 @@
+#include "gui/model/known_bugs_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/model/workbench.h"
+#include "sessions/known_bug_table.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(KnownBugsModel, ListsTheTable) {
+  const auto rows = make_known_bugs_model();
+  ASSERT_EQ(rows.size(), known_bug_table().size());
+  EXPECT_EQ(rows[0].id, "mid-block-chunk-poisons-slot");
+  EXPECT_EQ(rows[0].number, "1");
+  EXPECT_EQ(rows[0].v1, "until 2026-08-06");
+  EXPECT_THAT(rows[0].words, Contains("aligned_split = until_last_cache_position"));
+  EXPECT_THAT(rows[0].words, Contains(HasSubstr("Users saw: ")));
+}
+
+TEST(KnownBugsModel, TheFilterLooksAtIdsNumbersTitlesAndWords) {
+  ASSERT_EQ(make_known_bugs_model("48").size(), 1U);
+  EXPECT_EQ(make_known_bugs_model("48")[0].id, "skipped-step-forgets-accepted-count");
+  ASSERT_EQ(make_known_bugs_model("BACKWARD-COPY").size(), 1U);
+  EXPECT_GT(make_known_bugs_model("accepted count").size(), 2U);
+  EXPECT_TRUE(make_known_bugs_model("no such words").empty());
+}
+
+TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyTwinInOneCommand) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"bug.open", "48"}).ok());
+  EXPECT_EQ(bug_shown_by(workbench.run()), "skipped-step-forgets-accepted-count");
+  ASSERT_NE(workbench.comparison(), nullptr);
+  EXPECT_EQ(workbench.comparison()->other().title(),
+            "skipped-step-forgets-accepted-count (healthy)");
+  ASSERT_TRUE(workbench.apply({"run.end"}).ok());
+  while (workbench.is_busy()) workbench.advance(1000000, [] { return std::int64_t{0}; });
+  EXPECT_FALSE(workbench.run()->findings().empty());
+  EXPECT_TRUE(workbench.comparison()->other().findings().empty());
+}
+
+TEST(KnownBugsModel, OtherRunsShowNone) {
+  Workbench workbench;
+  EXPECT_EQ(bug_shown_by(workbench.run()), "");
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:plain_decode"}).ok());
+  EXPECT_EQ(bug_shown_by(workbench.run()), "");
+}
+
+TEST(KnownBugsModel, AnUnknownBugIsRefusedAndLeavesWhatWasOpen) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:plain_decode"}).ok());
+  const Status opened = workbench.apply({"bug.open", "same-step-prefix-hits"});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_THAT(opened.error().message, HasSubstr("did you mean \"same-step-prefix-hit\"?"));
+  ASSERT_NE(workbench.run(), nullptr);
+  EXPECT_EQ(workbench.run()->title(), "plain decode");
+}
+
+}  // namespace
+}  // namespace hybridscope

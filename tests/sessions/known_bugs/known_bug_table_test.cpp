@@ -1,0 +1,170 @@
+// The table of known bugs, and the profiles that follow from it.
+#include "sessions/known_bug_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sessions/settings.h"
+#include "sessions/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::int32_t> numbers_of(std::string_view profile, ModelRunner runner) {
+  std::vector<std::int32_t> numbers;
+  for (const KnownBug* bug : bugs_of(*parse_engine_profile(profile), runner))
+    numbers.push_back(bug->number);
+  return numbers;
+}
+
+Policies policies_of_profile(std::string_view profile, ModelRunner runner = ModelRunner::v1) {
+  EngineSettings settings;
+  settings.engine = parse_engine_profile(profile);
+  settings.runner = runner;
+  return resolve_policies(settings);
+}
+
+TEST(EngineProfiles, AreNamed) {
+  EXPECT_EQ(parse_engine_profile("safe"), EngineProfile::safe);
+  EXPECT_EQ(parse_engine_profile("pages"), EngineProfile::pages);
+  EXPECT_EQ(parse_engine_profile("vllm@2026-06-29"), EngineProfile::vllm({2026, 6, 29}));
+  for (const std::string_view name : {"safe", "pages", "vllm@2026-06-29", "vllm@2025-01-01"})
+    EXPECT_EQ(engine_profile_name(*parse_engine_profile(name)), name);
+}
+
+TEST(EngineProfiles, WhatIsNoDayIsNoProfile) {
+  for (const std::string_view name :
+       {"vllm", "vllm@", "vllm@2026", "vllm@2026-6-29", "vllm@2026-02-30", "vllm@2026-13-01",
+        "vllm@2026-06-29 ", "sglang@2026-06-29", "Safe", "", "vllm@1999-12-31"})
+    EXPECT_FALSE(parse_engine_profile(name)) << name;
+  EXPECT_TRUE(parse_date("2024-02-29"));
+  EXPECT_FALSE(parse_date("2026-02-29"));
+}
+
+TEST(KnownBugTable, HasAtLeast32EntriesAnd48To53AmongThem) {
+  std::set<std::int32_t> numbers;
+  for (const KnownBug& bug : known_bug_table()) numbers.insert(bug.number);
+  EXPECT_GE(known_bug_table().size(), 32U);
+  for (const std::int32_t number : {48, 49, 50, 51, 52, 53}) EXPECT_TRUE(numbers.contains(number));
+}
+
+TEST(KnownBugTable, IdsAndNumbersAreUnique) {
+  std::set<std::string_view> ids;
+  std::set<std::int32_t> numbers;
+  for (const KnownBug& bug : known_bug_table()) {
+    EXPECT_TRUE(ids.insert(bug.id).second) << bug.id;
+    EXPECT_TRUE(bug.number == 0 || numbers.insert(bug.number).second) << bug.number;
+  }
+}
+
+TEST(KnownBugTable, EveryRowNamesPolicyValuesThatSafeDoesNotHave) {
+  EngineSettings safe;
+  safe.policies = overrides_of(safe_policies());
+  for (const KnownBug& bug : known_bug_table())
+    for (const PolicyChoice& choice : bug.choices()) {
+      const Setting* setting = find_setting("policies", choice.policy);
+      ASSERT_NE(setting, nullptr) << bug.id;
+      EXPECT_THAT(setting->choices, Contains(choice.value)) << bug.id;
+      EXPECT_NE(get_setting(safe, *setting), setting_value(std::string(choice.value))) << bug.id;
+    }
+}
+
+TEST(KnownBugTable, BugsAreFoundByIdAndByNumber) {
+  EXPECT_EQ(find_known_bug("48").value()->id, "skipped-step-forgets-accepted-count");
+  EXPECT_EQ(find_known_bug("skipped-step-forgets-accepted-count").value()->number, 48);
+}
+
+TEST(KnownBugTable, AnUnknownNameIsToldWithTheNearest) {
+  const auto found = find_known_bug("skiped-step-forgets-accepted-count");
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().message,
+              HasSubstr("did you mean \"skipped-step-forgets-accepted-count\"?"));
+  EXPECT_FALSE(find_known_bug("0").ok());
+  EXPECT_FALSE(find_known_bug("4711").ok());
+}
+
+TEST(BugLives, ABugIsAliveFromItsFirstDayToTheDayBeforeItsFix) {
+  const BugLife life{.appeared = CalendarDate{2026, 3, 3}, .fixed = CalendarDate{2026, 3, 4}};
+  EXPECT_FALSE(life.alive_on({2026, 3, 2}));
+  EXPECT_TRUE(life.alive_on({2026, 3, 3}));
+  EXPECT_FALSE(life.alive_on({2026, 3, 4}));
+  EXPECT_TRUE(BugLife{}.alive_on({2026, 3, 4}));
+  EXPECT_FALSE(BugLife{.occurs = false}.alive_on({2026, 3, 4}));
+}
+
+TEST(DatedProfiles, HaveTheBugsThatWereAliveOnTheDay) {
+  const auto june = numbers_of("vllm@2026-06-29", ModelRunner::v1);
+  EXPECT_THAT(june, Contains(1));        // until 2026-08-06
+  EXPECT_THAT(june, Not(Contains(33)));  // until 2026-03-17
+  EXPECT_THAT(june, Not(Contains(12)));  // runner V2 only
+  EXPECT_THAT(numbers_of("vllm@2026-06-29", ModelRunner::v2), Contains(12));
+  const auto august = numbers_of("vllm@2026-08-18", ModelRunner::v1);
+  EXPECT_THAT(august, Not(Contains(1)));
+  EXPECT_THAT(august, Contains(48));
+}
+
+TEST(DatedProfiles, SetExactlyThePoliciesOfTheirBugs) {
+  Policies august = safe_policies();
+  august.row_classing = RowClassing::by_shape_past_the_prompt;                        // 6, 50
+  august.no_draft_step = NoDraftStep::column_zero;                                    // 7
+  august.one_token_prompt = OneTokenPrompt::padded_with_placeholders;                 // 8
+  august.accepted_count_owner = AcceptedCountOwner::persistent_row;                   // 9, 48
+  august.accepted_count_landing = AcceptedCountLanding::before_row_moves;             // 9
+  august.uniform_decode_test = UniformDecodeTest::by_shape;                           // 5
+  august.all_mode_speculation = AllModeSpeculation::full_steps_remembered_no_copies;  // 18, 19
+  august.cache.block_registration = BlockRegistration::at_allocation;                 // 49
+  august.deferred_free_refusal = DeferredFreeRefusal::preempt_on;
+  august.returning_drafts = ReturningDrafts::placeholders;  // 53
+  EXPECT_EQ(policies_of_profile("vllm@2026-08-18"), august);
+}
+
+TEST(DatedProfiles, TheOlderAndWiderOfTwoFaultsOfAPolicyHolds) {
+  EXPECT_EQ(policies_of_profile("vllm@2026-03-16").row_classing, RowClassing::by_shape);
+  EXPECT_EQ(policies_of_profile("vllm@2026-03-17").row_classing,
+            RowClassing::by_shape_past_the_prompt);
+  EXPECT_EQ(policies_of_profile("vllm@2026-05-17").all_mode_speculation,
+            AllModeSpeculation::computed_column_no_copies);
+  EXPECT_EQ(policies_of_profile("vllm@2026-02-08").cache.block_registration,
+            BlockRegistration::at_allocation_hit_at_once);
+}
+
+TEST(DatedProfiles, APolicySetAloneStandsAboveTheProfile) {
+  EngineSettings settings;
+  settings.engine = EngineProfile::vllm({2026, 6, 29});
+  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  EXPECT_EQ(resolve_policies(settings).aligned_split, AlignedSplit::every_chunk_on_grid);
+}
+
+TEST(ProfileNames, FollowFromProfileAndPolicies) {
+  EngineSettings settings;
+  EXPECT_EQ(profile_name(settings), "safe");
+  settings.engine = EngineProfile::vllm({2026, 6, 29});
+  EXPECT_EQ(profile_name(settings), "vllm@2026-06-29");
+  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  EXPECT_EQ(profile_name(settings), "mixed");
+  settings.policies = overrides_of(pages_policies());
+  EXPECT_EQ(profile_name(settings), "pages");
+}
+
+TEST(SafeProfile, HasNoBugs) {
+  EXPECT_THAT(numbers_of("safe", ModelRunner::v1), testing::IsEmpty());
+  EXPECT_THAT(numbers_of("safe", ModelRunner::v2), testing::IsEmpty());
+}
+
+TEST(PagesProfile, HasTheBugsWhosePoliciesThePagesHave) {
+  const auto pages = numbers_of("pages", ModelRunner::v1);
+  for (const std::int32_t number : {1, 2, 5, 7, 8, 17, 18, 19, 33, 48, 49, 51})
+    EXPECT_THAT(pages, Contains(number));
+  for (const std::int32_t number : {3, 4, 9, 43})
+    EXPECT_THAT(pages, Not(Contains(number))) << number;
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,132 @@
+// Every known bug that is part of the program: its scenario shows it, and nothing without it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "sessions/known_bugs/bug_pages.h"
+#include "sessions/known_bugs/bug_run.h"
+#include "sessions/known_bugs/left_out_bugs.h"
+#include "sessions/scenario_reader.h"
+#include "sessions/scenario_writer.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::ptrdiff_t kMostLines = 15;
+
+std::string read_source(const std::string& path) {
+  std::ifstream file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/" + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string found(const BugSide& side) {
+  std::string text;
+  for (const KeptFinding& finding : side.findings.kept())
+    text += finding.text + (finding.expected ? "\n" : " (not expected)\n");
+  for (const std::string& unmet : side.unmet) text += unmet + "\n";
+  return text;
+}
+
+class ShippedBug : public testing::TestWithParam<std::string> {
+ protected:
+  static BugExhibit exhibit() { return shipped_bug(GetParam()).value(); }
+};
+
+TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyTwinIsClean) {
+  const auto run = run_bug(exhibit());
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(run.value().faulty.as_declared()) << found(run.value().faulty);
+  EXPECT_TRUE(run.value().healthy.as_declared()) << found(run.value().healthy);
+  EXPECT_EQ(run.value().healthy.findings.num_found(Severity::error), 0);
+}
+
+// "scenario" is the last member of the file.
+TEST_P(ShippedBug, ItsScenarioHasAtMost15Lines) {
+  const std::string text = read_source("scenarios/bugs/" + GetParam() + ".json");
+  const std::size_t begin = text.find("\"scenario\": {");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_LE(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), '\n') - 1,
+            kMostLines);
+}
+
+TEST_P(ShippedBug, ItsFaultyScenarioIsAFileThatRunCanRead) {
+  const Scenario scenario = faulty_scenario(exhibit());
+  const std::string text = write_scenario(scenario);
+  const auto read = parse_scenario({.text = text, .file = "x.json"});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value(), scenario);
+}
+
+TEST_P(ShippedBug, ItsMarkdownHasWhatAReviewerNeeds) {
+  const BugExhibit bug = exhibit();
+  const std::string text = bug_as_markdown(bug, run_bug(bug).value(), 3);
+  EXPECT_THAT(text, testing::StartsWith("### " + GetParam() + "\n"));
+  EXPECT_THAT(text, HasSubstr(bug.function));
+  EXPECT_THAT(text, HasSubstr("```json\n{"));
+  EXPECT_THAT(text, HasSubstr("Without the policy: nothing in "));
+}
+
+std::vector<std::string> ids() {
+  std::vector<std::string> all;
+  for (const KnownBug& bug : known_bug_table()) all.emplace_back(bug.id);
+  return all;
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, ShippedBug, testing::ValuesIn(ids()), test_name);
+
+TEST(ShippedBugs, EveryFileHasARowAndEveryRowAFile) {
+  std::set<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/bugs"))
+    files.insert(entry.path().stem().string());
+  const auto rows = ids();
+  EXPECT_EQ(files, std::set<std::string>(rows.begin(), rows.end()));
+}
+
+TEST(ShippedBugs, EveryNumberOfTheNotesHasAnEntryOrAReason) {
+  std::set<std::int32_t> numbers;
+  for (const KnownBug& bug : known_bug_table()) numbers.insert(bug.number);
+  for (const LeftOutBug& bug : left_out_bugs()) {
+    EXPECT_TRUE(numbers.insert(bug.number).second) << bug.number << " is there, too";
+    EXPECT_FALSE(bug.reason.empty());
+  }
+  numbers.erase(0);
+  // 10, 16, 22 to 24, 29 to 31 and 45 are no numbers of the notes.
+  std::set<std::int32_t> all;
+  for (std::int32_t number = 1; number <= 53; ++number) all.insert(number);
+  for (const std::int32_t number : {10, 16, 22, 23, 24, 29, 30, 31, 45}) all.erase(number);
+  EXPECT_EQ(numbers, all);
+}
+
+TEST(ShippedBugs, ThePageIsMadeOfTheTable) {
+  const auto page = known_bugs_page();
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_EQ(read_source("docs/known-bugs.md"), page.value())
+      << "hybridscope bugs list --markdown > docs/known-bugs.md";
+}
+
+TEST(ShippedBugs, AnUnknownOneIsNotFound) {
+  const auto bug = shipped_bug("no-such-bug");
+  ASSERT_FALSE(bug.ok());
+  EXPECT_EQ(bug.error().kind, ErrorKind::not_found);
+}
+
+}  // namespace
+}  // namespace hybridscope
