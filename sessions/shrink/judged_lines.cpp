@@ -1,0 +1,56 @@
+#include "sessions/shrink/judged_lines.h"
+
+#include <utility>
+
+#include "sessions/explain_finding.h"
+
+namespace hybridscope {
+
+LineJudge::LineJudge(std::string file, CheckScope scope)
+    : scope_(scope), reader_(std::move(file)), names_(numbered_names()) {}
+
+Result<TraceLine> LineJudge::take(const std::string& text, std::int64_t line) {
+  return judge(reader_.read_line(std::string_view(text), line));
+}
+
+Result<TraceLine> LineJudge::take(PaddedLine text, std::int64_t line) {
+  return judge(reader_.read_line(text, line));
+}
+
+ToldFinding LineJudge::told(const Finding& finding) const {
+  const auto name = [&](RequestId request) {
+    return request.value < 0 ? std::string() : reader_.name_of(request);
+  };
+  const WriteEvent& cause = finding.cause;
+  const bool has_cause = cause.kind != WriteKind::never;
+  return {.rule = finding.rule,
+          .step = finding.step,
+          .request = name(finding.request),
+          .numbers = {finding.group, static_cast<std::int64_t>(finding.content), finding.column,
+                      finding.block, finding.expected, finding.seen,
+                      static_cast<std::int64_t>(cause.kind), has_cause ? cause.step : 0,
+                      has_cause ? cause.num_tokens : 0},
+          .detail = std::string(finding.detail),
+          .cause_request = has_cause ? name(cause.request) : std::string()};
+}
+
+Result<TraceLine> LineJudge::judge(Result<TraceLine> kind) {
+  found_.clear();
+  if (!kind.ok() || kind.value() == TraceLine::empty) return kind;
+  if (kind.value() == TraceLine::header) {
+    auto judge = TraceJudge::create(reader_.header());
+    if (!judge.ok()) return judge.error();
+    judge_.emplace(std::move(judge).value());
+    names_ = make_names(reader_.header().config.kv_cache_config,
+                        [this](RequestId id) { return reader_.name_of(id); });
+    names_.mamba_cache_mode = reader_.header().config.mamba_cache_mode;
+    return kind;
+  }
+  const auto judged = judge_->judge(reader_.step(), scope_);
+  if (!judged.ok()) return judged.error();
+  for (const Finding& finding : judged.value().findings)
+    found_.push_back({.told = told(finding), .text = explain_finding(finding, names_)});
+  return kind;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,158 @@
+#include "sessions/shrink/probe_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sessions/check_setup.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_names.h"
+#include "sessions/runner.h"
+
+namespace hybridscope {
+namespace {
+
+const ScriptStep* script_of(const Scenario& scenario, std::int64_t step) {
+  const auto found =
+      std::lower_bound(scenario.script.begin(), scenario.script.end(), step,
+                       [](const ScriptStep& s, std::int64_t wanted) { return s.step < wanted; });
+  return found == scenario.script.end() || found->step != step ? nullptr : &*found;
+}
+
+bool names(const std::vector<RequestCount>& counts, const std::string& request) {
+  return std::ranges::any_of(counts,
+                             [&](const RequestCount& count) { return count.request == request; });
+}
+
+class Probe {
+ public:
+  Probe(const Scenario& scenario, const ProbeOptions& options, Runner runner, StepChecker checker)
+      : scenario_(scenario),
+        options_(options),
+        runner_(std::move(runner)),
+        checker_(std::move(checker)),
+        names_(make_names(runner_.engine().config().kv_cache_config,
+                          [this](RequestId id) { return runner_.engine().name_of(id); })) {
+    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
+    run_.num_output_tokens.assign(scenario.requests.size(), 0);
+  }
+  Probe(const Probe&) = delete;  // the names refer to the runner of this object
+  Probe& operator=(const Probe&) = delete;
+
+  Result<ProbedRun> run();
+
+ private:
+  void take(const StepTrace& trace);
+  void add_draws(const StepTrace& trace);
+  void add_outputs(const StepTrace& trace);
+  void add_finding(const Finding& finding);
+  bool is_wanted(const Finding& finding) const {
+    if (options_.detail && finding.detail != *options_.detail) return false;
+    return options_.rule ? finding.rule == *options_.rule
+                         : rule_info(finding.rule).severity == Severity::error;
+  }
+
+  const Scenario& scenario_;
+  const ProbeOptions& options_;
+  Runner runner_;
+  StepChecker checker_;
+  Names names_;
+  ProbedRun run_;
+  bool cannot_progress_ = false;
+};
+
+// Rules of the draws: RowInputs::plan_acceptance, Engine::next_draft_count.
+void Probe::add_draws(const StepTrace& trace) {
+  const EngineConfig& config = runner_.engine().config();
+  const ScriptStep* script = script_of(scenario_, trace.step);
+  const bool drawn_rate = config.acceptance_rate > 0.0 && config.acceptance_rate < 1.0;
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    const std::string name = runner_.engine().name_of(row.request);
+    const auto step = static_cast<std::int32_t>(trace.step);
+    const bool drafts =
+        !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
+    if (!drafts) continue;
+    if (config.speculative_method == SpeculativeMethod::ngram &&
+        (script == nullptr || !names(script->drafts, name)))
+      run_.draws.push_back({.kind = Draw::Kind::num_drafts,
+                            .step = step,
+                            .request = name,
+                            .count = scheduled.num_drafts_offered,
+                            .most = config.num_speculative_tokens});
+    if (drawn_rate && scheduled.samples() && scheduled.num_draft_tokens > 0 &&
+        (script == nullptr || !names(script->accept, name)))
+      run_.draws.push_back({.kind = Draw::Kind::accepted,
+                            .step = step,
+                            .request = name,
+                            .count = row.num_sampled_tokens,
+                            .most = 1 + scheduled.num_draft_tokens});
+  }
+}
+
+void Probe::add_outputs(const StepTrace& trace) {
+  for (const RowTrace& row : trace.rows) {
+    const std::string& name = runner_.engine().name_of(row.request);
+    for (std::size_t i = 0; i < scenario_.requests.size(); ++i)
+      if (scenario_.requests[i].id == name) run_.num_output_tokens[i] += row.num_sampled_tokens;
+  }
+}
+
+void Probe::add_finding(const Finding& finding) {
+  cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
+  if (!run_.violation && is_wanted(finding))
+    run_.violation = Violation{.finding = finding, .text = explain_finding(finding, names_)};
+  if (!run_.violation && rule_info(finding.rule).severity == Severity::error)
+    run_.errors_before.insert(fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
+  ExpectedFinding shown;
+  shown.rule = rule_info(finding.rule).slug;
+  shown.step = static_cast<std::int32_t>(finding.step);
+  if (finding.request.value >= 0) shown.request = names_.request(finding.request);
+  const auto known = std::ranges::find_if(
+      run_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
+  if (known == run_.found.end()) {
+    run_.found.push_back(std::move(shown));
+    return;
+  }
+  if (known->step != shown.step) known->step.reset();
+  if (known->request != shown.request) known->request.reset();
+}
+
+void Probe::take(const StepTrace& trace) {
+  const bool before = !run_.violation;
+  ++run_.num_steps;
+  for (const Finding& finding : checker_.check(trace, options_.scope)) add_finding(finding);
+  if (!before) return;
+  add_draws(trace);
+  add_outputs(trace);
+}
+
+Result<ProbedRun> Probe::run() {
+  while (!runner_.done() && !cannot_progress_) {
+    if (options_.go_on && !options_.go_on()) {
+      run_.stopped = true;
+      break;
+    }
+    if (run_.num_steps >= options_.max_steps)
+      return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
+    const auto trace = runner_.step();
+    if (!trace.ok()) return trace.error();
+    take(*trace.value());
+  }
+  return std::move(run_);
+}
+
+}  // namespace
+
+Result<ProbedRun> probe_run(const Scenario& scenario, const ProbeOptions& options) {
+  auto plan = plan_scenario(scenario, "scenario");
+  if (!plan.ok()) return plan.error();
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return runner.error();
+  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
+  if (!checker.ok()) return checker.error();
+  return Probe(scenario, options, std::move(runner).value(), std::move(checker).value()).run();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,237 @@
+#include "sessions/shrink/shrink_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "sessions/shrink/judged_lines.h"
+#include "sessions/shrink/list_reduction.h"
+#include "sessions/shrink/scenario_edits.h"
+#include "sessions/shrink/told_requests.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A line as it was told, and what it says.
+struct TraceText {
+  std::string text;
+  Json json;
+};
+using Lines = std::vector<TraceText>;
+
+bool is_error(const ToldFinding& finding) {
+  return rule_info(finding.rule).severity == Severity::error;
+}
+
+std::vector<std::string> requests_of(const Lines& lines) {
+  std::vector<std::string> names;
+  for (const TraceText& line : lines)
+    for (std::string& name : told_requests(line.json))
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  return names;
+}
+
+TraceSize size_of(const Lines& lines) {
+  TraceSize size;
+  size.lines = static_cast<std::int64_t>(lines.size());
+  size.requests = static_cast<std::int64_t>(requests_of(lines).size());
+  for (const TraceText& line : lines) {
+    const auto output = line.json.find("scheduler_output");
+    if (output == line.json.end() || !output->contains("num_scheduled_tokens")) continue;
+    size.request_steps += static_cast<std::int64_t>((*output)["num_scheduled_tokens"].size());
+  }
+  return size;
+}
+
+class TraceShrinker {
+ public:
+  TraceShrinker(std::string file, const ShrinkOptions& options)
+      : file_(std::move(file)), options_(options) {}
+
+  // Reads up to the finding. Error: there is nothing to shrink.
+  Status begin(LineSource& source);
+  void run();
+  ShrunkTrace result() const;
+
+ private:
+  bool more() const { return end_ == ShrinkEnd::smallest; }
+  bool goes_on();
+  bool is_wanted(const ToldFinding& finding) const {
+    return options_.rule ? finding.rule == *options_.rule : is_error(finding);
+  }
+  // One step of the trace as it was read; answers whether it has the finding.
+  bool take_findings(const std::vector<FoundInTrace>& found, std::int64_t line);
+  // Does the candidate have the finding and no other error than the trace? Then its words.
+  std::optional<std::string> holds(const Lines& candidate);
+  bool try_keep(Lines candidate);
+  bool drop_requests_at(ListPart part);
+  bool drop_idle_lines();
+
+  std::string file_;
+  const ShrinkOptions& options_;
+  Lines best_;
+  std::set<ToldFinding> errors_;  // of the trace up to the finding
+  std::optional<FoundInTrace> wanted_;
+  TraceSize first_size_;
+  std::int64_t line_ = 0;
+  std::int64_t num_runs_ = 0;
+  ShrinkEnd end_ = ShrinkEnd::smallest;
+};
+
+bool TraceShrinker::goes_on() {
+  if (options_.go_on && !options_.go_on({.num_runs = num_runs_})) end_ = ShrinkEnd::interrupted;
+  return more();
+}
+
+bool TraceShrinker::take_findings(const std::vector<FoundInTrace>& found, std::int64_t line) {
+  for (const FoundInTrace& one : found) {
+    if (is_error(one.told)) errors_.insert(one.told);
+    if (wanted_ || !is_wanted(one.told)) continue;
+    wanted_ = one;
+    line_ = line;
+  }
+  return wanted_.has_value();
+}
+
+Status TraceShrinker::begin(LineSource& source) {
+  LineJudge judge(file_, options_.scope);
+  ++num_runs_;
+  bool any = false;
+  while (!wanted_) {
+    const auto line = source.next();
+    if (!line.ok()) return line.error();
+    if (!line.value() || !goes_on()) break;
+    const auto kind = judge.take(*line.value(), source.line_number());
+    if (!kind.ok()) return kind.error();
+    if (kind.value() == TraceLine::empty) continue;
+    if (kind.value() == TraceLine::header) {
+      best_.clear();
+      errors_.clear();
+    }
+    any = true;
+    const std::string text(line.value()->text);
+    best_.push_back({.text = text, .json = Json::parse(text)});
+    take_findings(judge.found(), source.line_number());
+  }
+  if (!any && more())
+    return invalid_input(fmt::format("{}: no trace in it, expected a header line", file_));
+  if (!wanted_)
+    return Error{ErrorKind::not_found,
+                 fmt::format("{}no finding {}", more() ? "" : "interrupted: ",
+                             options_.rule ? rule_info(*options_.rule).slug
+                                           : std::string_view("of severity error"))};
+  first_size_ = size_of(best_);
+  return Ok{};
+}
+
+std::optional<std::string> TraceShrinker::holds(const Lines& candidate) {
+  ++num_runs_;
+  LineJudge judge(file_, options_.scope);
+  std::optional<std::string> words;
+  for (std::size_t i = 0; i < candidate.size(); ++i) {
+    if (!goes_on()) return std::nullopt;
+    const auto kind = judge.take(candidate[i].text, static_cast<std::int64_t>(i + 1));
+    if (!kind.ok()) return std::nullopt;
+    for (const FoundInTrace& found : judge.found()) {
+      if (is_error(found.told) && !errors_.contains(found.told)) return std::nullopt;
+      if (!words && found.told == wanted_->told) words = found.text;
+    }
+  }
+  return words;
+}
+
+bool TraceShrinker::try_keep(Lines candidate) {
+  if (!more()) return false;
+  if (num_runs_ >= options_.max_runs) {
+    end_ = ShrinkEnd::run_limit;
+    return false;
+  }
+  auto words = holds(candidate);
+  if (!words) return false;
+  wanted_->text = std::move(*words);
+  best_ = std::move(candidate);
+  return true;
+}
+
+bool TraceShrinker::drop_requests_at(ListPart part) {
+  const std::vector<std::string> names = requests_of(best_);
+  const auto first = names.begin() + static_cast<std::ptrdiff_t>(part.first);
+  const std::set<std::string> gone(first, first + static_cast<std::ptrdiff_t>(part.count));
+  if (gone.contains(wanted_->told.request)) return false;
+  for (const ToldBatch batch :
+       {ToldBatch::without_metadata, ToldBatch::without_metadata_and_graph}) {
+    Lines candidate = best_;
+    for (TraceText& line : candidate)
+      if (drop_requests(
+              line.json, [&](const std::string& name) { return gone.contains(name); }, batch))
+        line.text = line.json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (try_keep(std::move(candidate))) return true;
+  }
+  return false;
+}
+
+// Lines in which nobody runs any more; the header and the line with the finding stay.
+bool TraceShrinker::drop_idle_lines() {
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 1; i + 1 < best_.size(); ++i)
+    if (!schedules_somebody(best_[i].json)) idle.push_back(i);
+  return reduce_list(
+      idle.size(),
+      [&](std::size_t first, std::size_t count) {
+        Lines candidate;
+        for (std::size_t i = 0; i < best_.size(); ++i)
+          if (std::find(idle.begin() + static_cast<std::ptrdiff_t>(first),
+                        idle.begin() + static_cast<std::ptrdiff_t>(first + count),
+                        i) == idle.begin() + static_cast<std::ptrdiff_t>(first + count))
+            candidate.push_back(best_[i]);
+        if (!try_keep(std::move(candidate))) return false;
+        idle.erase(idle.begin() + static_cast<std::ptrdiff_t>(first),
+                   idle.begin() + static_cast<std::ptrdiff_t>(first + count));
+        for (std::size_t i = first; i < idle.size(); ++i) idle[i] -= count;
+        return true;
+      },
+      [this] { return more(); });
+}
+
+void TraceShrinker::run() {
+  for (bool smaller = true; smaller && more();) {
+    smaller = reduce_list(
+        requests_of(best_).size(),
+        [&](std::size_t first, std::size_t count) {
+          return drop_requests_at({first, count});
+        },
+        [this] { return more(); });
+    smaller = drop_idle_lines() || smaller;
+  }
+}
+
+ShrunkTrace TraceShrinker::result() const {
+  ShrunkTrace shrunk;
+  for (const TraceText& line : best_) shrunk.lines.push_back(line.text);
+  shrunk.rule = wanted_->told.rule;
+  shrunk.violation_step = wanted_->told.step;
+  shrunk.text = wanted_->text;
+  shrunk.line = line_;
+  shrunk.size_before = first_size_;
+  shrunk.size_after = size_of(best_);
+  shrunk.num_runs = num_runs_;
+  shrunk.end = end_;
+  return shrunk;
+}
+
+}  // namespace
+
+Result<ShrunkTrace> shrink_trace(LineSource& source, const std::string& file,
+                                 const ShrinkOptions& options) {
+  TraceShrinker shrinker(file, options);
+  if (Status begun = shrinker.begin(source); !begun.ok()) return begun.error();
+  shrinker.run();
+  return shrinker.result();
+}
+
+}  // namespace hybridscope

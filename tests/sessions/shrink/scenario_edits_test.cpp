@@ -1,0 +1,170 @@
+#include "sessions/shrink/scenario_edits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ScriptStep full_step() {
+  return {.step = 3,
+          .budget = 5,
+          .accept = {{"A", 2}, {"B", 1}},
+          .drafts = {{"A", 0}},
+          .preempt = {"A"},
+          .abort = {"B"},
+          .reset_prefix_cache = PrefixCacheReset::unless_running,
+          .engine = EngineProfile::pages,
+          .policies = {.aligned_split = AlignedSplit::until_last_cache_position,
+                       .no_draft_step = NoDraftStep::column_zero}};
+}
+
+// A, B which goes on from A's sequence, C.
+Scenario three_requests() {
+  Scenario scenario;
+  scenario.model = "tiny-mamba2";
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 6}, .max_tokens = 9},
+                       {.id = "B", .prompt = {.tokens = 9, .share = "A", .share_tokens = 8}},
+                       {.id = "C", .prompt = {.tokens = 4}, .max_tokens = 5, .at_step = 4}};
+  scenario.script = {{.step = 2, .accept = {{"A", 2}}},
+                     {.step = 4, .budget = 3, .accept = {{"B", 1}, {"C", 1}}, .preempt = {"B"}}};
+  return scenario;
+}
+
+TEST(ScenarioEdits, AScriptIsSplitIntoSingleThings) {
+  const std::vector<ScriptStep> things = split_script({full_step()});
+  ASSERT_EQ(things.size(), 10U);
+  EXPECT_EQ(things[0], (ScriptStep{.step = 3, .budget = 5}));
+  EXPECT_EQ(things[2], (ScriptStep{.step = 3, .accept = {{"B", 1}}}));
+  EXPECT_EQ(things[7], (ScriptStep{.step = 3, .engine = EngineProfile::pages}));
+  EXPECT_EQ(things[9],
+            (ScriptStep{.step = 3, .policies = {.no_draft_step = NoDraftStep::column_zero}}));
+}
+
+TEST(ScenarioEdits, JoinedThingsAreTheScriptAgain) {
+  const std::vector<ScriptStep> script = {full_step(), {.step = 5, .abort = {"A"}}};
+  EXPECT_EQ(join_script(split_script(script)), script);
+}
+
+TEST(ScenarioEdits, ARequestGoesWithWhatTheScriptSaysOfIt) {
+  const Scenario smaller = without_requests(three_requests(), {.first = 0, .count = 1});
+  ASSERT_EQ(smaller.requests.size(), 2U);
+  EXPECT_EQ(smaller.requests[0].id, "B");
+  ASSERT_EQ(smaller.script.size(), 1U);  // step 2 said nothing of anybody else
+  EXPECT_THAT(smaller.script[0].accept, ElementsAre(RequestCount{"B", 1}, RequestCount{"C", 1}));
+}
+
+TEST(ScenarioEdits, SharingWithAnAbsentRequestIsSharingWithATextOfThatName) {
+  const Scenario smaller = without_requests(three_requests(), {.first = 0, .count = 1});
+  EXPECT_EQ(smaller.requests[0].prompt, (PromptSpec{.tokens = 9, .share = "A", .share_tokens = 8}));
+  EXPECT_EQ(without_sharing(smaller, {.first = 0, .count = 1}).requests[0].prompt,
+            PromptSpec{.tokens = 9});
+}
+
+TEST(ScenarioEdits, AnEntryOfWhichNothingIsLeftIsGone) {
+  // Things: accept A 2 | budget 3, accept B, accept C, preempt B.
+  const Scenario smaller = without_script(three_requests(), {.first = 0, .count = 2});
+  ASSERT_EQ(smaller.script.size(), 1U);
+  EXPECT_EQ(smaller.script[0].step, 4);
+  EXPECT_EQ(smaller.script[0].budget, std::nullopt);
+  EXPECT_EQ(smaller.script[0].preempt.size(), 1U);
+}
+
+TEST(ScenarioEdits, MethodAndKAreOneSetting) {
+  EngineSettings settings;
+  settings.block_size = 8;
+  settings.speculative_method = SpeculativeMethod::mtp;
+  settings.num_speculative_tokens = 2;
+  const std::vector<const Setting*> rows = set_settings(settings);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]->name, "block_size");
+  EXPECT_EQ(rows[1]->name, "num_speculative_tokens");
+}
+
+TEST(ScenarioEdits, TheSizeOfThePoolIsNoSettingThatIsLeftOut) {
+  EngineSettings settings;
+  settings.num_gpu_blocks_override = 8;
+  EXPECT_THAT(set_settings(settings), IsEmpty());
+  settings.kv_cache_memory_bytes = 1 << 20;  // of no use beside the number of blocks
+  EXPECT_EQ(set_settings(settings).size(), 1U);
+}
+
+TEST(ScenarioEdits, WithoutDraftsTheScriptSaysNothingOfThem) {
+  Scenario scenario = three_requests();
+  scenario.settings.speculative_method = SpeculativeMethod::mtp;
+  scenario.settings.num_speculative_tokens = 1;
+  const Scenario smaller = without_settings(scenario, {.first = 0, .count = 1});
+  EXPECT_EQ(smaller.settings, EngineSettings{});
+  ASSERT_EQ(smaller.script.size(), 1U);
+  EXPECT_EQ(smaller.script[0], (ScriptStep{.step = 4, .budget = 3, .preempt = {"B"}}));
+}
+
+TEST(ScenarioEdits, CountsAreCutToASmallerK) {
+  Scenario scenario = three_requests();
+  scenario.settings.num_speculative_tokens = 3;
+  scenario.script[0].accept[0].count = 4;
+  scenario.script[0].drafts = {{"A", 3}};
+  const Scenario smaller = with_num_speculative_tokens(scenario, 1);
+  EXPECT_EQ(smaller.settings.num_speculative_tokens, 1);
+  EXPECT_EQ(smaller.script[0].accept[0].count, 2);
+  EXPECT_EQ(smaller.script[0].drafts[0].count, 1);
+}
+
+// 15 policies differ between the profiles (docs/differences.md); one was set by hand and stays.
+TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
+  Scenario scenario = three_requests();
+  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.policies.row_classing = RowClassing::by_meaning;
+  const std::vector<Scenario> candidates = with_one_policy(scenario);
+  EXPECT_EQ(candidates.size(), 14U);
+  PolicyOverrides first;
+  first.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit;
+  first.row_classing = RowClassing::by_meaning;
+  EXPECT_EQ(candidates.front().settings.policies, first);
+  EXPECT_EQ(candidates.front().settings.engine, std::nullopt);
+  EXPECT_THAT(with_one_policy(three_requests()), IsEmpty());
+}
+
+TEST(ScenarioEdits, DrawsStandInTheScriptButThoseThatACertainRateGives) {
+  Scenario scenario = three_requests();
+  scenario.script.clear();
+  scenario.settings.seed = 7;
+  const std::vector<Draw> draws = {{.step = 2, .request = "A", .count = 1, .most = 3},
+                                   {.step = 3, .request = "A", .count = 3, .most = 3},
+                                   {.step = 5, .request = "C", .count = 2, .most = 3}};
+  const Scenario none = with_scripted_draws(scenario, draws, std::nullopt);
+  EXPECT_EQ(split_script(none.script).size(), 3U);
+  EXPECT_EQ(none.settings, EngineSettings{});
+  const Scenario nothing_accepted = with_scripted_draws(scenario, draws, 0);
+  EXPECT_EQ(nothing_accepted.settings.acceptance_rate, 0.0);
+  EXPECT_THAT(nothing_accepted.script, ElementsAre(ScriptStep{.step = 3, .accept = {{"A", 3}}},
+                                                   ScriptStep{.step = 5, .accept = {{"C", 2}}}));
+  const Scenario all_accepted = with_scripted_draws(scenario, draws, 1);
+  EXPECT_THAT(all_accepted.script, ElementsAre(ScriptStep{.step = 2, .accept = {{"A", 1}}},
+                                               ScriptStep{.step = 5, .accept = {{"C", 2}}}));
+}
+
+TEST(ScenarioEdits, DrawnLengthsOfDraftListsAreScriptedWhateverTheRate) {
+  const std::vector<Draw> draws = {
+      {.kind = Draw::Kind::num_drafts, .step = 2, .request = "A", .count = 0, .most = 2}};
+  Scenario scenario = three_requests();
+  scenario.script.clear();
+  EXPECT_THAT(with_scripted_draws(scenario, draws, 0).script,
+              ElementsAre(ScriptStep{.step = 2, .drafts = {{"A", 0}}}));
+}
+
+TEST(ScenarioEdits, WhatIsBehindTheViolationIsCut) {
+  const std::vector<std::int32_t> outputs = {3, 0, 0};
+  const Scenario cut = cut_behind(three_requests(), 3, outputs, 1);
+  EXPECT_EQ(cut.requests[0].max_tokens, 4);  // 3 + 1
+  EXPECT_EQ(cut.requests[1].max_tokens, 1);
+  EXPECT_EQ(cut.requests[2].max_tokens, 1);  // one at least
+  ASSERT_EQ(cut.script.size(), 1U);
+  EXPECT_EQ(cut.script[0].step, 2);
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,187 @@
+#include "sessions/shrink/shrink_scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/scenario_reader.h"
+#include "sessions/shrink/probe_run.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Scenario shipped(const std::string& name) {
+  Scenario scenario =
+      read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json")
+          .value();
+  scenario.settings.engine = EngineProfile::pages;
+  return scenario;
+}
+
+ShrunkScenario shrink(const Scenario& scenario, const ShrinkOptions& options = {}) {
+  return shrink_scenario(scenario, options).value();
+}
+
+// Three requests, commands, a shared prefix, drafts by the seed. Under `pages` a prompt of one
+// token is taken for a decode row, which reads a state that nobody wrote.
+Scenario crowded() {
+  Scenario scenario;
+  scenario.name = "crowded";
+  scenario.teaches = "much at once";
+  scenario.model = "tiny-gdn";
+  scenario.settings.block_size = 8;
+  scenario.settings.num_gpu_blocks_override = 40;
+  scenario.settings.max_model_len = 64;
+  scenario.settings.max_num_seqs = 4;
+  scenario.settings.engine = EngineProfile::pages;
+  scenario.requests = {
+      {.id = "A", .prompt = {.tokens = 12}, .max_tokens = 9},
+      {.id = "B", .prompt = {.tokens = 1}, .max_tokens = 6, .at_step = 4, .arrival_us = 9},
+      {.id = "C", .prompt = {.tokens = 20, .share = "A", .share_tokens = 16}, .at_step = 9}};
+  scenario.script = {{.step = 2, .budget = 5}, {.step = 5, .preempt = {"A"}}};
+  return scenario;
+}
+
+// One prompt of one token, one output token, one policy; nothing happens before it.
+TEST(ShrinkScenario, WhatTheFindingDoesNotNeedIsGone) {
+  const ShrunkScenario shrunk = shrink(crowded());
+  EXPECT_EQ(shrunk.end, ShrinkEnd::smallest);
+  EXPECT_EQ(shrunk.rule, Rule::read_of_unwritten_block);
+  EXPECT_EQ(shrunk.violation_step, 1);
+  ScenarioRequest b;
+  b.id = "B";
+  b.prompt.tokens = 1;
+  EXPECT_THAT(shrunk.scenario.requests, ElementsAre(b));
+  EXPECT_THAT(shrunk.scenario.script, IsEmpty());
+  EngineSettings left = shrunk.scenario.settings;
+  EXPECT_LT(left.num_gpu_blocks_override, 8);
+  left.num_gpu_blocks_override.reset();
+  EngineSettings by_shape;
+  by_shape.policies.row_classing = RowClassing::by_shape;
+  EXPECT_EQ(left, by_shape);
+}
+
+TEST(ShrinkScenario, SizesBeforeAndAfterAreTold) {
+  const ShrunkScenario shrunk = shrink(crowded());
+  EXPECT_EQ(shrunk.size_before.requests, 3);
+  EXPECT_EQ(shrunk.size_before.script_things, 2);
+  EXPECT_EQ(shrunk.size_before.shared_prompts, 1);
+  EXPECT_EQ(shrunk.size_before.violation_step, 4);  // B joins there
+  EXPECT_EQ(shrunk.size_before.settings, 4);        // without the size of the pool
+  EXPECT_EQ(shrunk.size_after.requests, 1);
+  EXPECT_EQ(shrunk.size_after.settings, 1);
+  EXPECT_EQ(shrunk.size_after.violation_step, 1);
+  EXPECT_EQ(count_tokens(crowded()), (ScenarioTokens{.prompt = 33, .output = 16}));
+}
+
+TEST(ShrinkScenario, TheFileSaysWhatItsRunFinds) {
+  const ShrunkScenario shrunk = shrink(crowded());
+  ASSERT_TRUE(shrunk.scenario.expect.findings);
+  EXPECT_THAT(
+      *shrunk.scenario.expect.findings,
+      ElementsAre(ExpectedFinding{.rule = "read-of-unwritten-block", .step = 1, .request = "B"}));
+  EXPECT_EQ(shrunk.scenario.name, "crowded");
+  EXPECT_EQ(shrunk.scenario.teaches, "");  // it told of another run
+}
+
+// A and C decode with a draft each; the budget of step 3 is spent by A, so C is skipped and the row
+// of V1 forgets that C accepted two tokens in step 2.
+TEST(ShrinkScenario, DrawsOfTheSeedBecomeCountsOfTheScript) {
+  const ShrunkScenario shrunk = shrink(shipped("starved_request"));
+  EXPECT_EQ(shrunk.size_before.draws, 4);
+  EXPECT_EQ(shrunk.size_after.draws, 0);
+  EXPECT_EQ(shrunk.scenario.settings.acceptance_rate, 0.0);
+  EXPECT_THAT(shrunk.scenario.script, ElementsAre(ScriptStep{.step = 2, .accept = {{"C", 2}}},
+                                                  ScriptStep{.step = 3, .budget = 1}));
+  EXPECT_THAT(shrunk.text, HasSubstr("holds the state of 2 tokens of C, expected 3"));
+}
+
+// Under pages a shorter prompt or a step without drafts would break the same rule for other
+// reasons.
+TEST(ShrinkScenario, TheProfileBecomesThePolicyAtFault) {
+  const ShrunkScenario shrunk = shrink(shipped("skipped_for_a_step"));
+  PolicyOverrides at_fault;
+  at_fault.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  EXPECT_EQ(shrunk.scenario.settings.policies, at_fault);
+  EXPECT_EQ(shrunk.scenario.settings.engine, std::nullopt);
+}
+
+TEST(ShrinkScenario, NoErrorComesBeforeTheKeptOneThatDidNotBefore) {
+  for (const char* name : {"skipped_for_a_step", "steps_without_drafts", "starved_request"}) {
+    const ShrunkScenario shrunk = shrink(shipped(name));
+    const ProbedRun run = probe_run(shrunk.scenario, {}).value();  // any error
+    ASSERT_TRUE(run.violation) << name;
+    EXPECT_EQ(run.violation->finding.rule, Rule::running_state_wrong) << name;
+  }
+}
+
+TEST(ShrinkScenario, ARuleThatComesLaterIsKeptWhenAskedFor) {
+  const Scenario scenario = shipped("multi_turn_with_drafts");
+  EXPECT_EQ(shrink(scenario).rule, Rule::hit_longer_than_group);
+  const ShrunkScenario shrunk = shrink(scenario, {.rule = Rule::label_mismatch});
+  EXPECT_EQ(shrunk.rule, Rule::label_mismatch);
+  EXPECT_EQ(probe_run(shrunk.scenario, {.rule = Rule::label_mismatch}).value().violation->text,
+            shrunk.text);
+}
+
+// The budget holds A's token with its two drafts and B's token.
+TEST(ShrinkScenario, AWarningIsKeptWhenAskedFor) {
+  const ShrunkScenario shrunk =
+      shrink(shipped("budget_cuts_drafts_to_zero"), {.rule = Rule::drafts_cut});
+  EXPECT_THAT(shrunk.scenario.script, ElementsAre(ScriptStep{.step = 2, .budget = 4}));
+  EXPECT_THAT(*shrunk.scenario.expect.findings,
+              ElementsAre(ExpectedFinding{.rule = "drafts-cut", .step = 2, .request = "B"}));
+}
+
+TEST(ShrinkScenario, WithoutTheFindingThereIsNothingToShrink) {
+  Scenario scenario = crowded();
+  scenario.settings.engine.reset();
+  const auto none = shrink_scenario(scenario, {});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_EQ(none.error().message, "no finding of severity error");
+  const auto other = shrink_scenario(crowded(), {.rule = Rule::no_progress});
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().message, "no finding no-progress");
+}
+
+TEST(ShrinkScenario, AnImpossibleScenarioIsRefusedWithItsPlace) {
+  Scenario scenario = crowded();
+  scenario.settings.max_num_seqs = 1;
+  scenario.settings.num_gpu_blocks_override = 3;
+  const auto refused = shrink_scenario(scenario, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(refused.error().message, HasSubstr("/requests/"));
+}
+
+TEST(ShrinkScenario, TheLimitOfRunsLeavesTheSmallestSoFar) {
+  const ShrunkScenario shrunk = shrink(crowded(), {.max_runs = 4});
+  EXPECT_EQ(shrunk.end, ShrinkEnd::run_limit);
+  EXPECT_EQ(shrunk.num_runs, 4);
+  EXPECT_LT(shrunk.size_after, shrunk.size_before);
+  EXPECT_TRUE(probe_run(shrunk.scenario, {.rule = shrunk.rule}).value().violation);
+}
+
+TEST(ShrinkScenario, AnInterruptLeavesTheSmallestSoFar) {
+  ShrinkOptions options;
+  options.go_on = [](const ShrinkProgress& progress) { return progress.num_runs <= 3; };
+  const ShrunkScenario shrunk = shrink(crowded(), options);
+  EXPECT_EQ(shrunk.end, ShrinkEnd::interrupted);
+  EXPECT_EQ(shrunk.num_runs, 4);  // the fourth was broken off
+  EXPECT_TRUE(probe_run(shrunk.scenario, {.rule = shrunk.rule}).value().violation);
+}
+
+TEST(ShrinkScenario, AnInterruptBeforeTheFindingLeavesNothing) {
+  ShrinkOptions options;
+  options.go_on = [](const ShrinkProgress&) { return false; };
+  const auto none = shrink_scenario(crowded(), options);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().message, "interrupted: no finding of severity error until then");
+}
+
+}  // namespace
+}  // namespace hybridscope
