@@ -26,6 +26,7 @@
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
 #include "cli/shown_text.h"
+#include "cli/shrink_command.h"
 #include "cli/version.h"
 #include "core/base/check.h"
 
@@ -60,6 +61,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope diff runs.db:before runs.db:after\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope bugs run 48 --explain\n"
+      "  hybridscope shrink big.json --engine pages\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance golden/\n"
       "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json");
@@ -93,6 +95,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& bugs_app =
       *app.add_subcommand("bugs", "known bugs of engines: what they are, and each of them run");
   const std::function<int()> bugs_command = add_bugs_command(bugs_app);
+  CLI::App& shrink_app =
+      *app.add_subcommand("shrink", "a smaller scenario or trace that still shows a finding");
+  const std::function<int()> shrink_command = add_shrink_command(shrink_app);
   GuiOptions gui;
   CLI::App& gui_app =
       *app.add_subcommand("gui", "the workbench: step, see and change a run in a window");
@@ -101,14 +106,14 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {
-      &run_app,   &judge_app,   &sessions_app, &diff_app, &conformance_app,
-      &model_app, &lessons_app, &bugs_app,     &gui_app,  &doctor_app};
+      &run_app,     &judge_app, &sessions_app, &diff_app, &conformance_app, &model_app,
+      &lessons_app, &bugs_app,  &shrink_app,   &gui_app,  &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(
         stderr,
         "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
-        "lessons, bugs, gui, doctor)\n",
+        "lessons, bugs, shrink, gui, doctor)\n",
         argv[1]);
     return kExitUsage;
   }
@@ -129,6 +134,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (lessons_app.parsed()) return lessons_command();
   if (bugs_app.parsed()) return bugs_command();
+  if (shrink_app.parsed()) return shrink_command();
   if (gui_app.parsed()) return gui_command(gui, backends);
   if (doctor_app.parsed()) return doctor_command(backends);
   return kExitUsage;

@@ -1,0 +1,328 @@
+#include "cli/shrink_command.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/report_error.h"
+#include "cli/run_words.h"
+#include "cli/settings_options.h"
+#include "cli/shown_text.h"
+#include "cli/text_table.h"
+#include "core/check/finding.h"
+#include "sessions/finding_list.h"
+#include "sessions/json_reader.h"
+#include "sessions/judge/line_source.h"
+#include "sessions/object_reader.h"
+#include "sessions/output_file.h"
+#include "sessions/record/value_names.h"
+#include "sessions/scenario_reader.h"
+#include "sessions/scenario_writer.h"
+#include "sessions/shrink/shrink_scenario.h"
+#include "sessions/shrink/shrink_trace.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ShrinkCommandOptions {
+  std::string input;
+  std::string rule;    // empty: that of the first error
+  std::string output;  // empty: from the input's name
+  SettingsOptions settings;
+  CheckScope check = CheckScope::step;
+  std::int64_t max_runs = kDefaultShrinkRuns;
+  bool json = false;
+  bool quiet = false;
+};
+
+// One number of the result: what it was and what it is.
+struct Change {
+  std::string_view key;  // JSON
+  std::string_view what;
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+};
+
+// What both kinds of input end with.
+struct Outcome {
+  Rule rule = Rule::running_state_wrong;
+  std::int64_t violation_step = 0;
+  std::string text;
+  std::vector<Change> changes;
+  std::int64_t num_runs = 0;
+  ShrinkEnd end = ShrinkEnd::smallest;
+  std::string content;  // of the file
+};
+
+bool is_scenario(const std::string& path) { return path.ends_with(".json"); }
+
+// "big.json" -> "big.shrunk.json" in the working folder.
+std::string default_output(const std::string& input) {
+  std::string name = input == "-" ? "trace.jsonl" : std::filesystem::path(input).filename();
+  if (name.ends_with(".zst")) name.resize(name.size() - 4);
+  const std::filesystem::path path = name;
+  const std::string extension = is_scenario(input) ? ".json" : ".jsonl";
+  return path.stem().string() + ".shrunk" + extension;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a == b || std::filesystem::equivalent(a, b, ignored);
+}
+
+int usage(const std::string& message) {
+  fmt::print(stderr, "hybridscope shrink: {}\n", one_line(message, 4000));
+  return kExitUsage;
+}
+
+// Error: no rule is called that.
+Result<std::optional<Rule>> read_rule(const std::string& slug) {
+  if (slug.empty()) return std::optional<Rule>();
+  std::vector<std::string_view> known;
+  for (const RuleInfo& info : rule_table()) {
+    if (info.slug == slug) return std::optional<Rule>(info.rule);
+    known.push_back(info.slug);
+  }
+  std::string names;
+  for (const std::string_view name : known)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  return invalid_input(fmt::format("no rule is called {}{} (known: {})", quoted_text(slug),
+                                   nearest_key_hint(slug, known), names));
+}
+
+std::vector<Change> scenario_changes(const Scenario& before, const ShrunkScenario& shrunk) {
+  const ScenarioSize& a = shrunk.size_before;
+  const ScenarioSize& b = shrunk.size_after;
+  const ScenarioTokens tokens_a = count_tokens(before);
+  const ScenarioTokens tokens_b = count_tokens(shrunk.scenario);
+  return {{"requests", "requests", a.requests, b.requests},
+          {"steps", "steps", a.steps, b.steps},
+          {"violation_step", "step of the finding", a.violation_step, b.violation_step},
+          {"script", "things in the script", a.script_things, b.script_things},
+          {"draws", "draws by the seed", a.draws, b.draws},
+          {"settings", "settings", a.settings, b.settings},
+          {"shared_prompts", "shared prompts", a.shared_prompts, b.shared_prompts},
+          {"prompt_tokens", "prompt tokens", tokens_a.prompt, tokens_b.prompt},
+          {"output_tokens", "output tokens", tokens_a.output, tokens_b.output}};
+}
+
+ShrinkOptions shrink_options(const ShrinkCommandOptions& options, std::optional<Rule> rule,
+                             Progress& progress) {
+  return {.rule = rule,
+          .scope = options.check,
+          .max_runs = options.max_runs,
+          .go_on = [&progress](const ShrinkProgress& at) {
+            progress.show([&] {
+              return at.size.requests == 0 ? fmt::format("attempt {}", at.num_runs)
+                                           : fmt::format("attempt {}: {}, {}", at.num_runs,
+                                                         counted(at.size.requests, "request"),
+                                                         counted(at.size.steps, "step"));
+            });
+            return !was_interrupted();
+          }};
+}
+
+Result<Outcome> shrink_scenario_file(const ShrinkCommandOptions& options,
+                                     const ShrinkOptions& shrink) {
+  auto scenario = read_scenario_file(options.input);
+  if (!scenario.ok()) return scenario.error();
+  auto settings = options.settings.apply(scenario.value().settings);
+  if (!settings.ok()) return settings.error();
+  scenario.value().settings = std::move(settings).value();
+  auto shrunk = shrink_scenario(scenario.value(), shrink);
+  if (!shrunk.ok()) return shrunk.error();
+  const ShrunkScenario& result = shrunk.value();
+  return Outcome{.rule = result.rule,
+                 .violation_step = result.violation_step,
+                 .text = result.text,
+                 .changes = scenario_changes(scenario.value(), result),
+                 .num_runs = result.num_runs,
+                 .end = result.end,
+                 .content = write_scenario(result.scenario)};
+}
+
+Result<Outcome> shrink_trace_file(const ShrinkCommandOptions& options,
+                                  const ShrinkOptions& shrink) {
+  auto source = LineSource::open(options.input);
+  if (!source.ok()) return source.error();
+  auto shrunk = shrink_trace(source.value(), options.input, shrink);
+  if (!shrunk.ok()) return shrunk.error();
+  const ShrunkTrace& result = shrunk.value();
+  std::string content;
+  for (const std::string& line : result.lines) content += line + "\n";
+  const TraceSize& a = result.size_before;
+  const TraceSize& b = result.size_after;
+  return Outcome{.rule = result.rule,
+                 .violation_step = result.violation_step,
+                 .text = result.text,
+                 .changes = {{"lines", "lines up to the finding", a.lines, b.lines},
+                             {"requests", "requests", a.requests, b.requests},
+                             {"request_steps", "request-steps", a.request_steps, b.request_steps}},
+                 .num_runs = result.num_runs,
+                 .end = result.end,
+                 .content = std::move(content)};
+}
+
+std::string_view end_name(ShrinkEnd end) {
+  switch (end) {
+    case ShrinkEnd::smallest:
+      return "smallest";
+    case ShrinkEnd::run_limit:
+      return "run_limit";
+    case ShrinkEnd::interrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+std::string end_words(const ShrinkCommandOptions& options, const Outcome& outcome) {
+  const std::string runs = counted(outcome.num_runs, "attempt");
+  switch (outcome.end) {
+    case ShrinkEnd::smallest:
+      return fmt::format("{}; nothing more can go", runs);
+    case ShrinkEnd::run_limit:
+      return fmt::format("{}, the limit (--runs {}): more might go", runs, options.max_runs);
+    case ShrinkEnd::interrupted:
+      return fmt::format("interrupted after {}: more might go", runs);
+  }
+  return runs;
+}
+
+std::string reproduce_words(const ShrinkCommandOptions& options, const Outcome& outcome,
+                            const std::string& file, bool explain) {
+  const std::string explained =
+      explain ? fmt::format(" --explain {}", outcome.violation_step) : std::string();
+  return fmt::format("hybridscope {} {}{}{}", is_scenario(options.input) ? "run" : "judge",
+                     shell_word(file), options.check == CheckScope::all ? " --check all" : "",
+                     explained);
+}
+
+void print_text(const ShrinkCommandOptions& options, const Outcome& outcome,
+                const std::string& file, std::FILE* out) {
+  fmt::print(out, "{}\n", printable(outcome.text, 2000));
+  for (const Change& change : outcome.changes)
+    if (change.before != 0 || change.after != 0)
+      fmt::print(out, "{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
+                 grouped_number(change.after));
+  fmt::print(out, "{}\n", end_words(options, outcome));
+  if (file == "-") return;
+  fmt::print(out, "reproduce: {}\n", reproduce_words(options, outcome, file, false));
+  fmt::print(out, "           {}\n", reproduce_words(options, outcome, file, true));
+}
+
+void print_json(const ShrinkCommandOptions& options, const Outcome& outcome,
+                const std::string& file) {
+  Json before = Json::object();
+  Json after = Json::object();
+  for (const Change& change : outcome.changes) {
+    before[std::string(change.key)] = change.before;
+    after[std::string(change.key)] = change.after;
+  }
+  Json json = {{"rule", rule_info(outcome.rule).slug},
+               {"step", outcome.violation_step},
+               {"text", outcome.text},
+               {"file", file},
+               {"end", end_name(outcome.end)},
+               {"attempts", outcome.num_runs},
+               {"before", std::move(before)},
+               {"after", std::move(after)},
+               {"reproduce", reproduce_words(options, outcome, file, false)}};
+  if (is_scenario(options.input)) json["scenario"] = Json::parse(outcome.content);
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+// Nothing to shrink is an answer, not an error of the input.
+int fail(const ShrinkCommandOptions& options, const Error& error) {
+  if (was_interrupted()) {
+    fmt::print(stderr, "hybridscope shrink: {}\n", one_line(error.message, 4000));
+    return kExitInterrupted;
+  }
+  if (error.kind != ErrorKind::not_found) return report_error("shrink", error);
+  fmt::print(stderr, "hybridscope shrink: {}: {}, so there is nothing to shrink{}\n",
+             one_line(options.input), error.message,
+             options.rule.empty() ? " (a warning is kept with --rule SLUG)" : "");
+  return kExitFindings;
+}
+
+int shrink_command(const ShrinkCommandOptions& options) {
+  const auto rule = read_rule(options.rule);
+  if (!rule.ok()) return usage(rule.error().message);
+  const bool scenario = is_scenario(options.input);
+  if (!scenario && !options.settings.words().empty())
+    return usage("a trace has its settings in its header: " + options.settings.words().front() +
+                 " is for scenarios (SCENARIO.json)");
+  if (const auto settings = options.settings.apply({}); !settings.ok())
+    return usage(settings.error().message);
+  const std::string file = options.output.empty() ? default_output(options.input) : options.output;
+  if (file == "-" && options.json)
+    return usage("--json and the result would both be on standard output: give -o FILE");
+  if (file != "-" && same_file(file, options.input))
+    return usage(fmt::format("the result would replace {}: give -o another name", options.input));
+  ask_for_interrupts();
+  Progress progress(options.quiet);
+  const ShrinkOptions shrink = shrink_options(options, rule.value(), progress);
+  auto outcome =
+      scenario ? shrink_scenario_file(options, shrink) : shrink_trace_file(options, shrink);
+  progress.clear();
+  if (!outcome.ok()) return fail(options, outcome.error());
+  if (Status written = write_output_file(file, outcome.value().content); !written.ok())
+    return report_error("shrink", written.error());
+  if (options.json)
+    print_json(options, outcome.value(), file);
+  else if (!options.quiet)
+    print_text(options, outcome.value(), file, file == "-" ? stderr : stdout);
+  return outcome.value().end == ShrinkEnd::interrupted ? kExitInterrupted : kExitFine;
+}
+
+}  // namespace
+
+std::function<int()> add_shrink_command(CLI::App& shrink) {
+  const auto options = std::make_shared<ShrinkCommandOptions>();
+  shrink.footer(
+      "Examples:\n"
+      "  hybridscope shrink big.json --engine pages\n"
+      "  hybridscope shrink big.json --rule label-mismatch -o small.json\n"
+      "  hybridscope shrink trace.jsonl.zst -o small.jsonl\n"
+      "  hybridscope shrink big.json -o - | hybridscope run /dev/stdin\n"
+      "\n"
+      "Ctrl-C ends it with the smallest so far. How it goes about it: docs/shrink.md.\n"
+      "Exit codes: 0 the result is written, 1 there is no such finding, 2 usage, 3 unreadable or\n"
+      "invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.");
+  shrink.add_option("input", options->input, "a scenario (.json), else a trace as judge reads it")
+      ->required()
+      ->type_name("SCENARIO.json|TRACE.jsonl|-");
+  shrink
+      .add_option("--rule", options->rule,
+                  "the rule that the result breaks too (default: that of the first error)")
+      ->type_name("SLUG");
+  shrink
+      .add_option("-o,--output", options->output,
+                  "the result (default: NAME.shrunk.json or .jsonl here), - for standard output")
+      ->type_name("FILE|-");
+  shrink.add_option("--runs", options->max_runs, "at most so many attempts")
+      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
+      ->capture_default_str()
+      ->type_name("N");
+  shrink
+      .add_option_function<std::string>(
+          "--check",
+          [options](const std::string& scope) { options->check = *check_scope_of(scope); },
+          "step: what a step wrote or registered (default); all: every registered block too")
+      ->check(CLI::IsMember({"step", "all"}))
+      ->type_name("step|all");
+  shrink.add_flag("--json", options->json, "one object {rule, before, after, reproduce, ...}");
+  shrink.add_flag("-q,--quiet", options->quiet, "write the result and say nothing");
+  options->settings.add_to(shrink);
+  return [options] { return shrink_command(*options); };
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,12 @@
+// hybridscope shrink: a smaller scenario or trace that still shows a finding.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace hybridscope {
+
+// Options and examples; the function runs the command.
+std::function<int()> add_shrink_command(CLI::App& shrink);
+
+}  // namespace hybridscope
