@@ -19,6 +19,7 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
+#include "cli/export_command.h"
 #include "cli/gui_command.h"
 #include "cli/judge_command.h"
 #include "cli/lessons_command.h"
@@ -98,6 +99,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& shrink_app =
       *app.add_subcommand("shrink", "a smaller scenario or trace that still shows a finding");
   const std::function<int()> shrink_command = add_shrink_command(shrink_app);
+  CLI::App& export_app = *app.add_subcommand(
+      "export", "a run as a vLLM test's table, as a test of its own, as an issue report");
+  const std::function<int()> export_command = add_export_command(export_app);
   GuiOptions gui;
   CLI::App& gui_app =
       *app.add_subcommand("gui", "the workbench: step, see and change a run in a window");
@@ -106,14 +110,14 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {
-      &run_app,     &judge_app, &sessions_app, &diff_app, &conformance_app, &model_app,
-      &lessons_app, &bugs_app,  &shrink_app,   &gui_app,  &doctor_app};
+      &run_app,     &judge_app, &sessions_app, &diff_app,   &conformance_app, &model_app,
+      &lessons_app, &bugs_app,  &shrink_app,   &export_app, &gui_app,         &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(
         stderr,
         "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
-        "lessons, bugs, shrink, gui, doctor)\n",
+        "lessons, bugs, shrink, export, gui, doctor)\n",
         argv[1]);
     return kExitUsage;
   }
@@ -135,6 +139,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (lessons_app.parsed()) return lessons_command();
   if (bugs_app.parsed()) return bugs_command();
   if (shrink_app.parsed()) return shrink_command();
+  if (export_app.parsed()) return export_command();
   if (gui_app.parsed()) return gui_command(gui, backends);
   if (doctor_app.parsed()) return doctor_command(backends);
   return kExitUsage;

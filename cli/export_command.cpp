@@ -1,0 +1,150 @@
+#include "cli/export_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/report_error.h"
+#include "cli/run_words.h"
+#include "cli/settings_options.h"
+#include "cli/shown_text.h"
+#include "sessions/export/exported_run.h"
+#include "sessions/export/markdown_report.h"
+#include "sessions/export/pytest_text.h"
+#include "sessions/export/step_actions.h"
+#include "sessions/object_reader.h"
+#include "sessions/output_file.h"
+#include "sessions/record/session_header.h"
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+struct ExportCommandOptions {
+  std::string scenario;
+  std::string form;
+  std::vector<std::string> requests;  // empty: all
+  std::string output = "-";
+  SettingsOptions settings;
+  CheckScope check = CheckScope::step;
+  bool json = false;
+};
+
+int usage(const std::string& message) {
+  fmt::print(stderr, "hybridscope export: {}\n", one_line(message, 4000));
+  return kExitUsage;
+}
+
+// Those asked for, or all that ran. Error: a request that the scenario does not have, or that never
+// ran.
+Result<std::vector<std::string>> wanted_requests(const ExportCommandOptions& options,
+                                                 const ExportedRun& run) {
+  std::vector<std::string> ran;
+  for (const ExportedRequest& request : run.requests) ran.push_back(request.id);
+  for (const std::string& id : options.requests) {
+    if (std::ranges::find(ran, id) != ran.end()) continue;
+    const std::vector<std::string_view> known(ran.begin(), ran.end());
+    std::string names;
+    for (const std::string& name : ran)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", one_line(name));
+    return invalid_input(fmt::format("no request {} ran{} (those that did: {})", quoted_text(id),
+                                     nearest_key_hint(id, known), names));
+  }
+  return options.requests.empty() ? ran : options.requests;
+}
+
+std::string reproduce_words(const ExportCommandOptions& options, const ExportedRun& run) {
+  std::string words = "hybridscope run " + shell_word(options.scenario);
+  for (const std::string& word : options.settings.words()) words += " " + shell_word(word);
+  if (options.check == CheckScope::all) words += " --check all";
+  if (run.error) words += fmt::format(" --explain {}", run.error->finding.step);
+  return words;
+}
+
+Result<std::string> export_text(const ExportCommandOptions& options, const ExportedRun& run,
+                                const std::vector<std::string>& requests) {
+  if (options.form == "markdown") return markdown_report(run, reproduce_words(options, run));
+  if (options.form == "pytest") return pytest_text(run);
+  if (!options.json) return step_actions_text(run, requests);
+  return step_actions_json(run, requests)
+             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+int export_command(const ExportCommandOptions& options) {
+  const bool actions = options.form == "step-actions";
+  if (options.json && !actions)
+    return usage(
+        fmt::format("--json is a form of step-actions, {} has one form only", options.form));
+  if (!options.requests.empty() && !actions)
+    return usage(
+        fmt::format("--request is for step-actions, {} tells of all requests", options.form));
+  if (const auto settings = options.settings.apply({}); !settings.ok())
+    return usage(settings.error().message);
+  auto scenario = read_scenario_file(options.scenario);
+  if (!scenario.ok()) return report_error("export", scenario.error());
+  auto settings = options.settings.apply(scenario.value().settings);
+  if (!settings.ok()) return report_error("export", settings.error());
+  scenario.value().settings = std::move(settings).value();
+  const auto run = make_exported_run(scenario.value(), options.scenario, options.check);
+  if (!run.ok()) return report_error("export", run.error());
+  const auto requests = wanted_requests(options, run.value());
+  if (!requests.ok()) return usage(requests.error().message);
+  const auto text = export_text(options, run.value(), requests.value());
+  if (!text.ok()) return usage(text.error().message);
+  if (options.output == "-") {
+    fmt::print("{}", text.value());
+    return kExitFine;
+  }
+  if (Status written = write_output_file(options.output, text.value()); !written.ok())
+    return report_error("export", written.error());
+  return kExitFine;
+}
+
+}  // namespace
+
+std::function<int()> add_export_command(CLI::App& command) {
+  const auto options = std::make_shared<ExportCommandOptions>();
+  command.footer(
+      "Examples:\n"
+      "  hybridscope export scenarios/align_boundary_by_decode.json --as step-actions\n"
+      "  hybridscope export scenario.json --as step-actions --request A --json\n"
+      "  hybridscope export scenario.json --as pytest --no-async-scheduling -o test_run.py\n"
+      "  hybridscope export scenario.json --as markdown --engine pages -o issue.md\n"
+      "\n"
+      "The forms are described in docs/export.md. Exit codes: 0 it is written, also of a run with\n"
+      "findings, 2 usage, 3 unreadable or invalid input, 4 environment, 5 a bug of hybridscope.");
+  command.add_option("scenario", options->scenario, "scenario file (docs/scenario-format.md)")
+      ->required()
+      ->type_name("SCENARIO.json");
+  command
+      .add_option("--as", options->form,
+                  "step-actions: the table of vLLM's mamba prefix-cache test; pytest: a test of "
+                  "vLLM's KV-cache manager; markdown: a report for an issue")
+      ->required()
+      ->check(CLI::IsMember({"step-actions", "pytest", "markdown"}))
+      ->type_name("FORM");
+  command
+      .add_option("--request", options->requests,
+                  "step-actions: only of this request, may be repeated (default: all)")
+      ->type_name("ID");
+  command.add_flag("--json", options->json, "step-actions: as one JSON object");
+  command.add_option("-o,--output", options->output, "file to write (default: standard output)")
+      ->type_name("FILE|-");
+  command
+      .add_option_function<std::string>(
+          "--check",
+          [options](const std::string& scope) { options->check = *check_scope_of(scope); },
+          "step: what a step wrote or registered (default); all: every registered block too")
+      ->check(CLI::IsMember({"step", "all"}))
+      ->type_name("step|all");
+  options->settings.add_to(command);
+  return [options] { return export_command(*options); };
+}
+
+}  // namespace hybridscope

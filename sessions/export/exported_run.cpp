@@ -1,0 +1,265 @@
+#include "sessions/export/exported_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "core/trace/block_table_mirror.h"
+#include "sessions/check_setup.h"
+#include "sessions/explain_finding.h"
+#include "sessions/explain_names.h"
+#include "sessions/finding_list.h"
+#include "sessions/finding_words.h"
+#include "sessions/live/write_log.h"
+#include "sessions/runner.h"
+
+namespace hybridscope {
+namespace {
+
+// The copy that was carried out for the request: its temporal state comes from a column that lies
+// accept_token_bias behind the decision's source (SEMANTICS C3).
+StateMove move_of(const CopyLaunch& launch, RequestId request) {
+  for (const StateCopyTrace& copy : launch.copies) {
+    const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
+    if (decision.request != request) continue;
+    return {.source = decision.decision.src_col + decision.decision.accept_token_bias,
+            .target = decision.decision.dst_col};
+  }
+  return {};
+}
+
+// Tokens that the request would get without the split of mode align (SEMANTICS H2).
+std::int32_t wanted_tokens(const EngineConfig& config, const ScheduledTrace& scheduled,
+                           std::int32_t budget) {
+  if (scheduled.placeholder_drafts) return scheduled.num_scheduled_tokens;
+  std::int32_t wanted = scheduled.num_tokens + scheduled.num_output_placeholders +
+                        scheduled.num_drafts_offered - scheduled.num_computed_tokens;
+  if (config.long_prefill_token_threshold > 0)
+    wanted = std::min(wanted, config.long_prefill_token_threshold);
+  wanted = std::min(wanted, budget);
+  if (scheduled.admission == Admission::running)
+    wanted = std::min(wanted, config.max_model_len - scheduled.num_computed_tokens - 1);
+  return wanted;
+}
+
+std::string write_words(const StateWrite& write, const Names& names) {
+  const WriteEvent& event = write.event;
+  std::string kind(finding_words::write_kind_name(event.kind));
+  std::ranges::replace(kind, '_', '-');
+  return fmt::format("step {}: {} of {} left the {} state of {} in {} column {}, block {}",
+                     event.step, kind, names.request(event.request),
+                     finding_words::content_name(write.content), counted(event.num_tokens, "token"),
+                     names.group(write.group), write.column, write.block);
+}
+
+class Exporter {
+ public:
+  Exporter(Runner runner, StepChecker checker, CheckScope scope)
+      : runner_(std::move(runner)),
+        checker_(std::move(checker)),
+        scope_(scope),
+        names_(make_names(config().kv_cache_config,
+                          [this](RequestId id) { return runner_.engine().name_of(id); })),
+        tables_(static_cast<std::int32_t>(num_groups()), config().kv_cache_config.num_blocks),
+        writes_({.num_blocks = config().kv_cache_config.num_blocks,
+                 .mamba_cache_mode = config().mamba_cache_mode}) {
+    names_.mamba_cache_mode = config().mamba_cache_mode;
+    checker_.log_writes();
+  }
+  Exporter(const Exporter&) = delete;  // the names refer to the runner of this object
+  Exporter& operator=(const Exporter&) = delete;
+
+  Status run(ExportedRun& run);
+
+ private:
+  const EngineConfig& config() const { return runner_.engine().config(); }
+  std::size_t num_groups() const { return config().kv_cache_config.groups.size(); }
+  void take(const StepTrace& trace, ExportedRun& run);
+  void apply(const std::vector<CacheEvent>& events);
+  void add_commands(const StepTrace& trace, ExportedStep& step) const;
+  ExportedRow row_of(const StepTrace& trace, const ScheduledTrace& scheduled,
+                     std::int32_t budget) const;
+  void add_request(const ScheduledTrace& scheduled, ExportedRun& run);
+  void add_tokens(RequestId id, std::int32_t end, ExportedRequest& request);
+  std::vector<StateWrite> writes_behind(const Finding& finding) const;
+  void add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run);
+
+  Runner runner_;
+  StepChecker checker_;
+  CheckScope scope_;
+  Names names_;
+  BlockTableMirror tables_;
+  std::set<std::int32_t> labelled_;  // blocks
+  WriteLog writes_;
+  std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
+  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered as they come
+  bool cannot_progress_ = false;
+};
+
+void Exporter::apply(const std::vector<CacheEvent>& events) {
+  for (const CacheEvent& event : events) {
+    tables_.apply(event);
+    if (event.kind == CacheEventKind::registered) labelled_.insert(event.block);
+    if (event.kind == CacheEventKind::evicted || event.kind == CacheEventKind::withdrawn)
+      labelled_.erase(event.block);
+  }
+}
+
+void Exporter::add_commands(const StepTrace& trace, ExportedStep& step) const {
+  for (const CommandTrace& command : trace.commands) {
+    if (command.outcome != CommandOutcome::done) continue;
+    if (command.command == CommandKind::abort)
+      step.aborted.push_back(names_.request(command.request));
+    if (command.command == CommandKind::preempt)
+      step.preempted.push_back(names_.request(command.request));
+    if (command.command != CommandKind::reset_prefix_cache) continue;
+    step.reset_prefix_cache = true;
+    step.reset_running_requests = command.value != 0;
+  }
+  for (const RequestId request : trace.preempted)
+    if (const std::string name = names_.request(request);
+        std::ranges::find(step.preempted, name) == step.preempted.end())
+      step.preempted.push_back(name);
+}
+
+void Exporter::add_tokens(RequestId id, std::int32_t end, ExportedRequest& request) {
+  for (auto position = static_cast<std::int32_t>(request.tokens.size()); position < end;
+       ++position) {
+    const TokenContent token = runner_.engine().token(id, position);
+    const auto number = static_cast<std::int32_t>(token_ids_.size()) + 1;
+    request.tokens.push_back(token_ids_.emplace(token, number).first->second);
+  }
+}
+
+void Exporter::add_request(const ScheduledTrace& scheduled, ExportedRun& run) {
+  if (index_.contains(scheduled.request.value)) return;
+  index_[scheduled.request.value] = run.requests.size();
+  ExportedRequest& request = run.requests.emplace_back();
+  request.id = names_.request(scheduled.request);
+  request.num_prompt_tokens = scheduled.num_prompt_tokens;
+  request.max_tokens = runner_.engine().max_tokens(scheduled.request);
+  add_tokens(scheduled.request, scheduled.num_prompt_tokens, request);
+}
+
+ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& scheduled,
+                             std::int32_t budget) const {
+  ExportedRow exported;
+  exported.request = names_.request(scheduled.request);
+  exported.admission = scheduled.admission;
+  exported.num_hit_tokens = scheduled.num_hit_tokens;
+  exported.num_computed_tokens = scheduled.num_computed_tokens;
+  exported.num_wanted_tokens = wanted_tokens(config(), scheduled, budget);
+  exported.num_scheduled_tokens = scheduled.num_scheduled_tokens;
+  exported.num_draft_tokens = scheduled.num_draft_tokens;
+  exported.placeholder_drafts = scheduled.placeholder_drafts;
+  for (const RowTrace& row : trace.rows) {
+    if (row.request != scheduled.request) continue;
+    exported.row_class = row.row_class;
+    exported.num_computed_tokens = row.num_computed_tokens;
+    exported.num_sampled_tokens = row.num_sampled_tokens;
+  }
+  for (std::size_t group = 0; group < num_groups(); ++group) {
+    std::vector<std::int32_t>& held = exported.held.emplace_back();
+    std::vector<std::int32_t>& labelled = exported.labelled.emplace_back();
+    for (const std::int32_t block :
+         tables_.block_ids(scheduled.request, static_cast<std::int32_t>(group))) {
+      held.push_back(block == 0 ? 0 : 1);
+      labelled.push_back(labelled_.contains(block) ? 1 : 0);
+    }
+  }
+  exported.pre_copy = move_of(trace.pre_copies, scheduled.request);
+  exported.post_copy = move_of(trace.post_copies, scheduled.request);
+  return exported;
+}
+
+// From the write that left what was seen; empty where the finding blames none.
+std::vector<StateWrite> Exporter::writes_behind(const Finding& finding) const {
+  if (finding.block < 0 || finding.cause.kind == WriteKind::never) return {};
+  const ContentKind content =
+      finding.content == ContentKind::none ? ContentKind::temporal : finding.content;
+  std::vector<StateWrite> writes = writes_.chain(finding.block, content, finding.cause.step).writes;
+  const auto guilty = std::ranges::find_if(
+      writes, [&](const StateWrite& write) { return write.event == finding.cause; });
+  writes.erase(writes.begin(), guilty);
+  return writes;
+}
+
+void Exporter::add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run) {
+  const auto findings = checker_.check(trace, scope_);
+  writes_.take(trace, checker_.writes());
+  for (const Finding& finding : findings) {
+    cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
+    step.findings.push_back(explain_finding(finding, names_));
+    if (run.error || rule_info(finding.rule).severity != Severity::error) continue;
+    ExportedError& error = run.error.emplace();
+    error.finding = finding;
+    error.text = step.findings.back();
+    for (const StateWrite& write : writes_behind(finding))
+      error.chain.push_back(write_words(write, names_));
+  }
+}
+
+void Exporter::take(const StepTrace& trace, ExportedRun& run) {
+  ExportedStep step;
+  step.step = trace.step;
+  add_commands(trace, step);
+  apply(trace.cache_events);
+  std::int32_t budget = trace.token_budget;
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    add_request(scheduled, run);
+    step.rows.push_back(row_of(trace, scheduled, budget));
+    budget -= scheduled.num_scheduled_tokens;
+  }
+  add_findings(trace, step, run);
+  apply(trace.commit_events);
+  for (const CommitTrace& commit : trace.committed) {
+    const auto found = index_.find(commit.request.value);
+    if (found == index_.end()) continue;
+    add_tokens(commit.request, commit.num_tokens, run.requests[found->second]);
+    for (ExportedRow& row : step.rows)
+      if (row.request == run.requests[found->second].id && commit.finished) row.finished = true;
+  }
+  if (!step.rows.empty() || !step.preempted.empty() || !step.aborted.empty() ||
+      step.reset_prefix_cache || !step.findings.empty())
+    run.steps.push_back(std::move(step));
+}
+
+Status Exporter::run(ExportedRun& run) {
+  while (!runner_.done() && !cannot_progress_) {
+    const auto trace = runner_.step();
+    if (!trace.ok()) return trace.error();
+    take(*trace.value(), run);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<ExportedRun> make_exported_run(const Scenario& scenario, const std::string& file,
+                                      CheckScope scope) {
+  auto plan = plan_scenario(scenario, file);
+  if (!plan.ok()) return plan.error();
+  ExportedRun run;
+  run.scenario = scenario;
+  run.setup = plan.value().setup;
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return runner.error();
+  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
+  if (!checker.ok()) return checker.error();
+  Exporter exporter(std::move(runner).value(), std::move(checker).value(), scope);
+  if (Status done = exporter.run(run); !done.ok()) return done.error();
+  return run;
+}
+
+std::optional<std::size_t> first_mamba_group(const ExportedRun& run) {
+  const auto& groups = run.setup.config.kv_cache_config.groups;
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    if (groups[group].is_mamba()) return group;
+  return std::nullopt;
+}
+
+}  // namespace hybridscope

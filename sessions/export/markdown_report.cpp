@@ -1,0 +1,148 @@
+#include "sessions/export/markdown_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "sessions/finding_list.h"
+#include "sessions/json_reader.h"
+#include "sessions/scenario_writer.h"
+#include "sessions/settings_json.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+// Foreign text in a cell or paragraph: nothing in it is Markdown, nothing ends the line.
+std::string plain(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      escaped += ' ';
+      continue;
+    }
+    if (std::string_view("\\`*_{}[]<>|#").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// A setting as vLLM's flag; sections become one flag with JSON.
+std::string flag_name(const std::string& key) {
+  std::string flag = "--" + key;
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+// As it was resolved, then what else was set.
+std::string flags_text(const ExportedRun& run) {
+  const EngineConfig& config = run.setup.config;
+  nlohmann::ordered_json flags = nlohmann::ordered_json::object();
+  flags["mamba_cache_mode"] = mamba_cache_mode_name(config.mamba_cache_mode);
+  flags["block_size"] = config.block_size;
+  flags["num_gpu_blocks_override"] = config.kv_cache_config.num_blocks;
+  flags["max_model_len"] = config.max_model_len;
+  flags["max_num_seqs"] = config.max_num_seqs;
+  flags["max_num_batched_tokens"] = config.max_num_batched_tokens;
+  flags["enable_prefix_caching"] = config.enable_prefix_caching;
+  flags["async_scheduling"] = config.async_scheduling;
+  const nlohmann::ordered_json set = settings_to_json(run.scenario.settings);
+  for (const auto& [key, value] : set.items())
+    if (!flags.contains(key)) flags[key] = value;
+  std::string text = fmt::format("```\nmodel: {}\nprofile: {}\n", run.setup.layout.model.name,
+                                 profile_name(config.policies));
+  for (const auto& [key, value] : flags.items())
+    text += fmt::format("{} {}\n", flag_name(key),
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  return text + "```\n";
+}
+
+std::string move_text(const StateMove& move) {
+  return move.source < 0 && move.target < 0 ? "" : fmt::format("{} > {}", move.source, move.target);
+}
+
+std::string table_text(const ExportedRun& run) {
+  const std::size_t group = first_mamba_group(run).value_or(0);
+  std::string text =
+      "| step | request | class | hit | computed | scheduled | drafts | sampled | blocks | "
+      "pre-copy | post-copy | findings |\n|--:|---|---|--:|--:|--:|--:|--:|---|---|---|--:|\n";
+  for (const ExportedStep& step : run.steps) {
+    std::string findings = step.findings.empty() ? "" : std::to_string(step.findings.size());
+    for (const ExportedRow& row : step.rows) {
+      text +=
+          fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", step.step,
+                      plain(row.request), row_class_name(row.row_class),
+                      row.admission == Admission::running ? "" : std::to_string(row.num_hit_tokens),
+                      row.num_computed_tokens, row.num_scheduled_tokens, row.num_draft_tokens,
+                      row.num_sampled_tokens, fmt::join(row.held[group], " "),
+                      move_text(row.pre_copy), move_text(row.post_copy), findings);
+      findings.clear();
+    }
+    if (step.rows.empty() && !findings.empty())
+      text += fmt::format("| {} | | | | | | | | | | | {} |\n", step.step, findings);
+  }
+  return text +
+         "\n`blocks`: columns of the first recurrent group, 1 where a block is held, 0 for the "
+         "null "
+         "block; copies: column of the temporal state > column it goes to.\n";
+}
+
+std::string error_text(const ExportedRun& run) {
+  if (!run.error) return "No error was found: every block held what it should after every step.\n";
+  const RuleInfo& rule = rule_info(run.error->finding.rule);
+  std::string text =
+      fmt::format("{}\n\nThe rule `{}`: {}.\n", plain(run.error->text), rule.slug, rule.meaning);
+  text += "\n## How it came about\n\n";
+  if (run.error->chain.empty())
+    return text + "Nothing had written what was found since the block was given out.\n";
+  text += "Latest first; each was made from what the next one left.\n\n";
+  std::size_t number = 0;
+  for (const std::string& write : run.error->chain)
+    text += fmt::format("{}. {}\n", ++number, plain(write));
+  return text;
+}
+
+std::string findings_text(const ExportedRun& run) {
+  std::vector<std::string> all;
+  for (const ExportedStep& step : run.steps)
+    all.insert(all.end(), step.findings.begin(), step.findings.end());
+  if (all.empty()) return "";
+  constexpr std::size_t kShown = 20;
+  std::string text = "\n## All findings\n\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kShown); ++i)
+    text += fmt::format("- {}\n", plain(all[i]));
+  if (all.size() > kShown)
+    text += fmt::format("- and {} more\n",
+                        grouped_number(static_cast<std::int64_t>(all.size() - kShown)));
+  return text;
+}
+
+// Longer than any run of backticks inside.
+std::string fence_for(const std::string& text) {
+  std::string fence = "```";
+  while (text.find(fence) != std::string::npos) fence += '`';
+  return fence;
+}
+
+}  // namespace
+
+std::string markdown_report(const ExportedRun& run, const std::string& reproduce) {
+  std::string text = fmt::format("# {}\n\n", plain(run.scenario.name));
+  if (!run.scenario.teaches.empty()) text += plain(run.scenario.teaches) + "\n\n";
+  text += "## First wrong state\n\n" + error_text(run);
+  text += "\n## Flags\n\n" + flags_text(run);
+  text += "\n## Steps\n\n" + table_text(run);
+  text += findings_text(run);
+  const std::string scenario = write_scenario(run.scenario);
+  const std::string fence = fence_for(scenario);
+  text += fmt::format("\n## Reproduce\n\n```\n{}\n```\n\n", reproduce);
+  text += fmt::format("<details><summary>The scenario</summary>\n\n{}json\n{}{}\n\n</details>\n",
+                      fence, scenario, fence);
+  return text;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,20 @@
+#include "sessions/export/python_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace hybridscope {
+
+// JSON's escapes mean the same in Python.
+std::string python_string(std::string_view text) {
+  const nlohmann::json value = std::string(text);
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string python_comment(std::string_view text) {
+  const nlohmann::json value = std::string(text);
+  const std::string valid = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // Without the quotes; escapes of control characters stay as they are.
+  return valid.substr(1, valid.size() - 2);
+}
+
+}  // namespace hybridscope

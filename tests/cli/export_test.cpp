@@ -1,0 +1,97 @@
+// hybridscope export.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string kBoundary = "scenarios/align_boundary_by_decode.json";
+
+TEST(Export, StepActionsOfAllRequestsOrOfOne) {
+  const ProgramResult all = run_program("export " + kBoundary + " --as step-actions");
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.out, HasSubstr("    \"A\": [  # prompt of 6, max_tokens 6\n"));
+  EXPECT_THAT(all.out,
+              HasSubstr("        StepAction(8, 6, [1, 1], (0, 1), (-1, -1)),  # step 6\n"));
+  const ProgramResult one =
+      run_program("export " + kBoundary + " --as step-actions --request B --json");
+  const json actions = json::parse(one.out);
+  ASSERT_EQ(actions["requests"].size(), 1U);
+  EXPECT_EQ(actions["requests"][0]["request"], "B");
+  EXPECT_EQ(actions["requests"][0]["step_actions"][0]["num_computed_tokens_start"], 8);
+}
+
+TEST(Export, AnUnknownRequestIsRefusedWithThoseThatRan) {
+  const ProgramResult refused =
+      run_program("export " + kBoundary + " --as step-actions --request C");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("no request \"C\" ran"));
+  EXPECT_THAT(refused.err, HasSubstr("(those that did: A, B)"));
+}
+
+// A table in the file that vLLM's test has for it, and every generated test, is Python.
+TEST(Export, WhatIsPythonCompiles) {
+  const std::string folder = temporary_folder("export_python", {});
+  std::vector<std::filesystem::path> scenarios;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios"))
+    if (entry.path().extension() == ".json") scenarios.push_back(entry.path());
+  std::ranges::sort(scenarios);
+  ASSERT_GE(scenarios.size(), 10U);
+  std::string files;
+  for (const auto& scenario : scenarios)
+    for (const std::string form : {"step-actions", "pytest"}) {
+      const std::string file = folder + "/" + scenario.stem().string() + "_" +
+                               (form == "pytest" ? "test" : "table") + ".py";
+      const ProgramResult exported =
+          run_program("export " + scenario.string() + " --as " + form +
+                      " --engine pages --no-async-scheduling -o " + file);
+      ASSERT_EQ(exported.exit_code, 0) << scenario << ": " << exported.err;
+      files += " " + file;
+    }
+  EXPECT_EQ(std::system(("PYTHONDONTWRITEBYTECODE=1 python3 -c 'import ast, sys; "
+                         "[ast.parse(open(f).read(), f) for f in sys.argv[1:]]'" +
+                         files)
+                            .c_str()),
+            0);
+}
+
+TEST(Export, ATestOfAnAsynchronousRunIsRefused) {
+  const ProgramResult refused = run_program("export scenarios/plain_decode.json --as pytest");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("expected false: --no-async-scheduling"));
+}
+
+TEST(Export, AReportNamesTheCommandThatReproducesIt) {
+  const ProgramResult report =
+      run_program("export scenarios/starved_request.json --as markdown --engine pages");
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, StartsWith("# starved request\n"));
+  EXPECT_THAT(report.out, HasSubstr("```\nhybridscope run scenarios/starved_request.json --engine "
+                                    "pages --explain 4\n```\n"));
+}
+
+TEST(Export, OptionsThatWouldDoNothingAreRefused) {
+  EXPECT_EQ(run_program("export " + kBoundary + " --as markdown --json").exit_code, 2);
+  EXPECT_EQ(run_program("export " + kBoundary + " --as pytest --request A").exit_code, 2);
+  EXPECT_EQ(run_program("export " + kBoundary + " --as csv").exit_code, 2);
+  EXPECT_EQ(run_program("export " + kBoundary).exit_code, 2);
+}
+
+TEST(Export, WhatCannotBeReadIsInvalidInput) {
+  EXPECT_EQ(run_program("export no_such.json --as markdown").exit_code, 3);
+}
+
+}  // namespace
+}  // namespace hybridscope::test

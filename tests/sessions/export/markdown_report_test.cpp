@@ -1,0 +1,87 @@
+#include "sessions/export/markdown_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Scenario scenario_of(const std::string& name) {
+  return read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json")
+      .value();
+}
+
+// C accepts two tokens in step 2 and is left out of step 3; its row forgets that.
+ExportedRun starved() {
+  Scenario scenario = scenario_of("starved_request");
+  scenario.settings.engine = EngineProfile::pages;
+  return make_exported_run(scenario, "s.json").value();
+}
+
+TEST(MarkdownReport, TheFirstWrongStateComesFirst) {
+  const std::string report = markdown_report(starved(), "hybridscope run s.json --explain 4");
+  EXPECT_THAT(report, HasSubstr("# starved request\n"));
+  EXPECT_THAT(report, HasSubstr("## First wrong state\n\nrunning-state-wrong: step 4 C row 1 group "
+                                "1 (mamba2) column 0: block 5 holds the state of 3 tokens of C, "
+                                "expected 4; written by the decode of step 2"));
+  EXPECT_LT(report.find("## First wrong state"), report.find("## Steps"));
+}
+
+// What step 4 read: left by step 2, which went on from the prompt's state.
+TEST(MarkdownReport, TheChainBeginsAtTheWriteThatWasRead) {
+  EXPECT_THAT(starved().error->chain,
+              ElementsAre("step 2: decode of C left the temporal state of 3 tokens in group 1 "
+                          "(mamba2) column 0, block 5",
+                          "step 1: prefill of C left the temporal state of 2 tokens in group 1 "
+                          "(mamba2) column 0, block 5"));
+}
+
+TEST(MarkdownReport, FlagsAreThoseThatTheEngineStartedWith) {
+  const std::string report = markdown_report(starved(), "");
+  EXPECT_THAT(report, HasSubstr("--mamba-cache-mode align\n--block-size 8\n"));
+  EXPECT_THAT(report, HasSubstr("--async-scheduling true\n"));
+  EXPECT_THAT(report, HasSubstr("--speculative-config "
+                                "{\"method\":\"mtp\",\"num_speculative_tokens\":1}\n"));
+  EXPECT_THAT(report, HasSubstr("profile: pages\n"));
+}
+
+TEST(MarkdownReport, EveryRowOfEveryStepIsInTheTable) {
+  const std::string report = markdown_report(starved(), "");
+  EXPECT_THAT(report, HasSubstr("| 1 | A | prefill | 0 | 0 | 6 | 0 | 1 | 1 1 |  |  |  |\n"
+                                "| 1 | C | prefill | 0 | 0 | 2 | 0 | 1 | 1 1 |  |  |  |\n"));
+  EXPECT_THAT(report,
+              HasSubstr("| 3 | A | verify |  | 7 | 2 | 1 | 1 | 1 1 1 | 0 > 1 | 1 > 0 |  |\n"));
+  EXPECT_THAT(report, HasSubstr("| 4 | A | verify |  | 8 | 2 | 1 | 2 | 1 1 1 |  |  | 2 |\n"));
+}
+
+TEST(MarkdownReport, TheScenarioAndTheCommandAreInIt) {
+  const std::string report = markdown_report(starved(), "hybridscope run s.json --explain 4");
+  EXPECT_THAT(report, HasSubstr("```\nhybridscope run s.json --explain 4\n```\n"));
+  EXPECT_THAT(report, HasSubstr("```json\n{\n  \"version\": 1,\n  \"name\": \"starved request\""));
+}
+
+TEST(MarkdownReport, AHealthyRunSaysSo) {
+  const ExportedRun run = make_exported_run(scenario_of("plain_decode"), "s.json").value();
+  const std::string report = markdown_report(run, "");
+  EXPECT_THAT(report, HasSubstr("No error was found"));
+  EXPECT_THAT(report, Not(HasSubstr("## All findings")));
+}
+
+TEST(MarkdownReport, NamesAreNoMarkdown) {
+  Scenario scenario = scenario_of("plain_decode");
+  scenario.name = "a|b <c>\n# d";
+  scenario.requests[0].id = "A|*B*";
+  scenario.script.clear();
+  const std::string report = markdown_report(make_exported_run(scenario, "s.json").value(), "");
+  EXPECT_THAT(report, HasSubstr("# a\\|b \\<c\\> \\# d\n"));
+  EXPECT_THAT(report, HasSubstr("| 1 | A\\|\\*B\\* | prefill |"));
+}
+
+}  // namespace
+}  // namespace hybridscope

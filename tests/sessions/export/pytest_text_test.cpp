@@ -1,0 +1,80 @@
+#include "sessions/export/pytest_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ExportedRun run_of(const std::string& name, EngineProfile engine = EngineProfile::pages) {
+  const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json";
+  Scenario scenario = read_scenario_file(file).value();
+  scenario.settings.async_scheduling = false;
+  scenario.settings.engine = engine;
+  return make_exported_run(scenario, file).value();
+}
+
+// Prompt of 22, budget 8: 22 tokens are left and 8 fit, then 14 and 8, then 6.
+TEST(PytestText, BudgetsOfEachStepAreFilledIn) {
+  const ExportedRun run = run_of("chunked_prefill");
+  std::vector<std::int32_t> wanted;
+  for (const ExportedStep& step : run.steps) wanted.push_back(step.rows.at(0).num_wanted_tokens);
+  EXPECT_THAT(wanted, ElementsAre(8, 8, 6, 1, 1, 1));
+}
+
+// A prompt of 18 in one step: 18 wanted, 16 after the split at the last boundary.
+TEST(PytestText, WhatTheSplitLeavesStandsBesideWhatWasWanted) {
+  const ExportedRow row = run_of("align_boundary_by_prefill").steps.at(0).rows.at(0);
+  EXPECT_EQ(row.num_wanted_tokens, 18);
+  EXPECT_EQ(row.num_scheduled_tokens, 16);
+  const std::string text = pytest_text(run_of("align_boundary_by_prefill")).value();
+  EXPECT_THAT(text, HasSubstr("\"wanted\": 18, \"scheduled\": 16, \"sampled\": 0, "));
+}
+
+// B shares 16 tokens with A, which left the state after them: attention has both blocks hashed, the
+// recurrent group the second one (the first is null).
+TEST(PytestText, HitsAndLabelsAreFilledIn) {
+  const ExportedRun run = run_of("align_boundary_by_prefill");
+  for (const ExportedStep& step : run.steps)
+    for (const ExportedRow& row : step.rows) {
+      if (row.request != "B" || row.admission == Admission::running) continue;
+      EXPECT_EQ(row.num_hit_tokens, 16);
+      EXPECT_THAT(row.held, ElementsAre(ElementsAre(1, 1, 1), ElementsAre(0, 1, 1)));
+      EXPECT_THAT(row.labelled, ElementsAre(ElementsAre(1, 1, 0), ElementsAre(0, 1, 0)));
+    }
+  EXPECT_THAT(pytest_text(run).value(), HasSubstr("\"admitted\": True, \"placeholders\": False, "
+                                                  "\"hit\": 16, \"computed\": 16,"));
+}
+
+// Equal tokens have equal numbers: B's prompt begins with 10 tokens of A's sequence.
+TEST(PytestText, TokensAreEqualWhereThePromptsShare) {
+  const ExportedRun run = run_of("align_boundary_by_decode");
+  const auto& a = run.requests.at(0).tokens;
+  const auto& b = run.requests.at(1).tokens;
+  ASSERT_EQ(a.size(), 12U);  // prompt of 6, 6 generated
+  EXPECT_TRUE(std::equal(a.begin(), a.begin() + 10, b.begin()));
+  EXPECT_NE(a[10], b[10]);
+}
+
+TEST(PytestText, SaysWhetherItIsToPass) {
+  EXPECT_THAT(pytest_text(run_of("plain_decode")).value(), HasSubstr("this is to pass"));
+  EXPECT_THAT(pytest_text(run_of("plain_decode", EngineProfile::safe)).value(),
+              HasSubstr("this is to fail"));
+}
+
+TEST(PytestText, AnAsynchronousRunIsRefused) {
+  const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/plain_decode.json";
+  const auto refused =
+      pytest_text(make_exported_run(read_scenario_file(file).value(), file).value());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("--no-async-scheduling"));
+}
+
+}  // namespace
+}  // namespace hybridscope
