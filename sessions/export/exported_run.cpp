@@ -151,6 +151,10 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
   exported.request = names_.request(scheduled.request);
   exported.admission = scheduled.admission;
   exported.num_hit_tokens = scheduled.num_hit_tokens;
+  for (const AdmissionLookup& lookup : trace.lookups)
+    if (lookup.request == scheduled.request && lookup.admitted)
+      exported.num_uncached_common_prefix_tokens =
+          lookup.explanation.longest_hit_length - lookup.num_hit_tokens;
   exported.num_computed_tokens = scheduled.num_computed_tokens;
   exported.num_wanted_tokens = wanted_tokens(config(), scheduled, budget);
   exported.num_scheduled_tokens = scheduled.num_scheduled_tokens;

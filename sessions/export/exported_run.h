@@ -29,7 +29,9 @@ struct ExportedRow {
   std::string request;
   RowClass row_class = RowClass::prefill;
   Admission admission = Admission::running;
-  std::int32_t num_hit_tokens = 0;        // admitted: from the prefix cache
+  std::int32_t num_hit_tokens = 0;  // admitted: from the prefix cache
+  // Admitted: tokens behind the hit that some group has and another lacks, a place to stop at.
+  std::int32_t num_uncached_common_prefix_tokens = 0;
   std::int32_t num_computed_tokens = 0;   // exact, before the step
   std::int32_t num_wanted_tokens = 0;     // scheduled but for the split of mode align
   std::int32_t num_scheduled_tokens = 0;  // drafts included

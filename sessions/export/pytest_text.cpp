@@ -88,13 +88,12 @@ def make_request(name):
     )
 
 
-def split(manager, request, row):
+def split(request, row):
     """Scheduler._mamba_block_aligned_split of a scheduler that is nothing but its settings."""
     scheduler = SimpleNamespace(
         cache_config=SimpleNamespace(block_size=CONFIG["block_size"]),
         use_eagle=CONFIG["use_eagle"],
     )
-    hint = getattr(manager.coordinator, "num_uncached_common_prefix_tokens", 0) or 0
     return Scheduler._mamba_block_aligned_split(
         scheduler,
         request,
@@ -103,7 +102,7 @@ def split(manager, request, row):
             Scheduler._mamba_block_aligned_split,
             num_new_local_computed_tokens=row["hit"] if row["admitted"] else 0,
             num_external_computed_tokens=0,
-            num_uncached_common_prefix_tokens=hint if row["admitted"] else 0,
+            num_uncached_common_prefix_tokens=row["uncached"] if row["admitted"] else 0,
         ),
     )
 
@@ -122,10 +121,13 @@ def schedule(manager, request, row, where):
         request.num_computed_tokens = 0
         hit_blocks, hit = manager.get_computed_blocks(request)[:2]
         assert hit == row["hit"], f"{where}: tokens of the prefix hit"
+        uncached = getattr(manager.coordinator, "num_uncached_common_prefix_tokens", None)
+        if uncached is not None:
+            assert uncached == row["uncached"], f"{where}: tokens behind the hit that a group has"
     else:
         request.num_computed_tokens = row["computed"]
     if CONFIG["mamba_cache_mode"] == "align" and not row["placeholders"]:
-        assert split(manager, request, row) == row["scheduled"], f"{where}: tokens after the split"
+        assert split(request, row) == row["scheduled"], f"{where}: tokens after the split"
     allocated = manager.allocate_slots(
         request,
         row["scheduled"],
@@ -262,9 +264,9 @@ std::string row_text(const ExportedRow& row) {
   const bool admitted = row.admission != Admission::running;
   std::string text = fmt::format(
       "            {{\"request\": {}, \"admitted\": {}, \"placeholders\": {}, \"hit\": {}, "
-      "\"computed\": {},\n",
+      "\"uncached\": {}, \"computed\": {},\n",
       python_string(row.request), python_bool(admitted), python_bool(row.placeholder_drafts),
-      row.num_hit_tokens, row.num_computed_tokens);
+      row.num_hit_tokens, row.num_uncached_common_prefix_tokens, row.num_computed_tokens);
   text += fmt::format(
       "             \"wanted\": {}, \"scheduled\": {}, \"sampled\": {}, \"finished\": {},\n",
       row.num_wanted_tokens, row.num_scheduled_tokens, row.num_sampled_tokens,

@@ -48,11 +48,24 @@ TEST(PytestText, HitsAndLabelsAreFilledIn) {
       EXPECT_THAT(row.held, ElementsAre(ElementsAre(1, 1, 1), ElementsAre(0, 1, 1)));
       EXPECT_THAT(row.labelled, ElementsAre(ElementsAre(1, 1, 0), ElementsAre(0, 1, 0)));
     }
-  EXPECT_THAT(pytest_text(run).value(), HasSubstr("\"admitted\": True, \"placeholders\": False, "
-                                                  "\"hit\": 16, \"computed\": 16,"));
+  EXPECT_THAT(pytest_text(run).value(),
+              HasSubstr("\"admitted\": True, \"placeholders\": False, "
+                        "\"hit\": 16, \"uncached\": 0, \"computed\": 16,"));
 }
 
 // Equal tokens have equal numbers: B's prompt begins with 10 tokens of A's sequence.
+// C shares 8 tokens, of which attention has the block and the recurrent group no state.
+TEST(PytestText, WhatOneGroupHasAndAnotherLacksIsAPlaceToStopAt) {
+  for (const ExportedStep& step : run_of("shared_prefix_align").steps)
+    for (const ExportedRow& row : step.rows) {
+      if (row.request != "C" || row.admission == Admission::running) continue;
+      EXPECT_EQ(row.num_hit_tokens, 0);
+      EXPECT_EQ(row.num_uncached_common_prefix_tokens, 8);
+      EXPECT_EQ(row.num_wanted_tokens, 20);
+      EXPECT_EQ(row.num_scheduled_tokens, 8);
+    }
+}
+
 TEST(PytestText, TokensAreEqualWhereThePromptsShare) {
   const ExportedRun run = run_of("align_boundary_by_decode");
   const auto& a = run.requests.at(0).tokens;

@@ -139,8 +139,8 @@ TEST(StepActions, MultiTurnWithDrafts) {
 }
 
 // B 4, K 0. B is preempted with 13 known tokens and computes them anew: attention still finds the
-// first 4, whose state is gone, so B stops at 4 to leave it there again; then up to the boundary 12,
-// which skips column 1.
+// first 4, whose state is gone, so B stops at 4 to leave it there again; then up to the boundary
+// 12, which skips column 1.
 TEST(StepActions, PreemptionAndResume) {
   const std::vector<StepAction> actions = step_actions_of(run_of("preemption_and_resume"), "B");
   ASSERT_GT(actions.size(), 11U);
