@@ -114,8 +114,12 @@ Status TraceShrinker::begin(LineSource& source) {
       errors_.clear();
     }
     any = true;
-    const std::string text(line.value()->text);
-    best_.push_back({.text = text, .json = Json::parse(text)});
+    std::string text(line.value()->text);
+    Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded())
+      return Error{ErrorKind::corrupt, fmt::format("{}:{}: expected JSON that can be written again",
+                                                   file_, source.line_number())};
+    best_.push_back({.text = std::move(text), .json = std::move(json)});
     take_findings(judge.found(), source.line_number());
   }
   if (!any && more())

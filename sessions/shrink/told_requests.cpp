@@ -10,14 +10,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Dropped = std::function<bool(const std::string&)>;
 
-// The member, or null.
-Json* member(Json& object, const char* key) {
+// The member, or null; `Object` is Json or const Json.
+template <class Object>
+Object* member(Object& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
   return found == object.end() ? nullptr : &*found;
-}
-const Json* member(const Json& object, const char* key) {
-  return member(const_cast<Json&>(object), key);
 }
 
 bool is_dropped(const Json& name, const Dropped& dropped) {
