@@ -132,6 +132,7 @@ std::function<int()> add_export_command(CLI::App& command) {
   command
       .add_option("--request", options->requests,
                   "step-actions: only of this request, may be repeated (default: all)")
+      ->allow_extra_args(false)
       ->type_name("ID");
   command.add_flag("--json", options->json, "step-actions: as one JSON object");
   command.add_option("-o,--output", options->output, "file to write (default: standard output)")

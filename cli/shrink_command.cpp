@@ -12,17 +12,15 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
-#include "cli/run_words.h"
 #include "cli/settings_options.h"
 #include "cli/shown_text.h"
-#include "cli/text_table.h"
+#include "cli/shrink_report.h"
 #include "core/check/finding.h"
 #include "sessions/finding_list.h"
-#include "sessions/json_reader.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/object_reader.h"
 #include "sessions/output_file.h"
-#include "sessions/record/value_names.h"
+#include "sessions/record/session_header.h"
 #include "sessions/scenario_reader.h"
 #include "sessions/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
@@ -44,25 +42,6 @@ struct ShrinkCommandOptions {
   bool quiet = false;
 };
 
-// One number of the result: what it was and what it is.
-struct Change {
-  std::string_view key;  // JSON
-  std::string_view what;
-  std::int64_t before = 0;
-  std::int64_t after = 0;
-};
-
-// What both kinds of input end with.
-struct Outcome {
-  Rule rule = Rule::running_state_wrong;
-  std::int64_t violation_step = 0;
-  std::string text;
-  std::vector<Change> changes;
-  std::int64_t num_runs = 0;
-  ShrinkEnd end = ShrinkEnd::smallest;
-  std::string content;  // of the file
-};
-
 bool is_scenario(const std::string& path) { return path.ends_with(".json"); }
 
 // "big.json" -> "big.shrunk.json" in the working folder.
@@ -72,6 +51,10 @@ std::string default_output(const std::string& input) {
   const std::filesystem::path path = name;
   const std::string extension = is_scenario(input) ? ".json" : ".jsonl";
   return path.stem().string() + ".shrunk" + extension;
+}
+
+std::string result_file(const ShrinkCommandOptions& options) {
+  return options.output.empty() ? default_output(options.input) : options.output;
 }
 
 bool same_file(const std::string& a, const std::string& b) {
@@ -99,7 +82,7 @@ Result<std::optional<Rule>> read_rule(const std::string& slug) {
                                    nearest_key_hint(slug, known), names));
 }
 
-std::vector<Change> scenario_changes(const Scenario& before, const ShrunkScenario& shrunk) {
+std::vector<ShrinkChange> scenario_changes(const Scenario& before, const ShrunkScenario& shrunk) {
   const ScenarioSize& a = shrunk.size_before;
   const ScenarioSize& b = shrunk.size_after;
   const ScenarioTokens tokens_a = count_tokens(before);
@@ -131,8 +114,8 @@ ShrinkOptions shrink_options(const ShrinkCommandOptions& options, std::optional<
           }};
 }
 
-Result<Outcome> shrink_scenario_file(const ShrinkCommandOptions& options,
-                                     const ShrinkOptions& shrink) {
+Result<ShrinkReport> shrink_scenario_file(const ShrinkCommandOptions& options,
+                                          const ShrinkOptions& shrink) {
   auto scenario = read_scenario_file(options.input);
   if (!scenario.ok()) return scenario.error();
   auto settings = options.settings.apply(scenario.value().settings);
@@ -141,17 +124,21 @@ Result<Outcome> shrink_scenario_file(const ShrinkCommandOptions& options,
   auto shrunk = shrink_scenario(scenario.value(), shrink);
   if (!shrunk.ok()) return shrunk.error();
   const ShrunkScenario& result = shrunk.value();
-  return Outcome{.rule = result.rule,
-                 .violation_step = result.violation_step,
-                 .text = result.text,
-                 .changes = scenario_changes(scenario.value(), result),
-                 .num_runs = result.num_runs,
-                 .end = result.end,
-                 .content = write_scenario(result.scenario)};
+  return ShrinkReport{.input = ShrinkInput::scenario,
+                      .rule = result.rule,
+                      .violation_step = result.violation_step,
+                      .text = result.text,
+                      .changes = scenario_changes(scenario.value(), result),
+                      .num_runs = result.num_runs,
+                      .max_runs = options.max_runs,
+                      .end = result.end,
+                      .check = options.check,
+                      .file = result_file(options),
+                      .content = write_scenario(result.scenario)};
 }
 
-Result<Outcome> shrink_trace_file(const ShrinkCommandOptions& options,
-                                  const ShrinkOptions& shrink) {
+Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
+                                       const ShrinkOptions& shrink) {
   auto source = LineSource::open(options.input);
   if (!source.ok()) return source.error();
   auto shrunk = shrink_trace(source.value(), options.input, shrink);
@@ -161,83 +148,20 @@ Result<Outcome> shrink_trace_file(const ShrinkCommandOptions& options,
   for (const std::string& line : result.lines) content += line + "\n";
   const TraceSize& a = result.size_before;
   const TraceSize& b = result.size_after;
-  return Outcome{.rule = result.rule,
-                 .violation_step = result.violation_step,
-                 .text = result.text,
-                 .changes = {{"lines", "lines up to the finding", a.lines, b.lines},
-                             {"requests", "requests", a.requests, b.requests},
-                             {"request_steps", "request-steps", a.request_steps, b.request_steps}},
-                 .num_runs = result.num_runs,
-                 .end = result.end,
-                 .content = std::move(content)};
-}
-
-std::string_view end_name(ShrinkEnd end) {
-  switch (end) {
-    case ShrinkEnd::smallest:
-      return "smallest";
-    case ShrinkEnd::run_limit:
-      return "run_limit";
-    case ShrinkEnd::interrupted:
-      return "interrupted";
-  }
-  return "";
-}
-
-std::string end_words(const ShrinkCommandOptions& options, const Outcome& outcome) {
-  const std::string runs = counted(outcome.num_runs, "attempt");
-  switch (outcome.end) {
-    case ShrinkEnd::smallest:
-      return fmt::format("{}; nothing more can go", runs);
-    case ShrinkEnd::run_limit:
-      return fmt::format("{}, the limit (--runs {}): more might go", runs, options.max_runs);
-    case ShrinkEnd::interrupted:
-      return fmt::format("interrupted after {}: more might go", runs);
-  }
-  return runs;
-}
-
-std::string reproduce_words(const ShrinkCommandOptions& options, const Outcome& outcome,
-                            const std::string& file, bool explain) {
-  const std::string explained =
-      explain ? fmt::format(" --explain {}", outcome.violation_step) : std::string();
-  return fmt::format("hybridscope {} {}{}{}", is_scenario(options.input) ? "run" : "judge",
-                     shell_word(file), options.check == CheckScope::all ? " --check all" : "",
-                     explained);
-}
-
-void print_text(const ShrinkCommandOptions& options, const Outcome& outcome,
-                const std::string& file, std::FILE* out) {
-  fmt::print(out, "{}\n", printable(outcome.text, 2000));
-  for (const Change& change : outcome.changes)
-    if (change.before != 0 || change.after != 0)
-      fmt::print(out, "{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
-                 grouped_number(change.after));
-  fmt::print(out, "{}\n", end_words(options, outcome));
-  if (file == "-") return;
-  fmt::print(out, "reproduce: {}\n", reproduce_words(options, outcome, file, false));
-  fmt::print(out, "           {}\n", reproduce_words(options, outcome, file, true));
-}
-
-void print_json(const ShrinkCommandOptions& options, const Outcome& outcome,
-                const std::string& file) {
-  Json before = Json::object();
-  Json after = Json::object();
-  for (const Change& change : outcome.changes) {
-    before[std::string(change.key)] = change.before;
-    after[std::string(change.key)] = change.after;
-  }
-  Json json = {{"rule", rule_info(outcome.rule).slug},
-               {"step", outcome.violation_step},
-               {"text", outcome.text},
-               {"file", file},
-               {"end", end_name(outcome.end)},
-               {"attempts", outcome.num_runs},
-               {"before", std::move(before)},
-               {"after", std::move(after)},
-               {"reproduce", reproduce_words(options, outcome, file, false)}};
-  if (is_scenario(options.input)) json["scenario"] = Json::parse(outcome.content);
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return ShrinkReport{
+      .input = ShrinkInput::trace,
+      .rule = result.rule,
+      .violation_step = result.violation_step,
+      .text = result.text,
+      .changes = {{"lines", "lines up to the finding", a.lines, b.lines},
+                  {"requests", "requests", a.requests, b.requests},
+                  {"request_steps", "request-steps", a.request_steps, b.request_steps}},
+      .num_runs = result.num_runs,
+      .max_runs = options.max_runs,
+      .end = result.end,
+      .check = options.check,
+      .file = result_file(options),
+      .content = std::move(content)};
 }
 
 // Nothing to shrink is an answer, not an error of the input.
@@ -262,7 +186,7 @@ int shrink_command(const ShrinkCommandOptions& options) {
                  " is for scenarios (SCENARIO.json)");
   if (const auto settings = options.settings.apply({}); !settings.ok())
     return usage(settings.error().message);
-  const std::string file = options.output.empty() ? default_output(options.input) : options.output;
+  const std::string file = result_file(options);
   if (file == "-" && options.json)
     return usage("--json and the result would both be on standard output: give -o FILE");
   if (file != "-" && same_file(file, options.input))
@@ -270,17 +194,19 @@ int shrink_command(const ShrinkCommandOptions& options) {
   ask_for_interrupts();
   Progress progress(options.quiet);
   const ShrinkOptions shrink = shrink_options(options, rule.value(), progress);
-  auto outcome =
+  const auto report =
       scenario ? shrink_scenario_file(options, shrink) : shrink_trace_file(options, shrink);
   progress.clear();
-  if (!outcome.ok()) return fail(options, outcome.error());
-  if (Status written = write_output_file(file, outcome.value().content); !written.ok())
+  if (!report.ok()) return fail(options, report.error());
+  if (Status written = write_output_file(file, report.value().content); !written.ok())
     return report_error("shrink", written.error());
   if (options.json)
-    print_json(options, outcome.value(), file);
+    fmt::print(
+        "{}\n",
+        shrink_report_to_json(report.value()).dump(2, ' ', false, Json::error_handler_t::replace));
   else if (!options.quiet)
-    print_text(options, outcome.value(), file, file == "-" ? stderr : stdout);
-  return outcome.value().end == ShrinkEnd::interrupted ? kExitInterrupted : kExitFine;
+    fmt::print(file == "-" ? stderr : stdout, "{}", format_shrink_report(report.value()));
+  return report.value().end == ShrinkEnd::interrupted ? kExitInterrupted : kExitFine;
 }
 
 }  // namespace

@@ -24,8 +24,7 @@ TEST(Export, StepActionsOfAllRequestsOrOfOne) {
   EXPECT_THAT(all.out, HasSubstr("    \"A\": [  # prompt of 6, max_tokens 6\n"));
   EXPECT_THAT(all.out,
               HasSubstr("        StepAction(8, 6, [1, 1], (0, 1), (-1, -1)),  # step 6\n"));
-  const ProgramResult one =
-      run_program("export " + kBoundary + " --as step-actions --request B --json");
+  const ProgramResult one = run_program("export --request B --as step-actions --json " + kBoundary);
   const json actions = json::parse(one.out);
   ASSERT_EQ(actions["requests"].size(), 1U);
   EXPECT_EQ(actions["requests"][0]["request"], "B");
