@@ -19,6 +19,7 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_codes.h"
+#include "cli/explain_cache_command.h"
 #include "cli/export_command.h"
 #include "cli/gui_command.h"
 #include "cli/judge_command.h"
@@ -60,6 +61,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
       "  hybridscope judge trace.jsonl\n"
       "  hybridscope diff runs.db:before runs.db:after\n"
+      "  hybridscope explain-cache scenarios/shared_prefix_align.json\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope bugs run 48 --explain\n"
       "  hybridscope shrink big.json --engine pages\n"
@@ -81,6 +83,10 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& diff_app =
       *app.add_subcommand("diff", "compare two sessions: first divergence, then all differences");
   add_diff_options(diff_app, diff);
+  ExplainCacheOptions explain_cache;
+  CLI::App& explain_cache_app = *app.add_subcommand(
+      "explain-cache", "why the prefix cache served each request as much as it did");
+  add_explain_cache_options(explain_cache_app, explain_cache);
   ModelOptions model;
   CLI::App& model_app =
       *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
@@ -110,15 +116,15 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {
-      &run_app,     &judge_app, &sessions_app, &diff_app,   &conformance_app, &model_app,
-      &lessons_app, &bugs_app,  &shrink_app,   &export_app, &gui_app,         &doctor_app};
+      &run_app,           &judge_app,   &sessions_app, &diff_app,   &conformance_app,
+      &model_app,         &lessons_app, &bugs_app,     &shrink_app, &export_app,
+      &explain_cache_app, &gui_app,     &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
-    fmt::print(
-        stderr,
-        "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, conformance, model, "
-        "lessons, bugs, shrink, export, gui, doctor)\n",
-        argv[1]);
+    fmt::print(stderr,
+               "run, judge, sessions, diff, conformance, model, lessons, bugs, shrink, export, "
+               "explain-cache, gui, doctor)\n",
+               argv[1]);
     return kExitUsage;
   }
   for (CLI::App* command : {&sessions_app, &lessons_app, &bugs_app})
@@ -134,6 +140,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (judge_app.parsed()) return judge_command(judge);
   if (sessions_app.parsed()) return sessions_command();
   if (diff_app.parsed()) return diff_command(diff);
+  if (explain_cache_app.parsed()) return explain_cache_command(explain_cache);
   if (model_app.parsed()) return model_command(model);
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (lessons_app.parsed()) return lessons_command();

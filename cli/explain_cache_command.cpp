@@ -1,0 +1,246 @@
+#include "cli/explain_cache_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/explain_cache_report.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/report_error.h"
+#include "cli/shown_text.h"
+#include "sessions/cache_report/planned_requests.h"
+#include "sessions/object_reader.h"
+#include "sessions/runner.h"
+#include "sessions/traffic_defaults.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kTopOfTraffic = 20;
+// A run with more rows than this is not run again for each row of a table, only for --request.
+constexpr std::int64_t kMostRowsToTry = 20'000;
+constexpr std::int64_t kMostRowsOfTries = 2'000'000;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  hybridscope explain-cache scenarios/shared_prefix_align.json\n"
+    "  hybridscope explain-cache scenarios/shared_prefix_align.json --request C\n"
+    "  hybridscope explain-cache scenarios/multi_turn_with_drafts.json --num-speculative-tokens 0 "
+    "\\\n      --speculative-config '{\"method\": \"none\"}'\n"
+    "  hybridscope explain-cache --traffic trace.jsonl --kv-memory 60GiB --top 10\n"
+    "  hybridscope explain-cache --traffic synthetic --limit 100 --jsonl\n"
+    "\n"
+    "Tokens that a request has in common with an earlier one and that were computed again are "
+    "told\n"
+    "by reason: last token, block granularity, eagle drop, not yet computed, state missing,\n"
+    "evicted, caching off. What would help is what made the hit longer when the run was made "
+    "again\n"
+    "with it. docs/explain-cache.md\n"
+    "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment, 5 a bug of hybridscope,\n"
+    "130 interrupted.";
+
+const CLI::Validator kPositive(
+    [](std::string& text) {
+      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+      return digits && text.find_first_not_of('0') != text.npos
+                 ? std::string()
+                 : "\"" + text + "\" is no positive whole number";
+    },
+    "", "positive");
+
+int fail(const Error& error) { return report_error("explain-cache", error); }
+
+int usage(std::string_view message) {
+  fmt::print(stderr, "hybridscope explain-cache: {}\n", message);
+  return kExitUsage;
+}
+
+// The run and what is shown of it.
+class ExplainedRun {
+ public:
+  ExplainedRun(const ExplainCacheOptions& options, Runner runner)
+      : options_(options),
+        runner_(std::move(runner)),
+        names_(make_names(runner_.engine().config().kv_cache_config,
+                          [this](RequestId id) { return runner_.engine().name_of(id); })),
+        cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
+    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
+  }
+  ExplainedRun(const ExplainedRun&) = delete;  // names refer to this object
+  ExplainedRun& operator=(const ExplainedRun&) = delete;
+
+  int run();
+
+ private:
+  Status step_to_the_end();
+  std::vector<ExplainedLookup> shown_lookups() const;
+  void try_changes(std::vector<ExplainedLookup>& lookups) const;
+  void print(const CacheReportView& view) const;
+
+  const ExplainCacheOptions& options_;
+  Runner runner_;
+  Names names_;
+  CacheReport cache_;
+  std::int64_t num_rows_ = 0;
+};
+
+Status ExplainedRun::step_to_the_end() {
+  Progress progress;
+  while (!runner_.done() && !was_interrupted()) {
+    const auto trace = runner_.step();
+    if (!trace.ok()) return trace.error();
+    num_rows_ += static_cast<std::int64_t>(trace.value()->scheduled.size());
+    cache_.add(*trace.value());
+    if (runner_.plan().requests.size() >= 1000)
+      progress.show([&] {
+        return fmt::format("step {}, {} of {} requests looked up", trace.value()->step,
+                           cache_.lookups().size(), runner_.plan().requests.size());
+      });
+    // Nothing was scheduled, nothing returned and nothing is to come: it would go on for ever.
+    const StepTrace& step = *trace.value();
+    if (step.num_scheduled_tokens == 0 && step.committed.empty() && step.preempted.empty() &&
+        step.num_pending_commands == 0 && step.num_unfinished > 0)
+      break;
+  }
+  progress.clear();
+  return Ok{};
+}
+
+std::vector<ExplainedLookup> ExplainedRun::shown_lookups() const {
+  std::vector<ExplainedLookup> shown;
+  for (const LookupReport& report : cache_.lookups())
+    if (options_.request.empty() || names_.request(report.request) == options_.request)
+      shown.push_back({.report = report});
+  const bool all = options_.run.output != RunOutput::table || !options_.request.empty() ||
+                   options_.run.traffic.empty();
+  const std::int64_t top = options_.top > 0 ? options_.top : all ? 0 : kTopOfTraffic;
+  if (top == 0) return shown;
+  std::stable_sort(shown.begin(), shown.end(), [](const auto& a, const auto& b) {
+    return a.report.num_lost_tokens() > b.report.num_lost_tokens();
+  });
+  if (static_cast<std::size_t>(top) < shown.size()) shown.resize(static_cast<std::size_t>(top));
+  return shown;
+}
+
+void ExplainedRun::try_changes(std::vector<ExplainedLookup>& lookups) const {
+  if (options_.request.empty() && num_rows_ > kMostRowsToTry) return;
+  ChangeSearch search(runner_.plan(), kMostRowsOfTries);
+  for (ExplainedLookup& lookup : lookups) {
+    if (was_interrupted() || search.exhausted()) return;
+    const RequestId other = lookup.report.common.request;
+    lookup.changes = search.find({.report = lookup.report,
+                                  .request = names_.request(lookup.report.request),
+                                  .other = other.value < 0 ? "" : names_.request(other)});
+    lookup.tried = true;
+  }
+}
+
+void ExplainedRun::print(const CacheReportView& view) const {
+  if (options_.run.output == RunOutput::json) {
+    fmt::print("{}\n", cache_report_to_json(view).dump(2, ' ', false,
+                                                       nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  if (options_.run.output == RunOutput::jsonl) {
+    const auto line = [](const nlohmann::ordered_json& json) {
+      fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    };
+    for (const ExplainedLookup& lookup : view.lookups) line(lookup_to_json(lookup, view));
+    nlohmann::ordered_json totals = cache_report_to_json({view.plan, view.cache, view.names});
+    totals.erase("lookups");
+    line(totals);
+    return;
+  }
+  fmt::print("{}", format_cache_heading(view));
+  if (!options_.request.empty()) {
+    fmt::print("{}", format_cache_sentences(view));
+    return;
+  }
+  fmt::print("{}", format_cache_table(view));
+  if (view.lookups.size() < view.cache.lookups().size())
+    fmt::print("the {} lookups that lost most, of {}\n", view.lookups.size(),
+               view.cache.lookups().size());
+  fmt::print("\n{}", format_cache_totals(view));
+  if (view.cache.totals().common_tokens > view.cache.totals().hit_tokens)
+    fmt::print("--request NAME tells one request in full\n");
+}
+
+int ExplainedRun::run() {
+  if (!options_.request.empty() && find_planned(runner_.plan(), options_.request) < 0) {
+    std::vector<std::string_view> known;
+    for (const ArrivingRequest& arriving : runner_.plan().requests)
+      known.push_back(arriving.request.name);
+    return usage(fmt::format("--request: there is no request {}{}", quoted_text(options_.request),
+                             nearest_key_hint(options_.request, known)));
+  }
+  if (Status stepped = step_to_the_end(); !stepped.ok()) return fail(stepped.error());
+  CacheReportView view{.plan = runner_.plan(), .cache = cache_, .names = names_};
+  view.lookups = shown_lookups();
+  try_changes(view.lookups);
+  if (was_interrupted()) fmt::print(stderr, "hybridscope explain-cache: interrupted\n");
+  if (!options_.request.empty() && view.lookups.empty())
+    fmt::print(stderr, "note: {} was never admitted\n", one_line(options_.request));
+  print(view);
+  return was_interrupted() ? kExitInterrupted : kExitFine;
+}
+
+}  // namespace
+
+void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) {
+  command.footer(kExamples);
+  RunOptions& run = options.run;
+  command.add_option("scenario", run.scenario, "scenario file (docs/scenario-format.md)")
+      ->type_name("SCENARIO.json");
+  command
+      .add_option("--traffic", run.traffic,
+                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+      ->type_name("FILE|synthetic");
+  command
+      .add_option("--model", run.model,
+                  std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
+      ->type_name("NAME|FILE");
+  command.add_option("--limit", run.limit, "take only the first N requests of the traffic")
+      ->check(kPositive)
+      ->type_name("N");
+  command.add_option("--request", options.request, "tell one request in full sentences")
+      ->type_name("NAME");
+  command
+      .add_option("--top", options.top,
+                  "the N lookups that lost most tokens (traffic as a table: 20)")
+      ->check(kPositive)
+      ->type_name("N");
+  auto* json = command.add_flag_callback(
+      "--json", [&run] { run.output = RunOutput::json; },
+      "one object {smallest_cacheable_prefix, totals, lookups, ...}");
+  command
+      .add_flag_callback(
+          "--jsonl", [&run] { run.output = RunOutput::jsonl; },
+          "one object a lookup, then one with the totals")
+      ->excludes(json);
+  run.settings.add_to(command);
+}
+
+int explain_cache_command(const ExplainCacheOptions& options) {
+  if (options.run.scenario.empty() == options.run.traffic.empty())
+    return usage(
+        fmt::format("give a scenario file or --traffic, not {} (hybridscope explain-cache --help)",
+                    options.run.scenario.empty() ? "nothing" : "both"));
+  if (const auto settings = options.run.settings.apply({}); !settings.ok())
+    return usage(one_line(settings.error().message, 1000));
+  auto plan = make_run_plan(options.run);
+  if (!plan.ok()) return fail(plan.error());
+  auto runner = Runner::create(std::move(plan).value());
+  if (!runner.ok()) return fail(runner.error());
+  for (const std::string& note : runner.value().plan().notes)
+    fmt::print(stderr, "note: {}\n", one_line(note, 1000));
+  ask_for_interrupts();
+  return ExplainedRun(options, std::move(runner).value()).run();
+}
+
+}  // namespace hybridscope

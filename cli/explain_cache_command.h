@@ -1,0 +1,21 @@
+// hybridscope explain-cache: why the prefix cache served each request as much as it did.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "cli/run_options.h"
+
+namespace hybridscope {
+
+struct ExplainCacheOptions {
+  RunOptions run;        // scenario, traffic, model, limit, settings
+  std::string request;   // told in full sentences; empty: all, as a table
+  std::int64_t top = 0;  // lookups that lost most, 0: not given
+};
+
+void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options);
+int explain_cache_command(const ExplainCacheOptions& options);
+
+}  // namespace hybridscope

@@ -1,0 +1,42 @@
+// What `hybridscope explain-cache` prints: a table, sentences about one request, JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sessions/cache_report/cache_changes.h"
+#include "sessions/cache_report/cache_report.h"
+#include "sessions/explain_names.h"
+#include "sessions/run_plan.h"
+
+namespace hybridscope {
+
+// One admission with what would have helped.
+struct ExplainedLookup {
+  LookupReport report;
+  bool tried = false;  // were changes looked for?
+  std::vector<CacheChange> changes = {};
+};
+
+struct CacheReportView {
+  const RunPlan& plan;
+  const CacheReport& cache;
+  const Names& names;
+  std::vector<ExplainedLookup> lookups = {};  // that are shown
+  bool by_lost_tokens = false;                // their order; false: that of the run
+};
+
+// The line above everything else.
+std::string format_cache_heading(const CacheReportView& view);
+std::string format_cache_table(const CacheReportView& view);
+// Each lookup in full sentences.
+std::string format_cache_sentences(const CacheReportView& view);
+std::string format_cache_totals(const CacheReportView& view);
+
+nlohmann::ordered_json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view);
+nlohmann::ordered_json cache_totals_to_json(const CacheReportView& view);
+// {name, model, ..., smallest_cacheable_prefix, totals, lookups}
+nlohmann::ordered_json cache_report_to_json(const CacheReportView& view);
+
+}  // namespace hybridscope

@@ -1,0 +1,69 @@
+// Watches a run step by step and tells of every admission why the prefix cache served what it did.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/engine/command.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/prefix_fingerprints.h"
+#include "core/trace/step_trace.h"
+#include "sessions/cache_report/block_history.h"
+#include "sessions/cache_report/cacheable_prefix.h"
+#include "sessions/cache_report/lookup_report.h"
+#include "sessions/cache_report/prefix_tree.h"
+
+namespace hybridscope {
+
+// Lookups of requests that were refused and stayed in the queue are not told: the one that admits
+// counts. Earlier requests are those that were admitted before, in the same step too.
+class CacheReport {
+ public:
+  // What the engine was told of a request; valid until the next call.
+  using RequestOf = std::function<const AddRequest&(RequestId)>;
+
+  CacheReport(const EngineConfig& config, RequestOf request_of);
+
+  // Every step from the first one on, in order.
+  void add(const StepTrace& trace);
+
+  const CacheRules& rules() const { return rules_; }
+  const std::vector<LookupReport>& lookups() const { return lookups_; }
+  const CacheTotals& totals() const { return totals_; }
+
+ private:
+  struct Admitting;  // one lookup that is looked at
+
+  void make_room_for(RequestId request);
+  void take_cache_events(const StepTrace& trace);
+  void take_event(std::span<const CacheEvent> events, std::size_t index, std::int64_t step);
+  void take_lookup(const StepTrace& trace, const AdmissionLookup& lookup);
+  void cut_down(Admitting& admitting, LookupReport& report) const;
+  void look_into_cache(Admitting& admitting, LookupReport& report) const;
+  std::int32_t attention_extent(Admitting& admitting, std::int32_t limit) const;
+  bool had_state(Admitting& admitting, std::int32_t num_tokens) const;
+  void find_evictions(Admitting& admitting, LookupReport& report) const;
+  void note_progress(const StepTrace& trace);
+
+  struct Group {
+    std::int32_t group = 0;
+    std::int32_t block_size = 0;
+  };
+
+  RequestOf request_of_;
+  CacheRules rules_;
+  std::uint64_t seed_ = 0;
+  std::int32_t hash_block_size_ = 1;
+  std::vector<Group> attention_groups_;
+  std::vector<Group> mamba_groups_;
+  PrefixTree sequences_;  // of the requests that were admitted
+  BlockHistory history_;
+  std::vector<std::int32_t> num_computed_;         // [requests] before the step
+  std::vector<std::vector<std::int32_t>> states_;  // [requests] boundaries whose state it kept
+  std::vector<LookupReport> lookups_;
+  CacheTotals totals_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,182 @@
+#include "sessions/cache_report/cache_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+std::string tokens(std::int64_t number) {
+  return fmt::format("{} token{}", number, number == 1 ? "" : "s");
+}
+
+std::string off_words(const EngineConfig& config) {
+  return config.mamba_cache_mode == MambaCacheMode::none
+             ? "prefix caching is off: mode none keeps no states"
+             : "prefix caching is off";
+}
+
+std::string eviction_words(const Eviction& eviction, std::string_view what, const Names& names) {
+  std::string text = fmt::format("{} {} ({}, block {})", what, eviction.num_tokens,
+                                 names.group(eviction.group), eviction.block);
+  switch (eviction.cause) {
+    case EvictionCause::allocation:
+      return text + fmt::format(" was there until step {}, when the block was given to {}",
+                                eviction.step, names.request(eviction.by));
+    case EvictionCause::overwritten:
+      return text + fmt::format(" was there until step {}, when {} wrote a longer prefix into it",
+                                eviction.step, names.request(eviction.by));
+    case EvictionCause::reset:
+      return text +
+             fmt::format(" was there until the prefix cache was reset in step {}", eviction.step);
+  }
+  return text;
+}
+
+// One reason's tokens: `first` .. `last`, counted from 1.
+struct Cut {
+  std::int32_t begin = 0;  // tokens of the prefix that is left
+  std::int32_t end = 0;
+
+  std::string words() const {
+    return end - begin == 1 ? fmt::format("Token {}", end)
+                            : fmt::format("Tokens {}..{}", begin + 1, end);
+  }
+};
+
+std::string granularity_words(const Cut& cut, const CacheRules& rules) {
+  return fmt::format(
+      "{} (block granularity): a hit ends on a multiple of {} tokens; the next boundary is {}.",
+      cut.words(), rules.grid, (cut.begin / rules.grid + 1) * rules.grid);
+}
+
+std::string eagle_words(const Cut& cut, const CacheRules& rules) {
+  return fmt::format(
+      "{} (eagle drop): the draft model needs the hidden states of the last {} tokens that are "
+      "found, so they are computed again{}.",
+      cut.words(), rules.eagle_block,
+      rules.eagle_block < rules.grid
+          ? fmt::format(", and what is left ends on a multiple of {}", rules.grid)
+          : "");
+}
+
+std::string not_computed_words(const Cut& cut, const LookupReport& report, const Names& names) {
+  return fmt::format(
+      "{} (not yet computed): nobody had computed and published them when {} was "
+      "looked up in step {}.",
+      cut.words(), names.request(report.request), report.step);
+}
+
+std::string state_missing_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
+                                const Names& names) {
+  const std::string before = report.last_state > 0
+                                 ? fmt::format("the state after {}", tokens(report.last_state))
+                                 : std::string("none");
+  std::string text = fmt::format(
+      "{} (state missing): attention has or had them, but no recurrent state was kept at a "
+      "multiple "
+      "of {} in there; the last one before is {}",
+      cut.words(), rules.grid, before);
+  if (report.next_state > 0)
+    text += fmt::format(", the next one of {} is after {}", names.request(report.common.request),
+                        tokens(report.next_state));
+  return text + ".";
+}
+
+std::string evicted_words(const Cut& cut, const LookupReport& report, const Names& names) {
+  std::vector<std::string> parts;
+  if (report.evicted_state.step > 0)
+    parts.push_back(eviction_words(report.evicted_state, "the state after token", names));
+  if (report.evicted_attention.step > 0)
+    parts.push_back(
+        eviction_words(report.evicted_attention, "the attention block that ends at token", names));
+  if (parts.empty()) return fmt::format("{} (evicted): they had been there.", cut.words());
+  return fmt::format("{} (evicted): {}.", cut.words(), fmt::join(parts, "; "));
+}
+
+std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& report,
+                        const CacheRules& rules, const EngineConfig& config, const Names& names) {
+  switch (reason) {
+    case MissReason::caching_off:
+      return fmt::format("{} (caching off): {}.", cut.words(), off_words(config));
+    case MissReason::last_token:
+      return cut.words() +
+             " (last token): the last known token is always computed, because its logits are "
+             "needed.";
+    case MissReason::block_granularity:
+      return granularity_words(cut, rules);
+    case MissReason::eagle_drop:
+      return eagle_words(cut, rules);
+    case MissReason::not_computed:
+      return not_computed_words(cut, report, names);
+    case MissReason::state_missing:
+      return state_missing_words(cut, report, rules, names);
+    case MissReason::evicted:
+      return evicted_words(cut, report, names);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string smallest_prefix_words(const CacheRules& rules, const EngineConfig& config) {
+  const auto smallest = smallest_cacheable_prefix(rules);
+  if (!smallest) return "smallest cacheable prefix: none, " + off_words(config);
+  std::string why = fmt::format("hits end on multiples of {}", rules.grid);
+  if (*smallest > rules.grid)
+    why += fmt::format(" and the draft model has {} computed again", tokens(rules.eagle_block));
+  return fmt::format("smallest cacheable prefix: {}, of a prompt of at least {} ({})",
+                     tokens(*smallest), *smallest + 1, why);
+}
+
+std::string lost_words(const LostTokens& lost) {
+  std::vector<std::size_t> order;
+  for (std::size_t reason = 0; reason < kNumMissReasons; ++reason)
+    if (lost[reason] > 0) order.push_back(reason);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lost[a] > lost[b]; });
+  std::vector<std::string> parts;
+  for (const std::size_t reason : order)
+    parts.push_back(
+        fmt::format("{} {}", miss_reason_name(static_cast<MissReason>(reason)), lost[reason]));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string lookup_words(const LookupReport& report, const Names& names) {
+  const std::string known =
+      fmt::format("{}, {} in step {}, has {}", names.request(report.request),
+                  report.admission == Admission::resumed ? "resumed" : "admitted", report.step,
+                  tokens(report.num_tokens));
+  if (report.common.num_tokens == 0)
+    return known + "; no request before it begins alike, so there is nothing to hit.";
+  const std::string with = report.common.request == report.request
+                               ? std::string("its own earlier run")
+                               : names.request(report.common.request);
+  return fmt::format("{}, {} of them in common with {}; hit {}, {} computed again.", known,
+                     report.common.num_tokens, with, report.num_hit_tokens,
+                     report.num_lost_tokens());
+}
+
+std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
+                                        const EngineConfig& config, const Names& names) {
+  std::vector<std::string> sentences;
+  std::int32_t end = report.common.num_tokens;
+  for (std::size_t reason = 0; reason < kNumMissReasons; ++reason) {
+    const auto lost = static_cast<std::int32_t>(report.lost[reason]);
+    if (lost == 0) continue;
+    const Cut cut{end - lost, end};
+    sentences.push_back(
+        sentence_of(static_cast<MissReason>(reason), cut, report, rules, config, names));
+    end = cut.begin;
+  }
+  return sentences;
+}
+
+std::string change_sentence(const CacheChange& change, const LookupReport& report) {
+  return fmt::format("With {} the hit is {} instead of {}.", change_words(change),
+                     tokens(change.num_hit_tokens), report.num_hit_tokens);
+}
+
+}  // namespace hybridscope

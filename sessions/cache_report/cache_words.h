@@ -1,0 +1,32 @@
+// What a cache report says, in words made once for command line and workbench.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine_config.h"
+#include "sessions/cache_report/cache_changes.h"
+#include "sessions/cache_report/cacheable_prefix.h"
+#include "sessions/cache_report/lookup_report.h"
+#include "sessions/explain_names.h"
+
+namespace hybridscope {
+
+// "smallest cacheable prefix: 16 tokens, of a prompt of at least 17 (...)"; why none is.
+std::string smallest_prefix_words(const CacheRules& rules, const EngineConfig& config);
+
+// "state missing 8, last token 1", most tokens first; empty: nothing was lost.
+std::string lost_words(const LostTokens& lost);
+
+// What was known, shared and served: one sentence.
+std::string lookup_words(const LookupReport& report, const Names& names);
+
+// One sentence a reason, from the end of the common prefix back to the hit.
+std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
+                                        const EngineConfig& config, const Names& names);
+
+// "With 4 more shared tokens the hit is 16 tokens instead of 8."
+std::string change_sentence(const CacheChange& change, const LookupReport& report);
+
+}  // namespace hybridscope

@@ -1,0 +1,141 @@
+#include "sessions/cache_report/changed_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "sessions/cache_report/planned_requests.h"
+#include "sessions/name_hash.h"
+
+namespace hybridscope {
+namespace {
+
+using Prompt = std::vector<PromptSegment>;
+
+// Tokens [first, end) of the pieces.
+Prompt part_of(const Prompt& pieces, std::int32_t first, std::int32_t end) {
+  Prompt part;
+  std::int32_t start = 0;
+  for (const PromptSegment& piece : pieces) {
+    const std::int32_t from = std::max(first, start);
+    const std::int32_t to = std::min(end, start + piece.length);
+    if (from < to) {
+      part.push_back(piece);
+      part.back().first += from - start;
+      part.back().length = to - from;
+    }
+    start += piece.length;
+  }
+  return part;
+}
+
+std::int32_t length_of(const Prompt& pieces) {
+  std::int32_t length = 0;
+  for (const PromptSegment& piece : pieces) length += piece.length;
+  return length;
+}
+
+// Tokens that nobody else has.
+PromptSegment own_tokens(const std::string& request, std::int32_t first, std::int32_t length) {
+  return {.content = text_content("explain-cache, own tokens of " + request),
+          .first = first,
+          .length = length};
+}
+
+Error no_such_request(const std::string& name) {
+  return invalid_input(fmt::format("there is no request \"{}\"", name));
+}
+
+Result<RunPlan> checked(RunPlan plan, std::size_t index) {
+  const AddRequest& request = plan.requests[index].request;
+  const std::int64_t length = num_prompt_tokens(request) + request.max_tokens;
+  if (length > plan.setup.config.max_model_len)
+    return invalid_input(fmt::format("{} tokens are more than max_model_len {}", length,
+                                     plan.setup.config.max_model_len));
+  if (Status fits = check_request_fits(plan.setup.config, request); !fits.ok()) return fits.error();
+  return plan;
+}
+
+}  // namespace
+
+Result<RunPlan> with_shared_tokens(const RunPlan& plan, const std::string& request,
+                                   const std::string& other, std::int32_t num_tokens) {
+  const std::ptrdiff_t index = find_planned(plan, request);
+  const std::ptrdiff_t source = find_planned(plan, other);
+  if (index < 0) return no_such_request(request);
+  if (source < 0 || source == index) return no_such_request(other);
+  RunPlan changed = plan;
+  const AddRequest& shared = changed.requests[static_cast<std::size_t>(source)].request;
+  Prompt sequence = shared.prompt;
+  sequence.push_back({.source = PromptSegment::Source::output,
+                      .content = shared.key,
+                      .first = length_of(shared.prompt),
+                      .length = shared.max_tokens});
+  if (num_tokens > length_of(sequence))
+    return invalid_input(fmt::format("the sequence of \"{}\" has {} tokens, not {}", other,
+                                     length_of(sequence), num_tokens));
+  Prompt& prompt = changed.requests[static_cast<std::size_t>(index)].request.prompt;
+  const std::int32_t length = length_of(prompt);
+  Prompt begins = part_of(sequence, 0, num_tokens);
+  // Not the rest of its own prompt: that may go on as the other does.
+  begins.push_back(own_tokens(request, num_tokens, std::max(length - num_tokens, 1)));
+  prompt = std::move(begins);
+  return checked(std::move(changed), static_cast<std::size_t>(index));
+}
+
+Result<RunPlan> with_longer_prompt(const RunPlan& plan, const std::string& request,
+                                   std::int32_t num_more_tokens) {
+  const std::ptrdiff_t index = find_planned(plan, request);
+  if (index < 0) return no_such_request(request);
+  RunPlan changed = plan;
+  Prompt& prompt = changed.requests[static_cast<std::size_t>(index)].request.prompt;
+  prompt.push_back(own_tokens(request, length_of(prompt), num_more_tokens));
+  return checked(std::move(changed), static_cast<std::size_t>(index));
+}
+
+Result<RunPlan> with_later_request(const RunPlan& plan, const std::string& request,
+                                   std::int64_t at_step) {
+  const std::ptrdiff_t index = find_planned(plan, request);
+  if (index < 0) return no_such_request(request);
+  if (at_step > kMaxStep) return invalid_input("a step that no request can join at");
+  RunPlan changed = plan;
+  changed.requests[static_cast<std::size_t>(index)].at_step = static_cast<std::int32_t>(at_step);
+  std::stable_sort(changed.requests.begin(), changed.requests.end(),
+                   [](const ArrivingRequest& a, const ArrivingRequest& b) {
+                     return std::tie(a.at_step, a.arrival_us) < std::tie(b.at_step, b.arrival_us);
+                   });
+  return changed;
+}
+
+Result<RunPlan> with_settings(const RunPlan& plan,
+                              const std::function<void(EngineSettings&)>& change) {
+  RunPlan changed = plan;
+  change(changed.settings);
+  auto setup = make_engine_setup(plan.setup.layout.model, changed.settings);
+  if (!setup.ok()) return setup.error();
+  changed.setup = std::move(setup).value();
+  for (const ArrivingRequest& arriving : changed.requests)
+    if (Status fits = check_request_fits(changed.setup.config, arriving.request); !fits.ok())
+      return fits.error();
+  return changed;
+}
+
+Result<RunPlan> without_drafts(const RunPlan& plan) {
+  auto changed = with_settings(plan, [](EngineSettings& settings) {
+    settings.num_speculative_tokens = 0;
+    settings.speculative_method = SpeculativeMethod::none;
+  });
+  if (changed.ok()) {
+    for (ScriptStep& step : changed.value().script) {
+      step.accept.clear();
+      step.drafts.clear();
+    }
+  }
+  return changed;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,20 @@
+// The requests of a plan by the ids that an engine gave them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sessions/cache_report/cache_report.h"
+#include "sessions/run_plan.h"
+
+namespace hybridscope {
+
+// `name_of` is the engine's; `plan` has to outlive the answer, which throws ContractViolation for
+// a request that is not of the plan.
+CacheReport::RequestOf planned_requests(const RunPlan& plan,
+                                        std::function<std::string(RequestId)> name_of);
+
+// Its place in plan.requests; -1: there is none.
+std::ptrdiff_t find_planned(const RunPlan& plan, const std::string& name);
+
+}  // namespace hybridscope

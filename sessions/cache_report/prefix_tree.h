@@ -1,0 +1,71 @@
+// Token sequences as the pieces they are made of, joined where they begin alike: the longest prefix
+// that a sequence has in common with any of them, without looking at a token.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/base/ids.h"
+#include "core/engine/token_sequence.h"
+
+namespace hybridscope {
+
+struct CommonPrefix {
+  std::int32_t num_tokens = 0;
+  RequestId request{};  // whose sequence it is; invalid: nobody's, num_tokens is 0
+  friend bool operator==(const CommonPrefix&, const CommonPrefix&) = default;
+};
+
+// Sequences under unequal roots (cache salts) have nothing in common. Two pieces begin alike iff
+// source, content and first token are equal.
+class PrefixTree {
+ public:
+  // At most `limit` tokens; of requests that share equally many the one that was inserted first.
+  CommonPrefix longest(Fingerprint root, std::span<const PromptSegment> sequence,
+                       std::int32_t limit) const;
+
+  void insert(Fingerprint root, std::span<const PromptSegment> sequence, RequestId request);
+
+ private:
+  struct Node {
+    PromptSegment piece;  // the tokens between its parent and it
+    RequestId request;    // the first that came through all of it
+  };
+  // A child by its first token.
+  struct Edge {
+    std::int32_t parent = -1;
+    PromptSegment::Source source = PromptSegment::Source::text;
+    std::uint64_t content = 0;
+    std::int32_t first = 0;
+    friend bool operator==(const Edge&, const Edge&) = default;
+  };
+  struct EdgeHash {
+    std::size_t operator()(const Edge& edge) const;
+  };
+  // How far a sequence goes along the tree.
+  struct Place {
+    std::int32_t node = -1;       // the last one reached as a whole
+    std::int32_t inside = -1;     // the child in whose piece it ends; -1: it ends at `node`
+    std::int32_t num_inside = 0;  // tokens of that piece
+    std::size_t segment = 0;      // of the sequence: the first token that is not there
+    std::int32_t offset = 0;
+    std::int32_t num_tokens = 0;
+  };
+
+  std::int32_t root_of(Fingerprint root) const;
+  Place follow(std::int32_t root, std::span<const PromptSegment> sequence,
+               std::int32_t limit) const;
+  static bool along_piece(std::span<const PromptSegment> sequence, std::int32_t limit,
+                          const PromptSegment& piece, Place& place);
+  std::int32_t add_node(std::int32_t parent, const PromptSegment& piece, RequestId request);
+  std::int32_t split(std::int32_t parent, std::int32_t child, std::int32_t num_tokens);
+
+  std::vector<Node> nodes_;
+  std::unordered_map<Edge, std::int32_t, EdgeHash> children_;
+  std::unordered_map<Fingerprint, std::int32_t> roots_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,167 @@
+// Each change that is told is made by hand in the scenario's text and run: the hit has to become as
+// long as was told, and one token, step or block less must not do.
+#include "sessions/cache_report/cache_changes.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/sessions/cache_report/explained_run.h"
+
+namespace hybridscope {
+namespace {
+
+using test::explain_text;
+using test::scenario_text;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+CacheChange change(ChangeKind kind, std::int64_t amount, std::int32_t hit) {
+  return {.kind = kind, .amount = amount, .num_hit_tokens = hit};
+}
+
+constexpr const char* kAlign8 = R"("mamba_cache_mode": "align", "block_size": 8)";
+
+std::int32_t hit_of_b(const std::string& settings, const std::string& requests) {
+  return explain_text(scenario_text(settings, requests))->lookup("B").num_hit_tokens;
+}
+
+std::string sharing(int shared, int b_tokens = 20, int at_step = 3) {
+  return fmt::format(R"({{"id": "A", "prompt": 20, "max_tokens": 2}},
+      {{"id": "B", "prompt": {{"tokens": {}, "share": "A", "share_tokens": {}}}, "at_step": {}}})",
+                     b_tokens, shared, at_step);
+}
+
+// A keeps the state after 16 tokens alone: 13 in common are 3 too few.
+TEST(CacheChanges, AFewMoreSharedTokensReachTheNextState) {
+  const auto changes = explain_text(scenario_text(kAlign8, sharing(13)))->changes("B");
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front(), change(ChangeKind::more_shared_tokens, 3, 16));
+  EXPECT_EQ(hit_of_b(kAlign8, sharing(16)), 16);
+  EXPECT_EQ(hit_of_b(kAlign8, sharing(15)), 0);
+}
+
+TEST(CacheChanges, WithDraftsTheBlockBehindCountsToo) {
+  const std::string settings =
+      std::string(kAlign8) + R"(, "speculative_config": {"num_speculative_tokens": 1})";
+  const auto changes = explain_text(scenario_text(settings, sharing(13, 24, 6)))->changes("B");
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front(), change(ChangeKind::more_shared_tokens, 3, 8));
+  EXPECT_EQ(hit_of_b(settings, sharing(16, 24, 6)), 8);
+  EXPECT_EQ(hit_of_b(settings, sharing(15, 24, 6)), 0);
+}
+
+TEST(CacheChanges, ARepeatedPromptNeedsOneTokenMore) {
+  const auto requests = [](int tokens) {
+    return fmt::format(R"({{"id": "A", "prompt": 8}},
+        {{"id": "B", "prompt": {{"tokens": {}, "share": "A", "share_tokens": 8}}, "at_step": 3}})",
+                       tokens);
+  };
+  EXPECT_THAT(explain_text(scenario_text(kAlign8, requests(8)))->changes("B"),
+              Contains(change(ChangeKind::longer_prompt, 1, 8)));
+  EXPECT_EQ(hit_of_b(kAlign8, requests(9)), 8);
+}
+
+// A computes its 16th token in step 11. A B that joins then waits for the block until step 12.
+TEST(CacheChanges, WhatIsStillToBeComputedIsThereLater) {
+  const auto requests = [](int at_step) {
+    return fmt::format(R"({{"id": "A", "prompt": 6, "max_tokens": 14}},
+        {{"id": "B", "prompt": {{"tokens": 20, "share": "A", "share_tokens": 16}}, "at_step": {}}})",
+                       at_step);
+  };
+  const auto changes = explain_text(scenario_text(kAlign8, requests(6)))->changes("B");
+  EXPECT_THAT(changes, Contains(change(ChangeKind::later, 5, 16)));
+  EXPECT_EQ(hit_of_b(kAlign8, requests(11)), 16);
+  EXPECT_EQ(hit_of_b(kAlign8, requests(10)), 8);
+}
+
+TEST(CacheChanges, EvictedBlocksNeedAFewMoreBlocks) {
+  const auto requests = R"({"id": "A", "prompt": 9, "max_tokens": 2},
+      {"id": "B", "prompt": 20, "max_tokens": 2, "at_step": 5},
+      {"id": "C", "prompt": {"tokens": 9, "share": "A", "share_tokens": 9}, "at_step": 8})";
+  const auto with_blocks = [&](std::int64_t blocks) {
+    return explain_text(fmt::format(
+        R"({{"version": 1, "model": "tiny-mamba2", "settings": {{"mamba_cache_mode": "align",
+            "block_size": 4, "num_gpu_blocks_override": {}, "async_scheduling": false}},
+            "requests": [{}]}})",
+        blocks, requests));
+  };
+  const auto run = with_blocks(10);
+  ASSERT_GT(run->lookup("C").lost_to(MissReason::evicted), 0);
+  const auto changes = run->changes("C");
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front().kind, ChangeKind::more_blocks);
+  const std::int64_t more = changes.front().amount;
+  EXPECT_EQ(with_blocks(10 + more)->lookup("C").num_hit_tokens, changes.front().num_hit_tokens);
+  EXPECT_GT(changes.front().num_hit_tokens, run->lookup("C").num_hit_tokens);
+  EXPECT_EQ(with_blocks(10 + more - 1)->lookup("C").num_hit_tokens,
+            run->lookup("C").num_hit_tokens);
+}
+
+// No state after 8 tokens: shorter chunks and mode all leave one there.
+TEST(CacheChanges, AMissingStateIsKeptByShorterChunksAndByModeAll) {
+  const std::string requests = sharing(8);
+  EXPECT_THAT(
+      explain_text(scenario_text(kAlign8, requests))->changes("B"),
+      ElementsAre(change(ChangeKind::more_shared_tokens, 8, 16),
+                  change(ChangeKind::shorter_chunks, 8, 8), change(ChangeKind::mode_all, 0, 8)));
+  EXPECT_EQ(hit_of_b(std::string(kAlign8) + R"(, "long_prefill_token_threshold": 8)", requests), 8);
+  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "all", "block_size": 8)", requests), 8);
+}
+
+// 16 in common: K=1 serves 8 of them, K=0 all, because A's first chunk then goes to token 16.
+TEST(CacheChanges, WithoutDraftsTheDroppedBlockIsServed) {
+  const std::string requests = sharing(16, 24, 6);
+  const auto changes =
+      explain_text(scenario_text(std::string(kAlign8) +
+                                     R"(, "speculative_config": {"num_speculative_tokens": 1})",
+                                 requests))
+          ->changes("B");
+  EXPECT_THAT(changes, Contains(change(ChangeKind::no_drafts, 0, 16)));
+  EXPECT_EQ(hit_of_b(kAlign8, requests), 16);
+}
+
+// 12 of A's 14 tokens: blocks of 8 serve 8; of the smaller ones 4 is the largest that serves more.
+TEST(CacheChanges, SmallerBlocksServeMoreOfTheTail) {
+  const std::string requests = R"({"id": "A", "prompt": 14},
+      {"id": "B", "prompt": {"tokens": 20, "share": "A", "share_tokens": 12}, "at_step": 3})";
+  EXPECT_THAT(explain_text(scenario_text(kAlign8, requests))->changes("B"),
+              Contains(change(ChangeKind::smaller_blocks, 4, 12)));
+  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "align", "block_size": 4)", requests), 12);
+}
+
+TEST(CacheChanges, CachingHasToBeOn) {
+  const std::string requests = sharing(17);
+  EXPECT_THAT(
+      explain_text(scenario_text(R"("mamba_cache_mode": "none", "block_size": 8)", requests))
+          ->changes("B"),
+      ElementsAre(change(ChangeKind::caching_on, 0, 16)));
+  EXPECT_EQ(hit_of_b(kAlign8, requests), 16);
+}
+
+TEST(CacheChanges, NothingIsTriedWhereNothingWasLost) {
+  EXPECT_THAT(explain_text(scenario_text(kAlign8, sharing(16)))->changes("B"), IsEmpty());
+}
+
+TEST(CacheChanges, NothingIsToldThatCouldNotBeTried) {
+  const auto run = explain_text(scenario_text(kAlign8, sharing(13)));
+  ChangeSearch search(run->plan(), 2);
+  EXPECT_THAT(search.find({.report = run->lookup("B"), .request = "B", .other = "A"}), IsEmpty());
+  EXPECT_TRUE(search.exhausted());
+}
+
+TEST(CacheChanges, AreToldInAFewWords) {
+  EXPECT_EQ(change_words(change(ChangeKind::more_shared_tokens, 92, 0)), "92 more shared tokens");
+  EXPECT_EQ(change_words(change(ChangeKind::more_shared_tokens, 1, 0)), "1 more shared token");
+  EXPECT_EQ(change_words(change(ChangeKind::longer_prompt, 1, 0)), "a prompt longer by 1 token");
+  EXPECT_EQ(change_words(change(ChangeKind::later, 3, 0)), "3 steps later");
+  EXPECT_EQ(change_words(change(ChangeKind::more_blocks, 7, 0)), "7 more blocks");
+  EXPECT_EQ(change_words(change(ChangeKind::no_drafts, 0, 0)), "K = 0");
+  EXPECT_EQ(change_words(change(ChangeKind::smaller_blocks, 16, 0)), "block_size 16");
+}
+
+}  // namespace
+}  // namespace hybridscope
