@@ -83,10 +83,13 @@ PanelContent physical_blocks(Workbench& workbench) {
 }
 
 PanelContent prefix_cache(Workbench& workbench) {
-  const auto cards = make_prefix_cache_model(workbench.run()->view());
+  const auto cards =
+      make_prefix_cache_model(workbench.run()->view(), workbench.run()->cache_report());
   if (cards.empty()) return {.notes = {no_lookups_words(*workbench.run())}};
   ContentTable lookups{.title = "Lookups",
+                       .note = smallest_prefix_line(workbench.run()->config()),
                        .headings = {"Request", "Known tokens", "Hit tokens", "Admitted", "What"}};
+  ContentTable lost{.title = "In common and lost", .headings = {"Request", "What"}};
   ContentTable groups{.title = "Groups",
                       .headings = {"Request", "Group", "Tokens a block", "Present", "Could serve",
                                    "First token missing", "Why not more"}};
@@ -94,13 +97,17 @@ PanelContent prefix_cache(Workbench& workbench) {
     lookups.rows.push_back({words_cell(card.name), number_cell(card.num_tokens),
                             number_cell(card.num_hit_tokens), flag_cell(card.admitted),
                             words_cell(card.words)});
+    if (!card.shared.empty()) lost.rows.push_back({words_cell(card.name), words_cell(card.shared)});
+    for (const std::string& sentence : card.lost)
+      lost.rows.push_back({words_cell(card.name), words_cell(sentence)});
     for (const LookupBar& bar : card.groups)
       groups.rows.push_back({words_cell(card.name), words_cell(bar.name),
                              number_cell(bar.block_size), number_cell(bar.present_length),
                              number_cell(bar.hit_length), known_cell(bar.miss_token),
                              words_cell(bar.words)});
   }
-  return {.tables = {std::move(lookups), std::move(groups)}};
+  if (lost.rows.empty()) return {.tables = {std::move(lookups), std::move(groups)}};
+  return {.tables = {std::move(lookups), std::move(lost), std::move(groups)}};
 }
 
 ContentTable holders_table(const BlockStory& story) {

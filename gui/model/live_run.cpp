@@ -34,6 +34,7 @@ LiveRun::LiveRun(RunPlan plan, CheckScope scope)
       scope_(scope),
       log_({.num_blocks = plan_.setup.config.kv_cache_config.num_blocks,
             .mamba_cache_mode = plan_.setup.config.mamba_cache_mode}),
+      cache_log_(plan_, names_),
       found_by_rule_(rule_table().size()) {}
 
 Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope) {
@@ -71,6 +72,7 @@ void LiveRun::take(const LivePlayer::NewStep& step) {
   marks_.push_back(mark_of(step.trace, step.findings));
   activities_.take(activity_of(step.trace));
   requests_.take(step.trace);
+  cache_log_.take(step.trace);
   for (const Finding& finding : step.findings) block_faults_.take(finding);
   for (const Finding& finding : step.findings)
     if (++found_by_rule_[static_cast<std::size_t>(finding.rule)] <= kMaxFindingsARule)
@@ -173,6 +175,7 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   marks_.resize(number + 1);
   activities_.forget_from(number + 1);
   requests_.forget_after(step);
+  cache_log_.forget_after(step);
   std::erase_if(findings_, [&](const ShownFinding& found) { return found.finding.step > step; });
   block_faults_.forget_after(step);
   std::ranges::fill(found_by_rule_, 0);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/model/cache_log.h"
 #include "gui/model/request_log.h"
 #include "gui/model/shown_run.h"
 #include "sessions/finding_list.h"
@@ -61,6 +62,7 @@ class LiveRun final : public ShownRun {
   std::int32_t num_hit_tokens(RequestId request) const override {
     return requests_.num_hit_tokens(request, step());
   }
+  const CacheReport* cache_report() override { return cache_log_.report(last_known_step()); }
   Result<std::unique_ptr<StepSource>> source() const override;
   SessionHeader header() const override;
 
@@ -83,6 +85,7 @@ class LiveRun final : public ShownRun {
   ActivityLog activities_;
   std::vector<std::vector<std::int32_t>> registrations_;  // [num_blocks] steps, ascending
   RequestLog requests_;
+  CacheLog cache_log_;
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
   BlockFaults block_faults_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gui/model/level_notes.h"
+#include "sessions/cache_report/cache_words.h"
 #include "sessions/explain_schedule.h"
 
 namespace hybridscope {
@@ -38,7 +39,23 @@ LookupBar bar_of(const GroupLookup& lookup, const KVCacheGroup& group, std::stri
   return bar;
 }
 
+// The admission of the request in the step; null: there is none.
+const LookupReport* find_report(const CacheReport& cache, std::int64_t step, RequestId request) {
+  const auto& lookups = cache.lookups();
+  auto at = std::lower_bound(lookups.begin(), lookups.end(), step,
+                             [](const LookupReport& l, std::int64_t s) { return l.step < s; });
+  for (; at != lookups.end() && at->step == step; ++at)
+    if (at->request == request) return &*at;
+  return nullptr;
+}
+
 }  // namespace
+
+std::string smallest_prefix_line(const EngineConfig& config) {
+  std::string line = smallest_prefix_words(cache_rules(config), config) + ".";
+  line.front() = 'S';
+  return line;
+}
 
 std::string no_lookups_words(const ShownRun& run) {
   std::string lacks = not_kept(run, "prefix cache lookups");
@@ -46,7 +63,7 @@ std::string no_lookups_words(const ShownRun& run) {
   return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTold : kNoLookups);
 }
 
-std::vector<LookupCard> make_prefix_cache_model(const StepView& view) {
+std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache) {
   std::vector<LookupCard> cards;
   const auto& groups = view.config.kv_cache_config.groups;
   for (const AdmissionLookup& lookup : view.trace.lookups) {
@@ -63,6 +80,13 @@ std::vector<LookupCard> make_prefix_cache_model(const StepView& view) {
       card.groups.push_back(bar_of(lookup.explanation.groups[g], groups[g],
                                    view.names.group(static_cast<std::int32_t>(g)),
                                    g + 1 < lines.size() ? lines[g + 1] : std::string()));
+    const LookupReport* report =
+        cache == nullptr ? nullptr : find_report(*cache, view.trace.step, lookup.request);
+    if (lookup.admitted && report != nullptr) {
+      card.num_common_tokens = report->common.num_tokens;
+      card.shared = lookup_words(*report, view.names);
+      card.lost = loss_sentences(*report, cache->rules(), view.config, view.names);
+    }
     cards.push_back(std::move(card));
   }
   return cards;

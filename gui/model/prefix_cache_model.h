@@ -30,6 +30,10 @@ struct LookupCard {
   std::int32_t num_hit_tokens = 0;
   bool admitted = false;
   std::vector<LookupBar> groups;
+  // Admitted requests of runs whose cache report is known; else empty.
+  std::int32_t num_common_tokens = 0;  // with a request before it
+  std::string shared;                  // with whom, and how much of it was served
+  std::vector<std::string> lost;       // a sentence a reason
 };
 
 inline constexpr std::string_view kNoLookups =
@@ -42,6 +46,10 @@ inline constexpr std::string_view kLookupsNotTold =
 // In place of cards.
 std::string no_lookups_words(const ShownRun& run);
 
-std::vector<LookupCard> make_prefix_cache_model(const StepView& view);
+// "Smallest cacheable prefix: 8 tokens, ...", of any run.
+std::string smallest_prefix_line(const EngineConfig& config);
+
+// `cache`: ShownRun::cache_report(), null where it is not known.
+std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache);
 
 }  // namespace hybridscope

@@ -20,6 +20,7 @@
 #include "gui/model/block_faults.h"
 #include "gui/model/step_activity.h"
 #include "gui/model/step_arrays.h"
+#include "sessions/cache_report/cache_report.h"
 #include "sessions/explain_names.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/session_header.h"
@@ -199,6 +200,9 @@ class ShownRun {
   // Tokens that the prefix cache served when the request was admitted last, up to the shown step;
   // -1: it was not, or that is not known.
   virtual std::int32_t num_hit_tokens(RequestId) const { return -1; }
+
+  // Why requests were served what they were, of all known steps; null: not known.
+  virtual const CacheReport* cache_report() { return nullptr; }
 
   // All steps anew, from the first one: for files and comparisons. The run stays where it is.
   virtual Result<std::unique_ptr<StepSource>> source() const = 0;

@@ -14,8 +14,10 @@ class PrefixCachePanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const auto& cards = model_.get(context.workbench, [&] {
-      return make_prefix_cache_model(context.workbench.run()->view());
+      ShownRun& run = *context.workbench.run();
+      return make_prefix_cache_model(run.view(), run.cache_report());
     });
+    wrapped_dim_text(context.look, smallest_prefix_line(context.workbench.run()->config()));
     if (cards.empty()) {
       wrapped_dim_text(context.look, no_lookups_words(*context.workbench.run()));
       return;
@@ -44,6 +46,11 @@ class PrefixCachePanel final : public Panel {
     }
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(card.words.c_str());
+    if (!card.shared.empty()) ImGui::TextUnformatted(card.shared.c_str());
+    for (const std::string& sentence : card.lost) {
+      ImGui::Bullet();
+      ImGui::TextUnformatted(sentence.c_str());
+    }
     ImGui::PopTextWrapPos();
     for (const LookupBar& bar : card.groups) draw_bar(context.look, card, bar);
     ImGui::PopID();
