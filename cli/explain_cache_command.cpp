@@ -138,6 +138,7 @@ void ExplainedRun::try_changes(std::vector<ExplainedLookup>& lookups) const {
                                   .request = names_.request(lookup.report.request),
                                   .other = other.value < 0 ? "" : names_.request(other)});
     lookup.tried = true;
+    lookup.all_tried = !search.exhausted();
   }
 }
 

@@ -33,6 +33,15 @@ double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// What is to be said of the changes that are not told; empty: nothing.
+std::string tried_words(const ExplainedLookup& lookup) {
+  if (!lookup.tried || lookup.report.num_lost_tokens() == 0) return {};
+  if (!lookup.all_tried)
+    return "Not every change was tried: making the run again that often would take too long.";
+  return lookup.changes.empty() ? "None of the changes that were tried makes the hit longer."
+                                : std::string();
+}
+
 Json lost_to_json(const LostTokens& lost) {
   Json json = Json::object();
   for (std::size_t reason = 0; reason < kNumMissReasons; ++reason)
@@ -104,8 +113,7 @@ std::string format_cache_sentences(const CacheReportView& view) {
          loss_sentences(report, view.cache.rules(), config, view.names))
       add(sentence);
     for (const CacheChange& change : lookup.changes) add(change_sentence(change, report));
-    if (lookup.tried && lookup.changes.empty() && report.num_lost_tokens() > 0)
-      add("None of the changes that were tried makes the hit longer.");
+    if (const std::string words = tried_words(lookup); !words.empty()) add(words);
     text += "\n";
   }
   return text;
@@ -146,7 +154,8 @@ Json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view) 
           {"evicted_state", eviction_to_json(report.evicted_state, view.names)},
           {"evicted_attention", eviction_to_json(report.evicted_attention, view.names)},
           {"words", sentences},
-          {"changes", changes_to_json(lookup)}};
+          {"changes", changes_to_json(lookup)},
+          {"all_changes_tried", lookup.all_tried}};
 }
 
 Json cache_totals_to_json(const CacheReportView& view) {

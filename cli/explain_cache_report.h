@@ -15,7 +15,8 @@ namespace hybridscope {
 // One admission with what would have helped.
 struct ExplainedLookup {
   LookupReport report;
-  bool tried = false;  // were changes looked for?
+  bool tried = false;      // were changes looked for?
+  bool all_tried = false;  // with all that there are, or was the run too long for it?
   std::vector<CacheChange> changes = {};
 };
 

@@ -144,15 +144,18 @@ void ChangeSearch::try_more_blocks(const LookupOfPlan& lookup, Changes& changes)
                                }),
                  lookup, {.kind = ChangeKind::more_blocks, .amount = more}, found);
   };
-  std::int64_t enough = 1;
+  std::int64_t too_few = 0;
+  std::int64_t enough = std::max(num_blocks / 64, 1);
   while (!with(enough)) {
+    too_few = enough;
     enough *= 2;
     if (enough > kMostBlocks || exhausted()) return;
   }
-  for (std::int64_t too_few = enough / 2; enough - too_few > 1 && !exhausted();) {
+  while (enough - too_few > 1 && !exhausted()) {
     const std::int64_t middle = too_few + (enough - too_few) / 2;
     (with(middle) ? enough : too_few) = middle;
   }
+  if (exhausted()) return;  // fewer may do
   changes.push_back(found.back());
 }
 

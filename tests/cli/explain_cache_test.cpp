@@ -1,0 +1,121 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kShared = "explain-cache scenarios/shared_prefix_align.json";
+
+// What stands in docs/explain-cache.md between the marks, without the fence.
+std::string documented_example() {
+  const std::string page =
+      read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/explain-cache.md");
+  const std::string begin = "<!-- explain-cache shared_prefix_align -->\n```\n";
+  const std::size_t at = page.find(begin) + begin.size();
+  return page.substr(at, page.find("```\n<!-- /explain-cache -->") - at);
+}
+
+TEST(ExplainCache, TheExampleOfItsPageIsWhatItPrints) {
+  const ProgramResult run = run_program(kShared);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(run.out, documented_example());
+}
+
+TEST(ExplainCache, OneRequestIsToldInSentences) {
+  const ProgramResult run = run_program(std::string(kShared) + " --request C");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out,
+              HasSubstr("C, admitted in step 3, has 20 tokens, 8 of them in common with A; "
+                        "hit 0, 8 computed again."));
+  EXPECT_THAT(run.out, HasSubstr("- Tokens 1..8 (state missing)"));
+  EXPECT_THAT(run.out, HasSubstr("- With 8 more shared tokens the hit is 16 tokens instead of 0."));
+  EXPECT_THAT(run.out, HasSubstr("- With mode all the hit is 8 tokens instead of 0."));
+  EXPECT_THAT(run.out, Not(HasSubstr("B, admitted")));
+}
+
+TEST(ExplainCache, JsonHasTotalsAndEveryLookup) {
+  const ProgramResult run = run_program(std::string(kShared) + " --json");
+  ASSERT_EQ(run.exit_code, 0);
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["smallest_cacheable_prefix"], 8);
+  EXPECT_EQ(json["smallest_cacheable_prompt"], 9);
+  EXPECT_EQ(json["totals"]["num_common_tokens"], 24);
+  EXPECT_EQ(json["totals"]["lost"]["state_missing"], 8);
+  ASSERT_EQ(json["lookups"].size(), 3u);
+  const auto& c = json["lookups"][2];
+  EXPECT_EQ(c["request"], "C");
+  EXPECT_EQ(c["common_with"], "A");
+  EXPECT_EQ(c["num_hit_tokens"], 0);
+  EXPECT_EQ(c["next_state"], 16);
+  EXPECT_EQ(c["changes"][0]["change"], "more_shared_tokens");
+  EXPECT_EQ(c["changes"][0]["num_hit_tokens"], 16);
+  EXPECT_EQ(json["lookups"][0]["common_with"], nullptr);
+}
+
+TEST(ExplainCache, JsonLinesAreALookupEachAndThenTheTotals) {
+  const ProgramResult run = run_program(std::string(kShared) + " --jsonl");
+  ASSERT_EQ(run.exit_code, 0);
+  std::istringstream lines(run.out);
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(lines, line);) objects.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(objects.size(), 4u);
+  EXPECT_EQ(objects[1]["request"], "B");
+  EXPECT_EQ(objects[3]["totals"]["num_hit_tokens"], 16);
+  EXPECT_FALSE(objects[3].contains("lookups"));
+}
+
+TEST(ExplainCache, TopShowsThoseThatLostMost) {
+  const ProgramResult run = run_program(std::string(kShared) + " --top 1 --json");
+  ASSERT_EQ(run.exit_code, 0);
+  const auto json = nlohmann::json::parse(run.out);
+  ASSERT_EQ(json["lookups"].size(), 1u);
+  EXPECT_EQ(json["lookups"][0]["request"], "C");
+  EXPECT_EQ(json["totals"]["num_lookups"], 3);
+}
+
+TEST(ExplainCache, SettingsOfTheCommandLineHold) {
+  const ProgramResult run = run_program(std::string(kShared) + " --mode all");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("24 tokens hit: 40.0 % of all, 100.0 % of those in common"));
+  const ProgramResult off = run_program(std::string(kShared) + " --mode none");
+  EXPECT_EQ(off.exit_code, 0);
+  EXPECT_THAT(off.out, HasSubstr("smallest cacheable prefix: none, prefix caching is off"));
+  EXPECT_THAT(off.out, HasSubstr("lost to: caching off 24"));
+}
+
+TEST(ExplainCache, TrafficIsToldByWhatWasLostMost) {
+  const ProgramResult run = run_program("explain-cache --traffic synthetic --limit 30");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("the 20 lookups that lost most, of 30"));
+  EXPECT_THAT(run.out, HasSubstr("30 lookups of 39711 tokens"));
+}
+
+TEST(ExplainCache, AnUnknownRequestIsRefusedWithANearOne) {
+  const ProgramResult run =
+      run_program("explain-cache --traffic synthetic --limit 30 --request c19.t9");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--request: there is no request \"c19.t9\", did you mean \"c1"));
+}
+
+TEST(ExplainCache, WrongUsageAndInputAreRefused) {
+  EXPECT_EQ(run_program("explain-cache").exit_code, 2);
+  EXPECT_THAT(run_program("explain-cache").err, HasSubstr("give a scenario file or --traffic"));
+  EXPECT_EQ(run_program(std::string(kShared) + " --json --jsonl").exit_code, 2);
+  EXPECT_EQ(run_program(std::string(kShared) + " --top 0").exit_code, 2);
+  EXPECT_EQ(run_program(std::string(kShared) + " --block-size none").exit_code, 2);
+  const ProgramResult missing = run_program("explain-cache scenarios/no_such.json");
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("hybridscope explain-cache: "));
+}
+
+}  // namespace
+}  // namespace hybridscope::test
