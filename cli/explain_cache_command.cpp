@@ -15,6 +15,7 @@
 #include "cli/report_error.h"
 #include "cli/shown_text.h"
 #include "sessions/cache_report/planned_requests.h"
+#include "sessions/cache_report/progress_watch.h"
 #include "sessions/object_reader.h"
 #include "sessions/runner.h"
 #include "sessions/traffic_defaults.h"
@@ -92,6 +93,7 @@ class ExplainedRun {
 
 Status ExplainedRun::step_to_the_end() {
   Progress progress;
+  ProgressWatch watch;
   while (!runner_.done() && !was_interrupted()) {
     const auto trace = runner_.step();
     if (!trace.ok()) return trace.error();
@@ -102,11 +104,11 @@ Status ExplainedRun::step_to_the_end() {
         return fmt::format("step {}, {} of {} requests looked up", trace.value()->step,
                            cache_.lookups().size(), runner_.plan().requests.size());
       });
-    // Nothing was scheduled, nothing returned and nothing is to come: it would go on for ever.
-    const StepTrace& step = *trace.value();
-    if (step.num_scheduled_tokens == 0 && step.committed.empty() && step.preempted.empty() &&
-        step.num_pending_commands == 0 && step.num_unfinished > 0)
+    if (!watch.goes_on(*trace.value())) {
+      fmt::print(stderr, "note: the run stopped in step {}: it cannot progress\n",
+                 trace.value()->step);
       break;
+    }
   }
   progress.clear();
   return Ok{};

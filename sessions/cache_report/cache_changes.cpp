@@ -7,6 +7,7 @@
 
 #include "core/base/math.h"
 #include "sessions/cache_report/changed_plan.h"
+#include "sessions/cache_report/progress_watch.h"
 #include "sessions/runner.h"
 
 namespace hybridscope {
@@ -82,6 +83,7 @@ std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
   auto runner = Runner::create(plan);
   if (!runner.ok()) return std::nullopt;
+  ProgressWatch progress;
   while (rows_left_ > 0 && !runner.value().done()) {
     const auto stepped = runner.value().step();
     if (!stepped.ok()) return std::nullopt;
@@ -91,6 +93,7 @@ std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
       if (scheduled.admission != Admission::running && scheduled.run == lookup.report.run &&
           runner.value().engine().name_of(scheduled.request) == lookup.request)
         return scheduled.num_hit_tokens;
+    if (!progress.goes_on(trace)) return std::nullopt;
   }
   return std::nullopt;
 }
