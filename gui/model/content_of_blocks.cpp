@@ -1,6 +1,8 @@
 // Panels about blocks, as tables.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "gui/model/block_story.h"
 #include "gui/model/block_table_model.h"
 #include "gui/model/content_cells.h"
@@ -82,14 +84,29 @@ PanelContent physical_blocks(Workbench& workbench) {
   return {.tables = {std::move(queue), std::move(blocks)}};
 }
 
+// What requests had in common with earlier ones, and a row a reason why it was lost.
+ContentTable lost_table(const std::vector<LookupCard>& cards,
+                        const std::optional<EarlierLookup>& earlier, const Names& names) {
+  ContentTable table{.title = "In common and lost", .headings = {"Request", "What"}};
+  const auto add = [&](const std::string& name, const std::string& shared,
+                       const std::vector<std::string>& lost) {
+    if (!shared.empty()) table.rows.push_back({words_cell(name), words_cell(shared)});
+    for (const std::string& sentence : lost)
+      table.rows.push_back({words_cell(name), words_cell(sentence)});
+  };
+  for (const LookupCard& card : cards) add(card.name, card.shared, card.lost);
+  if (earlier) add(names.request(earlier->request), earlier->shared, earlier->lost);
+  return table;
+}
+
 PanelContent prefix_cache(Workbench& workbench) {
-  const auto cards =
-      make_prefix_cache_model(workbench.run()->view(), workbench.run()->cache_report());
-  if (cards.empty()) return {.notes = {no_lookups_words(*workbench.run())}};
+  ShownRun& run = *workbench.run();
+  const auto cards = make_prefix_cache_model(run.view(), run.cache_report());
+  PanelContent content;
+  add_note(content, smallest_prefix_line(run.config()));
+  if (cards.empty()) add_note(content, no_lookups_words(run));
   ContentTable lookups{.title = "Lookups",
-                       .note = smallest_prefix_line(workbench.run()->config()),
                        .headings = {"Request", "Known tokens", "Hit tokens", "Admitted", "What"}};
-  ContentTable lost{.title = "In common and lost", .headings = {"Request", "What"}};
   ContentTable groups{.title = "Groups",
                       .headings = {"Request", "Group", "Tokens a block", "Present", "Could serve",
                                    "First token missing", "Why not more"}};
@@ -97,17 +114,18 @@ PanelContent prefix_cache(Workbench& workbench) {
     lookups.rows.push_back({words_cell(card.name), number_cell(card.num_tokens),
                             number_cell(card.num_hit_tokens), flag_cell(card.admitted),
                             words_cell(card.words)});
-    if (!card.shared.empty()) lost.rows.push_back({words_cell(card.name), words_cell(card.shared)});
-    for (const std::string& sentence : card.lost)
-      lost.rows.push_back({words_cell(card.name), words_cell(sentence)});
     for (const LookupBar& bar : card.groups)
       groups.rows.push_back({words_cell(card.name), words_cell(bar.name),
                              number_cell(bar.block_size), number_cell(bar.present_length),
                              number_cell(bar.hit_length), known_cell(bar.miss_token),
                              words_cell(bar.words)});
   }
-  if (lost.rows.empty()) return {.tables = {std::move(lookups), std::move(groups)}};
-  return {.tables = {std::move(lookups), std::move(lost), std::move(groups)}};
+  ContentTable lost = lost_table(
+      cards, find_earlier_lookup(run.view(), run.cache_report(), workbench.selection.request),
+      run.names());
+  for (ContentTable* table : {&lookups, &lost, &groups})
+    if (!table->rows.empty()) content.tables.push_back(std::move(*table));
+  return content;
 }
 
 ContentTable holders_table(const BlockStory& story) {

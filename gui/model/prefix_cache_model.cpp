@@ -63,6 +63,20 @@ std::string no_lookups_words(const ShownRun& run) {
   return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTold : kNoLookups);
 }
 
+std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,
+                                                 RequestId request) {
+  if (cache == nullptr || request.value < 0) return std::nullopt;
+  const LookupReport* last = nullptr;
+  for (const LookupReport& report : cache->lookups()) {
+    if (report.step > view.trace.step) break;
+    if (report.request == request) last = &report;
+  }
+  if (last == nullptr || last->step == view.trace.step) return std::nullopt;
+  return EarlierLookup{.request = request,
+                       .shared = lookup_words(*last, view.names),
+                       .lost = loss_sentences(*last, cache->rules(), view.config, view.names)};
+}
+
 std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache) {
   std::vector<LookupCard> cards;
   const auto& groups = view.config.kv_cache_config.groups;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,17 @@ std::string no_lookups_words(const ShownRun& run);
 
 // "Smallest cacheable prefix: 8 tokens, ...", of any run.
 std::string smallest_prefix_line(const EngineConfig& config);
+
+// The last admission of a request up to the shown step, where that was an earlier step.
+struct EarlierLookup {
+  RequestId request{};
+  std::string shared;
+  std::vector<std::string> lost;  // a sentence a reason
+};
+
+// Empty: the request was not admitted yet, or in this very step, or `cache` is null.
+std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,
+                                                 RequestId request);
 
 // `cache`: ShownRun::cache_report(), null where it is not known.
 std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache);

@@ -1,6 +1,9 @@
 #include "gui/panels/prefix_cache_panel.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "gui/cell_drawing.h"
 #include "gui/model/command_arguments.h"
@@ -13,20 +16,41 @@ namespace {
 class PrefixCachePanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
-    const auto& cards = model_.get(context.workbench, [&] {
-      ShownRun& run = *context.workbench.run();
-      return make_prefix_cache_model(run.view(), run.cache_report());
+    ShownRun& run = *context.workbench.run();
+    const Shown& shown = model_.get(context.workbench, [&] {
+      const CacheReport* cache = run.cache_report();
+      return Shown{make_prefix_cache_model(run.view(), cache),
+                   find_earlier_lookup(run.view(), cache, context.workbench.selection.request)};
     });
-    wrapped_dim_text(context.look, smallest_prefix_line(context.workbench.run()->config()));
-    if (cards.empty()) {
-      wrapped_dim_text(context.look, no_lookups_words(*context.workbench.run()));
-      return;
+    wrapped_dim_text(context.look, smallest_prefix_line(run.config()));
+    if (shown.cards.empty())
+      wrapped_dim_text(context.look, no_lookups_words(run));
+    else
+      draw_legend(context.look);
+    for (const LookupCard& card : shown.cards) draw_card(context, card);
+    if (shown.earlier) {
+      ImGui::Spacing();
+      draw_reasons(shown.earlier->shared, shown.earlier->lost);
     }
-    draw_legend(context.look);
-    for (const LookupCard& card : cards) draw_card(context, card);
   }
 
  private:
+  struct Shown {
+    std::vector<LookupCard> cards;
+    std::optional<EarlierLookup> earlier;  // of the selected request
+  };
+
+  // What was in common, and a point a reason.
+  static void draw_reasons(const std::string& shared, const std::vector<std::string>& lost) {
+    ImGui::PushTextWrapPos(0);
+    if (!shared.empty()) ImGui::TextUnformatted(shared.c_str());
+    for (const std::string& sentence : lost) {
+      ImGui::Bullet();
+      ImGui::TextUnformatted(sentence.c_str());
+    }
+    ImGui::PopTextWrapPos();
+  }
+
   static void draw_legend(const Look& look) {
     wrapped_dim_text(look,
                      "Bars: the request's tokens, a mark at each block end. Filled: what the group "
@@ -46,12 +70,8 @@ class PrefixCachePanel final : public Panel {
     }
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(card.words.c_str());
-    if (!card.shared.empty()) ImGui::TextUnformatted(card.shared.c_str());
-    for (const std::string& sentence : card.lost) {
-      ImGui::Bullet();
-      ImGui::TextUnformatted(sentence.c_str());
-    }
     ImGui::PopTextWrapPos();
+    draw_reasons(card.shared, card.lost);
     for (const LookupBar& bar : card.groups) draw_bar(context.look, card, bar);
     ImGui::PopID();
   }
@@ -93,7 +113,7 @@ class PrefixCachePanel final : public Panel {
     ImGui::PopTextWrapPos();
   }
 
-  Cached<std::vector<LookupCard>> model_;
+  Cached<Shown> model_;
 };
 
 }  // namespace

@@ -55,6 +55,22 @@ TEST(PrefixCacheModel, TellsOfALiveRunWhatWasInCommonAndWhyItWasLost) {
   EXPECT_THAT(cards[1].lost[0], HasSubstr("Tokens 1..8 (state missing)"));
 }
 
+TEST(PrefixCacheModel, ASelectedRequestThatWasAdmittedBeforeIsToldToo) {
+  const auto run = shared_prefix_run();
+  ASSERT_TRUE(run->go_to(3).ok());
+  const RequestId c = run->find_request("C");
+  EXPECT_FALSE(find_earlier_lookup(run->view(), run->cache_report(), c));
+  ASSERT_TRUE(run->go_to(4).ok());
+  const auto earlier = find_earlier_lookup(run->view(), run->cache_report(), c);
+  ASSERT_TRUE(earlier.has_value());
+  EXPECT_THAT(earlier->shared, HasSubstr("C, admitted in step 3"));
+  ASSERT_EQ(earlier->lost.size(), 1u);
+  EXPECT_FALSE(find_earlier_lookup(run->view(), run->cache_report(), RequestId{}));
+  EXPECT_FALSE(find_earlier_lookup(run->view(), nullptr, c));
+  ASSERT_TRUE(run->go_to(2).ok());
+  EXPECT_FALSE(find_earlier_lookup(run->view(), run->cache_report(), c));
+}
+
 TEST(PrefixCacheModel, GoingBackTellsTheSame) {
   const auto run = shared_prefix_run();
   ASSERT_TRUE(run->go_to(6).ok());
