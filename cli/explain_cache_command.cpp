@@ -170,8 +170,6 @@ void ExplainedRun::print(const CacheReportView& view) const {
     fmt::print("the {} lookups that lost most, of {}\n", view.lookups.size(),
                view.cache.lookups().size());
   fmt::print("\n{}", format_cache_totals(view));
-  if (view.cache.totals().common_tokens > view.cache.totals().hit_tokens)
-    fmt::print("--request NAME tells one request in full\n");
 }
 
 int ExplainedRun::run() {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "cli/shown_text.h"
 #include "cli/step_table.h"
@@ -27,6 +30,11 @@ std::string help_words(const ExplainedLookup& lookup) {
   if (lookup.changes.empty()) return "";
   return fmt::format("{}: {}", change_words(lookup.changes.front()),
                      lookup.changes.front().num_hit_tokens);
+}
+
+bool any_tried(const CacheReportView& view) {
+  return std::any_of(view.lookups.begin(), view.lookups.end(),
+                     [](const ExplainedLookup& lookup) { return lookup.tried; });
 }
 
 double percent(std::int64_t part, std::int64_t whole) {
@@ -84,15 +92,22 @@ std::string format_cache_heading(const CacheReportView& view) {
 }
 
 std::string format_cache_table(const CacheReportView& view) {
-  TextTable table({"step", "<request", "tokens", "common", "<with", "hit", "lost", "<lost to",
-                   "<would help: hit"});
+  std::vector<std::string> headings = {"step",  "<request", "tokens", "common",
+                                       "<with", "hit",      "lost",   "<lost to"};
+  if (any_tried(view)) headings.emplace_back("<would help: hit");
+  TextTable table(headings);
   for (const ExplainedLookup& lookup : view.lookups) {
     const LookupReport& report = lookup.report;
-    table.add({std::to_string(report.step), printable(view.names.request(report.request), 24),
-               std::to_string(report.num_tokens), std::to_string(report.common.num_tokens),
-               other_name(report, view.names), std::to_string(report.num_hit_tokens),
-               std::to_string(report.num_lost_tokens()), lost_words(report.lost),
-               help_words(lookup)});
+    std::vector<std::string> cells = {std::to_string(report.step),
+                                      printable(view.names.request(report.request), 24),
+                                      std::to_string(report.num_tokens),
+                                      std::to_string(report.common.num_tokens),
+                                      other_name(report, view.names),
+                                      std::to_string(report.num_hit_tokens),
+                                      std::to_string(report.num_lost_tokens()),
+                                      lost_words(report.lost)};
+    if (any_tried(view)) cells.push_back(help_words(lookup));
+    table.add(std::move(cells));
   }
   return table.format();
 }
@@ -128,8 +143,10 @@ std::string format_cache_totals(const CacheReportView& view) {
       totals.lookups, totals.tokens, totals.resumed, totals.common_tokens, totals.hit_tokens,
       percent(totals.hit_tokens, totals.tokens), percent(totals.hit_tokens, totals.common_tokens),
       lost);
-  if (lost > 0) text += fmt::format("lost to: {}\n", lost_words(totals.lost));
-  return text;
+  if (lost == 0) return text;
+  text +=
+      fmt::format("lost to: {}\n--request NAME tells one request in full", lost_words(totals.lost));
+  return text + (any_tried(view) ? "\n" : ", and tries what would have helped\n");
 }
 
 Json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view) {

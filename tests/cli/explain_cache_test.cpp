@@ -99,6 +99,19 @@ TEST(ExplainCache, TrafficIsToldByWhatWasLostMost) {
   EXPECT_THAT(run.out, HasSubstr("30 lookups of 39711 tokens"));
 }
 
+// 12,000 tokens of output or so are more rows than a table is made again for.
+TEST(ExplainCache, OfALongRunChangesAreTriedForOneRequestOnly) {
+  const ProgramResult all = run_program("explain-cache --traffic synthetic --limit 200");
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.out, Not(HasSubstr("would help")));
+  EXPECT_THAT(all.out, HasSubstr("--request NAME tells one request in full, and tries what would"));
+  const ProgramResult one =
+      run_program("explain-cache --traffic synthetic --limit 200 --request c5.t1");
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_THAT(one.out, HasSubstr("- With 322 more shared tokens the hit is 1632 tokens instead of "
+                                 "0."));
+}
+
 TEST(ExplainCache, AnUnknownRequestIsRefusedWithANearOne) {
   const ProgramResult run =
       run_program("explain-cache --traffic synthetic --limit 30 --request c19.t9");

@@ -53,7 +53,7 @@ class SmallestCacheablePrefix : public testing::TestWithParam<Config> {
   // of the first.
   static std::int32_t longest_hit(std::int32_t shared, std::int32_t second_prompt) {
     std::int32_t longest = 0;
-    for (std::int32_t first_prompt = shared; first_prompt <= shared + 40; ++first_prompt) {
+    for (std::int32_t first_prompt = shared; first_prompt <= shared + 24; ++first_prompt) {
       const auto run = explain_text(scenario_text(
           GetParam().settings,
           fmt::format(R"({{"id": "A", "prompt": {{"tokens": {}, "share": "t", "share_tokens": {}}},
