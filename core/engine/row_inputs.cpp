@@ -97,7 +97,8 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
 std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled) {
   const std::int32_t all = row.num_computed_tokens + scheduled.num_scheduled_tokens;
   if (row.num_sampled_tokens == 0) return all;
-  return all - (scheduled.num_draft_tokens - (row.num_sampled_tokens - 1));
+  // Not below 0: a count that a stale frame took too much off can leave more drafts than tokens.
+  return std::max(all - (scheduled.num_draft_tokens - (row.num_sampled_tokens - 1)), 0);
 }
 
 std::int32_t num_accepted_tokens_after(const RowTrace& row) {
