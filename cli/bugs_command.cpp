@@ -220,10 +220,16 @@ Json side_json(const BugSide& side) {
           {"findings", findings}};
 }
 
+std::string found_words(const BugSide& side) {
+  std::string words = counted(side.findings.num_found(Severity::error), "finding");
+  if (const std::int64_t warnings = side.findings.num_found(Severity::warning); warnings > 0)
+    words += " and " + counted(warnings, "warning");
+  return words;
+}
+
 void print_side(const BugSide& side, std::string_view which) {
-  fmt::print(
-      "{:<8} {} in {}: {}\n", which, counted(side.findings.num_found(Severity::error), "finding"),
-      counted(side.summary.steps, "step"), side.as_declared() ? "as declared" : "not as declared");
+  fmt::print("{:<8} {} in {}: {}\n", which, found_words(side), counted(side.summary.steps, "step"),
+             side.as_declared() ? "as declared" : "not as declared");
   for (const KeptFinding& finding : side.findings.kept())
     fmt::print("  {}{}\n", printable(finding.text, 1000),
                finding.expected ? "" : " (not expected)");
@@ -240,12 +246,13 @@ void print_run(const RanBug& bug, bool explain) {
 }
 
 void print_table(const std::vector<RanBug>& bugs) {
-  TextTable table({"<result", "findings", "steps", "healthy", "<id"});
+  TextTable table({"<result", "findings", "warnings", "steps", "healthy", "<id"});
   std::size_t wrong = 0;
   for (const auto& [exhibit, run] : bugs) {
     wrong += run.as_declared() ? 0 : 1;
     table.add({run.as_declared() ? "ok" : "differs",
                std::to_string(run.faulty.findings.num_found(Severity::error)),
+               std::to_string(run.faulty.findings.num_found(Severity::warning)),
                std::to_string(run.faulty.summary.steps),
                std::to_string(run.healthy.findings.num_found(Severity::error)),
                std::string(exhibit.bug->id)});
@@ -317,8 +324,11 @@ Subcommand add_list(CLI::App& bugs, BugsOptions& options) {
       ->check(CLI::IsMember({"v1", "v2"}))
       ->type_name("v1|v2");
   auto* json = app.add_flag("--json", options.json, "as a JSON array");
-  app.add_flag("--markdown", options.markdown, "all of them as the page docs/known-bugs.md")
-      ->excludes(json);
+  auto* markdown =
+      app.add_flag("--markdown", options.markdown, "all of them as the page docs/known-bugs.md")
+          ->excludes(json);
+  for (const char* option : {"--engine", "--not-in", "--runner"})
+    markdown->excludes(app.get_option(option));
   return {&app, list_command};
 }
 

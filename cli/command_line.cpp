@@ -122,8 +122,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
     fmt::print(stderr,
-               "run, judge, sessions, diff, conformance, model, lessons, bugs, shrink, export, "
-               "explain-cache, gui, doctor)\n",
+               "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, "
+               "conformance, model, lessons, bugs, shrink, export, explain-cache, gui, doctor)\n",
                argv[1]);
     return kExitUsage;
   }

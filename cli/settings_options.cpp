@@ -50,9 +50,11 @@ std::string option_group(const Setting& setting) {
 CLI::Validator is_engine_profile() {
   return CLI::Validator(
       [](const std::string& name) {
-        return parse_engine_profile(name) ? std::string()
-                                          : fmt::format("there is no profile {} ({})",
-                                                        quoted_text(name), kEngineProfileNames);
+        return parse_engine_profile(name)
+                   ? std::string()
+                   : fmt::format("there is no profile {}{} ({})", quoted_text(name),
+                                 nearest_key_hint(name, {"safe", "pages", "vllm@2026-06-29"}),
+                                 kEngineProfileNames);
       },
       "");
 }

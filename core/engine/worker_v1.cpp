@@ -167,6 +167,11 @@ void WorkerV1::take_counts(const RequestList& requests) {
   const bool moved_twice =
       config_.async_scheduling && config_.mamba_cache_mode == MambaCacheMode::align &&
       config_.policies.accepted_count_landing == AcceptedCountLanding::before_row_moves;
+  for (std::int32_t r = 0; r < num_rows && reads_old_counts; ++r) {
+    BatchRow& row = rows_.row(r);
+    if (row.previous_row >= 0)
+      row.num_accepted_tokens = requests[row.request].worker.previous_num_accepted_tokens;
+  }
   if (!moved_twice) return;  // the counts moved with their rows
   gathered_.clear();
   for (const BatchRow& row : rows_.rows())

@@ -54,7 +54,7 @@ std::string flags_text(const ExportedRun& run) {
   for (const auto& [key, value] : set.items())
     if (!flags.contains(key)) flags[key] = value;
   std::string text = fmt::format("```\nmodel: {}\nprofile: {}\n", run.setup.layout.model.name,
-                                 profile_name(config.policies));
+                                 profile_name(run.scenario.settings));
   for (const auto& [key, value] : flags.items())
     text += fmt::format("{} {}\n", flag_name(key),
                         value.is_string() ? value.get<std::string>() : value.dump());

@@ -198,7 +198,7 @@ std::string python_lists(const std::vector<std::vector<std::int32_t>>& lists) {
 }
 
 std::string heading(const ExportedRun& run) {
-  const std::string profile(profile_name(run.setup.config.policies));
+  const std::string profile = profile_name(run.scenario.settings);
   std::string text = fmt::format("# {}: {}, profile {}\n", python_comment(run.scenario.name),
                                  run.setup.layout.model.name, profile);
   text +=

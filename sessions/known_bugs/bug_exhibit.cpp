@@ -9,6 +9,7 @@
 
 #include "sessions/json_reader.h"
 #include "sessions/known_bugs/bug_files.h"
+#include "sessions/known_bugs/left_out_bugs.h"
 #include "sessions/object_reader.h"
 #include "sessions/scenario_reader.h"
 
@@ -32,6 +33,15 @@ std::vector<std::string> texts_of(const ObjectReader& reader, std::string_view k
     for (const JsonPlace& element : read_array(*place, errors))
       texts.push_back(read_string(element, errors));
   return texts;
+}
+
+// One of the notes without an entry is answered with the reason.
+Error left_out_or(std::string_view name, const Error& unknown) {
+  for (const LeftOutBug& bug : left_out_bugs())
+    if (bug.id == name || std::to_string(bug.number) == name)
+      return {ErrorKind::not_found,
+              fmt::format("known bug {} ({}) has no entry: {}", bug.number, bug.id, bug.reason)};
+  return unknown;
 }
 
 void check_scenario_of(const Scenario& scenario, JsonErrors& errors) {
@@ -90,7 +100,7 @@ Result<BugExhibit> parse_bug(const BugText& bug) {
 
 Result<BugExhibit> shipped_bug(std::string_view name) {
   const auto row = find_known_bug(name);
-  if (!row.ok()) return row.error();
+  if (!row.ok()) return left_out_or(name, row.error());
   const std::string path = fmt::format("{}.json", row.value()->id);
   const auto file = std::ranges::find(bug_files::kFiles, path, &EmbeddedFile::path);
   if (file == bug_files::kFiles.end())

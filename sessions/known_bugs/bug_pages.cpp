@@ -27,7 +27,6 @@ std::string findings_text(const BugSide& side) {
   std::string text;
   std::size_t shown = 0;
   for (const KeptFinding& finding : side.findings.kept()) {
-    if (rule_info(finding.finding.rule).severity != Severity::error) continue;
     if (shown++ < kFindingsShown) text += fmt::format("- `{}`\n", finding.text);
   }
   if (shown > kFindingsShown) text += fmt::format("- and {} more\n", shown - kFindingsShown);
@@ -47,8 +46,10 @@ Made by `hybridscope bugs list --markdown` from `sessions/known_bug_table.cpp` a
 
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
 `hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were alive on a day.
-Dates are vLLM's, by runner: the first day without the fault; an unknown day of appearance counts as ever.
-Before 2026-06 the rest of the engine is as it was then, so an early date has the known faults of that day and nothing else of it.
+Dates are vLLM's, by runner; "until" names the first day without the fault, and an unknown day of appearance counts as ever.
+All but the faults is the engine of June 2026 on every date: an early one has the known faults of that day and nothing else of it.
+Where two faults share a policy value, a profile that has one of them shows both: no. 6 as long as no. 50 is open.
+"Users saw" of entries without a report is what users would see.
 
 | no. | id | what goes wrong | V1 | V2 |
 |---|---|---|---|---|

@@ -52,8 +52,8 @@ TEST(Bugs, SafeHasNone) {
 TEST(Bugs, AProfileThatThereIsNotIsAMistakeOfTheCommandLine) {
   const ProgramResult list = run_program("bugs list --engine vllm@2026-02-30");
   EXPECT_EQ(list.exit_code, 2);
-  EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\" (safe, pages or "
-                                  "vllm@YYYY-MM-DD)"));
+  EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\", did you mean "
+                                  "\"vllm@2026-06-29\"? (safe, pages or vllm@YYYY-MM-DD)"));
 }
 
 TEST(Bugs, OneIsShownByNumber) {
@@ -71,6 +71,10 @@ TEST(Bugs, AnUnknownOneIsToldWithTheNearest) {
   const ProgramResult shown = run_program("bugs show same-step-prefix-hits");
   EXPECT_EQ(shown.exit_code, 2);
   EXPECT_THAT(shown.err, HasSubstr("did you mean \"same-step-prefix-hit\"?"));
+  const ProgramResult left_out = run_program("bugs show 14");
+  EXPECT_EQ(left_out.exit_code, 2);
+  EXPECT_THAT(left_out.err, HasSubstr("known bug 14 (dummy-run-writes-through-stale-row) has no "
+                                      "entry: there are no dummy runs here yet"));
   EXPECT_THAT(run_program("bugs shwo").err, HasSubstr("there is no command \"shwo\""));
 }
 

@@ -35,8 +35,9 @@ TEST(Lessons, AreListed) {
   const ProgramResult list = run_program("lessons");
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, StartsWith("name "));
-  EXPECT_THAT(list.out, HasSubstr("align_boundary        The copies at a block boundary in mode align"
-                                  "       3          9\n"));
+  EXPECT_THAT(list.out,
+              HasSubstr("align_boundary        The copies at a block boundary in mode align"
+                        "       3          9\n"));
   EXPECT_EQ(run_program("lessons list").out, list.out);
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
@@ -38,6 +40,16 @@ std::string found(const BugSide& side) {
   return text;
 }
 
+// A day on which the bug lived, with a runner that had it; nothing for one that was in no release.
+std::optional<std::pair<EngineProfile, ModelRunner>> profile_with(const KnownBug& bug) {
+  for (const ModelRunner runner : {ModelRunner::v1, ModelRunner::v2})
+    for (const CalendarDate& date :
+         {CalendarDate{2026, 8, 18}, CalendarDate{2026, 6, 29}, CalendarDate{2026, 3, 3},
+          CalendarDate{2026, 2, 8}, CalendarDate{2025, 9, 1}})
+      if (bug.life(runner).alive_on(date)) return std::pair(EngineProfile::vllm(date), runner);
+  return std::nullopt;
+}
+
 class ShippedBug : public testing::TestWithParam<std::string> {
  protected:
   static BugExhibit exhibit() { return shipped_bug(GetParam()).value(); }
@@ -49,6 +61,23 @@ TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyTwinIsClean) {
   EXPECT_TRUE(run.value().faulty.as_declared()) << found(run.value().faulty);
   EXPECT_TRUE(run.value().healthy.as_declared()) << found(run.value().healthy);
   EXPECT_EQ(run.value().healthy.findings.num_found(Severity::error), 0);
+}
+
+TEST_P(ShippedBug, AProfileOfADayOnWhichItLivedShowsItsRule) {
+  const BugExhibit bug = exhibit();
+  const auto profile = profile_with(*bug.bug);
+  if (!profile) GTEST_SKIP() << "was in no release";
+  BugExhibit dated = bug;
+  dated.scenario.settings.engine = profile->first;
+  dated.scenario.settings.runner = profile->second;
+  const auto run = run_bug(dated);  // the healthy side sets no policy of its own
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const std::string& rule = bug.scenario.expect.findings->front().rule;
+  EXPECT_TRUE(std::ranges::any_of(
+      run.value().healthy.findings.kept(),
+      [&](const auto& kept) { return rule_info(kept.finding.rule).slug == rule; }))
+      << engine_profile_name(profile->first) << " finds no " << rule << "\n"
+      << found(run.value().healthy);
 }
 
 // "scenario" is the last member of the file.
@@ -120,6 +149,27 @@ TEST(ShippedBugs, ThePageIsMadeOfTheTable) {
   ASSERT_TRUE(page.ok()) << page.error().message;
   EXPECT_EQ(read_source("docs/known-bugs.md"), page.value())
       << "hybridscope bugs list --markdown > docs/known-bugs.md";
+}
+
+// A stale frame takes more off the count than there is: the next row has more drafts than tokens.
+TEST(DatedProfiles, AResetOfAPaddedPromptInFlightEndsInFindingsNotInACrash) {
+  for (const std::string_view engine : {"pages", "vllm@2026-06-29"}) {
+    const std::string text = R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 4, "num_gpu_blocks_override": 40,
+      "max_model_len": 96, "max_num_seqs": 2, "max_num_batched_tokens": 8, "engine": ")" +
+                             std::string(engine) + R"(",
+      "speculative_config": {"num_speculative_tokens": 3}},
+      "requests": [{"id": "A", "prompt": 6, "max_tokens": 30},
+                   {"id": "Z", "prompt": 1, "max_tokens": 4, "at_step": 2}],
+      "script": [{"step": 3, "reset_prefix_cache": {"running": true}}]})";
+    const auto scenario = parse_scenario({.text = text, .file = "s.json"});
+    ASSERT_TRUE(scenario.ok()) << scenario.error().message;
+    BugExhibit exhibit = shipped_bug("17").value();
+    exhibit.scenario = scenario.value();
+    const auto run = run_bug(exhibit);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    EXPECT_GT(run.value().healthy.findings.num_found(Severity::error), 0) << engine;
+  }
 }
 
 TEST(ShippedBugs, AnUnknownOneIsNotFound) {
