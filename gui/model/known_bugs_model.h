@@ -22,7 +22,8 @@ struct KnownBugRow {
   friend bool operator==(const KnownBugRow&, const KnownBugRow&) = default;
 };
 
-// In the order of the table; those whose id, number, title or words hold `filter` in any case.
+// In the order of the table: the bug whose number `filter` is, else those whose id, title or words
+// hold it in any case.
 std::vector<KnownBugRow> make_known_bugs_model(std::string_view filter = {});
 
 // The bug that the run is the faulty side of, by its title; empty: none.
