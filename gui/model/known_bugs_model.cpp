@@ -29,9 +29,10 @@ KnownBugRow row_of(const BugExhibit& exhibit) {
 }
 
 bool holds(std::string_view text, std::string_view part) {
-  return !std::ranges::search(text, part, [](unsigned char a, unsigned char b) {
-            return std::tolower(a) == std::tolower(b);
-          }).empty();
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
 bool passes(const KnownBugRow& row, std::string_view filter) {
