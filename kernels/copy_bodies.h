@@ -1,6 +1,6 @@
-// The copies of one launch, each of all states of its group: straight from page to page, or through
-// a second buffer where they get in each other's way. An item is a copy and a state, a lane a
-// channel of a conv state or an element of a temporal one.
+// The copies of one launch, each of all states of its group: all at once where none gets in
+// another's way, else lane by lane. A lane is a channel of a conv state or an element of a temporal
+// one.
 #pragma once
 
 #include <cstdint>
@@ -39,57 +39,84 @@ struct CopyItem {
   CopyLanes lanes;
   std::int32_t elem_size = 0;
 
+  HS_HOST_DEVICE std::int64_t at(std::int64_t lane, std::int64_t step) const {
+    return lane * lanes.lane_bytes + step * lanes.step_bytes;
+  }
   HS_HOST_DEVICE void operator()(std::int64_t lane) const {
-    const std::int64_t first = lane * lanes.lane_bytes;
     for (std::int64_t step = 0; step < lanes.num_steps; ++step) {
-      const std::int64_t at = first + step * lanes.step_bytes;
-      const std::uint64_t value = from == nullptr ? trace_element(kPoison, 0, elem_size)
-                                                  : load_element(from + at, 0, elem_size);
-      store_element(to + at, 0, elem_size, value);
+      const std::uint64_t value = from == nullptr
+                                      ? trace_element(kPoison, 0, elem_size)
+                                      : load_element(from + at(lane, step), 0, elem_size);
+      store_element(to + at(lane, step), 0, elem_size, value);
     }
   }
 };
 
-enum class CopyStage : std::int32_t {
-  direct,  // page to page
-  save,    // page to second buffer; nothing for poison
-  write,   // second buffer to page
-};
+// State number `n` of the copy's group; no lanes where the group has no such state.
+HS_HOST_DEVICE inline CopyItem copy_item(const MemoryView& memory, const StateCopyOp& op,
+                                         std::int32_t n) {
+  const StateRange group = memory.group_states[op.group_index];
+  if (n >= group.count) return {};
+  const StateView& state = memory.states[group.first + n];
+  const CopyOfState made = make_copy_of_state(group.first + n, state.geometry, op);
+  CopyItem item;
+  item.from = made.poison ? nullptr : state.data + made.copy.src_byte_offset;
+  item.to = state.data + made.copy.dst_byte_offset;
+  item.lanes = lanes_of(state.geometry, made.copy);
+  item.num_lanes = item.lanes.num_lanes;
+  item.elem_size = state.geometry.elem_size;
+  return item;
+}
 
+// An item is a copy and a state.
 struct CopyBody {
   MemoryView memory;
   const StateCopyOp* copies = nullptr;  // [items / memory.most_states]
-  CopyStage stage = CopyStage::direct;
-  std::byte* staging = nullptr;                   // [copies of the launch, staging_stride]
-  const std::int64_t* staging_offsets = nullptr;  // [num_states] from a copy's begin
-  std::int64_t staging_stride = 0;                // bytes
 
   std::int64_t most_lanes() const { return memory.most_lanes(); }
   HS_HOST_DEVICE CopyItem item(std::int64_t i) const {
-    const StateCopyOp op = copies[i / memory.most_states];
-    const StateRange group = memory.group_states[op.group_index];
-    const auto n = static_cast<std::int32_t>(i % memory.most_states);
-    if (n >= group.count) return {};
-    const StateView& state = memory.states[group.first + n];
-    const CopyOfState made = make_copy_of_state(group.first + n, state.geometry, op);
-    if (made.poison && stage == CopyStage::save) return {};
-    CopyItem item;
-    item.from = state.data + made.copy.src_byte_offset;
-    item.to = state.data + made.copy.dst_byte_offset;
-    if (stage != CopyStage::direct) {
-      std::byte* saved =
-          staging + i / memory.most_states * staging_stride + staging_offsets[group.first + n];
-      if (stage == CopyStage::save)
-        item.to = saved;
-      else
-        item.from = saved;
-    }
-    if (made.poison) item.from = nullptr;
-    item.lanes = lanes_of(state.geometry, made.copy);
-    item.num_lanes = item.lanes.num_lanes;
-    item.elem_size = state.geometry.elem_size;
-    return item;
+    return copy_item(memory, copies[i / memory.most_states],
+                     static_cast<std::int32_t>(i % memory.most_states));
   }
+};
+
+// Copies of one launch that get in each other's way: all sources are read before anything is
+// written (I13), and writes to one block keep their order. A copy moves an element only inside its
+// lane of its buffer, whatever the group, so that each lane can carry out all copies by itself. One
+// item: lanes [first_lane, first_lane + num_lanes) of those of all states of the widest group,
+// which may be as few as the scratch has room for.
+struct MeetingCopiesBody {
+  MemoryView memory;
+  const StateCopyOp* copies = nullptr;  // [num_copies]
+  std::int32_t num_copies = 0;
+  std::int64_t first_lane = 0;
+  std::int64_t num_lanes = 0;
+  std::uint32_t* scratch = nullptr;  // [num_copies, memory.most_positions, num_lanes] elements
+
+  HS_HOST_DEVICE void operator()(std::int64_t lane) const {
+    const auto n = static_cast<std::int32_t>((first_lane + lane) / memory.most_lanes());
+    const std::int64_t lane_of_state = (first_lane + lane) % memory.most_lanes();
+    const auto saved = [this, lane](std::int32_t copy, std::int64_t step) {
+      return scratch + (copy * memory.most_positions + step) * num_lanes + lane;
+    };
+    for (std::int32_t c = 0; c < num_copies; ++c) {
+      const CopyItem item = copy_item(memory, copies[c], n);
+      if (lane_of_state >= item.num_lanes || item.from == nullptr) continue;
+      for (std::int64_t step = 0; step < item.lanes.num_steps; ++step)
+        *saved(c, step) = static_cast<std::uint32_t>(
+            load_element(item.from + item.at(lane_of_state, step), 0, item.elem_size));
+    }
+    for (std::int32_t c = 0; c < num_copies; ++c) {
+      const CopyItem item = copy_item(memory, copies[c], n);
+      if (lane_of_state >= item.num_lanes) continue;
+      for (std::int64_t step = 0; step < item.lanes.num_steps; ++step)
+        store_element(
+            item.to + item.at(lane_of_state, step), 0, item.elem_size,
+            item.from == nullptr ? trace_element(kPoison, 0, item.elem_size) : *saved(c, step));
+    }
+  }
+  std::int64_t most_lanes() const { return num_lanes; }
+  HS_HOST_DEVICE const MeetingCopiesBody& item(std::int64_t) const { return *this; }
 };
 
 }  // namespace hybridscope

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/base/math.h"
 #include "core/trace/step_trace.h"
 #include "kernels/conv_body.h"
 
@@ -109,22 +108,8 @@ MemoryView view_of(const MemoryMap& map) {
           .most_temporal_elements = most([](const StateView& state) {
             return state.geometry.is_conv() ? 0 : state.num_elements;
           }),
-          .most_dim = most([](const StateView& state) { return state.dim; })};
-}
-
-StagingLayout make_staging_layout(const MemoryMap& map) {
-  StagingLayout layout;
-  layout.offsets.resize(map.states.size());
-  for (const StateRange& group : map.group_states) {
-    std::int64_t offset = 0;
-    for (std::int32_t i = group.first; i < group.first + group.count; ++i) {
-      const StateView& state = map.states[static_cast<std::size_t>(i)];
-      layout.offsets[static_cast<std::size_t>(i)] = offset;
-      offset += round_up(state.num_elements * state.geometry.elem_size, std::int64_t{16});
-    }
-    layout.stride = std::max(layout.stride, offset);
-  }
-  return layout;
+          .most_dim = most([](const StateView& state) { return state.dim; }),
+          .most_positions = std::max(map.widest_conv(), std::int64_t{1})};
 }
 
 }  // namespace hybridscope

@@ -37,11 +37,4 @@ Result<MemoryMap> make_memory_map(const StateMemory& memory, std::byte* base);
 // Points into the map.
 MemoryView view_of(const MemoryMap& map);
 
-// Where the states of one copy lie in a second buffer.
-struct StagingLayout {
-  std::vector<std::int64_t> offsets;  // [num_states] from the copy's begin
-  std::int64_t stride = 0;            // bytes of a copy
-};
-StagingLayout make_staging_layout(const MemoryMap& map);
-
 }  // namespace hybridscope

@@ -23,9 +23,10 @@ struct MemoryView {
   std::int64_t most_elements = 0;           // of a block of a state
   std::int64_t most_temporal_elements = 0;  // of a block of a recurrent state
   std::int64_t most_dim = 0;                // channels of a conv state
+  std::int64_t most_positions = 1;          // of a conv state; 1 without one
 
   // Where a lane is a channel of a conv state or an element of a recurrent one.
-  std::int64_t most_lanes() const {
+  HS_HOST_DEVICE std::int64_t most_lanes() const {
     return most_temporal_elements > most_dim ? most_temporal_elements : most_dim;
   }
 };

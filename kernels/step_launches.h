@@ -2,8 +2,10 @@
 // `run`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/base/check.h"
 #include "core/base/result.h"
 #include "kernels/copy_bodies.h"
 #include "kernels/forward_bodies.h"
@@ -21,21 +23,33 @@ struct StepArrays {
   const StateCopyOp* copies = nullptr;
   ForwardArrays forward;
   const TemporalWrite* temporal_writes = nullptr;
-  std::byte* staging = nullptr;  // [StepPlan::most_saved, staging_stride]
-  const std::int64_t* staging_offsets = nullptr;
-  std::int64_t staging_stride = 0;
+  std::uint32_t* scratch = nullptr;  // [scratch_size] elements, least_scratch() at least
+  std::int64_t scratch_size = 0;
 };
 
-inline CopyBody copy_body(const StepArrays& arrays, const Launch& launch, CopyStage stage) {
-  // Where a copy lies in the second buffer is counted from the launch that saved it.
-  const std::int64_t saved = launch.first - launch.launch_first;
-  return {.memory = arrays.memory,
-          .copies = arrays.copies + launch.first,
-          .stage = stage,
-          .staging =
-              stage == CopyStage::direct ? nullptr : arrays.staging + saved * arrays.staging_stride,
-          .staging_offsets = arrays.staging_offsets,
-          .staging_stride = arrays.staging_stride};
+// Elements of scratch for one lane of `most_meeting` copies.
+inline std::int64_t least_scratch(const MemoryView& memory, std::int64_t most_meeting) {
+  return most_meeting * memory.most_positions;
+}
+
+// As many lanes at a time as the scratch has room for.
+template <class Run>
+Status run_meeting_copies(const Launch& launch, const StepArrays& arrays, const Run& run) {
+  const MemoryView& memory = arrays.memory;
+  const std::int64_t num_lanes = memory.most_states * memory.most_lanes();
+  const std::int64_t at_once = arrays.scratch_size / least_scratch(memory, launch.count);
+  HS_EXPECT(at_once > 0);
+  for (std::int64_t first = 0; first < num_lanes; first += at_once)
+    if (Status status = run(MeetingCopiesBody{.memory = memory,
+                                              .copies = arrays.copies + launch.first,
+                                              .num_copies = launch.count,
+                                              .first_lane = first,
+                                              .num_lanes = std::min(at_once, num_lanes - first),
+                                              .scratch = arrays.scratch},
+                            1);
+        !status)
+      return status;
+  return Ok{};
 }
 
 // Calls run(body, number of items) -> Status.
@@ -48,11 +62,9 @@ Status run_launch(const Launch& launch, const StepArrays& arrays, const Run& run
       return run(PoisonBody{memory, arrays.widest_group, arrays.poisoned + launch.first},
                  count * arrays.widest_group.count);
     case LaunchKind::copy:
-      return run(copy_body(arrays, launch, CopyStage::direct), count * memory.most_states);
-    case LaunchKind::save_copies:
-      return run(copy_body(arrays, launch, CopyStage::save), count * memory.most_states);
-    case LaunchKind::write_copies:
-      return run(copy_body(arrays, launch, CopyStage::write), count * memory.most_states);
+      return run(CopyBody{memory, arrays.copies + launch.first}, count * memory.most_states);
+    case LaunchKind::meeting_copies:
+      return run_meeting_copies(launch, arrays, run);
     case LaunchKind::fold:
       return run(FoldBody{memory, arrays.forward, launch.first}, count);
     case LaunchKind::write_temporal:

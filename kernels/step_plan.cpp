@@ -17,7 +17,7 @@ StepPlan StepPlanner::plan(const StateOps& ops) {
     if (batch.count == 0) continue;
     switch (batch.kind) {
       case StateOpKind::poison:
-        plan.launches.push_back({LaunchKind::poison, batch.first, batch.count, 0});
+        plan.launches.push_back({LaunchKind::poison, batch.first, batch.count});
         break;
       case StateOpKind::copy:
         add_copies(ops, batch, plan);
@@ -30,19 +30,16 @@ StepPlan StepPlanner::plan(const StateOps& ops) {
   return plan;
 }
 
-// Copies that get in each other's way are all read first, then written one after the other.
 void StepPlanner::add_copies(const StateOps& ops, const StateOpBatch& batch, StepPlan& plan) {
   const auto copies =
       std::span(ops.copies)
           .subspan(static_cast<std::size_t>(batch.first), static_cast<std::size_t>(batch.count));
   if (copies.size() == 1 || !conflicts_.found_in(copies)) {
-    plan.launches.push_back({LaunchKind::copy, batch.first, batch.count, 0});
+    plan.launches.push_back({LaunchKind::copy, batch.first, batch.count});
     return;
   }
-  plan.most_saved = std::max<std::int64_t>(plan.most_saved, batch.count);
-  plan.launches.push_back({LaunchKind::save_copies, batch.first, batch.count, batch.first});
-  for (std::int32_t i = 0; i < batch.count; ++i)
-    plan.launches.push_back({LaunchKind::write_copies, batch.first + i, 1, batch.first});
+  plan.most_meeting = std::max<std::int64_t>(plan.most_meeting, batch.count);
+  plan.launches.push_back({LaunchKind::meeting_copies, batch.first, batch.count});
 }
 
 void StepPlanner::add_rows(const StateOps& ops, const RowRun& run, StepPlan& plan) {
@@ -63,11 +60,11 @@ void StepPlanner::add_rows(const StateOps& ops, const RowRun& run, StepPlan& pla
   }
   const auto num_temporal = static_cast<std::int32_t>(plan.temporal_writes.size()) - first_temporal;
   if (has_temporal_ && num_temporal > 0) {
-    plan.launches.push_back({LaunchKind::fold, run.first, run.count, 0});
-    plan.launches.push_back({LaunchKind::write_temporal, first_temporal, num_temporal, 0});
+    plan.launches.push_back({LaunchKind::fold, run.first, run.count});
+    plan.launches.push_back({LaunchKind::write_temporal, first_temporal, num_temporal});
   }
   if (has_conv_ && writes_conv)
-    plan.launches.push_back({LaunchKind::write_conv, run.first, run.count, 0});
+    plan.launches.push_back({LaunchKind::write_conv, run.first, run.count});
 }
 
 }  // namespace hybridscope

@@ -17,8 +17,7 @@ namespace hybridscope {
 enum class LaunchKind : std::uint8_t {
   poison,          // blocks [first, +count) of StateOps::poisoned
   copy,            // copies [first, +count)
-  save_copies,     // the same, page to second buffer
-  write_copies,    // copies [first, +count) of those that were saved from `launch_first` on
+  meeting_copies,  // the same, where they get in each other's way
   fold,            // rows [first, +count)
   write_temporal,  // [first, +count) of StepPlan::temporal_writes
   write_conv,      // rows [first, +count)
@@ -28,14 +27,13 @@ struct Launch {
   LaunchKind kind = LaunchKind::poison;
   std::int32_t first = 0;
   std::int32_t count = 0;
-  std::int32_t launch_first = 0;
   friend bool operator==(const Launch&, const Launch&) = default;
 };
 
 struct StepPlan {
   std::vector<Launch> launches;                // in order
   std::vector<TemporalWrite> temporal_writes;  // of all rows
-  std::int64_t most_saved = 0;                 // copies that lie in the second buffer at once
+  std::int64_t most_meeting = 0;               // copies of the largest launch of meeting_copies
 };
 
 class StepPlanner {

@@ -98,7 +98,9 @@ Status execute_copies_cuda(std::span<const StateCopy> copies,
   const auto sent = piece.add(list);
   DeviceUpload upload;
   if (Status status = upload.send(piece, context); !status) return status;
-  if (Status status = launch_copies(list, sent.in(upload.data()), context); !status) return status;
+  const CopiesAre in_which_order = copies_meet(list) ? CopiesAre::in_order : CopiesAre::at_once;
+  if (Status status = launch_copies(list, sent.in(upload.data()), in_which_order, context); !status)
+    return status;
   return move_all(buffers, memory.data(), cudaMemcpyDeviceToHost, context);
 }
 

@@ -101,8 +101,8 @@ Status launch_run(std::span<const ListedCopy> run, const ListedCopy* run_on_devi
 }  // namespace
 
 Status launch_copies(std::span<const ListedCopy> list, const ListedCopy* list_on_device,
-                     const LaunchContext& context) {
-  if (!copies_meet(list)) return launch_run(list, list_on_device, context);
+                     CopiesAre order, const LaunchContext& context) {
+  if (order == CopiesAre::at_once) return launch_run(list, list_on_device, context);
   for (std::size_t i = 0; i < list.size(); ++i)
     if (Status status = launch_run(list.subspan(i, 1), list_on_device + i, context); !status)
       return status;

@@ -10,9 +10,14 @@
 
 namespace hybridscope {
 
-// The copies of `list`, which lies on the device as well. In order, or all at once where none meets
-// another; each has memmove semantics. Does not wait.
+enum class CopiesAre : std::uint8_t {
+  at_once,   // one launch: none meets another (copies_meet)
+  in_order,  // a launch each
+};
+
+// The copies of `list`, which lies on the device as well; each has memmove semantics. Does not
+// wait.
 Status launch_copies(std::span<const ListedCopy> list, const ListedCopy* list_on_device,
-                     const LaunchContext& context);
+                     CopiesAre order, const LaunchContext& context);
 
 }  // namespace hybridscope

@@ -55,7 +55,12 @@ Status CudaStateBackend::Content::fetch(const std::byte* from, std::int64_t num_
   return results.fetch(from, num_bytes, context);
 }
 
-Status CudaStateBackend::Content::allocate() {
+CudaDelays CudaStateBackend::Content::delays() const {
+  return {.num_allocations = step.num_allocations() + upload.num_allocations(),
+          .num_waits = step.num_waits() + upload.num_waits()};
+}
+
+Status CudaStateBackend::Content::allocate(const StepSize& largest_step) {
   if (Status status = select(); !status) return status;
   Result<Stream> made = make_stream(context.device);
   if (!made) return made.error();
@@ -72,6 +77,12 @@ Status CudaStateBackend::Content::allocate() {
   map = std::move(addresses).value();
   planner = std::make_unique<StepPlanner>(map);
   if (Status status = send_map(map, context, device_map); !status) return status;
+  if (Status status =
+          step.reserve(largest_step, largest_step.num_copies, device_map, context.device);
+      !status)
+    return status;
+  if (Status status = upload.reserve(context.device, kUploadBytes); !status) return status;
+  at_creation = delays();
   if (Status status = launch_fill_poison(pages.data(), memory.total_bytes(), context); !status)
     return status;
   return cuda_status(cudaStreamSynchronize(context.stream), "cudaStreamSynchronize",

@@ -35,6 +35,9 @@ class DeviceResults {
   PinnedMemory host_;
 };
 
+// Room for copy lists, contents and blocks: a list of copies is cut into pieces of it.
+inline constexpr std::size_t kUploadBytes = std::size_t{1} << 20;
+
 // Streams and memory belong to a device; the memory is given back before the stream.
 struct CudaStateBackend::Content {
   StateMemory memory;
@@ -48,12 +51,16 @@ struct CudaStateBackend::Content {
   ArrayPiece piece;
   DeviceUpload upload;  // contents, copy lists, blocks
   DeviceResults results;
+  CudaDelays at_creation;
 
   // Waits: nothing of it may be in use when it is given back.
   ~Content();
 
-  // Memory, what the device is told once, and poison everywhere. Requires: memory, context.device.
-  Status allocate();
+  // Memory, room for the largest step, what the device is told once, and poison everywhere.
+  // Requires: memory, context.device.
+  Status allocate(const StepSize& largest_step);
+  // All there were.
+  CudaDelays delays() const;
   // Makes the device current on this thread.
   Status select() const;
   std::byte* page(std::int32_t buffer, std::int32_t block) const;

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_state_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
@@ -20,7 +21,7 @@ Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOp
   auto content = std::make_unique<Content>();
   content->memory = std::move(options.memory);
   content->context.device = options.device;
-  if (Status status = content->allocate(); !status) return status.error();
+  if (Status status = content->allocate(options.largest_step); !status) return status.error();
   return std::unique_ptr<CudaStateBackend>(new CudaStateBackend(std::move(content)));
 }
 
@@ -30,6 +31,13 @@ CudaStateBackend::~CudaStateBackend() = default;
 
 const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
 void CudaStateBackend::set_launch_order(LaunchOrder order) { content_->context.order = order; }
+
+CudaDelays CudaStateBackend::delays() const {
+  const CudaDelays& before = content_->at_creation;
+  const CudaDelays now = content_->delays();
+  return {.num_allocations = now.num_allocations - before.num_allocations,
+          .num_waits = now.num_waits - before.num_waits};
+}
 
 Status CudaStateBackend::run(const StateOps& ops) {
   Content& content = *content_;
@@ -59,10 +67,18 @@ Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
   const std::vector<ListedCopy> list = list_copies(copies, bases);
   if (list.empty()) return Ok{};
   if (Status status = content.select(); !status) return status;
-  content.piece.clear();
-  const auto sent = content.piece.add(list);
-  if (Status status = content.upload.send(content.piece, content.context); !status) return status;
-  return launch_copies(list, sent.in(content.upload.data()), content.context);
+  const CopiesAre order = copies_meet(list) ? CopiesAre::in_order : CopiesAre::at_once;
+  constexpr std::size_t kAtOnce = kUploadBytes / sizeof(ListedCopy);
+  for (std::size_t first = 0; first < list.size(); first += kAtOnce) {
+    const auto part = std::span(list).subspan(first, std::min(kAtOnce, list.size() - first));
+    content.piece.clear();
+    const auto sent = content.piece.add(part);
+    if (Status status = content.upload.send(content.piece, content.context); !status) return status;
+    if (Status status = launch_copies(part, sent.in(content.upload.data()), order, content.context);
+        !status)
+      return status;
+  }
+  return Ok{};
 }
 
 Status CudaStateBackend::synchronize() {

@@ -13,6 +13,7 @@
 
 #include "core/state/state_backend.h"
 #include "core/state/state_copy.h"
+#include "core/state/step_size.h"
 #include "kernels/cuda/launch_order.h"
 
 namespace hybridscope {
@@ -20,10 +21,19 @@ namespace hybridscope {
 struct CudaBackendOptions {
   StateMemory memory;
   std::int32_t device = 0;  // ordinal
+  // What room is made for at creation. A larger step makes room for itself, once.
+  StepSize largest_step = {};
 };
 
-// The launches of one step, recorded: replaying them costs one launch. Keeps the step's arrays;
-// must not outlive the backend.
+// What run() and run_copies() did since creation beside copying arrays and launching.
+struct CudaDelays {
+  std::int64_t num_allocations = 0;  // of device or pinned memory: a step larger than any before
+  std::int64_t num_waits = 0;        // for the device, which was too many steps behind
+  friend bool operator==(const CudaDelays&, const CudaDelays&) = default;
+};
+
+// A whole step, the upload of its arrays included, recorded: replaying it costs one launch. Keeps
+// the step's arrays; must not outlive the backend.
 class CudaStepGraph {
  public:
   CudaStepGraph(CudaStepGraph&&) noexcept;
@@ -44,15 +54,15 @@ class CudaStateBackend final : public StateBackend {
  public:
   // All bytes begin as poison, padding included. Errors, before anything runs: not_available when
   // built without CUDA, without a usable device (describe_cuda), with an ordinal that no device
-  // has, or when the device has too little memory free (with the numbers); invalid_input what
-  // make_memory_map refuses.
+  // has, or when the device has too little memory free for the states and the largest step (with
+  // the numbers); invalid_input what make_memory_map refuses.
   static Result<std::unique_ptr<CudaStateBackend>> create(CudaBackendOptions options);
   ~CudaStateBackend() override;
 
   const StateMemory& memory() const override;
-  // Returns when everything is launched: nothing waits for the device but the arrays of the step
-  // before, and only when they have not left the host yet. An error of the device may be reported
-  // by a later call.
+  // Returns when everything is launched. Waits only for a device that is four steps behind,
+  // allocates only for a step larger than largest_step and any before (delays()). An error of the
+  // device may be reported by a later call.
   Status run(const StateOps& ops) override;
   Status fill(const BlockContents& contents) override;
   // These wait for what was launched before them.
@@ -60,9 +70,10 @@ class CudaStateBackend final : public StateBackend {
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // The copies in order, all at once where none meets another; each has memmove semantics.
+  // The copies in order, all at once where none meets another; each has memmove semantics. A list
+  // of any length goes to the device in pieces that room was made for at creation.
   Status run_copies(std::span<const StateCopy> copies);
-  // The launches of `ops` without carrying them out.
+  // The step `ops` without carrying it out.
   Result<CudaStepGraph> capture(const StateOps& ops);
   // One page with its padding: buffer, block.
   Result<std::vector<std::byte>> read_page(std::int32_t buffer, std::int32_t block);
@@ -70,6 +81,7 @@ class CudaStateBackend final : public StateBackend {
   // Waits for everything that was launched; reports what went wrong in it.
   Status synchronize();
   void set_launch_order(LaunchOrder order);
+  CudaDelays delays() const;
 
  private:
   struct Content;

@@ -50,10 +50,14 @@ Result<CudaStepGraph> CudaStateBackend::capture(const StateOps& ops) {
   auto graph = std::make_unique<CudaStepGraph::Content>();
   graph->context = content.context;
   const int device = content.context.device;
-  if (Status status = graph->step.prepare(ops, plan, content.device_map, content.context); !status)
+  if (Status status =
+          graph->step.reserve(size_of(ops), plan.most_meeting, content.device_map, device);
+      !status)
     return status.error();
+  // From here on CUDA refuses whatever waits or allocates.
   HS_CUDA(device, cudaStreamBeginCapture, content.context.stream, cudaStreamCaptureModeThreadLocal);
-  const Status launched = launch_step(plan, graph->step.arrays(), content.context);
+  Status launched = graph->step.prepare(ops, plan, content.device_map, content.context);
+  if (launched) launched = launch_step(plan, graph->step.arrays(), content.context);
   cudaGraph_t recorded = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(content.context.stream, &recorded);
   const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph> owner(recorded);

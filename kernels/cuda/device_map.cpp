@@ -3,13 +3,11 @@
 namespace hybridscope {
 
 Status send_map(const MemoryMap& map, const LaunchContext& context, DeviceMap& device_map) {
-  const StagingLayout staging = make_staging_layout(map);
   ArrayPiece piece;
   const auto states = piece.add(map.states);
   const auto group_states = piece.add(map.group_states);
   const auto temporal_kinds = piece.add(map.temporal_kinds);
   const auto conv_kinds = piece.add(map.conv_kinds);
-  const auto offsets = piece.add(staging.offsets);
   if (Status status = device_map.upload.send(piece, context); !status) return status;
   const std::byte* data = device_map.upload.data();
   device_map.view = view_of(map);
@@ -17,8 +15,6 @@ Status send_map(const MemoryMap& map, const LaunchContext& context, DeviceMap& d
   device_map.view.group_states = group_states.in(data);
   device_map.view.temporal_kinds = temporal_kinds.in(data);
   device_map.view.conv_kinds = conv_kinds.in(data);
-  device_map.staging_offsets = offsets.in(data);
-  device_map.staging_stride = staging.stride;
   device_map.widest_group = map.widest_group;
   return Ok{};
 }

@@ -9,9 +9,7 @@ namespace hybridscope {
 
 struct DeviceMap {
   DeviceUpload upload;
-  MemoryView view;                                // device addresses
-  const std::int64_t* staging_offsets = nullptr;  // on the device
-  std::int64_t staging_stride = 0;
+  MemoryView view;  // device addresses
   StateRange widest_group;
 };
 

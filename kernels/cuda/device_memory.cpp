@@ -51,6 +51,7 @@ Status DeviceMemory::reserve(int device, std::int64_t num_bytes) {
   HS_CUDA(device, cudaMalloc, &memory, static_cast<std::size_t>(size));
   memory_.reset(static_cast<std::byte*>(memory));
   size_ = size;
+  ++num_allocations_;
   return Ok{};
 }
 
@@ -63,6 +64,7 @@ Status PinnedMemory::reserve(int device, std::int64_t num_bytes) {
   HS_CUDA(device, cudaMallocHost, &memory, static_cast<std::size_t>(size));
   memory_.reset(static_cast<std::byte*>(memory));
   size_ = size;
+  ++num_allocations_;
   return Ok{};
 }
 

@@ -38,13 +38,16 @@ Result<Event> make_event(int device);
 class DeviceMemory {
  public:
   std::byte* data() const { return memory_.get(); }
+  std::int64_t size() const { return size_; }  // bytes
   // Waits for the device when it has to grow. Error: the device has fewer bytes left, with both
   // numbers.
   Status reserve(int device, std::int64_t num_bytes);
+  std::int64_t num_allocations() const { return num_allocations_; }
 
  private:
   std::unique_ptr<std::byte, FreeDevice> memory_;
   std::int64_t size_ = 0;
+  std::int64_t num_allocations_ = 0;
 };
 
 // Host memory that copies to and from the device run from without waiting.
@@ -53,10 +56,12 @@ class PinnedMemory {
   std::byte* data() const { return memory_.get(); }
   // Requires: no copy from or to it is under way.
   Status reserve(int device, std::int64_t num_bytes);
+  std::int64_t num_allocations() const { return num_allocations_; }
 
  private:
   std::unique_ptr<std::byte, FreePinned> memory_;
   std::int64_t size_ = 0;
+  std::int64_t num_allocations_ = 0;
 };
 
 // Error: not_available, with what is free and what there is.

@@ -6,25 +6,53 @@
 
 namespace hybridscope {
 
+Status DeviceUpload::reserve(int device, std::int64_t num_bytes) {
+  for (Staging& staging : stagings_)
+    if (Status status = make_room(staging, device, num_bytes); !status) return status;
+  return device_.reserve(device, num_bytes);
+}
+
+Status DeviceUpload::make_room(Staging& staging, int device, std::int64_t num_bytes) {
+  if (staging.sent == nullptr) {
+    Result<Event> event = make_event(device);
+    if (!event) return event.error();
+    staging.sent = std::move(event).value();
+  }
+  return staging.memory.reserve(device, num_bytes);
+}
+
+Status DeviceUpload::wait_until_sent(const Staging& staging, int device) {
+  if (!staging.recorded) return Ok{};
+  const cudaError_t code = cudaEventQuery(staging.sent.get());
+  if (code != cudaErrorNotReady) return cuda_status(code, "cudaEventQuery", device);
+  static_cast<void>(cudaGetLastError());  // not being ready is no error for the calls to come
+  ++num_waits_;
+  HS_CUDA(device, cudaEventSynchronize, staging.sent.get());
+  return Ok{};
+}
+
 Status DeviceUpload::send(const ArrayPiece& piece, const LaunchContext& context) {
   const int device = context.device;
   const std::span<const std::byte> bytes = piece.bytes();
-  if (sent_ == nullptr) {
-    Result<Event> event = make_event(device);
-    if (!event) return event.error();
-    sent_ = std::move(event).value();
-  } else {
-    HS_CUDA(device, cudaEventSynchronize, sent_.get());
-  }
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  if (Status status = pinned_.reserve(device, size); !status) return status;
-  if (Status status = device_.reserve(device, size); !status) return status;
   if (bytes.empty()) return Ok{};
-  std::memcpy(pinned_.data(), bytes.data(), bytes.size());
-  HS_CUDA(device, cudaMemcpyAsync, device_.data(), pinned_.data(), bytes.size(),
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  Staging& staging = stagings_[next_];
+  next_ = (next_ + 1) % stagings_.size();
+  if (Status status = wait_until_sent(staging, device); !status) return status;
+  if (Status status = make_room(staging, device, size); !status) return status;
+  if (Status status = device_.reserve(device, size); !status) return status;
+  std::memcpy(staging.memory.data(), bytes.data(), bytes.size());
+  HS_CUDA(device, cudaMemcpyAsync, device_.data(), staging.memory.data(), bytes.size(),
           cudaMemcpyHostToDevice, context.stream);
-  HS_CUDA(device, cudaEventRecord, sent_.get(), context.stream);
+  HS_CUDA(device, cudaEventRecord, staging.sent.get(), context.stream);
+  staging.recorded = true;
   return Ok{};
+}
+
+std::int64_t DeviceUpload::num_allocations() const {
+  std::int64_t count = device_.num_allocations();
+  for (const Staging& staging : stagings_) count += staging.memory.num_allocations();
+  return count;
 }
 
 }  // namespace hybridscope

@@ -1,6 +1,7 @@
 // Arrays on their way to a device: laid out one behind the other, copied in one piece on a stream.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,17 +42,38 @@ class ArrayPiece {
   std::vector<std::byte> bytes_;
 };
 
+// Pieces that may be on their way at once. A piece leaves the host when the stream comes to it, so
+// that this is how many steps the host may be ahead of the device without waiting for it.
+inline constexpr std::size_t kPiecesUnderWay = 4;
+
 class DeviceUpload {
  public:
-  // Waits until the piece before has left the host, then copies this one without waiting. What was
-  // launched before on the stream still sees the piece before.
+  // Room for pieces of `num_bytes`, so that sending them allocates nothing. Requires: none is under
+  // way. Error: the device's.
+  Status reserve(int device, std::int64_t num_bytes);
+  // Copies the piece on the stream. What was launched before on the stream still sees the piece
+  // before. Waits only where kPiecesUnderWay pieces are under way already, allocates only where no
+  // room was made for so large a piece; both are counted. May be captured in a graph, the first
+  // time and with room made: a replay sends the same bytes again.
   Status send(const ArrayPiece& piece, const LaunchContext& context);
   const std::byte* data() const { return device_.data(); }
 
+  std::int64_t num_allocations() const;  // of either memory
+  std::int64_t num_waits() const { return num_waits_; }
+
  private:
-  PinnedMemory pinned_;
+  struct Staging {
+    PinnedMemory memory;
+    Event sent;             // its last piece has left the host
+    bool recorded = false;  // there was one
+  };
+  Status make_room(Staging& staging, int device, std::int64_t num_bytes);
+  Status wait_until_sent(const Staging& staging, int device);
+
+  std::array<Staging, kPiecesUnderWay> stagings_;  // used in turn
+  std::size_t next_ = 0;
   DeviceMemory device_;
-  Event sent_;
+  std::int64_t num_waits_ = 0;
 };
 
 }  // namespace hybridscope

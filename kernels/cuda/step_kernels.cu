@@ -5,8 +5,9 @@
 namespace hybridscope {
 
 Status load_step_kernels(int device) {
-  return load_kernels(device, run_lanes<PoisonBody>, run_lanes<CopyBody>, run_lanes<FoldBody>,
-                      run_lanes<TemporalBody>, run_lanes<ConvBody>);
+  return load_kernels(device, run_lanes<PoisonBody>, run_lanes<CopyBody>,
+                      run_lanes<MeetingCopiesBody>, run_lanes<FoldBody>, run_lanes<TemporalBody>,
+                      run_lanes<ConvBody>);
 }
 
 Status launch_step(const StepPlan& plan, const StepArrays& arrays, const LaunchContext& context) {

@@ -68,5 +68,6 @@ Status CudaStateBackend::write_page(std::int32_t, std::int32_t, std::span<const 
 }
 Status CudaStateBackend::synchronize() { return without_cuda(); }
 void CudaStateBackend::set_launch_order(LaunchOrder) {}
+CudaDelays CudaStateBackend::delays() const { return {}; }
 
 }  // namespace hybridscope

@@ -42,7 +42,6 @@ class HostedMemory {
   explicit HostedMemory(const StateMemory& memory)
       : backend_(CpuStateBackend::create(memory).value()),
         map_(make_memory_map(backend_->memory(), backend_->bytes().data()).value()),
-        staging_(make_staging_layout(map_)),
         planner_(map_) {}
 
   std::span<const std::byte> bytes() const { return std::as_const(*backend_).bytes(); }
@@ -53,7 +52,9 @@ class HostedMemory {
     const StepPlan plan = planner_.plan(ops);
     std::vector<Fingerprint> folded(ops.writes.size() *
                                     static_cast<std::size_t>(num_folded(view())));
-    std::vector<std::byte> saved(static_cast<std::size_t>(plan.most_saved * staging_.stride));
+    // Room for a lane at least, for a few more at times.
+    std::vector<std::uint32_t> scratch(
+        static_cast<std::size_t>(least_scratch(view(), plan.most_meeting)) * (1 + random() % 9));
     const StepArrays arrays{.memory = view(),
                             .widest_group = map_.widest_group,
                             .poisoned = ops.poisoned.data(),
@@ -64,16 +65,14 @@ class HostedMemory {
                                         .token_fingerprints = ops.token_fingerprints.data(),
                                         .folded = folded.data()},
                             .temporal_writes = plan.temporal_writes.data(),
-                            .staging = saved.data(),
-                            .staging_offsets = staging_.offsets.data(),
-                            .staging_stride = staging_.stride};
+                            .scratch = scratch.data(),
+                            .scratch_size = std::ssize(scratch)};
     ASSERT_TRUE(run_step(plan, arrays, ShuffledLanes{&random}));
   }
 
  private:
   std::unique_ptr<CpuStateBackend> backend_;
   MemoryMap map_;
-  StagingLayout staging_;
   StepPlanner planner_;
 };
 
@@ -143,10 +142,10 @@ TEST(StepPlan, CopiesThatDoNotMeetAreOneLaunch) {
   ops.begin_launch();
   ops.add_copy({.conv_src_block = 0, .temporal_src_block = 0, .dst_block = 1});
   ops.add_copy({.conv_src_block = 2, .temporal_src_block = 2, .dst_block = 3});
-  EXPECT_THAT(planner.plan(ops).launches, ElementsAre(Launch{LaunchKind::copy, 0, 2, 0}));
+  EXPECT_THAT(planner.plan(ops).launches, ElementsAre(Launch{LaunchKind::copy, 0, 2}));
 }
 
-TEST(StepPlan, CopiesThatMeetAreSavedFirstAndWrittenInOrder) {
+TEST(StepPlan, CopiesThatMeetAreALaunchOfTheirOwn) {
   StepPlanner planner = one_layer_planner();
   StateOps ops;
   ops.add_copy({.conv_src_block = 0, .temporal_src_block = 0, .dst_block = 3});
@@ -154,11 +153,9 @@ TEST(StepPlan, CopiesThatMeetAreSavedFirstAndWrittenInOrder) {
   ops.add_copy({.conv_src_block = 0, .temporal_src_block = 0, .dst_block = 1});
   ops.add_copy({.conv_src_block = 1, .temporal_src_block = 1, .dst_block = 0});
   const StepPlan plan = planner.plan(ops);
-  EXPECT_THAT(plan.launches, ElementsAre(Launch{LaunchKind::copy, 0, 1, 0},
-                                         Launch{LaunchKind::save_copies, 1, 2, 1},
-                                         Launch{LaunchKind::write_copies, 1, 1, 1},
-                                         Launch{LaunchKind::write_copies, 2, 1, 1}));
-  EXPECT_EQ(plan.most_saved, 2);
+  EXPECT_THAT(plan.launches, ElementsAre(Launch{LaunchKind::copy, 0, 1},
+                                         Launch{LaunchKind::meeting_copies, 1, 2}));
+  EXPECT_EQ(plan.most_meeting, 2);
 }
 
 TEST(StepPlan, OfTwoRecurrentWritesToOneBlockOnlyTheLastIsLaunched) {
@@ -173,8 +170,8 @@ TEST(StepPlan, OfTwoRecurrentWritesToOneBlockOnlyTheLastIsLaunched) {
   ASSERT_EQ(plan.temporal_writes.size(), 2U);
   EXPECT_EQ(plan.temporal_writes[0].write, 2);
   EXPECT_EQ(plan.temporal_writes[1].write, 1);
-  EXPECT_THAT(plan.launches, ElementsAre(Launch{LaunchKind::fold, 0, 1, 0},
-                                         Launch{LaunchKind::write_temporal, 0, 2, 0}));
+  EXPECT_THAT(plan.launches, ElementsAre(Launch{LaunchKind::fold, 0, 1},
+                                         Launch{LaunchKind::write_temporal, 0, 2}));
 }
 
 TEST(ConvBody, AWindowTakesOldPositionsFromTheSecondOnThenTheTokens) {
