@@ -33,17 +33,20 @@ std::string name_of_device(std::int32_t device) {
 }  // namespace
 
 StateDevice cpu_state_device() {
-  return {.make = [](StateMemory memory,
-                     std::int32_t) { return as_any(CpuStateBackend::create(std::move(memory))); },
+  return {.make =
+              [](StateRequest request) {
+                return as_any(CpuStateBackend::create(std::move(request.memory)));
+              },
           .free_bytes = [](std::int32_t) { return Result<std::int64_t>(available_memory_bytes()); },
           .name = nullptr};
 }
 
 StateDevice cuda_state_device() {
   return {.make =
-              [](StateMemory memory, std::int32_t device) {
-                return as_any(
-                    CudaStateBackend::create({.memory = std::move(memory), .device = device}));
+              [](StateRequest request) {
+                return as_any(CudaStateBackend::create({.memory = std::move(request.memory),
+                                                        .device = request.device,
+                                                        .largest_step = request.largest_step}));
               },
           .free_bytes = &free_cuda_bytes,
           .name = &name_of_device};

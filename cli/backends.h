@@ -7,14 +7,21 @@
 
 #include "core/base/result.h"
 #include "core/state/state_backend.h"
+#include "core/state/step_size.h"
 #include "sessions/conformance/vector_kinds.h"
 #include "sessions/gui_start.h"
 
 namespace hybridscope {
 
+struct StateRequest {
+  StateMemory memory;
+  StepSize largest_step;
+  std::int32_t device = 0;
+};
+
 // A place that state can be kept in as bytes. `device` is 0 where there is only one.
 struct StateDevice {
-  Result<std::unique_ptr<StateBackend>> (*make)(StateMemory memory, std::int32_t device) = nullptr;
+  Result<std::unique_ptr<StateBackend>> (*make)(StateRequest request) = nullptr;
   // Error: there is no such device, or it cannot be used. -1: nothing says how much.
   Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
   // What the device is called; empty: this machine's memory.

@@ -53,7 +53,10 @@ Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& pl
                     .num_blocks = memory.value().num_blocks,
                     .num_bytes = memory.value().total_bytes(),
                     .digest = {}};
-  auto backend = device.make(std::move(memory).value(), option.device.value_or(0));
+  const StepSize largest = largest_step(memory.value(), step_limits(plan.setup));
+  auto backend = device.make({.memory = std::move(memory).value(),
+                              .largest_step = largest,
+                              .device = option.device.value_or(0)});
   if (!backend.ok()) return backend.error();
   return StateBytes{std::move(backend).value(), std::move(held)};
 }

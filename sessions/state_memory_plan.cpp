@@ -56,6 +56,13 @@ std::string rounded_byte_size(std::int64_t bytes) {
   return fmt::format("{:.{}f} {}", size, size < 10.0 ? 1 : 0, kUnits[unit]);
 }
 
+StepLimits step_limits(const EngineSetup& setup) {
+  std::int32_t most_rows = setup.config.max_num_seqs;
+  for (const std::int32_t size : setup.cudagraphs.capture_sizes)
+    most_rows = std::max(most_rows, size);
+  return {.max_num_batched_tokens = setup.config.max_num_batched_tokens, .max_num_rows = most_rows};
+}
+
 std::int32_t num_state_layers(const KVCacheConfig& config) {
   std::size_t most = 0;
   for (const KVCacheGroup& group : config.groups)

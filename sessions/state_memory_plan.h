@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/state/state_memory.h"
+#include "core/state/step_size.h"
 #include "sessions/engine_setup.h"
 #include "sessions/settings.h"
 
@@ -22,6 +23,9 @@ struct StateMemoryLimit {
 // not fit, with the numbers and the most layers that do.
 Result<StateMemory> plan_state_memory(const EngineSetup& setup, const EngineSettings& settings,
                                       const StateMemoryLimit& limit);
+
+// What bounds every step of the engine. Rows: requests, or those of the largest captured graph.
+StepLimits step_limits(const EngineSetup& setup);
 
 // Layers of the largest recurrent group.
 std::int32_t num_state_layers(const KVCacheConfig& config);

@@ -72,7 +72,7 @@ Made make(StateMemory memory, Breakdown breakdown) {
   return Made(std::make_unique<BrokenDevice>(std::move(host).value(), breakdown));
 }
 
-StateDevice device_with(Made (*make)(StateMemory, std::int32_t)) {
+StateDevice device_with(Made (*make)(StateRequest)) {
   return {.make = make,
           .free_bytes = [](std::int32_t) { return Result<std::int64_t>(std::int64_t{1} << 30); },
           .name = [](std::int32_t device) { return "GPU " + std::to_string(device); }};
@@ -118,7 +118,7 @@ class Device : public testing::Test {
 
 TEST_F(Device, IsNamedInTheReport) {
   const StateDevice healthy =
-      device_with([](StateMemory memory, std::int32_t) { return make(std::move(memory), {}); });
+      device_with([](StateRequest request) { return make(std::move(request.memory), {}); });
   const Said text = run(healthy, {"--device", "1", "--no-timings"});
   EXPECT_EQ(text.code, kExitFine) << text.err;
   EXPECT_THAT(text.out, HasSubstr("state in bytes (cuda, GPU 1): 2 of 2 layers a group"));
@@ -128,8 +128,8 @@ TEST_F(Device, IsNamedInTheReport) {
 }
 
 TEST_F(Device, ThatIsLostInMidRunEndsItAndKeepsWhatWasRecorded) {
-  const StateDevice breaks = device_with(
-      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.run = 4}); });
+  const StateDevice breaks =
+      device_with([](StateRequest request) { return make(std::move(request.memory), {.run = 4}); });
   const Said said = run(breaks, {"--record", database() + ":gpu", "--json"});
   EXPECT_EQ(said.code, kExitEnvironment);
   EXPECT_THAT(said.err, HasSubstr("hybridscope run: step 4: CUDA: the device was lost"));
@@ -145,7 +145,7 @@ TEST_F(Device, ThatIsLostInMidRunEndsItAndKeepsWhatWasRecorded) {
 
 TEST_F(Device, ThatIsLostBeforeItsDigestFailsTheRun) {
   const StateDevice breaks = device_with(
-      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.digests = true}); });
+      [](StateRequest request) { return make(std::move(request.memory), {.digests = true}); });
   const Said said = run(breaks);
   EXPECT_EQ(said.code, kExitEnvironment);
   EXPECT_THAT(said.err, HasSubstr("CUDA: the device was lost"));
@@ -153,8 +153,8 @@ TEST_F(Device, ThatIsLostBeforeItsDigestFailsTheRun) {
 }
 
 TEST_F(Device, ThatIsLostFailsOneScenarioOfASuite) {
-  const StateDevice breaks = device_with(
-      [](StateMemory memory, std::int32_t) { return make(std::move(memory), {.run = 6}); });
+  const StateDevice breaks =
+      device_with([](StateRequest request) { return make(std::move(request.memory), {.run = 6}); });
   const Said said = run(breaks, {HYBRIDSCOPE_SOURCE_DIR "/scenarios/chunked_prefill.json"});
   EXPECT_EQ(said.code, kExitEnvironment);
   EXPECT_THAT(said.out, HasSubstr("step 6: CUDA: the device was lost"));
@@ -162,9 +162,8 @@ TEST_F(Device, ThatIsLostFailsOneScenarioOfASuite) {
 }
 
 TEST_F(Device, WithAWrongByteGivesAFindingAndExitCode1) {
-  const StateDevice wrong = device_with([](StateMemory memory, std::int32_t) {
-    return make(std::move(memory), {.changed_byte = 2});
-  });
+  const StateDevice wrong = device_with(
+      [](StateRequest request) { return make(std::move(request.memory), {.changed_byte = 2}); });
   const Said said = run(wrong, {"--record", database() + ":gpu", "--json"});
   EXPECT_EQ(said.code, kExitFindings) << said.err;
   const auto finding = nlohmann::json::parse(said.out).at("findings").at(0);
@@ -183,7 +182,7 @@ TEST_F(Device, WithAWrongByteGivesAFindingAndExitCode1) {
 }
 
 TEST_F(Device, ThatIsNotThereIsToldBeforeAnythingIsSimulated) {
-  StateDevice none = device_with([](StateMemory, std::int32_t) { return Made(lost()); });
+  StateDevice none = device_with([](StateRequest) { return Made(lost()); });
   none.free_bytes = [](std::int32_t device) {
     return Result<std::int64_t>(Error{
         ErrorKind::not_available, "CUDA: there is no device " + std::to_string(device) + " of 2"});
@@ -196,7 +195,7 @@ TEST_F(Device, ThatIsNotThereIsToldBeforeAnythingIsSimulated) {
 }
 
 TEST_F(Device, ThatCannotHoldTheBytesIsRefusedWithWhatFits) {
-  StateDevice small = device_with([](StateMemory, std::int32_t) { return Made(lost()); });
+  StateDevice small = device_with([](StateRequest) { return Made(lost()); });
   small.free_bytes = [](std::int32_t) { return Result<std::int64_t>(std::int64_t{64} << 20); };
   const Said said = run(small, {}, "/scenarios/several_groups.json");
   EXPECT_EQ(said.code, kExitEnvironment);

@@ -1,5 +1,6 @@
-// Every shipped scenario with its state in bytes on the CPU: it fits into 256 MB, and every element
-// is what symbolic state says, also where the reference's policies leave wrong states behind.
+// Every shipped scenario with its state in bytes on the CPU: it fits into 256 MB, no step is larger
+// than the largest one its configuration allows, and every element is what symbolic state says,
+// also where the reference's policies leave wrong states behind.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -55,6 +56,7 @@ TEST_P(ShippedInBytes, EveryElementIsWhatSymbolicStateSays) {
   const auto memory = plan_state_memory(plan.setup, plan.settings, kLimit);
   ASSERT_TRUE(memory.ok()) << memory.error().message;
   EXPECT_LE(memory.value().total_bytes(), 256'000'000);
+  const StepSize largest = largest_step(memory.value(), step_limits(plan.setup));
   const auto backend = CpuStateBackend::create(memory.value()).value();
   const CheckConfig config = make_check_config(plan.setup.config);
   StepChecker checker = StepChecker::create(config).value();
@@ -67,6 +69,7 @@ TEST_P(ShippedInBytes, EveryElementIsWhatSymbolicStateSays) {
     for (const Finding& finding : checker.check(trace))
       if (profile == EngineProfile::safe && rule_info(finding.rule).severity == Severity::error)
         ADD_FAILURE() << explain_finding(finding, numbered_names());
+    EXPECT_TRUE(largest.holds(size_of(checker.ops()))) << "step " << trace.step;
     expect_bytes_as_told(twin, checker, trace.step, CheckScope::step);
   }
   StepTrace nothing;

@@ -116,5 +116,35 @@ TEST(CudaLimits, MoreRowsAndCopiesThan65535) {
   ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
 }
 
+// 60,000 copies go to the device in three pieces. Where the second half reads what the first half
+// wrote, all of them have to stay in order.
+TEST(CudaLimits, AListOfCopiesLongerThanAPieceStaysInOrder) {
+  HS_NEED_CUDA();
+  constexpr std::int32_t kCount = 30000;
+  for (const bool in_order : {false, true}) {
+    const BothBackends both(test::make_memory(
+        {.num_blocks = 3 * kCount, .states = {temporal_spec({4}, Dtype::float16)}}));
+    BlockContents contents;
+    std::vector<StateCopy> copies;
+    const auto add = [&](std::int32_t src, std::int32_t dst) {
+      copies.push_back(make_state_copy(0, both.cpu->memory().layout.geometry(0),
+                                       {.src_block = src, .dst_block = dst}));
+    };
+    for (std::int32_t i = 0; i < kCount; ++i) {
+      contents.blocks.push_back({.kind = StateKind::temporal,
+                                 .block = i,
+                                 .fingerprint = static_cast<Fingerprint>(i + 1)});
+      add(i, kCount + i);
+    }
+    const std::int32_t last = in_order ? 200 : kCount;  // a launch each
+    for (std::int32_t i = 0; i < last; ++i) add(in_order ? kCount + i : i, 2 * kCount + i);
+    ASSERT_NO_FATAL_FAILURE(both.fill(contents));
+    both.cpu->run_copies(copies);
+    ASSERT_TRUE(both.cuda->run_copies(copies));
+    EXPECT_EQ(both.cuda->delays(), CudaDelays{});
+    ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
+  }
+}
+
 }  // namespace
 }  // namespace hybridscope

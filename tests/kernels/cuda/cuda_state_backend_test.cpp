@@ -85,6 +85,14 @@ TEST_P(EveryOrder, StepsOnLargeStatesLeaveTheBytesOfTheCpu) {
   }
 }
 
+StepSize larger_of(const StepSize& a, const StepSize& b) {
+  return {.num_poisoned = std::max(a.num_poisoned, b.num_poisoned),
+          .num_copies = std::max(a.num_copies, b.num_copies),
+          .num_rows = std::max(a.num_rows, b.num_rows),
+          .num_writes = std::max(a.num_writes, b.num_writes),
+          .num_tokens = std::max(a.num_tokens, b.num_tokens)};
+}
+
 // The same block again and again: each launch depends on the one before.
 TEST_P(EveryOrder, RowsThatFollowEachOtherInOneBatchRunInOrder) {
   HS_NEED_CUDA();
@@ -164,7 +172,51 @@ TEST(CudaStateBackend, AStateIsReadWithoutItsPadding) {
     EXPECT_EQ(both.cuda->read(state, 11).value(), both.cpu->read(state, 11).value());
 }
 
-// What cannot be recorded in a graph (waiting, allocating) would make the capture fail.
+TEST(CudaStateBackend, StepsWithinTheLargestOneNeitherAllocateNorWait) {
+  HS_NEED_CUDA();
+  test::SeededDraw seeded;
+  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
+  for (int round = 0; round < test::num_cases(10); ++round) {
+    const StateMemory memory = test::random_memory(seeded.draw());
+    std::vector<StateOps> steps;
+    StepSize largest;
+    for (int step = 0; step < 40; ++step) {
+      steps.push_back(test::random_ops(seeded.draw(), memory, 12));
+      largest = larger_of(largest, size_of(steps.back()));
+    }
+    const auto backend =
+        CudaStateBackend::create({.memory = memory, .largest_step = largest}).value();
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      ASSERT_TRUE(backend->run(steps[step]));
+      if (step % 4 == 3) {
+        ASSERT_TRUE(backend->synchronize());
+      }
+    }
+    EXPECT_EQ(backend->delays(), CudaDelays{});
+  }
+}
+
+TEST(CudaStateBackend, AStepLargerThanTheLargestMakesRoomOnce) {
+  HS_NEED_CUDA();
+  const StateMemory memory = large_states(ConvStateLayout::SD);
+  const auto backend = CudaStateBackend::create({.memory = memory}).value();
+  StateOps step;
+  for (std::int32_t i = 0; i < 5000; ++i) step.add_poison(i % 12);
+  const auto run_in_each_buffer = [&] {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(backend->run(step));
+      ASSERT_TRUE(backend->synchronize());
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(run_in_each_buffer());
+  const std::int64_t num_allocations = backend->delays().num_allocations;
+  EXPECT_GT(num_allocations, 0);
+  ASSERT_NO_FATAL_FAILURE(run_in_each_buffer());
+  EXPECT_EQ(backend->delays().num_allocations, num_allocations);
+}
+
+// The upload of the step's arrays is recorded with it: whatever cannot be recorded (waiting,
+// allocating) would make the capture fail.
 TEST(CudaStateBackend, AStepIsRecordedOnceAndReplayed) {
   HS_NEED_CUDA();
   test::SeededDraw seeded;
