@@ -2,6 +2,9 @@
 // ContractViolation where they are broken, before any byte changes.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "core/state/state_backend.h"
 #include "core/state/state_ops.h"
 #include "kernels/memory_map.h"
@@ -10,6 +13,8 @@ namespace hybridscope {
 
 // Groups, blocks, tokens and writes exist, batches are inside their arrays, a bias is not negative.
 void expect_valid(const MemoryMap& map, const StateOps& ops);
+// Blocks exist.
+void expect_valid(const MemoryMap& map, std::span<const std::int32_t> blocks);
 // Groups and blocks exist, a conv content has a fingerprint for each position of the widest state.
 void expect_valid(const MemoryMap& map, const BlockContents& contents);
 

@@ -7,10 +7,10 @@
 
 #include "core/base/check.h"
 #include "core/base/result.h"
+#include "kernels/clear_body.h"
 #include "kernels/copy_bodies.h"
 #include "kernels/forward_bodies.h"
 #include "kernels/memory_view.h"
-#include "kernels/poison_body.h"
 #include "kernels/step_plan.h"
 
 namespace hybridscope {
@@ -59,7 +59,7 @@ Status run_launch(const Launch& launch, const StepArrays& arrays, const Run& run
   const std::int64_t count = launch.count;
   switch (launch.kind) {
     case LaunchKind::poison:
-      return run(PoisonBody{memory, arrays.widest_group, arrays.poisoned + launch.first},
+      return run(ClearBody{memory, arrays.widest_group, arrays.poisoned + launch.first},
                  count * arrays.widest_group.count);
     case LaunchKind::copy:
       return run(CopyBody{memory, arrays.copies + launch.first}, count * memory.most_states);

@@ -53,7 +53,7 @@ Status CpuStateBackend::run(const StateOps& ops) {
     const auto count = static_cast<std::size_t>(batch.count);
     switch (batch.kind) {
       case StateOpKind::poison:
-        for (std::size_t i = first; i < first + count; ++i) poison(ops.poisoned[i]);
+        for (std::size_t i = first; i < first + count; ++i) clear(ops.poisoned[i], &fill_poison);
         break;
       case StateOpKind::copy:
         copies_.run(map_, std::span(ops.copies).subspan(first, count));
@@ -66,11 +66,20 @@ Status CpuStateBackend::run(const StateOps& ops) {
   return Ok{};
 }
 
-void CpuStateBackend::poison(std::int32_t block) {
+template <class Clear>
+void CpuStateBackend::clear(std::int32_t block, const Clear& clear) {
   const auto first = map_.states.begin() + map_.widest_group.first;
-  std::for_each(first, first + map_.widest_group.count, [block](const StateView& state) {
-    fill_poison(state.block(block), state.num_elements * state.geometry.elem_size);
+  std::for_each(first, first + map_.widest_group.count, [&](const StateView& state) {
+    clear(state.block(block), state.num_elements * state.geometry.elem_size);
   });
+}
+
+void CpuStateBackend::zero_blocks(std::span<const std::int32_t> blocks) {
+  expect_valid(map_, blocks);
+  for (const std::int32_t block : blocks)
+    clear(block, [](std::byte* to, std::int64_t num_bytes) {
+      std::memset(to, 0, static_cast<std::size_t>(num_bytes));
+    });
 }
 
 // All layers of a group have states of the same shapes: an image serves them all.

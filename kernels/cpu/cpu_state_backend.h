@@ -32,6 +32,9 @@ class CpuStateBackend final : public StateBackend {
 
   // A host copy list, in order; each has memmove semantics. Requires: copies inside the memory.
   void run_copies(std::span<const StateCopy> copies);
+  // Zeros in all states of the blocks, in every layer; padding stays. Requires: blocks inside the
+  // memory.
+  void zero_blocks(std::span<const std::int32_t> blocks);
   // [num_buffers, num_blocks, page_size_bytes], padding included.
   std::span<const std::byte> bytes() const;
   std::span<std::byte> bytes();
@@ -39,7 +42,9 @@ class CpuStateBackend final : public StateBackend {
  private:
   CpuStateBackend(StateMemory memory, std::unique_ptr<std::byte[]> bytes, MemoryMap map);
 
-  void poison(std::int32_t block);
+  // Calls clear(bytes, number of bytes) for each state of the block, in every layer.
+  template <class Clear>
+  void clear(std::int32_t block, const Clear& clear);
   // One call with (content's index, state index, state, image) for each state of each content.
   template <class Use>
   void for_each_image(const BlockContents& contents, const Use& use);

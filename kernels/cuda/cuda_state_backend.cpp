@@ -1,6 +1,5 @@
 #include "kernels/cuda/cuda_state_backend.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
@@ -68,17 +67,20 @@ Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
   if (list.empty()) return Ok{};
   if (Status status = content.select(); !status) return status;
   const CopiesAre order = copies_meet(list) ? CopiesAre::in_order : CopiesAre::at_once;
-  constexpr std::size_t kAtOnce = kUploadBytes / sizeof(ListedCopy);
-  for (std::size_t first = 0; first < list.size(); first += kAtOnce) {
-    const auto part = std::span(list).subspan(first, std::min(kAtOnce, list.size() - first));
-    content.piece.clear();
-    const auto sent = content.piece.add(part);
-    if (Status status = content.upload.send(content.piece, content.context); !status) return status;
-    if (Status status = launch_copies(part, sent.in(content.upload.data()), order, content.context);
-        !status)
-      return status;
-  }
-  return Ok{};
+  return content.send_in_parts(std::span<const ListedCopy>(list),
+                               [&](auto part, const ListedCopy* on_device) {
+                                 return launch_copies(part, on_device, order, content.context);
+                               });
+}
+
+Status CudaStateBackend::zero_blocks(std::span<const std::int32_t> blocks) {
+  Content& content = *content_;
+  expect_valid(content.map, blocks);
+  if (Status status = content.select(); !status) return status;
+  return content.send_in_parts(blocks, [&](auto part, const std::int32_t* on_device) {
+    return launch_zero(content.device_map.view, content.map.widest_group, {on_device, part.size()},
+                       content.context);
+  });
 }
 
 Status CudaStateBackend::synchronize() {

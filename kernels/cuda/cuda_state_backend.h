@@ -73,6 +73,8 @@ class CudaStateBackend final : public StateBackend {
   // The copies in order, all at once where none meets another; each has memmove semantics. A list
   // of any length goes to the device in pieces that room was made for at creation.
   Status run_copies(std::span<const StateCopy> copies);
+  // Zeros in all states of the blocks, in every layer; padding stays. Without waiting.
+  Status zero_blocks(std::span<const std::int32_t> blocks);
   // The step `ops` without carrying it out.
   Result<CudaStepGraph> capture(const StateOps& ops);
   // One page with its padding: buffer, block.

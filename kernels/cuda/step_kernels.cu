@@ -5,7 +5,7 @@
 namespace hybridscope {
 
 Status load_step_kernels(int device) {
-  return load_kernels(device, run_lanes<PoisonBody>, run_lanes<CopyBody>,
+  return load_kernels(device, run_lanes<ClearBody>, run_lanes<CopyBody>,
                       run_lanes<MeetingCopiesBody>, run_lanes<FoldBody>, run_lanes<TemporalBody>,
                       run_lanes<ConvBody>);
 }
@@ -14,6 +14,12 @@ Status launch_step(const StepPlan& plan, const StepArrays& arrays, const LaunchC
   return run_step(plan, arrays, [&context](const auto& body, std::int64_t num_items) {
     return launch_lanes(body, num_items, context);
   });
+}
+
+Status launch_zero(const MemoryView& memory, StateRange range,
+                   std::span<const std::int32_t> blocks_on_device, const LaunchContext& context) {
+  return launch_lanes(ClearBody{memory, range, blocks_on_device.data(), kBeforeFirstToken},
+                      static_cast<std::int64_t>(blocks_on_device.size()) * range.count, context);
 }
 
 }  // namespace hybridscope

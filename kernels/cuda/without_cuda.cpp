@@ -59,6 +59,7 @@ Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std
   return without_cuda();
 }
 Status CudaStateBackend::run_copies(std::span<const StateCopy>) { return without_cuda(); }
+Status CudaStateBackend::zero_blocks(std::span<const std::int32_t>) { return without_cuda(); }
 Result<CudaStepGraph> CudaStateBackend::capture(const StateOps&) { return without_cuda(); }
 Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t, std::int32_t) {
   return without_cuda();

@@ -48,6 +48,12 @@ class HostedMemory {
   CpuStateBackend& backend() { return *backend_; }
   MemoryView view() const { return view_of(map_); }
 
+  void zero(std::span<const std::int32_t> blocks, std::mt19937& random) {
+    ASSERT_TRUE(ShuffledLanes{&random}(
+        ClearBody{view(), map_.widest_group, blocks.data(), kBeforeFirstToken},
+        std::ssize(blocks) * map_.widest_group.count));
+  }
+
   void run(const StateOps& ops, std::mt19937& random) {
     const StepPlan plan = planner_.plan(ops);
     std::vector<Fingerprint> folded(ops.writes.size() *
@@ -88,6 +94,20 @@ TEST(Bodies, EveryByteIsWhatTheNaiveModelSaysInAnyOrderOfLanes) {
       naive.run(ops);
       RC_ASSERT(std::ranges::equal(hosted.bytes(), naive.bytes()));
     }
+  });
+}
+
+TEST(Bodies, ZerosAreThoseOfTheBackend) {
+  test::check_property(100, [] {
+    const StateMemory memory = test::random_memory(test::draw);
+    HostedMemory hosted(memory);
+    const std::unique_ptr<CpuStateBackend> backend = CpuStateBackend::create(memory).value();
+    std::mt19937 random(static_cast<std::uint32_t>(test::draw(0, 1 << 30)));
+    const std::vector<std::int32_t> blocks = {test::draw(0, memory.num_blocks - 1),
+                                              test::draw(0, memory.num_blocks - 1)};
+    hosted.zero(blocks, random);
+    backend->zero_blocks(blocks);
+    RC_ASSERT(std::ranges::equal(hosted.bytes(), backend->bytes()));
   });
 }
 

@@ -62,6 +62,19 @@ TEST(CpuStateBackend, MemoryBeginsAsPoisonPaddingIncluded) {
   }
 }
 
+TEST(CpuStateBackend, ZerosReachTheStatesOfABlockAndNeitherPaddingNorNeighbours) {
+  MemoryShape shape = one_layer(kSD);
+  shape.num_blocks = 3;
+  shape.padding_bytes = 8;
+  const auto backend = backend_of(shape);
+  const std::int32_t blocks[] = {1};
+  backend->zero_blocks(blocks);
+  for (std::size_t i = 0; i < 3 * 56; ++i) {
+    const bool zeroed = i >= 56 && i < 56 + 48;  // a page: 32 + 16 bytes of states, 8 of padding
+    EXPECT_EQ(backend->bytes()[i] == std::byte{0}, zeroed) << "byte " << i;
+  }
+}
+
 TEST(CpuStateBackend, ATemporalStateBeginsWithItsFingerprint) {
   const auto backend = backend_of(one_layer(kSD));
   ASSERT_TRUE(backend->fill(temporal_content(2, 0x1111222233334444ULL)));

@@ -1,5 +1,6 @@
-// Poison for blocks that have a new owner. A body has items; an item has lanes, most_lanes() at
-// most. Lanes know nothing of each other and may run in any order, at once or one after the other.
+// Poison or zeros for blocks that have a new owner. A body has items; an item has lanes,
+// most_lanes() at most. Lanes know nothing of each other and may run in any order, at once or one
+// after the other.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +15,26 @@
 namespace hybridscope {
 
 // An item is a block and a state, a lane an element.
-struct PoisonBody {
+struct ClearBody {
   MemoryView memory;
   StateRange range;                      // those that lie in every buffer
   const std::int32_t* blocks = nullptr;  // [items / range.count]
+  Fingerprint pattern = kPoison;         // or kBeforeFirstToken: zeros
 
   struct Item {
     std::byte* block = nullptr;
     std::int64_t num_lanes = 0;
     std::int32_t elem_size = 0;
+    Fingerprint pattern = kPoison;
     HS_HOST_DEVICE void operator()(std::int64_t lane) const {
-      store_element(block, lane, elem_size, trace_element(kPoison, lane, elem_size));
+      store_element(block, lane, elem_size, trace_element(pattern, lane, elem_size));
     }
   };
   std::int64_t most_lanes() const { return memory.most_elements; }
   HS_HOST_DEVICE Item item(std::int64_t i) const {
     const StateView& state = memory.states[range.first + i % range.count];
-    return {state.block(blocks[i / range.count]), state.num_elements, state.geometry.elem_size};
+    return {state.block(blocks[i / range.count]), state.num_elements, state.geometry.elem_size,
+            pattern};
   }
 };
 
