@@ -217,10 +217,12 @@ TEST(CudaStateBackend, StepsWithinTheLargestOneNeitherAllocateNorWait) {
 
 TEST(CudaStateBackend, AStepLargerThanTheLargestMakesRoomOnce) {
   HS_NEED_CUDA();
-  const StateMemory memory = large_states(ConvStateLayout::SD);
-  const auto backend = CudaStateBackend::create({.memory = memory}).value();
+  const auto backend =
+      CudaStateBackend::create(
+          {.memory = test::make_memory({.states = {temporal_spec({4}, Dtype::float32)}})})
+          .value();
   StateOps step;
-  for (std::int32_t i = 0; i < 5000; ++i) step.add_poison(i % 12);
+  for (std::int32_t i = 0; i < 5000; ++i) step.add_poison(i % 4);
   const auto run_in_each_buffer = [&] {
     for (int i = 0; i < 4; ++i) {
       ASSERT_TRUE(backend->run(step));
