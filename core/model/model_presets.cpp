@@ -125,6 +125,17 @@ constexpr Preset kPresets[] = {
                 .state_size = 8,
                 .conv_kernel = 4},
      4, 262144, kAll, kPassed, 1, 128},
+    {"tiny-mamba2-groups",
+     "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, which makes two groups "
+     "of them",
+     "MM*", 2, gqa(2, 64),
+     Mamba2Dims{.intermediate_size = 16,
+                .n_groups = 1,
+                .num_heads = 2,
+                .head_dim = 8,
+                .state_size = 8,
+                .conv_kernel = 4},
+     4, 262144, kAll, kPassed, 1, 128},
     {"tiny-gdn",
      "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (640 of 2,048 bytes "
      "with float32 temporal state)",

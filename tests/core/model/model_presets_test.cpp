@@ -20,10 +20,11 @@ std::size_t num_recurrent(const char* preset) {
 }
 
 TEST(ModelPresets, AreTheElevenOfTheTable) {
-  EXPECT_THAT(model_preset_names(),
-              ElementsAre("mamba-2.8b", "mamba2-2.7b", "bamba-9b", "nemotron-h-8b",
-                          "granite-4.0-h-small", "qwen3-next-80b-a3b", "kimi-linear-48b-a3b",
-                          "lfm2-1.2b", "minimax-text-01", "tiny-mamba2", "tiny-gdn"));
+  EXPECT_THAT(
+      model_preset_names(),
+      ElementsAre("mamba-2.8b", "mamba2-2.7b", "bamba-9b", "nemotron-h-8b", "granite-4.0-h-small",
+                  "qwen3-next-80b-a3b", "kimi-linear-48b-a3b", "lfm2-1.2b", "minimax-text-01",
+                  "tiny-mamba2", "tiny-mamba2-groups", "tiny-gdn"));
 }
 
 TEST(ModelPresets, EachIsValidAndNamesItsSource) {
