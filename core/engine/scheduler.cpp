@@ -156,7 +156,9 @@ void Scheduler::schedule_running() {
                            .num_output_placeholders = request.num_output_placeholders};
     if (request.num_draft_tokens > 0) {
       entry.num_drafts_offered = request.num_draft_tokens;
-      entry.num_draft_tokens = std::max(num_new_tokens + request.num_computed_tokens - known, 0);
+      // Not all of them, whatever a stale frame takes off the tokens to come.
+      entry.num_draft_tokens =
+          std::clamp(num_new_tokens + request.num_computed_tokens - known, 0, num_new_tokens - 1);
       request.num_draft_tokens = 0;
     }
     output_.scheduled.push_back(entry);

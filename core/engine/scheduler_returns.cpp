@@ -45,9 +45,11 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
     return {CommitOutcome::stale_run, 0};
   }
   const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
+  // Known tokens only, whatever a stale frame took off those to come.
   if (config_.async_scheduling && ran)
-    kv_cache_.cache_computed_blocks(cache_view(request),
-                                    request.num_computed_tokens - request.num_output_placeholders);
+    kv_cache_.cache_computed_blocks(
+        cache_view(request), std::min(request.num_computed_tokens - request.num_output_placeholders,
+                                      request.num_tokens));
   if (has_reached_its_end(request)) finish(request);
   return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended};
 }
