@@ -67,6 +67,8 @@ class BatchMetadata {
   Result<CudagraphDispatch> dispatch_runner(StepTrace& trace) const;
   Result<BatchSplit> split_rows(const MetadataBuildInputs& inputs, std::int32_t threshold);
   std::span<const RowClass> classes_to_split();
+  Result<GdnRowClasses> gdn_classes(const CommonAttentionMetadata& common,
+                                    const TensorView<std::int32_t>& drafts);
 
   EngineConfig config_;
   CudagraphResolution cudagraphs_;

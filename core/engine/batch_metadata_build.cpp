@@ -82,6 +82,22 @@ Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
                .treat_short_extends_as_decodes = false});
 }
 
+// Column zero: rows without drafts are no spec rows, and where no row is one the batch is split as
+// without speculation.
+Result<GdnRowClasses> BatchMetadata::gdn_classes(const CommonAttentionMetadata& common,
+                                                 const TensorView<std::int32_t>& drafts) {
+  const std::int32_t num_spec = config_.num_speculative_tokens;
+  const bool by_shape = config_.policies.row_classing != RowClassing::by_meaning;
+  const bool column_zero = config_.policies.no_draft_step == NoDraftStep::column_zero;
+  if (by_shape || (column_zero && num_spec > 0)) {
+    const auto classes = classify_gdn_rows_by_drafts(common, {num_spec, drafts}, gdn_masks_);
+    if (by_shape || !classes.ok() || classes.value().spec_batch) return classes;
+    return classify_gdn_rows_by_class(common, {0, classes_to_split()}, gdn_masks_);
+  }
+  return classify_gdn_rows_by_class(
+      common, {num_spec, num_spec > 0 ? row_classes_ : classes_to_split()}, gdn_masks_);
+}
+
 Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, std::size_t group) {
   MetadataBuildInputs inputs{
       .common = trace.common, .num_accepted_tokens = {}, .split = {}, .gdn_row_classes = {}};
@@ -89,18 +105,11 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   const bool counts = passes_counts(trace);
   if (counts)
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
-  const bool by_shape = config_.policies.row_classing != RowClassing::by_meaning;
   const MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group])];
   if (std::holds_alternative<GdnMetadataBuilder>(builder)) {
     TensorView<std::int32_t> drafts;
     if (counts) drafts = vector_view(num_draft_counts_.data(), trace.common.num_reqs);
-    const std::int32_t num_spec = config_.num_speculative_tokens;
-    const auto classes =
-        config_.policies.no_draft_step == NoDraftStep::column_zero || by_shape
-            ? classify_gdn_rows_by_drafts(inputs.common, {num_spec, drafts}, gdn_masks_)
-            : classify_gdn_rows_by_class(
-                  inputs.common, {num_spec, num_spec > 0 ? row_classes_ : classes_to_split()},
-                  gdn_masks_);
+    const auto classes = gdn_classes(inputs.common, drafts);
     if (!classes.ok()) return classes.error();
     inputs.gdn_row_classes = classes.value();
     return inputs;
