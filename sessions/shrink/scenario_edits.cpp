@@ -201,9 +201,10 @@ Scenario with_num_speculative_tokens(const Scenario& scenario, std::int32_t k) {
 
 std::vector<Scenario> with_one_policy(const Scenario& scenario) {
   std::vector<Scenario> smaller;
-  if (scenario.settings.engine != EngineProfile::pages) return smaller;
-  EngineSettings pages;
-  pages.engine = EngineProfile::pages;
+  EngineSettings whole;
+  whole.engine = scenario.settings.engine.value_or(EngineProfile::safe);
+  whole.runner = scenario.settings.runner;  // which decides what a day's profile is
+  if (whole.engine == EngineProfile::safe) return smaller;
   const EngineSettings safe;
   for (const Setting& row : settings_table()) {
     if (row.section != "policies" || get_setting(scenario.settings, row)) continue;
@@ -213,7 +214,7 @@ std::vector<Scenario> with_one_policy(const Scenario& scenario) {
         return settings;
       };
       // The profile's own value of the policy, and another one than the default profile's.
-      if (resolve_policies(with_choice(pages)) != resolve_policies(pages)) continue;
+      if (resolve_policies(with_choice(whole)) != resolve_policies(whole)) continue;
       if (resolve_policies(with_choice(safe)) == resolve_policies(safe)) continue;
       Scenario one = scenario;
       one.settings.engine.reset();

@@ -44,8 +44,8 @@ Scenario without_settings(const Scenario& scenario, ListPart part);
 // K drafts a request, and what the script says cut to that.
 Scenario with_num_speculative_tokens(const Scenario& scenario, std::int32_t k);
 
-// With profile `pages`: the profile left out for one of the policies in which it differs from the
-// default one, in the order of the settings table; policies that were set stay. Otherwise empty.
+// With a profile other than `safe`: that left out for one of the policies in which it differs from
+// `safe`, in the order of the settings table; policies that were set stay. Otherwise empty.
 std::vector<Scenario> with_one_policy(const Scenario& scenario);
 
 // Nothing is drawn: what these draws decided stands in the script instead, but for acceptances that

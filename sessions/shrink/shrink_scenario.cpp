@@ -22,7 +22,8 @@ namespace {
 
 ScenarioSize size_of(const Scenario& scenario, const ProbedRun& run) {
   return {
-      .whole_profiles = scenario.settings.engine == EngineProfile::pages ? 1 : 0,
+      .whole_profiles =
+          scenario.settings.engine.value_or(EngineProfile::safe) == EngineProfile::safe ? 0 : 1,
       .requests = static_cast<std::int64_t>(scenario.requests.size()),
       .draws = static_cast<std::int64_t>(run.draws.size()),
       .script_things = static_cast<std::int64_t>(split_script(scenario.script).size()),
@@ -92,7 +93,7 @@ Status Shrinker::begin() {
   best_.expect = {};
   best_.teaches.clear();
   best_.twin.reset();
-  ProbeOptions probe{.rule = options_.rule, .scope = options_.scope};
+  ProbeOptions probe{.rule = options_.rule, .detail = options_.detail, .scope = options_.scope};
   if (options_.go_on)
     probe.go_on = [this] { return options_.go_on({.num_runs = num_runs_, .size = size_}); };
   ++num_runs_;

@@ -17,7 +17,7 @@ namespace hybridscope {
 // How large a scenario is, in the order in which that counts: of two, the one that is smaller in
 // the first number that differs is smaller.
 struct ScenarioSize {
-  std::int64_t whole_profiles = 0;  // `engine` pages, which is many policies
+  std::int64_t whole_profiles = 0;  // `engine` other than safe, which is many policies
   std::int64_t requests = 0;
   std::int64_t draws = 0;          // up to the violation, decided by the seed
   std::int64_t script_things = 0;  // commands, budgets, counts, changes of policy
@@ -44,7 +44,8 @@ struct ShrinkProgress {
 inline constexpr std::int64_t kDefaultShrinkRuns = 20'000;
 
 struct ShrinkOptions {
-  std::optional<Rule> rule = {};  // empty: that of the first finding of severity error
+  std::optional<Rule> rule = {};           // empty: that of the first finding of severity error
+  std::optional<std::string> detail = {};  // Finding::detail of the one to keep; empty: any
   CheckScope scope = CheckScope::step;
   std::int64_t max_runs = kDefaultShrinkRuns;
   // Asked before each step of each run; false: the smallest so far is the result. May be empty.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace hybridscope {
 namespace {
 
@@ -126,6 +128,25 @@ TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
   EXPECT_EQ(candidates.front().settings.policies, first);
   EXPECT_EQ(candidates.front().settings.engine, std::nullopt);
   EXPECT_THAT(with_one_policy(three_requests()), IsEmpty());
+}
+
+// What a day's profile is depends on the runner.
+TEST(ScenarioEdits, ADaysProfileIsReplacedByOneOfItsPolicies) {
+  Scenario scenario = three_requests();
+  scenario.settings.engine = EngineProfile::vllm({2026, 8, 20});
+  const auto has = [&](const auto& wanted) {
+    return std::ranges::any_of(with_one_policy(scenario), [&](const Scenario& one) {
+      return one.settings.engine == std::nullopt && one.settings.policies == wanted;
+    });
+  };
+  PolicyOverrides v1_only;
+  v1_only.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  EXPECT_TRUE(has(v1_only));
+  scenario.settings.runner = ModelRunner::v2;
+  EXPECT_FALSE(has(v1_only));
+  PolicyOverrides both;
+  both.no_draft_step = NoDraftStep::column_zero;
+  EXPECT_TRUE(has(both));
 }
 
 TEST(ScenarioEdits, DrawsStandInTheScriptButThoseThatACertainRateGives) {
