@@ -1,0 +1,45 @@
+// One scenario run to its end under the checker, with what the matrix wants to know of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/base/result.h"
+#include "core/check/finding.h"
+#include "core/state/state_backend.h"
+#include "core/state/state_memory.h"
+#include "sessions/matrix/matrix_events.h"
+#include "sessions/scenario.h"
+
+namespace hybridscope {
+
+// Makes the memory that state is kept in beside the symbolic one.
+using MakeStateBackend = std::function<Result<std::unique_ptr<StateBackend>>(StateMemory memory)>;
+
+// A kind of finding: its rule and the variant of it (Finding::detail).
+struct FindingKind {
+  Rule rule = Rule::running_state_wrong;
+  std::string detail = {};
+  friend auto operator<=>(const FindingKind&, const FindingKind&) = default;
+};
+
+struct CheckedScenario {
+  std::set<FindingKind> errors;  // of severity error
+  EventCounter events;
+  std::int64_t num_steps = 0;
+  std::int64_t num_request_steps = 0;
+};
+
+// A run that is longer than that goes on for ever: rule no-progress.
+inline constexpr std::int64_t kMaxMatrixSteps = 3000;
+
+// `make_backend` may be empty: symbolic state only. Errors: what the plan or the engine refuses,
+// those of the backend.
+Result<CheckedScenario> check_scenario(const Scenario& scenario,
+                                       const MakeStateBackend& make_backend);
+
+}  // namespace hybridscope

@@ -1,0 +1,102 @@
+// The combinations that the matrix tries: one value of each axis is a cell.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/engine_config.h"
+#include "core/model/conv_state_layout.h"
+#include "sessions/settings.h"
+
+namespace hybridscope {
+
+enum class Axis : std::uint8_t {
+  mode,
+  speculation,
+  prefix_caching,
+  layout,
+  runner,
+  scheduling,
+  graphs,
+  pressure,
+};
+inline constexpr std::size_t kNumAxes = 8;
+
+// What the scenarios of a cell do to the engine besides serving requests.
+enum class Pressure : std::uint8_t {
+  none,        // the budget and the pool are ample
+  budget,      // too few tokens a step for all requests
+  preemption,  // too few blocks, and requests preempted by command
+  reset,       // the prefix cache is reset, requests are aborted
+};
+
+struct AxisInfo {
+  Axis axis{};
+  std::string_view name{};
+  std::string_view meaning{};
+  std::span<const std::string_view> values{};
+};
+
+// In the order of the enum; the last axis turns fastest.
+std::span<const AxisInfo> axis_table();
+const AxisInfo& axis_info(Axis axis);
+
+struct MatrixCell {
+  std::array<std::uint8_t, kNumAxes> values = {};  // index into AxisInfo::values, by axis
+
+  std::uint8_t index(Axis axis) const { return values[static_cast<std::size_t>(axis)]; }
+  std::string_view value(Axis axis) const { return axis_info(axis).values[index(axis)]; }
+
+  MambaCacheMode mamba_cache_mode() const;
+  SpeculativeMethod speculative_method() const;
+  std::int32_t num_speculative_tokens() const;  // K; ngram: at most, a scenario may have fewer
+  bool enable_prefix_caching() const;
+  ConvStateLayout layout() const;
+  ModelRunner runner() const;
+  bool async_scheduling() const;
+  CUDAGraphMode cudagraph_mode() const;
+  Pressure pressure() const;
+
+  friend auto operator<=>(const MatrixCell&, const MatrixCell&) = default;
+};
+
+// Every combination, in the order of the axes.
+std::vector<MatrixCell> all_cells();
+std::size_t num_cells();
+
+// "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption".
+std::string cell_name(const MatrixCell& cell);
+// Error: no cell is called so.
+Result<MatrixCell> parse_cell(std::string_view name);
+
+// What the cell says of an engine; everything else is left to its scenarios.
+EngineSettings cell_settings(const MatrixCell& cell);
+
+// The cell that this one comes down to, where the reference changes a setting for the user: no
+// prefix caching is mode none, and mode none has no prefix caching (docs/architecture:
+// mode_choice).
+std::optional<MatrixCell> stands_for(const MatrixCell& cell);
+
+// Why an engine does not start with these settings; empty: it does.
+std::string refusal_of(const MatrixCell& cell);
+
+// Values of axes that are looked at; an axis of which none is named has all.
+class CellFilter {
+ public:
+  // Adds "axis=value,value". Errors: no such axis or value, with the nearest.
+  Status add(std::string_view text);
+  bool takes(const MatrixCell& cell) const;
+  // As given, sorted by axis: "mode=align,all runner=v1"; empty: all.
+  std::string text() const;
+
+ private:
+  std::array<std::uint32_t, kNumAxes> taken_ = {};  // bits by index; 0: all
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,279 @@
+#include "sessions/matrix/matrix_html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "sessions/finding_list.h"
+#include "sessions/matrix/matrix_limits.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::array kRowAxes = {Axis::speculation, Axis::runner, Axis::scheduling, Axis::layout};
+constexpr std::array kColumnAxes = {Axis::graphs, Axis::pressure};
+
+// Colours that can be told apart whatever one sees of red and green; each with a letter.
+constexpr std::string_view kStyle = R"(
+body{font:14px/1.45 system-ui,"DejaVu Sans",sans-serif;margin:24px auto;max-width:1180px;
+padding:0 16px;color:#1b1f24;background:#fff}
+h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 8px}p{margin:4px 0 8px}
+table{border-collapse:collapse;margin:6px 0 14px}
+th,td{border:1px solid #c9ced6;padding:3px 7px;text-align:left;vertical-align:top}
+th{background:#f0f2f5;font-weight:600}td.n,th.n{text-align:right}
+.grid td{text-align:center;width:26px;padding:2px 0}.grid th{font-size:12px;padding:2px 6px}
+.safe{background:#d3e5f7}.findings{background:#d55e00;color:#fff;font-weight:600}
+.untested{background:#f7e6a1}.refused,.same{background:#eceef1;color:#6a727d}
+.none{background:#fff;color:#9aa1ab}.key span{display:inline-block;min-width:22px;
+text-align:center;margin:0 4px 0 14px;padding:0 4px;border:1px solid #c9ced6}
+code{font-family:"DejaVu Sans Mono",monospace;font-size:13px}.muted{color:#5c6570}
+)";
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+// What stands in a cell; with findings the number of faults that each show alone.
+std::string mark_of(const CellResult& cell) {
+  switch (cell.verdict) {
+    case CellVerdict::safe:
+      return "s";
+    case CellVerdict::has_findings:
+      return fmt::format("{}", std::ranges::count_if(cell.faults, [](const CellFault& fault) {
+                                 return fault.bugs.find('+') == std::string::npos;
+                               }) + std::ranges::ssize(cell.unexplained));
+    case CellVerdict::untested:
+      return "?";
+    case CellVerdict::refused:
+      return "-";
+    case CellVerdict::same:
+      return "=";
+  }
+  return "";
+}
+
+std::string tooltip_of(const CellResult& cell) {
+  std::string text = fmt::format("{}: {}", cell_name(cell.cell), verdict_name(cell.verdict));
+  if (!cell.note.empty()) text += fmt::format(" ({})", cell.note);
+  if (cell.num_scenarios == 0) return text;
+  text += fmt::format("\n{} of {} scenarios with errors", cell.num_failing, cell.num_scenarios);
+  for (const CellFault& fault : cell.faults)
+    text += fmt::format("\n{}: {}", fault.bugs, fault.scenarios);
+  for (const CellFinding& finding : cell.unexplained)
+    text +=
+        fmt::format("\nunexplained: {} {}", rule_info(finding.kind.rule).slug, finding.kind.detail);
+  for (const MatrixEvent event : cell.missing)
+    text += fmt::format("\nnever happened: {}",
+                        matrix_event_table()[static_cast<std::size_t>(event)].name);
+  return text;
+}
+
+// One cell for each combination of values of these axes, on top of `base`.
+template <std::size_t N>
+std::vector<MatrixCell> combinations(const MatrixCell& base, const std::array<Axis, N>& axes) {
+  std::vector<MatrixCell> cells = {base};
+  for (const Axis axis : axes) {
+    std::vector<MatrixCell> more;
+    for (const MatrixCell& cell : cells)
+      for (std::size_t value = 0; value < axis_info(axis).values.size(); ++value) {
+        more.push_back(cell);
+        more.back().values[static_cast<std::size_t>(axis)] = static_cast<std::uint8_t>(value);
+      }
+    cells = std::move(more);
+  }
+  return cells;
+}
+
+class Page {
+ public:
+  Page(const MatrixContents& contents, const std::vector<MatrixCell>& cells, const MatrixPage& page)
+      : contents_(contents), page_(page), summary_(summarize_matrix(contents, cells)) {}
+
+  std::string write();
+
+ private:
+  void head();
+  void faults();
+  void grids();
+  void grid(const MatrixCell& base);
+  void grid_row(const MatrixCell& row);
+  void events();
+  void not_modelled();
+
+  const MatrixContents& contents_;
+  const MatrixPage& page_;
+  MatrixSummary summary_;
+  std::string html_;
+};
+
+void Page::head() {
+  const MatrixHeader& header = contents_.header;
+  const VerdictCounts& cells = summary_.cells;
+  html_ += fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<title>matrix of {0}</title>\n<style>{1}</style></head><body>\n<h1>Which combinations are "
+      "safe: {0}</h1>\n",
+      escaped(header.engine), kStyle);
+  html_ += fmt::format(
+      "<p>{} cells were run with {} scenarios ({} steps, seed {}, {}): <b>{} safe</b>, <b>{} with "
+      "findings</b>, <b>{} untested</b>; {} are refused by the engine, {} come down to another "
+      "cell{}.</p>\n",
+      grouped_number(cells.run()), grouped_number(summary_.num_scenarios),
+      grouped_number(summary_.num_steps), header.seed, escaped(header.program),
+      grouped_number(cells.safe), grouped_number(cells.with_findings),
+      grouped_number(cells.untested), grouped_number(cells.refused), grouped_number(cells.same),
+      cells.not_run > 0 ? fmt::format(", <b>{} were not run</b>", grouped_number(cells.not_run))
+                        : std::string());
+  if (!header.policies.empty())
+    html_ += fmt::format("<p>Policies set: <code>{}</code></p>\n", escaped(header.policies));
+}
+
+void Page::faults() {
+  html_ += "<h2>What was found</h2>\n";
+  if (summary_.faults.empty()) {
+    html_ += "<p>Nothing.</p>\n";
+    return;
+  }
+  html_ +=
+      "<table><tr><th>fault</th><th class=\"n\">cells</th><th>where it shows</th><th>first "
+      "rule</th><th>small scenario</th></tr>\n";
+  std::int64_t accidents = 0;
+  for (const FaultSummary& fault : summary_.faults) {
+    accidents += fault.accident;
+    if (fault.accident) continue;
+    const std::string title =
+        page_.title_of && !fault.bugs.empty() ? page_.title_of(fault.bugs) : "";
+    html_ += fmt::format(
+        "<tr><td>{}{}</td><td class=\"n\">{}</td><td>{}</td><td><code>{}</code></td><td>{}</td>"
+        "</tr>\n",
+        fault.bugs.empty() ? "<b>unexplained</b>" : escaped(fault.bugs),
+        title.empty() ? "" : fmt::format("<br><span class=\"muted\">{}</span>", escaped(title)),
+        grouped_number(fault.cells), fault.where.empty() ? "everywhere" : escaped(fault.where),
+        rule_info(fault.kind.rule).slug,
+        fault.file.empty()
+            ? ""
+            : fmt::format(
+                  "<a href=\"{0}\">{1}, {2}</a>",
+                  escaped(page_.folder.empty() ? fault.file : page_.folder + "/" + fault.file),
+                  counted(fault.num_requests, "request"), counted(fault.num_steps, "step")));
+  }
+  html_ += "</table>\n";
+  if (accidents > 0)
+    html_ += fmt::format("<p>{} of these at once, in scenarios that one alone leaves right.</p>\n",
+                         counted(accidents, "combination"));
+}
+
+void Page::grid_row(const MatrixCell& row) {
+  const std::vector<MatrixCell> cells = combinations(row, kColumnAxes);
+  std::string line;
+  bool any = false;
+  for (const MatrixCell& cell : cells) {
+    const auto found = contents_.cells.find(cell_name(cell));
+    if (found == contents_.cells.end()) {
+      line += "<td class=\"none\">.</td>";
+      continue;
+    }
+    any = any || found->second.verdict != CellVerdict::refused;
+    line +=
+        fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", verdict_name(found->second.verdict),
+                    escaped(tooltip_of(found->second)), mark_of(found->second));
+  }
+  if (!any) return;  // refused, or not of this matrix
+  html_ += "<tr>";
+  for (const Axis axis : kRowAxes) html_ += fmt::format("<th>{}</th>", row.value(axis));
+  html_ += line + "</tr>\n";
+}
+
+void Page::grid(const MatrixCell& base) {
+  html_ += fmt::format("<h2>mode {}, prefix caching {}</h2>\n<table class=\"grid\"><tr>",
+                       base.value(Axis::mode), base.value(Axis::prefix_caching));
+  html_ += fmt::format("<th colspan=\"{}\">graphs</th>", kRowAxes.size());
+  const AxisInfo& graphs = axis_info(Axis::graphs);
+  const AxisInfo& pressure = axis_info(Axis::pressure);
+  for (const std::string_view value : graphs.values)
+    html_ += fmt::format("<th colspan=\"{}\">{}</th>", pressure.values.size(), value);
+  html_ += "</tr>\n<tr>";
+  for (const Axis axis : kRowAxes) html_ += fmt::format("<th>{}</th>", axis_info(axis).name);
+  for (std::size_t i = 0; i < graphs.values.size(); ++i)
+    for (const std::string_view value : pressure.values)
+      html_ += fmt::format("<th title=\"pressure {}\">{}</th>", value, value.substr(0, 3));
+  html_ += "</tr>\n";
+  for (const MatrixCell& row : combinations(base, kRowAxes)) grid_row(row);
+  html_ += "</table>\n";
+}
+
+void Page::grids() {
+  html_ +=
+      "<h2>Cells</h2>\n<p class=\"key\">Columns: CUDA graph mode, then pressure (none, budget, "
+      "preemption, reset).<br><span class=\"safe\">s</span>safe <span class=\"findings\">4</span>"
+      "findings, of so many faults <span class=\"untested\">?</span>untested: an event of the cell "
+      "never happened "
+      "<span class=\"refused\">-</span>refused <span class=\"none\">.</span>not run. A cell says "
+      "more under the mouse. Rows that are refused as a whole are left out.</p>\n";
+  for (const MatrixCell& base :
+       combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching}))
+    if (!stands_for(base)) grid(base);
+  html_ +=
+      "<p>Without prefix caching every mode is mode none, and mode none has no prefix caching: "
+      "the reference sees to both.</p>\n";
+}
+
+void Page::events() {
+  html_ +=
+      "<h2>What happened in them</h2>\n<table><tr><th>event</th><th class=\"n\">times</th><th "
+      "class=\"n\">scenarios</th><th>meaning</th></tr>\n";
+  for (const MatrixEventInfo& info : matrix_event_table()) {
+    const EventCount& count = summary_.events[static_cast<std::size_t>(info.event)];
+    html_ += fmt::format(
+        "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td>"
+        "</tr>\n",
+        info.name, grouped_number(count.times), grouped_number(count.scenarios), info.meaning);
+  }
+  html_ += "</table>\n";
+}
+
+void Page::not_modelled() {
+  html_ += "<h2>Not modelled</h2>\n<ul>\n";
+  for (const NotModelled& one : kNotModelled)
+    html_ += fmt::format("<li>{}: {}</li>\n", one.name, one.why);
+  html_ += "</ul>\n</body></html>\n";
+}
+
+std::string Page::write() {
+  head();
+  faults();
+  grids();
+  events();
+  not_modelled();
+  return std::move(html_);
+}
+
+}  // namespace
+
+std::string matrix_as_html(const MatrixContents& contents, const std::vector<MatrixCell>& cells,
+                           const MatrixPage& page) {
+  return Page(contents, cells, page).write();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,20 @@
+// Lines of matrix.jsonl and what they say.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sessions/matrix/matrix_file.h"
+#include "sessions/object_reader.h"
+
+namespace hybridscope {
+
+nlohmann::ordered_json header_to_json(const MatrixHeader& header);
+nlohmann::ordered_json cell_to_json(const CellResult& cell);
+nlohmann::ordered_json fault_to_json(const MatrixFault& fault);
+
+// Report to `errors` and go on with empty values.
+MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors);
+CellResult cell_of_json(const JsonPlace& place, JsonErrors& errors);
+MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors);
+
+}  // namespace hybridscope

@@ -1,0 +1,64 @@
+// What all cells say together: how many are safe, and where each fault shows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sessions/matrix/matrix_file.h"
+
+namespace hybridscope {
+
+struct VerdictCounts {
+  std::int64_t safe = 0;
+  std::int64_t with_findings = 0;
+  std::int64_t untested = 0;
+  std::int64_t refused = 0;
+  std::int64_t same = 0;
+  std::int64_t not_run = 0;
+
+  std::int64_t run() const { return safe + with_findings + untested; }
+};
+
+// One value of one axis.
+struct AxisValueSummary {
+  Axis axis{};
+  std::size_t value = 0;
+  VerdictCounts cells;
+};
+
+// A fault and the cells that show it.
+struct FaultSummary {
+  std::string key = {};
+  std::string bugs = {};  // empty: nothing explains it
+  FindingKind kind = {};
+  std::int64_t cells = 0;
+  bool accident = false;  // bugs at once that were each found alone (is_accident)
+  // "mode align, all; scheduling async": the values of each axis in which it shows, axes left out
+  // of which all values that were run do; empty: everywhere.
+  std::string where = {};
+  std::string file = {};          // of its small scenario; empty: there is none
+  std::int64_t num_requests = 0;  // of that scenario
+  std::int64_t num_steps = 0;
+};
+
+struct MatrixSummary {
+  VerdictCounts cells;
+  std::vector<AxisValueSummary> values;  // of cells that were run
+  std::vector<FaultSummary> faults;      // by number of cells, most first; accidents last
+  EventCounts events = {};
+  std::int64_t num_scenarios = 0;
+  std::int64_t num_failing = 0;
+  std::int64_t num_in_bytes = 0;
+  std::int64_t num_steps = 0;
+  std::int64_t num_request_steps = 0;
+
+  bool all_safe() const { return cells.with_findings + cells.untested + cells.not_run == 0; }
+};
+
+// `cells`: those that belong to the matrix; one that has no result was not run.
+MatrixSummary summarize_matrix(const MatrixContents& contents,
+                               const std::vector<MatrixCell>& cells);
+
+}  // namespace hybridscope

@@ -1,0 +1,108 @@
+#include "sessions/matrix/shrink_fault.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sessions/name_hash.h"
+#include "sessions/scenario_writer.h"
+#include "sessions/shrink/shrink_scenario.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kMaxRuns = 3000;         // a candidate
+constexpr std::size_t kMaxFileNameBytes = 120;  // without ".json"
+
+// What a file system takes everywhere.
+std::string file_name(const std::string& key) {
+  std::string name;
+  for (const char c : key) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
+    name += plain ? c : '-';
+  }
+  while (name.ends_with('-')) name.pop_back();
+  if (name.size() > kMaxFileNameBytes)
+    name = fmt::format("{}-{:016x}", name.substr(0, kMaxFileNameBytes),
+                       hash_name(NameKind::text, key));
+  return name;
+}
+
+// Those with the fewest requests, in the order of their cells where these are equal.
+void keep_smallest(std::vector<FaultCandidates::Place>& places) {
+  std::ranges::stable_sort(places, {}, &FaultCandidates::Place::num_requests);
+  places.resize(std::min(places.size(), kMaxFaultCandidates));
+}
+
+Result<Scenario> scenario_at(const FaultCandidates& candidates, const FaultCandidates::Place& place,
+                             const CellRunOptions& options) {
+  if (candidates.bugs.empty()) return scenario_of_cell(place.cell, place.index, options);
+  const auto bugs = bugs_named(candidates.bugs);
+  if (!bugs.ok()) return bugs.error();
+  return scenario_of_bugs(place.cell, place.index, options.seed, bugs.value());
+}
+
+ShrunkFault told(const FaultCandidates& candidates, const FaultCandidates::Place& place,
+                 const ShrunkScenario& shrunk) {
+  const std::string name = file_name(candidates.key);
+  Scenario scenario = shrunk.scenario;
+  scenario.name = name;
+  return {.fault = {.bugs = candidates.bugs,
+                    .kind = place.kind,
+                    .text = shrunk.text,
+                    .cell = cell_name(place.cell),
+                    .index = place.index,
+                    .num_requests = shrunk.size_after.requests,
+                    .num_steps = shrunk.size_after.steps,
+                    .file = fmt::format("faults/{}.json", name)},
+          .scenario = write_scenario(scenario)};
+}
+
+}  // namespace
+
+std::vector<FaultCandidates> collect_faults(const MatrixContents& contents) {
+  std::map<std::string, FaultCandidates> faults;
+  for (const auto& [name, cell] : contents.cells) {
+    for (const CellFault& fault : cell.faults) {
+      FaultCandidates& one = faults[fault.bugs];
+      one.key = one.bugs = fault.bugs;
+      one.places.push_back({cell.cell, fault.index, fault.kind, fault.num_requests});
+    }
+    for (const CellFinding& finding : cell.unexplained) {
+      const std::string key = fault_key({.kind = finding.kind});
+      FaultCandidates& one = faults[key];
+      one.key = key;
+      one.places.push_back({cell.cell, finding.first, finding.kind, 0});
+    }
+  }
+  std::vector<FaultCandidates> list;
+  for (const auto& [key, one] : faults) {
+    if (is_accident(one.bugs, [&](const std::string& id) { return faults.contains(id); })) continue;
+    list.push_back(one);
+    keep_smallest(list.back().places);
+  }
+  return list;
+}
+
+Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
+                                                const CellRunOptions& options) {
+  std::optional<std::pair<ScenarioSize, ShrunkFault>> best;
+  for (const FaultCandidates::Place& place : candidates.places) {
+    const auto scenario = scenario_at(candidates, place, options);
+    if (!scenario.ok()) return scenario.error();
+    ShrinkOptions shrink{
+        .rule = place.kind.rule, .detail = place.kind.detail, .max_runs = kMaxRuns};
+    if (options.go_on) shrink.go_on = [&](const ShrinkProgress&) { return options.go_on(); };
+    const auto shrunk = shrink_scenario(scenario.value(), shrink);
+    if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();
+    if (!shrunk.ok()) return shrunk.error();
+    const ScenarioSize size = shrunk.value().size_after;
+    if (!best || size < best->first) best = {size, told(candidates, place, shrunk.value())};
+  }
+  return std::optional<ShrunkFault>(std::move(best->second));
+}
+
+}  // namespace hybridscope

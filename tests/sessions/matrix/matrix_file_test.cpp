@@ -1,0 +1,140 @@
+#include "sessions/matrix/matrix_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sessions/matrix/small_matrix.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const MatrixHeader kHeader{.engine = "vllm@2026-06-29",
+                           .policies = "no_draft_step=column_zero",
+                           .seed = 18'000'000'000'000'000'001U,
+                           .scenarios_per_cell = 12,
+                           .in_bytes = true,
+                           .filter = "mode=align",
+                           .program = "hybridscope 1.2.3",
+                           .shard = "2/7"};
+
+CellResult a_result(const std::string& cell) {
+  CellResult result{.cell = cell_called(cell),
+                    .verdict = CellVerdict::has_findings,
+                    .num_scenarios = 12,
+                    .num_failing = 3,
+                    .num_in_bytes = 2,
+                    .num_steps = 240,
+                    .num_request_steps = 500};
+  result.events[2] = {.times = 8, .scenarios = 4};
+  result.missing = {MatrixEvent::hit};
+  result.findings = {{{Rule::running_state_wrong, "conv history"}, 3, 1}};
+  result.faults = {{"a+b", 2, 5, 3, {Rule::label_mismatch, ""}}};
+  result.unexplained = {{{Rule::label_mismatch, ""}, 1, 7}};
+  return result;
+}
+
+const MatrixFault kFault{.bugs = "a+b",
+                         .kind = {Rule::label_mismatch, "x"},
+                         .text = "label-mismatch: \"step\" 3",
+                         .cell = "align/mtp1/on/SD/v1/sync/none/none",
+                         .index = 5,
+                         .num_requests = 1,
+                         .num_steps = 4,
+                         .file = "faults/a+b.json"};
+
+TEST(MatrixFile, GivesBackWhatWasAdded) {
+  const TemporaryFolder folder;
+  const CellResult cell = a_result("align/mtp1/on/SD/v1/sync/none/none");
+  {
+    auto file = MatrixFile::open(folder / "m", kHeader);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    ASSERT_TRUE(file.value().add(cell).ok());
+    ASSERT_TRUE(file.value().add(kFault, "{}").ok());
+  }
+  const auto contents = read_matrix(folder / "m");
+  ASSERT_TRUE(contents.ok()) << contents.error().message;
+  EXPECT_EQ(contents.value().header, kHeader);
+  EXPECT_EQ(contents.value().cells.at("align/mtp1/on/SD/v1/sync/none/none"), cell);
+  EXPECT_EQ(contents.value().faults.at("a+b"), kFault);
+  EXPECT_EQ(folder.read("m/faults/a+b.json"), "{}");
+}
+
+TEST(MatrixFile, ALineThatWasNotFinishedIsLeftOut) {
+  const TemporaryFolder folder;
+  auto file = MatrixFile::open(folder.path(), kHeader);
+  ASSERT_TRUE(file.value().add(a_result("align/mtp1/on/SD/v1/sync/none/none")).ok());
+  const std::string whole = folder.read("matrix.jsonl");
+  folder.write("matrix.jsonl", whole + R"({"cell":"align/mtp2/on/S)");
+  auto again = MatrixFile::open(folder.path(), kHeader);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_THAT(again.value().contents().cells, SizeIs(1));
+  EXPECT_EQ(folder.read("matrix.jsonl"), whole);
+}
+
+TEST(MatrixFile, AnotherMatrixInTheFolderIsLeftAlone) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(MatrixFile::open(folder.path(), kHeader).ok());
+  MatrixHeader other = kHeader;
+  other.engine = "safe";
+  EXPECT_THAT(MatrixFile::open(folder.path(), other).error().message,
+              HasSubstr("has a matrix of another engine: vllm@2026-06-29, not safe (give another "
+                        "--out)"));
+  other = kHeader;
+  other.scenarios_per_cell = 13;
+  EXPECT_THAT(MatrixFile::open(folder.path(), other).error().message,
+              HasSubstr("another scenarios a cell: 12, not 13"));
+}
+
+TEST(MatrixFile, WhatCannotBeReadTellsItsPlace) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read_matrix(folder / "none").error().kind, ErrorKind::not_found);
+  ASSERT_TRUE(MatrixFile::open(folder.path(), kHeader).ok());
+  const std::string header = folder.read("matrix.jsonl");
+  folder.write("matrix.jsonl", header + R"({"cell":"align/mtp9","result":"safe"})" + "\n");
+  EXPECT_THAT(read_matrix(folder.path()).error().message,
+              HasSubstr("matrix.jsonl:2: /cell: \"align/mtp9\" is no cell"));
+  folder.write("matrix.jsonl", header + "{\"cell\": \n");
+  EXPECT_THAT(read_matrix(folder.path()).error().message, HasSubstr("matrix.jsonl:2:"));
+  folder.write("matrix.jsonl", "");
+  EXPECT_EQ(read_matrix(folder.path()).error().kind, ErrorKind::corrupt);
+}
+
+TEST(MergedMatrices, HaveTheCellsOfAllAndTheSmallerOfTwoScenarios) {
+  MatrixContents first{.header = kHeader, .cells = {}, .faults = {}};
+  MatrixContents second = first;
+  second.header.shard = "3/7";
+  first.cells["align/mtp1/on/SD/v1/sync/none/none"] =
+      a_result("align/mtp1/on/SD/v1/sync/none/none");
+  second.cells["align/mtp2/on/SD/v1/sync/none/none"] =
+      a_result("align/mtp2/on/SD/v1/sync/none/none");
+  first.faults["a+b"] = kFault;
+  first.faults["a+b"].num_requests = 3;
+  second.faults["a+b"] = kFault;
+  const auto merged = merge_matrices({{"first", first}, {"second", second}});
+  ASSERT_TRUE(merged.ok()) << merged.error().message;
+  EXPECT_THAT(merged.value().cells, SizeIs(2));
+  EXPECT_EQ(merged.value().faults.at("a+b").num_requests, 1);
+  EXPECT_EQ(merged.value().header.shard, "1/1");
+}
+
+TEST(MergedMatrices, BelongTogether) {
+  const MatrixContents first{.header = kHeader, .cells = {}, .faults = {}};
+  MatrixContents other = first;
+  other.header.seed = 4;
+  EXPECT_THAT(merge_matrices({{"first", first}, {"other", other}}).error().message,
+              HasSubstr("first and other do not belong together: seed is"));
+  MatrixContents a = first;
+  MatrixContents b = first;
+  const std::string cell = "align/mtp1/on/SD/v1/sync/none/none";
+  a.cells[cell] = b.cells[cell] = a_result(cell);
+  b.cells[cell].num_failing = 9;
+  EXPECT_THAT(merge_matrices({{"a", a}, {"b", b}}).error().message,
+              HasSubstr("b: cell " + cell + " has another result"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

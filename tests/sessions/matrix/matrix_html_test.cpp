@@ -1,0 +1,48 @@
+#include "sessions/matrix/matrix_html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sessions/matrix/small_matrix.h"
+
+namespace hybridscope::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string page(const MatrixContents& contents) {
+  return matrix_as_html(contents, cells_with({"mode=align"}),
+                        {.title_of = [](const std::string&) { return std::string("a <title>"); },
+                         .folder = "../found"});
+}
+
+TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
+  MatrixContents contents;
+  contents.header.engine = "vllm@2026-06-29";
+  const std::string cell = "align/mtp1/on/SD/v1/sync/none/budget";
+  contents.cells[cell] = {.cell = cell_called(cell),
+                          .verdict = CellVerdict::has_findings,
+                          .num_scenarios = 12,
+                          .num_failing = 3,
+                          .faults = {{.bugs = "some-bug", .scenarios = 2}}};
+  contents.faults["some-bug"] = {.bugs = "some-bug", .num_requests = 1, .file = "faults/x.json"};
+  const std::string html = page(contents);
+  EXPECT_THAT(html, HasSubstr("<a href=\"../found/faults/x.json\">1 request, 0 steps</a>"));
+  EXPECT_THAT(html, HasSubstr("Which combinations are safe: vllm@2026-06-29"));
+  EXPECT_THAT(html,
+              HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget: "
+                        "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
+  EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
+  EXPECT_THAT(html, HasSubstr("not run"));
+  EXPECT_THAT(html, HasSubstr("pipeline parallelism"));
+}
+
+TEST(MatrixHtml, ForeignTextIsNoMarkup) {
+  MatrixContents contents;
+  contents.header.engine = "<script>alert(1)</script>";
+  EXPECT_THAT(page(contents), Not(HasSubstr("<script>")));
+}
+
+}  // namespace
+}  // namespace hybridscope::test

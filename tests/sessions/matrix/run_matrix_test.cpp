@@ -1,0 +1,92 @@
+#include "sessions/matrix/run_matrix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/matrix/checked_scenario.h"
+#include "sessions/scenario_reader.h"
+#include "tests/sessions/matrix/small_matrix.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hybridscope::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Key;
+using ::testing::SizeIs;
+
+constexpr EngineProfile kJune = EngineProfile::vllm({2026, 6, 29});
+
+MatrixContents run_in(const std::string& folder, const MatrixOptions& options) {
+  auto file = MatrixFile::open(folder, header_of(options));
+  EXPECT_TRUE(run_matrix(options, file.value()).value());
+  return read_matrix(folder).value();
+}
+
+TEST(RunMatrix, TheNumberOfThreadsChangesNothing) {
+  const TemporaryFolder folder;
+  MatrixOptions options = small_matrix(kJune, 6);
+  const MatrixContents one = run_in(folder / "one", options);
+  options.num_threads = 3;
+  const MatrixContents three = run_in(folder / "three", options);
+  EXPECT_THAT(one.cells, SizeIs(4));
+  EXPECT_EQ(one.cells, three.cells);
+  EXPECT_EQ(one.faults, three.faults);
+}
+
+TEST(RunMatrix, GoesOnWhereItWasInterrupted) {
+  const TemporaryFolder folder;
+  MatrixOptions options = small_matrix(kJune, 6);
+  const MatrixContents whole = run_in(folder / "whole", options);
+  int asked = 0;
+  options.run.go_on = [&] { return ++asked < 15; };  // in the third cell
+  auto file = MatrixFile::open(folder / "parts", header_of(options));
+  EXPECT_FALSE(run_matrix(options, file.value()).value());
+  EXPECT_THAT(file.value().contents().cells, SizeIs(2));
+  options.run.go_on = {};
+  std::int64_t scenarios = 0;
+  options.progress = [&](const MatrixProgress& at) { scenarios = at.num_scenarios; };
+  const MatrixContents parts = run_in(folder / "parts", options);
+  EXPECT_EQ(scenarios, 2 * 6);
+  EXPECT_EQ(parts.cells, whole.cells);
+  EXPECT_EQ(parts.faults, whole.faults);
+}
+
+TEST(RunMatrix, ShardsMergeToTheWhole) {
+  const TemporaryFolder folder;
+  MatrixOptions options = small_matrix(EngineProfile::safe, 6);
+  const MatrixContents whole = run_in(folder / "whole", options);
+  const std::vector<MatrixCell> cells = options.cells;
+  std::vector<MatrixSource> shards;
+  for (std::size_t i = 0; i < 2; ++i) {
+    options.cells = {cells[i], cells[i + 2]};
+    const std::string shard = folder / std::to_string(i);
+    shards.push_back({shard, run_in(shard, options)});
+  }
+  EXPECT_EQ(merge_matrices(shards).value().cells, whole.cells);
+}
+
+// What the issue asks of the whole matrix, on four cells of it.
+TEST(RunMatrix, FaultsBecomeScenariosOfAtMostThreeRequestsThatShowThem) {
+  const TemporaryFolder folder;
+  const MatrixContents contents = run_in(folder.path(), small_matrix(kJune, 20));
+  EXPECT_THAT(contents.faults, Contains(Key("mid-block-chunk-poisons-slot")));
+  EXPECT_THAT(contents.faults, Contains(Key("no-draft-step-reads-column-zero")));
+  EXPECT_THAT(contents.faults, Contains(Key("gdn-gates-not-gathered")));
+  for (const auto& [key, fault] : contents.faults) {
+    EXPECT_LE(fault.num_requests, 3) << key;
+    const std::string text = folder.read(fault.file);
+    const auto scenario = parse_scenario({.text = text, .file = fault.file});
+    ASSERT_TRUE(scenario.ok()) << scenario.error().message;
+    EXPECT_EQ(scenario.value().settings.engine, std::nullopt) << text;  // its policies alone
+    EXPECT_THAT(check_scenario(scenario.value(), {}).value().errors, Contains(fault.kind)) << text;
+  }
+}
+
+TEST(RunMatrix, ASafeEngineHasNoFaults) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(run_in(folder.path(), small_matrix(EngineProfile::safe, 12)).faults, SizeIs(0));
+}
+
+}  // namespace
+}  // namespace hybridscope::test
