@@ -24,6 +24,7 @@
 #include "cli/gui_command.h"
 #include "cli/judge_command.h"
 #include "cli/lessons_command.h"
+#include "cli/matrix_command.h"
 #include "cli/model_command.h"
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
@@ -64,6 +65,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope explain-cache scenarios/shared_prefix_align.json\n"
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope bugs run 48 --explain\n"
+      "  hybridscope matrix --engine vllm@2026-06-29\n"
       "  hybridscope shrink big.json --engine pages\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance golden/\n"
@@ -102,6 +104,9 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& bugs_app =
       *app.add_subcommand("bugs", "known bugs of engines: what they are, and each of them run");
   const std::function<int()> bugs_command = add_bugs_command(bugs_app);
+  CLI::App& matrix_app =
+      *app.add_subcommand("matrix", "which combinations of settings are safe in an engine");
+  const std::function<int()> matrix_command = add_matrix_command(matrix_app, backends);
   CLI::App& shrink_app =
       *app.add_subcommand("shrink", "a smaller scenario or trace that still shows a finding");
   const std::function<int()> shrink_command = add_shrink_command(shrink_app);
@@ -116,15 +121,16 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {
-      &run_app,           &judge_app,   &sessions_app, &diff_app,   &conformance_app,
-      &model_app,         &lessons_app, &bugs_app,     &shrink_app, &export_app,
-      &explain_cache_app, &gui_app,     &doctor_app};
+      &run_app,    &judge_app,         &sessions_app, &diff_app,   &conformance_app,
+      &model_app,  &lessons_app,       &bugs_app,     &matrix_app, &shrink_app,
+      &export_app, &explain_cache_app, &gui_app,      &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
-    fmt::print(stderr,
-               "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, "
-               "conformance, model, lessons, bugs, shrink, export, explain-cache, gui, doctor)\n",
-               argv[1]);
+    fmt::print(
+        stderr,
+        "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, "
+        "conformance, model, lessons, bugs, matrix, shrink, export, explain-cache, gui, doctor)\n",
+        argv[1]);
     return kExitUsage;
   }
   for (CLI::App* command : {&sessions_app, &lessons_app, &bugs_app})
@@ -145,6 +151,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   if (conformance_app.parsed()) return conformance_command(conformance, backends);
   if (lessons_app.parsed()) return lessons_command();
   if (bugs_app.parsed()) return bugs_command();
+  if (matrix_app.parsed()) return matrix_command();
   if (shrink_app.parsed()) return shrink_command();
   if (export_app.parsed()) return export_command();
   if (gui_app.parsed()) return gui_command(gui, backends);

@@ -1,0 +1,25 @@
+// A matrix in words and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sessions/matrix/matrix_file.h"
+#include "sessions/matrix/matrix_summary.h"
+
+namespace hybridscope {
+
+// Counts, a table by axis value, the faults and where they show, and what is not modelled.
+// `folder`: where the scenarios of the faults lie.
+std::string format_matrix(const MatrixContents& contents, const MatrixSummary& summary,
+                          const std::string& folder);
+
+// {engine, seed, ..., cells: {safe, findings, ...}, axes, faults, events, not_modelled, results}.
+nlohmann::ordered_json matrix_to_json(const MatrixContents& contents, const MatrixSummary& summary,
+                                      const std::vector<MatrixCell>& cells);
+
+// Axes with their values, events and what is not modelled: --list.
+std::string format_matrix_axes();
+
+}  // namespace hybridscope

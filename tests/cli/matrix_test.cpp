@@ -1,0 +1,132 @@
+// hybridscope matrix.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace hybridscope::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Four cells.
+const std::string kCells =
+    " --only mode=align --only speculation=mtp2 --only prefix_caching=on --only layout=SD "
+    "--only runner=v1 --only scheduling=sync --only graphs=full_and_piecewise";
+
+std::string folder_of(const std::string& name) { return temporary_folder("matrix_" + name, {}); }
+
+std::string matrix_in(const std::string& folder) { return "matrix -o " + folder + kCells; }
+
+TEST(Matrix, AsksForAnEngine) {
+  const ProgramResult asked = run_program("matrix");
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("which engine? give --engine safe, pages or vllm@YYYY-MM-DD"));
+}
+
+TEST(Matrix, NamesThatAreNoneAreToldWithTheNearest) {
+  const ProgramResult engine = run_program("matrix --engine sfae");
+  EXPECT_EQ(engine.exit_code, 2);
+  EXPECT_THAT(engine.err, HasSubstr("there is no profile \"sfae\", did you mean \"safe\"?"));
+  const ProgramResult axis = run_program("matrix --engine safe --only mdoe=align");
+  EXPECT_EQ(axis.exit_code, 2);
+  EXPECT_THAT(axis.err, HasSubstr("there is no axis \"mdoe\", did you mean \"mode\"?"));
+  const ProgramResult policy =
+      run_program("matrix --engine safe --policy no_draft_stpe=column_zero");
+  EXPECT_EQ(policy.exit_code, 2);
+  EXPECT_THAT(policy.err, HasSubstr("did you mean \"no_draft_step\"?"));
+}
+
+TEST(Matrix, ASafeEngineHasOnlySafeCells) {
+  const std::string folder = folder_of("safe");
+  const ProgramResult run = run_program(matrix_in(folder) + " --engine safe --scenarios 40");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, StartsWith("matrix of safe: 160 scenarios, 0 with errors; "));
+  EXPECT_THAT(run.out, HasSubstr("\nstate in bytes as well in 20 scenarios\n"));
+  EXPECT_THAT(run.out, HasSubstr("\n4 cells run: 4 safe, 0 with findings, 0 untested; "));
+  EXPECT_THAT(run.out, HasSubstr("\nno findings\n"));
+  EXPECT_THAT(run.out, HasSubstr("not modelled: retention interval, partial hits, connectors, "
+                                 "pipeline parallelism"));
+}
+
+TEST(Matrix, FindingsAreToldWithWhereTheyShowAndAScenario) {
+  const std::string folder = folder_of("june");
+  const std::string page = folder + "/page.html";
+  const ProgramResult run =
+      run_program(matrix_in(folder) + " --engine vllm@2026-06-29 --scenarios 12 --html " + page);
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("mid-block-chunk-poisons-slot (1 cell, label-mismatch)\n"
+                                 "    pressure budget\n"));
+  const std::string scenario = folder + "/faults/mid-block-chunk-poisons-slot.json";
+  EXPECT_THAT(run.out, HasSubstr("hybridscope run " + scenario + "\n"));
+  const ProgramResult again = run_program("run " + scenario);
+  EXPECT_EQ(again.exit_code, 0) << again.err;  // the file expects what it shows
+  EXPECT_THAT(again.out, HasSubstr("label-mismatch"));
+  EXPECT_THAT(read_file(page), HasSubstr("<a href=\"faults/mid-block-chunk-poisons-slot.json\">"));
+}
+
+TEST(Matrix, TheSameCommandGoesOnAndAnotherMatrixIsRefused) {
+  const std::string folder = folder_of("again");
+  const std::string command = matrix_in(folder) + " --engine safe --scenarios 12";
+  const ProgramResult first = run_program(command);
+  const std::string results = read_file(folder + "/matrix.jsonl");
+  const ProgramResult second = run_program(command);
+  EXPECT_EQ(first.out, second.out);
+  EXPECT_EQ(read_file(folder + "/matrix.jsonl"), results);
+  const ProgramResult other = run_program(command + " --seed 2");
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, HasSubstr("has a matrix of another seed: 1, not 2 (give another --out)"));
+}
+
+TEST(Matrix, ShardsMergeToTheSameAnswer) {
+  const std::string folder = folder_of("shards");
+  const auto run = [&](const std::string& name, const std::string& shard) {
+    return run_program("matrix -o " + folder + "/" + name + kCells +
+                       " --engine vllm@2026-06-29 --scenarios 6 --json" + shard);
+  };
+  const json whole = json::parse(run("whole", "").out);
+  run("one", " --shard 1/2");
+  run("two", " --shard 2/2");
+  const ProgramResult merged = run_program("matrix --json --merge " + folder + "/one " + folder +
+                                           "/two -o " + folder + "/merged");
+  EXPECT_EQ(merged.exit_code, 1) << merged.err;
+  const json all = json::parse(merged.out);
+  EXPECT_EQ(all["cells"], whole["cells"]);
+  EXPECT_EQ(all["results"], whole["results"]);
+  EXPECT_EQ(all["events"], whole["events"]);
+  EXPECT_EQ(all["faults"].size(), whole["faults"].size());
+  for (const json& fault : all["faults"])
+    if (fault.contains("file")) {
+      EXPECT_TRUE(std::filesystem::exists(folder + "/merged/" + fault["file"].get<std::string>()));
+    }
+  const ProgramResult missing = run_program("matrix --merge " + folder + "/one");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.out, HasSubstr("not run"));
+}
+
+TEST(Matrix, OnePolicyCanBeAskedAbout) {
+  const ProgramResult run = run_program(matrix_in(folder_of("policy")) +
+                                        " --engine safe --policy no_draft_step=column_zero "
+                                        "--scenarios 12 --labels-only --no-shrink");
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, StartsWith("matrix of safe with no_draft_step=column_zero: 48 scenarios"));
+  EXPECT_THAT(run.out, HasSubstr("unexplained: running-state-wrong"));
+  EXPECT_THAT(run.out, Not(HasSubstr("state in bytes")));
+}
+
+TEST(Matrix, ListsAxesEventsAndWhatIsNotModelled) {
+  const ProgramResult list = run_program("matrix --list");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_THAT(list.out, HasSubstr("speculation     none, mtp1, mtp2, mtp3, ngram"));
+  EXPECT_THAT(list.out, HasSubstr("frames_rolled_back"));
+  EXPECT_THAT(list.out, HasSubstr("pipeline parallelism"));
+}
+
+}  // namespace
+}  // namespace hybridscope::test
