@@ -126,7 +126,8 @@ constexpr Preset kPresets[] = {
                 .conv_kernel = 4},
      4, 262144, kAll, kPassed, 1, 128},
     {"tiny-mamba2-groups",
-     "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, which makes two groups "
+     "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, which makes two "
+     "groups "
      "of them",
      "MM*", 2, gqa(2, 64),
      Mamba2Dims{.intermediate_size = 16,
