@@ -10,6 +10,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # alternatives of a std::variant that are not the active one (its bug 105562).
   target_compile_options(hybridscope_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
+if(HYBRIDSCOPE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Unnamed namespaces in what a source file includes, as all sources of a batch are.
+  target_compile_options(hybridscope_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(HYBRIDSCOPE_SANITIZE)
   target_compile_options(hybridscope_flags INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -38,13 +42,11 @@ add_library(hybridscope_flags_above_core INTERFACE)
 target_link_libraries(hybridscope_flags_above_core INTERFACE
   hybridscope_flags hybridscope_fewer_checks)  # in this order: the last word on a check counts
 
-# Test programs call optimised code; optimising them as well would double what compiling them under
-# the sanitizers costs.
+# Test programs call optimised code; optimising them as well would cost a quarter more for compiling
+# them, and double that under the sanitizers.
 add_library(hybridscope_flags_tests INTERFACE)
 target_link_libraries(hybridscope_flags_tests INTERFACE hybridscope_flags_above_core)
-if(HYBRIDSCOPE_SANITIZE)
-  target_compile_options(hybridscope_flags_tests INTERFACE -O0)
-endif()
+target_compile_options(hybridscope_flags_tests INTERFACE $<$<CONFIG:Debug>:-O0>)
 
 # With HYBRIDSCOPE_PCH, what compiling a target starts with. Sources include what they use all the
 # same: most builds have no precompiled headers.
@@ -80,13 +82,53 @@ function(hybridscope_precompile target name)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
+# hybridscope_sources(TARGET a.cpp b.h ...): the sources of TARGET. With HYBRIDSCOPE_UNITY they wait
+# for hybridscope_batch_sources, which has to be the last call of all.
+function(hybridscope_sources target)
+  if(NOT HYBRIDSCOPE_UNITY)
+    target_sources(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  set(batched ${target})
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "[.]cpp$")
+      cmake_path(ABSOLUTE_PATH source NORMALIZE)
+      list(APPEND batched ${source})
+    else()
+      target_sources(${target} PRIVATE ${source})
+    endif()
+  endforeach()
+  if(batched MATCHES ";")
+    set_property(GLOBAL APPEND_STRING PROPERTY HYBRIDSCOPE_BATCHED "${batched}\n")
+  endif()
+endfunction()
+
+# A target's sources are small and most of compiling one is reading headers: with HYBRIDSCOPE_UNITY
+# several are compiled as one. scripts/unity_sources.py finds out which can.
+function(hybridscope_batch_sources)
+  if(NOT HYBRIDSCOPE_UNITY)
+    return()
+  endif()
+  find_program(HYBRIDSCOPE_PYTHON python3 HINTS /usr/bin REQUIRED)
+  set(script ${PROJECT_SOURCE_DIR}/scripts/unity_sources.py)
+  set(folder ${PROJECT_BINARY_DIR}/unity)
+  get_property(batched GLOBAL PROPERTY HYBRIDSCOPE_BATCHED)
+  file(WRITE ${folder}/targets.txt "${batched}")
+  execute_process(COMMAND ${HYBRIDSCOPE_PYTHON} ${script} ${PROJECT_SOURCE_DIR} ${folder}/targets.txt
+                          ${folder} 24
+                  COMMAND_ERROR_IS_FATAL ANY)
+  include(${folder}/sources.cmake)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+endfunction()
+
 # hybridscope_library(NAME HEADERS a.h ... SOURCES a.cpp ... LINKS lib ...)
 # A library named hybridscope_NAME whose headers are included from the project root ("core/base/ids.h").
 function(hybridscope_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;LINKS" ${ARGN})
   set(target hybridscope_${name})
   if(ARG_SOURCES)
-    add_library(${target} STATIC ${ARG_SOURCES})
+    add_library(${target} STATIC)
+    hybridscope_sources(${target} ${ARG_SOURCES})
     set(scope PUBLIC)
     if(name MATCHES "^(core|kernels)_")
       target_link_libraries(${target} PRIVATE hybridscope_flags)
@@ -108,11 +150,13 @@ function(hybridscope_library name)
 endfunction()
 
 # hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
-# A GoogleTest program test_NAME; each of its tests is a CTest.
+# A GoogleTest program test_NAME; each of its tests is a CTest, or with HYBRIDSCOPE_TESTS_BY_PROGRAM
+# the program is one CTest, and gtest/NAME.xml says what became of its tests.
 function(hybridscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   set(target test_${name})
-  add_executable(${target} ${ARG_SOURCES})
+  add_executable(${target})
+  hybridscope_sources(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE hybridscope_flags_tests ${ARG_LINKS} GTest::gmock_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE
@@ -120,6 +164,12 @@ function(hybridscope_test name)
     HYBRIDSCOPE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
   hybridscope_precompile(${target} tests
     LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
+  if(HYBRIDSCOPE_TESTS_BY_PROGRAM)
+    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1
+             --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${name}.xml)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+    return()
+  endif()
   gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 600)
 endfunction()
