@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Prints "N passed, N failed, N skipped" of a JUnit file that ctest wrote, and on stderr what each
-failed test said last."""
+"""junit_summary.py JUNIT [GTEST]: prints "N passed, N failed, N skipped" of a JUnit file that ctest
+wrote, and on stderr what each failed test said last. A test that has a file GTEST/NAME.xml is a
+program with tests of its own, and these are counted."""
 
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 
 LAST_LINES = 25
@@ -23,21 +25,33 @@ def words_of_failed(junit: str) -> str:
     return words
 
 
-def summary(junit: str) -> str:
-    """CTest marks each test case with a status: run, fail, notrun (skipped) or disabled."""
+def tests_of(case: ElementTree.Element, gtest: Path) -> list[ElementTree.Element]:
+    """A test of ctest, or the tests inside it; one that failed without saying which counts too."""
+    inside = gtest / f"{case.get('name')}.xml"
+    if not inside.is_file():
+        return [case]
+    tests = list(ElementTree.parse(inside).getroot().iter("testcase"))
+    if is_failed(case) and not any(is_failed(test) for test in tests):
+        tests.append(case)
+    return tests
+
+
+def summary(junit: str, gtest: Path) -> str:
+    """A test case has a status: run, fail, notrun (skipped) or disabled."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for case in ElementTree.parse(junit).getroot().iter("testcase"):
-        if is_failed(case):
-            counts["failed"] += 1
-        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
-            counts["skipped"] += 1
-        else:
-            counts["passed"] += 1
+    for outer in ElementTree.parse(junit).getroot().iter("testcase"):
+        for case in tests_of(outer, gtest):
+            if is_failed(case):
+                counts["failed"] += 1
+            elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+                counts["skipped"] += 1
+            else:
+                counts["passed"] += 1
     return ", ".join(f"{number} {kind}" for kind, number in counts.items())
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: scripts/junit_summary.py JUNIT.xml")
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: scripts/junit_summary.py JUNIT.xml [GTEST_FOLDER]")
     sys.stderr.write(words_of_failed(sys.argv[1]))
-    print(summary(sys.argv[1]))
+    print(summary(sys.argv[1], Path(sys.argv[2] if len(sys.argv) == 3 else "no-gtest")))

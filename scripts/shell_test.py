@@ -315,6 +315,21 @@ expected 3</system-out></testcase>
         self.assertEqual(result.stdout, "2 passed, 1 failed, 2 skipped\n")
         self.assertEqual(result.stderr, "--- c\nfound 2,\nexpected 3\n")
 
+    def test_counts_the_tests_inside_a_program(self) -> None:
+        junit = self.folder / "junit.xml"
+        junit.write_text("""<testsuite><testcase name="engine" status="run"/>
+<testcase name="format.check" status="run"/>
+<testcase name="cli" status="fail"><failure message=""/></testcase>
+<testcase name="gui" status="fail"><failure message=""/></testcase></testsuite>""", encoding="utf-8")
+        for name, cases in {
+                "engine": '<testcase status="run"/><testcase status="run"><skipped/></testcase>',
+                "cli": '<testcase status="run"/><testcase status="run"><failure/></testcase>',
+                "gui": '<testcase status="run"/>'}.items():  # which crashed at its end
+            inside = f"<testsuites><testsuite>{cases}</testsuite></testsuites>"
+            (self.folder / f"{name}.xml").write_text(inside, encoding="utf-8")
+        result = self.run_script("scripts/junit_summary.py", str(junit), str(self.folder))
+        self.assertEqual(result.stdout, "4 passed, 2 failed, 1 skipped\n")
+
 
 if __name__ == "__main__":
     unittest.main()
