@@ -60,8 +60,12 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
     finding.seen = tables().holders(block);
     report(finding);
   }
-  if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
+  look_again_at(block);
   return true;
+}
+
+void CheckContext::look_again_at(std::int32_t block) {
+  if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
 }
 
 void CheckContext::check_source(std::int32_t block, bool owns, const Finding& where) {

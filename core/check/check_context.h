@@ -87,6 +87,9 @@ class CheckContext {
   // False: the write must be dropped.
   bool may_write(std::int32_t block, const Finding& where);
 
+  // Call before a write that is nobody's: a registered block goes on the list as well.
+  void look_again_at(std::int32_t block);
+
   // Call before reading state of `where.request` from an existing block: reports a block that
   // nobody holds any more, and one that belongs to another request or group (I4, I7).
   // `owns`: the request holds it where the reader expects it.

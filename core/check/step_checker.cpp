@@ -32,6 +32,7 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   follow_cache_events(context, trace.cache_events, trace.label_history);
   if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
     execute(context, scope);
+  execute_dummy_rows(context);
   if (scope == CheckScope::all)
     check_all_labels(context);
   else

@@ -61,6 +61,10 @@ struct EngineConfig {
   // flight, whole requests are freed when those have returned (RUNNER 6.4).
   bool kv_consumer = false;
 
+  // Ranks that run other requests in lock-step with this one: with more than one, a step that
+  // schedules nothing is a dummy run.
+  std::int32_t data_parallel_size = 1;
+
   // Worker.
   ModelRunner runner = ModelRunner::v1;
   BatchOrder batch_order = BatchOrder::by_region;

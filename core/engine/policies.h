@@ -173,6 +173,13 @@ enum class ReusedMetadata : std::uint8_t {
   state_indices_only,
 };
 
+// Data parallel: whose block tables does a dummy run go through? Nobody has the rows that are left
+// over there, but the blocks that they name can be anybody's by now. (KNOWN_BUGS 14)
+enum class DummyRunTables : std::uint8_t {
+  zeroed,     // every row is a null row
+  left_over,  // V1: the host's rows; V2: the rows that were gathered last
+};
+
 struct Policies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
@@ -204,6 +211,7 @@ struct Policies {
   SameBlockShift same_block_shift = SameBlockShift::memmove;
   PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
   ReusedMetadata reused_metadata = ReusedMetadata::every_array;
+  DummyRunTables dummy_run_tables = DummyRunTables::zeroed;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 

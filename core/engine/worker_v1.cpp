@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/math.h"
+#include "core/engine/dummy_run.h"
 
 namespace hybridscope {
 namespace {
@@ -37,14 +38,26 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   inputs_.start_step();
   trace.common = {};
   trace.graph = {};
-  if (rows_.rows().empty()) return;  // a step without tokens launches nothing
+  if (rows_.rows().empty()) {  // a step without tokens launches nothing else
+    add_dummy_run(trace, config_, metadata_.cudagraphs(), rows_.block_tables());
+    return;
+  }
   if (config_.batch_order == BatchOrder::by_region) reorder_rows(trace);
   describe_rows(trace, requests);
-  metadata_.dispatch(trace, rows_.block_tables()).value();
+  const std::span<BlockTable> tables = device_tables();
+  metadata_.dispatch(trace, tables).value();
   pre_copy(trace, requests);
   if (config_.batch_order == BatchOrder::as_condensed) return;
   find_remembered_columns(trace, requests);
-  metadata_.build(trace, rows_.block_tables(), remembered_columns_).value();
+  metadata_.build(trace, tables, remembered_columns_).value();
+}
+
+// Padding nulls rows of the device's tables alone (RUNNER 3.1). What the host's rows keep is read
+// by nothing but dummy runs.
+std::span<BlockTable> WorkerV1::device_tables() {
+  if (!dummy_runs_name_blocks(config_)) return rows_.block_tables();
+  device_tables_.assign(rows_.block_tables().begin(), rows_.block_tables().end());
+  return device_tables_;
 }
 
 // Mode all with drafts: where each row's last step ended (FORWARD, "Mode all with drafts").

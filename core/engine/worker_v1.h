@@ -51,6 +51,7 @@ class WorkerV1 {
   RowClass class_of(const ScheduledTrace& scheduled) const;
   void take_counts(const RequestList& requests);
   void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
+  std::span<BlockTable> device_tables();
 
   // worker_v1_copies.cpp
   void pre_copy(StepTrace& trace, RequestList& requests);
@@ -68,6 +69,7 @@ class WorkerV1 {
   std::vector<RowRegion> regions_;
   std::vector<BatchRow> gathered_;                // [rows] counts that landed before the rows moved
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
+  std::vector<BlockTable> device_tables_;         // [groups] where they differ from the host's
 };
 
 }  // namespace hybridscope

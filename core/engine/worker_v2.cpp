@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/math.h"
+#include "core/engine/dummy_run.h"
 
 namespace hybridscope {
 
@@ -51,7 +52,10 @@ void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   inputs_.start_step();
   trace.common = {};
   trace.graph = {};
-  if (trace.scheduled.empty()) return;  // a step without tokens launches nothing
+  if (trace.scheduled.empty()) {  // a step without tokens launches nothing else
+    add_dummy_run(trace, config_, metadata_.cudagraphs(), slots_.input_block_tables());
+    return;
+  }
   describe_rows(trace, requests);
   metadata_.dispatch(trace, slots_.input_block_tables()).value();
   slots_.gather(idx_mapping_);

@@ -49,6 +49,7 @@ void StepTrace::clear() {
   hit_hashes.clear();
   label_history.clear();
   rows.clear();
+  dummy_rows.clear();
   tokens.clear();
   for (GroupTrace& group : groups) {
     group.attention_writes.clear();

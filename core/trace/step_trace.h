@@ -208,6 +208,14 @@ struct KernelVariants {
   friend bool operator==(const KernelVariants&, const KernelVariants&) = default;
 };
 
+// A row of a dummy run (core/engine/dummy_run.h) that names a block where the null block belongs.
+struct DummyRow {
+  std::int32_t row = -1;  // in the dummy batch
+  std::int32_t group = -1;
+  std::int32_t block = 0;  // in column 0 of its block table
+  friend bool operator==(const DummyRow&, const DummyRow&) = default;
+};
+
 struct StepTrace {
   std::int64_t step = 0;            // number of the frame, from 1
   std::int64_t committed_step = 0;  // of the frame that returned in this step; 0: none did
@@ -241,6 +249,7 @@ struct StepTrace {
   bool uniform_decode = false;
   std::vector<GroupTrace> groups;  // [num_groups]
   CopyLaunch pre_copies;
+  std::vector<DummyRow> dummy_rows;  // only of a step without rows; by group
 
   // Known after sample.
   CopyLaunch post_copies;
