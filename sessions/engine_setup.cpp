@@ -103,6 +103,7 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   set_if(config.scheduling_policy, settings.scheduling_policy);
   config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
   set_if(config.kv_consumer, settings.kv_consumer);
+  set_if(config.data_parallel_size, settings.data_parallel_size);
   config.runner = resolved_runner(settings);
 
   config.speculative_method = resolved_speculative_method(settings);

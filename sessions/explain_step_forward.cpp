@@ -180,6 +180,18 @@ const KVCacheGroup& group_of(const StepToExplain& step, std::int32_t group) {
   return step.config.kv_cache_config.groups[static_cast<std::size_t>(group)];
 }
 
+void add_dummy_rows(const StepToExplain& step, TextPage& page) {
+  const std::vector<DummyRow>& rows = step.trace.dummy_rows;
+  if (rows.empty()) return;
+  page.heading("Dummy run", "vLLM v1/worker/gpu_model_runner.py _dummy_run");
+  page.line(
+      "another rank may have work, so this one launches a batch of nobody's, whose rows should "
+      "be null");
+  for (const DummyRow& row : rows)
+    page.line(fmt::format("row {}, {}: names block {}, whose state a placeholder is folded into",
+                          row.row, step.names.group(row.group), row.block));
+}
+
 }  // namespace
 
 void add_forward(const StepToExplain& step, TextPage& page) {
@@ -211,6 +223,7 @@ void add_forward(const StepToExplain& step, TextPage& page) {
                                        count_warning(step, row), target_words(words)));
     }
   }
+  add_dummy_rows(step, page);
 }
 
 }  // namespace hybridscope::step_sections

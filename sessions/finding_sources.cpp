@@ -32,6 +32,9 @@ std::string_view source(const Finding& finding, const Names& names) {
     case Rule::conflicting_copies:
       return "vLLM v1/worker/mamba_utils.py collect_mamba_copy_meta";
     case Rule::padded_row_not_null:
+      if (finding.detail == "a row of a dummy run")
+        return "vLLM v1/worker/gpu_model_runner.py _dummy_run";
+      [[fallthrough]];
     case Rule::block_table_mismatch:
       return "vLLM v1/worker/gpu_model_runner.py _update_states and _prepare_inputs";
     case Rule::hit_longer_than_group:

@@ -79,6 +79,8 @@ constexpr std::array kPhrases = {
 
     Phrase{Rule::padded_row_not_null, "a padding row", nullptr,
            "{detail}: {seen} rows run, {expected} have a request"},
+    Phrase{Rule::padded_row_not_null, "a row of a dummy run", nullptr,
+           "{detail} names {block} where the null block belongs"},
     Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block >= 0; },
            "a padding row names {block} where the null block belongs"},
     Phrase{Rule::padded_row_not_null, "", nullptr,

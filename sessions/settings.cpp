@@ -44,6 +44,7 @@ void override_all(Policies& policies, const PolicyOverrides& overrides) {
   override_with(policies.same_block_shift, overrides.same_block_shift);
   override_with(policies.padding_prefilling, overrides.padding_prefilling);
   override_with(policies.reused_metadata, overrides.reused_metadata);
+  override_with(policies.dummy_run_tables, overrides.dummy_run_tables);
 }
 
 std::optional<SettingConflict> speculation_conflict(const EngineSettings& settings) {
@@ -174,7 +175,8 @@ PolicyOverrides overrides_of(const Policies& policies) {
           .null_rows = policies.null_rows,
           .same_block_shift = policies.same_block_shift,
           .padding_prefilling = policies.padding_prefilling,
-          .reused_metadata = policies.reused_metadata};
+          .reused_metadata = policies.reused_metadata,
+          .dummy_run_tables = policies.dummy_run_tables};
 }
 
 Policies resolve_policies(const EngineSettings& settings) {

@@ -53,6 +53,7 @@ struct PolicyOverrides {
   std::optional<SameBlockShift> same_block_shift = {};
   std::optional<PaddingPrefilling> padding_prefilling = {};
   std::optional<ReusedMetadata> reused_metadata = {};
+  std::optional<DummyRunTables> dummy_run_tables = {};
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
 };
 
@@ -80,6 +81,7 @@ struct EngineSettings {
   std::optional<bool> scheduler_reserve_full_isl = {};
   std::optional<bool> async_scheduling = {};
   std::optional<bool> kv_consumer = {};
+  std::optional<std::int32_t> data_parallel_size = {};
 
   // Worker.
   std::optional<ModelRunner> runner = {};

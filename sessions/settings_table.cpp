@@ -65,6 +65,7 @@ constexpr std::array<std::string_view, 2> kNullRows = {"skipped", "run"};
 constexpr std::array<std::string_view, 2> kSameBlockShift = {"memmove", "last_position_first"};
 constexpr std::array<std::string_view, 2> kPaddingPrefilling = {"cleared", "left_over"};
 constexpr std::array<std::string_view, 2> kReusedMetadata = {"every_array", "state_indices_only"};
+constexpr std::array<std::string_view, 2> kDummyRunTables = {"zeroed", "left_over"};
 
 constexpr std::string_view kFromProfile = "the profile's";
 
@@ -115,6 +116,9 @@ constexpr std::array kTable = {
                                    "is a step scheduled while the one before is in flight"}),
     boolean<&S::kv_consumer>({"", "kv_consumer", "false",
                               "does a KV connector write blocks outside the stream of frames"}),
+    integer<&S::data_parallel_size>(
+        {"", "data_parallel_size", 1, 1024, "1",
+         "ranks in lock-step; with more than one a step that schedules nothing is a dummy run"}),
     choice<&S::runner>({"", "runner", kRunners, "v1, the reference's choice for every hybrid model",
                         "model runner: v1 keeps a batch of rows, v2 a slot a request"}),
     choice<&S::attention_backend>({"", "attention_backend", kBackends, "flash_attn_3",
@@ -232,6 +236,9 @@ constexpr std::array kTable = {
     policy<&PolicyOverrides::reused_metadata>(
         {"policies", "reused_metadata", kReusedMetadata, kFromProfile,
          "which arrays a group refreshes that reuses another's metadata"}),
+    policy<&PolicyOverrides::dummy_run_tables>({"policies", "dummy_run_tables", kDummyRunTables,
+                                                kFromProfile,
+                                                "data parallel: block tables of dummy runs"}),
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ EngineSettings settings_of(const EngineConfig& config) {
   settings.scheduler_reserve_full_isl = config.scheduler_reserve_full_isl;
   settings.async_scheduling = config.async_scheduling;
   settings.kv_consumer = config.kv_consumer;
+  settings.data_parallel_size = config.data_parallel_size;
   settings.runner = config.runner;
   settings.attention_backend = config.attention_backend;
   settings.speculative_method = config.speculative_method;

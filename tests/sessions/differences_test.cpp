@@ -370,7 +370,7 @@ TEST(Differences, ThePageHasASectionForEveryPolicy) {
     for (const std::string_view choice : setting.choices)
       EXPECT_THAT(page.str(), HasSubstr("`" + std::string(choice) + "`"));
   }
-  EXPECT_EQ(policies, 31U);
+  EXPECT_EQ(policies, 32U);
 }
 
 }  // namespace
