@@ -57,7 +57,7 @@ TEST(DummyRuns, V1PaddingLeavesTheHostsRowAsItWas) {
   PlantedRun run(CheckScope::step,
                  rank_of_two({.mode = MambaCacheMode::none}, DummyRunTables::left_over));
   run.add(request_of(4, 2, 1));
-  for (const std::uint64_t text : {2, 3, 4}) run.add(request_of(4, 20, text));
+  for (const std::uint64_t text : {2U, 3U, 4U}) run.add(request_of(4, 20, text));
   run.steps(2).step([](StepTrace& trace, OwnedArrays&) {
     EXPECT_EQ(trace.rows.at(0).request, RequestId{3});
     EXPECT_EQ(trace.common.num_reqs, 4);
