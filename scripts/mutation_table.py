@@ -319,7 +319,7 @@ MUTATIONS = (
     Mutation("registers_begun_block", BLOCKS, SINGLE,
              "num_full = num_tokens / parameters.block_size;",
              "num_full = cdiv(num_tokens, parameters.block_size);"),
-    Mutation("table_keeps_num_cached", BLOCKS, SINGLE, "table.num_cached = -1;", ""),
+    Mutation("table_keeps_got_blocks", BLOCKS, SINGLE, "table.got_blocks = false;", ""),
     Mutation("frees_before_acceptance", BLOCKS, MAMBA_MANAGER,
              "std::max(0, num_computed_tokens - config_.num_speculative_blocks);",
              "std::max(0, num_computed_tokens);"),
@@ -372,6 +372,21 @@ MISSED: dict[str, str] = {
         "Nothing wrong is read and all is given back; it would show as a request that never gets "
         "its blocks, in a pool that is just large enough, with a prompt of several chunks. A cell "
         "presses on the pool or on the budget, never on both.",
+    "grid_only_for_prompts":
+        "it takes a drafter, and a preempted request whose tokens behind the prompt are computed "
+        "again in several chunks, so that one ends between the last two boundaries and the next "
+        "one crosses the last. A cell preempts or presses on the budget, never both.",
+    "grid_ends_at_prompt":
+        "only a preempted request has tokens behind its prompt to compute again, and only a small "
+        "budget ends a chunk among them. A cell preempts or presses on the budget, never both.",
+    "preempted_plan_published":
+        "freeing a block withdraws its plan as well; only a deferred free relies on this line. It "
+        "takes a KV consumer, and a victim by priority that the same step had scheduled already: "
+        "two settings that few scenarios draw.",
+    "frees_under_frame_in_flight":
+        "blocks of a KV consumer are free while a frame in flight still writes them. Later frames "
+        "run behind it, so only a connector's writes can go wrong, and they are not modelled "
+        "(`hybridscope matrix --list`).",
 }
 
 
