@@ -88,7 +88,10 @@ void Generator::choose_engine() {
   if (draws_.one_in(8)) settings().scheduler_reserve_full_isl = false;
   if (cell_.async_scheduling() && draws_.one_in(8)) settings().kv_consumer = true;
   settings().max_num_batched_tokens = kAmpleBudget;
-  if (cell_.pressure() == Pressure::budget) {
+  // Of the other pressures a third meets a small budget as well: what was preempted is computed
+  // again in several chunks.
+  if (cell_.pressure() == Pressure::budget ||
+      (cell_.pressure() != Pressure::none && draws_.one_in(3))) {
     const std::int32_t least = std::max(block_size_, k() + 1);
     settings().max_num_batched_tokens = draws_.between(least, least + 12);
   }
@@ -157,7 +160,8 @@ void Generator::choose_lengths() {
       std::ranges::max(scenario_.requests, {}, [](const ScenarioRequest& one) {
         return one.prompt.tokens;
       }).prompt.tokens;
-  if (cell_.pressure() != Pressure::budget && draws_.one_in(10) && longest_prompt < kAmpleBudget)
+  const bool ample = *settings().max_num_batched_tokens == kAmpleBudget;
+  if (ample && draws_.one_in(10) && longest_prompt < kAmpleBudget)
     settings().enable_chunked_prefill = false;
 }
 
