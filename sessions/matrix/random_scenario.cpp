@@ -95,7 +95,6 @@ void Generator::choose_engine() {
     const std::int32_t least = std::max(block_size_, k() + 1);
     settings().max_num_batched_tokens = draws_.between(least, least + 12);
   }
-  if (draws_.one_in(6)) settings().data_parallel_size = 2;
   // Graphs for few sizes, so that more batches are padded.
   const std::int32_t window = 1 + k();
   if (has_full_cudagraphs(cell_.cudagraph_mode()) && draws_.one_in(2) &&

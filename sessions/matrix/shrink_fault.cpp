@@ -14,7 +14,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::int64_t kMaxRuns = 3000;         // a candidate
+constexpr std::int64_t kMaxRuns = 1000;         // a candidate
 constexpr std::size_t kMaxFileNameBytes = 120;  // without ".json"
 
 // What a file system takes everywhere.
@@ -93,8 +93,10 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
   for (const FaultCandidates::Place& place : candidates.places) {
     const auto scenario = scenario_at(candidates, place, options);
     if (!scenario.ok()) return scenario.error();
-    ShrinkOptions shrink{
-        .rule = place.kind.rule, .detail = place.kind.detail, .max_runs = kMaxRuns};
+    ShrinkOptions shrink{.rule = place.kind.rule,
+                         .detail = place.kind.detail,
+                         .keep_max_model_len = true,
+                         .max_runs = kMaxRuns};
     if (options.go_on) shrink.go_on = [&](const ShrinkProgress&) { return options.go_on(); };
     const auto shrunk = shrink_scenario(scenario.value(), shrink);
     if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();

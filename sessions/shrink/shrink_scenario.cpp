@@ -69,6 +69,7 @@ class Shrinker {
   bool drop_what_is_behind();
   template <class Without>
   bool drop_parts(std::size_t count, const Without& without);
+  bool drop_settings();
   bool name_the_policy();
   bool script_the_draws();
   bool lower_numbers();
@@ -190,6 +191,16 @@ bool Shrinker::drop_parts(std::size_t count, const Without& without) {
       [this] { return more(); });
 }
 
+bool Shrinker::drop_settings() {
+  return drop_parts(set_settings(best_.settings).size(),
+                    [this](const Scenario& scenario, ListPart part) {
+                      Scenario smaller = without_settings(scenario, part);
+                      if (options_.keep_max_model_len)
+                        smaller.settings.max_model_len = scenario.settings.max_model_len;
+                      return smaller;
+                    });
+}
+
 bool Shrinker::name_the_policy() {
   const std::vector<Scenario> candidates = with_one_policy(best_);
   for (const Wanted wanted : {Wanted::smaller_with_same_words, Wanted::smaller})
@@ -240,7 +251,7 @@ void Shrinker::run() {
     smaller = drop_parts(best_.requests.size(), without_requests) || smaller;
     smaller = drop_parts(split_script(best_.script).size(), without_script) || smaller;
     smaller = drop_parts(sharing_requests(best_).size(), without_sharing) || smaller;
-    smaller = drop_parts(set_settings(best_.settings).size(), without_settings) || smaller;
+    smaller = drop_settings() || smaller;
     smaller = script_the_draws() || smaller;
     smaller = lower_numbers() || smaller;
   }

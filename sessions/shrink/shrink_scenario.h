@@ -47,6 +47,7 @@ struct ShrinkOptions {
   std::optional<Rule> rule = {};           // empty: that of the first finding of severity error
   std::optional<std::string> detail = {};  // Finding::detail of the one to keep; empty: any
   CheckScope scope = CheckScope::step;
+  bool keep_max_model_len = false;  // without it block tables are large, and runs slow
   std::int64_t max_runs = kDefaultShrinkRuns;
   // Asked before each step of each run; false: the smallest so far is the result. May be empty.
   std::function<bool(const ShrinkProgress&)> go_on = {};

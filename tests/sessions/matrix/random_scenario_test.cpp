@@ -24,7 +24,7 @@ TEST(RandomScenario, ItsDrawsAreTheSameEverywhere) {
       random_scenario(cell_called("align/mtp2/on/SD/v1/async/full/preemption"), 7);
   EXPECT_EQ(scenario.model, "tiny-mamba2");
   EXPECT_EQ(scenario.settings.block_size, 4);
-  EXPECT_EQ(scenario.requests.size(), 4U);
+  EXPECT_EQ(scenario.requests.size(), 5U);
 }
 
 TEST(RandomScenario, AFileOfItGivesItBack) {
