@@ -71,10 +71,11 @@ TEST(Bugs, AnUnknownOneIsToldWithTheNearest) {
   const ProgramResult shown = run_program("bugs show same-step-prefix-hits");
   EXPECT_EQ(shown.exit_code, 2);
   EXPECT_THAT(shown.err, HasSubstr("did you mean \"same-step-prefix-hit\"?"));
-  const ProgramResult left_out = run_program("bugs show 14");
+  const ProgramResult left_out = run_program("bugs show 21");
   EXPECT_EQ(left_out.exit_code, 2);
-  EXPECT_THAT(left_out.err, HasSubstr("known bug 14 (dummy-run-writes-through-stale-row) has no "
-                                      "entry: there are no dummy runs here yet"));
+  EXPECT_THAT(left_out.err,
+              HasSubstr("known bug 21 (encoder-cap-starves-align-split) has no entry: "
+                        "there are no encoders here"));
   EXPECT_THAT(run_program("bugs shwo").err, HasSubstr("there is no command \"shwo\""));
 }
 
