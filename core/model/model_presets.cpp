@@ -34,6 +34,14 @@ struct Preset {
 // model. Against published quotations of the file: nemotron (all but the chunk size and the length,
 // which the name says), granite (widths, attention heads, state; 4 of 40 layers are attention).
 
+// Of both small Mamba2 models.
+constexpr Mamba2Dims kTinyMamba2{.intermediate_size = 16,
+                                 .n_groups = 1,
+                                 .num_heads = 2,
+                                 .head_dim = 8,
+                                 .state_size = 8,
+                                 .conv_kernel = 4};
+
 // Mode all: the kernels of mamba1 and mamba2 save a state at every block boundary; those of GDN and
 // KDA do not (FORWARD.md). For short_conv and linear attention no document here says so; they are
 // taken as not having it. (A later reference announced prefix caching for short convolutions.)
@@ -117,26 +125,12 @@ constexpr Preset kPresets[] = {
     {"tiny-mamba2",
      "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (896 of 2,048 bytes "
      "with float32 temporal state)",
-     "M*", 2, gqa(2, 64),
-     Mamba2Dims{.intermediate_size = 16,
-                .n_groups = 1,
-                .num_heads = 2,
-                .head_dim = 8,
-                .state_size = 8,
-                .conv_kernel = 4},
-     4, 262144, kAll, kPassed, 1, 128},
+     "M*", 2, gqa(2, 64), kTinyMamba2, 4, 262144, kAll, kPassed, 1, 128},
     {"tiny-mamba2-groups",
      "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, which makes two "
      "groups "
      "of them",
-     "MM*", 2, gqa(2, 64),
-     Mamba2Dims{.intermediate_size = 16,
-                .n_groups = 1,
-                .num_heads = 2,
-                .head_dim = 8,
-                .state_size = 8,
-                .conv_kernel = 4},
-     4, 262144, kAll, kPassed, 1, 128},
+     "MM*", 2, gqa(2, 64), kTinyMamba2, 4, 262144, kAll, kPassed, 1, 128},
     {"tiny-gdn",
      "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (640 of 2,048 bytes "
      "with float32 temporal state)",
