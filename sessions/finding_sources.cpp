@@ -48,10 +48,13 @@ std::string_view source(const Finding& finding, const Names& names) {
     case Rule::rejected_draft_counted:
       return "vLLM v1/core/sched/scheduler.py update_from_output";
     case Rule::no_progress:
+    case Rule::schedule_over_limit:
     case Rule::drafts_cut:
       return "vLLM v1/core/sched/scheduler.py schedule";
     case Rule::chunk_off_grid:
       return "vLLM v1/core/sched/scheduler.py _mamba_block_aligned_split";
+    case Rule::graph_not_captured:
+      return "vLLM v1/cudagraph_dispatcher.py dispatch";
     case Rule::state_bytes_wrong:
       return "docs/architecture.md, State in bytes";
     case Rule::expectation_unused:

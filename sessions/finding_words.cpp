@@ -139,6 +139,11 @@ constexpr std::array kPhrases = {
            "{expected_bits}"},
     Phrase{Rule::state_bytes_wrong, "", nullptr,
            "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
+    Phrase{Rule::schedule_over_limit, "", nullptr, "{detail}: {seen}, at most {expected}"},
+    Phrase{Rule::graph_not_captured, "rows", nullptr, "{detail}: {seen}, captured with {expected}"},
+    Phrase{Rule::graph_not_captured, "tokens of a graph too small", nullptr,
+           "the graph of {seen_tokens} is too small for the {expected} of the step"},
+    Phrase{Rule::graph_not_captured, "", nullptr, "no graph of {seen_tokens} was captured"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
     Phrase{

@@ -45,6 +45,7 @@ class BlockPool {
   std::int32_t num_free_blocks() const { return num_free_blocks_; }
   std::int32_t num_cached_hashes() const { return keys_.size(); }
   std::int32_t num_planned_blocks() const { return num_planned_; }
+  BlockRegistration block_registration() const { return block_registration_; }
   std::vector<std::int32_t> free_queue() const;  // head (next allocated) first
 
   // Requires for all with a block: 0 <= block < num_blocks().
@@ -71,8 +72,6 @@ class BlockPool {
 
   // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
   // block and on a block that has this key; another key, of a shorter prefix, is replaced.
-  BlockRegistration block_registration() const { return block_registration_; }
-
   void cache_full_block(const BlockRegistrationArgs& args);
 
   // The blocks lose their hashes and stay where they are.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,13 @@
 
 namespace hybridscope {
 
+// What steps may not exceed, as the engine was started.
+struct CheckLimits {
+  std::int32_t max_num_seqs = 0;
+  std::int32_t max_model_len = 0;                          // tokens
+  std::vector<std::int32_t> cudagraph_capture_sizes = {};  // ascending; empty: not known
+};
+
 // What a checker has to know of the engine that made the traces.
 struct CheckConfig {
   KVCacheConfig kv_cache_config;
@@ -22,6 +30,7 @@ struct CheckConfig {
   std::int32_t conv_kernel = 4;             // W, at most kMaxConvKernel
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t hash_block_size = 16;
+  std::optional<CheckLimits> limits = {};  // absent: not known, steps are not held against them
 
   std::int32_t conv_state_len() const { return conv_kernel - 1 + num_speculative_tokens; }
 };

@@ -43,6 +43,12 @@ constexpr std::array kRules = {
              "requests wait, nothing was scheduled and nothing can change that"},
     RuleInfo{Rule::state_bytes_wrong, "state-bytes-wrong", Severity::error, "",
              "an element of a state in memory is not what the writes to its block left there"},
+    RuleInfo{
+        Rule::schedule_over_limit, "schedule-over-limit", Severity::error, "",
+        "a step has more tokens than its budget, more requests than max_num_seqs, or a request "
+        "beyond max_model_len"},
+    RuleInfo{Rule::graph_not_captured, "graph-not-captured", Severity::error, "",
+             "a step replays a graph of a size or with rows that no captured graph has"},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",

@@ -28,6 +28,8 @@ enum class Rule : std::uint8_t {
   block_table_mismatch,
   no_progress,
   state_bytes_wrong,
+  schedule_over_limit,
+  graph_not_captured,
   chunk_off_grid,
   drafts_cut,
   expectation_unused,

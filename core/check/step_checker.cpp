@@ -5,6 +5,7 @@
 #include "core/check/check_copies.h"
 #include "core/check/check_group_metadata.h"
 #include "core/check/check_hits.h"
+#include "core/check/check_limits.h"
 #include "core/check/execute_forward.h"
 #include "core/check/log_ops.h"
 
@@ -49,6 +50,8 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
   const StepTrace& trace = context.trace();
   check_prefix_hits(context);
   check_common_metadata(context);
+  check_schedule_limits(context);
+  check_replayed_graph(context);
   truth_.fold(trace, state_.config.conv_kernel);
   log_tokens(context, truth_);
   execute_copies(context, trace.pre_copies, WriteKind::pre_copy);

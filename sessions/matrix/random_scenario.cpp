@@ -84,9 +84,10 @@ void Generator::choose_engine() {
   settings().acceptance_rate = draws_.one_of({0.0, 0.3, 0.6, 0.8, 1.0});
   if (k() == 0) settings().acceptance_rate.reset();
   settings().max_num_seqs = draws_.between(2, 6);
-  if (draws_.one_in(4)) settings().scheduling_policy = SchedulingPolicy::priority;
+  if (draws_.one_in(3)) settings().scheduling_policy = SchedulingPolicy::priority;
   if (draws_.one_in(8)) settings().scheduler_reserve_full_isl = false;
-  if (cell_.async_scheduling() && draws_.one_in(8)) settings().kv_consumer = true;
+  if (cell_.async_scheduling() && draws_.one_in(4)) settings().kv_consumer = true;
+  if (draws_.one_in(8)) settings().data_parallel_size = 2;
   settings().max_num_batched_tokens = kAmpleBudget;
   // Of the other pressures a third meets a small budget as well: what was preempted is computed
   // again in several chunks.

@@ -1,12 +1,13 @@
 #include "tests/sessions/explained_run.h"
 
+#include "sessions/check_setup.h"
 #include "sessions/explain_step.h"
 
 namespace hybridscope::test {
 
 ExplainedRun::ExplainedRun(const EngineConfig& config)
     : engine_(Engine::create(config).value()),
-      checker_(StepChecker::create(check_config(config)).value()),
+      checker_(StepChecker::create(make_check_config(config)).value()),
       tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
               config.kv_cache_config.num_blocks),
       names_(make_names(config.kv_cache_config,

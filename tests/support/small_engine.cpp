@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "sessions/check_setup.h"
 
 namespace hybridscope::test {
 
@@ -39,14 +40,6 @@ EngineConfig engine_config(const SmallEngine& small) {
   return config;
 }
 
-CheckConfig check_config(const EngineConfig& config) {
-  return {.kv_cache_config = config.kv_cache_config,
-          .mamba_cache_mode = config.mamba_cache_mode,
-          .conv_kernel = config.conv_kernel,
-          .num_speculative_tokens = config.num_speculative_tokens,
-          .hash_block_size = config.hash_block_size};
-}
-
 AddRequest request_of(std::int32_t tokens, std::int32_t max_tokens, std::uint64_t text,
                       std::int32_t shared) {
   AddRequest request;
@@ -64,12 +57,12 @@ CheckedEngine::CheckedEngine(const SmallEngine& small, CheckScope scope)
 
 CheckedEngine::CheckedEngine(const EngineConfig& config, CheckScope scope)
     : engine_(Engine::create(config).value()),
-      checker_(StepChecker::create(check_config(config)).value()),
+      checker_(StepChecker::create(make_check_config(config)).value()),
       scope_(scope) {}
 
 void CheckedEngine::keep_state_in(StateBackend& backend) {
   checker_.log_ops();
-  twin_ = StateTwin::create(check_config(engine_.config()), backend).value();
+  twin_ = StateTwin::create(make_check_config(engine_.config()), backend).value();
 }
 
 void CheckedEngine::keep(std::span<const Finding> findings) {

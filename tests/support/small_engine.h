@@ -30,7 +30,6 @@ struct SmallEngine {
 };
 
 EngineConfig engine_config(const SmallEngine& small);
-CheckConfig check_config(const EngineConfig& config);
 
 // A request of `tokens` tokens of the text `text`, whose first `shared` come from text 0.
 AddRequest request_of(std::int32_t tokens, std::int32_t max_tokens, std::uint64_t text,

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/cpu/cpu_state_backend.h"
+#include "sessions/check_setup.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test {
@@ -125,7 +126,7 @@ TEST(StateTwin, RefusesConvWindowsWithoutRoomForDrafts) {
   EngineConfig config = engine_config({.num_speculative_tokens = 2});
   std::get<MambaSpec>(config.kv_cache_config.groups[1].spec).states[0].shape = {3, 8};
   const auto backend = backend_of(config);
-  const auto twin = StateTwin::create(check_config(config), *backend);
+  const auto twin = StateTwin::create(make_check_config(config), *backend);
   ASSERT_FALSE(twin.ok());
   EXPECT_EQ(twin.error().message,
             "conv windows have 3 positions, expected 5: a verify row would write behind them "
@@ -135,11 +136,11 @@ TEST(StateTwin, RefusesConvWindowsWithoutRoomForDrafts) {
 TEST(StateTwin, RefusesAMemoryOfAnotherModel) {
   const EngineConfig config = engine_config({});
   const auto backend = backend_of(config);
-  CheckConfig larger = check_config(config);
+  CheckConfig larger = make_check_config(config);
   larger.kv_cache_config.num_blocks = 65;
   EXPECT_EQ(StateTwin::create(larger, *backend).error().message,
             "the memory has 64 blocks, expected 65");
-  CheckConfig more_groups = check_config(config);
+  CheckConfig more_groups = make_check_config(config);
   more_groups.kv_cache_config.groups.push_back(more_groups.kv_cache_config.groups[1]);
   EXPECT_EQ(StateTwin::create(more_groups, *backend).error().message,
             "the memory is of other KV cache groups than the checker's");

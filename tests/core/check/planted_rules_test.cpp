@@ -39,6 +39,8 @@ constexpr std::array kPlanted = {
     PlantedRule{Rule::block_table_mismatch, "PlantedBlocks", "WorkerHasAnotherRunningBlock"},
     PlantedRule{Rule::no_progress, "PlantedProgress", "BudgetThatNeverReachesTheNextBoundary"},
     PlantedRule{Rule::state_bytes_wrong, "PlantedBytes", "ChangedElementOfATemporalState"},
+    PlantedRule{Rule::schedule_over_limit, "PlantedLimits", "MoreTokensThanTheBudget"},
+    PlantedRule{Rule::graph_not_captured, "PlantedLimits", "GraphOfMoreRowsThanWereCaptured"},
     PlantedRule{Rule::chunk_off_grid, "PlantedProgress", "ChunkThatEndsInsideABlockIsAWarning"},
     PlantedRule{Rule::drafts_cut, "PlantedProgress", "DraftsCutByTheBudgetAreAWarning"},
     PlantedRule{Rule::expectation_unused, "PlantedProgress",

@@ -13,6 +13,7 @@
 #include "core/check/state_twin.h"
 #include "core/check/step_checker.h"
 #include "kernels/cpu/cpu_state_backend.h"
+#include "sessions/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
@@ -110,7 +111,7 @@ class BytesRun {
 
  private:
   static CheckConfig check_config_of(const EngineConfig& engine, const DrawnMemory& memory) {
-    CheckConfig config = check_config(engine);
+    CheckConfig config = make_check_config(engine);
     config.kv_cache_config = memory.config;
     return config;
   }

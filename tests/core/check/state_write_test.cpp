@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check/step_checker.h"
+#include "sessions/check_setup.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope {
@@ -40,7 +41,7 @@ class WriteLog : public ::testing::Test {
   // Blocks of 8 tokens, no drafts, mode align.
   EngineConfig config_ = test::engine_config({});
   Engine engine_ = Engine::create(config_).value();
-  StepChecker checker_ = StepChecker::create(test::check_config(config_)).value();
+  StepChecker checker_ = StepChecker::create(make_check_config(config_)).value();
 };
 
 TEST_F(WriteLog, TellsEachWriteOfAStepInOrder) {
@@ -72,7 +73,7 @@ TEST_F(WriteLog, HoldsTheFingerprintOfWhatWasWritten) {
 TEST(WriteLogOff, KeepsNothingUnlessAskedFor) {
   const EngineConfig config = test::engine_config({});
   Engine engine = Engine::create(config).value();
-  StepChecker checker = StepChecker::create(test::check_config(config)).value();
+  StepChecker checker = StepChecker::create(make_check_config(config)).value();
   (void)engine.add_request(test::request_of(6, 4, 1)).value();
   (void)checker.check(engine.step());
   EXPECT_THAT(checker.writes(), IsEmpty());

@@ -1,0 +1,65 @@
+#include "core/check/check_limits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/check/mismatch.h"
+
+namespace hybridscope {
+namespace {
+
+void expect_at_most(CheckContext& context, Rule rule, const Mismatch& limit) {
+  if (limit.seen > limit.expected) report(context, rule, limit);
+}
+
+// Tokens that a row of the full graph was captured with at least; absent: nobody told which graph.
+std::optional<std::int32_t> tokens_a_row(const CheckContext& context) {
+  switch (context.trace().graph.reason) {
+    case CudagraphDispatchReason::uniform_decode_graph:
+      return 1 + context.config().num_speculative_tokens;
+    case CudagraphDispatchReason::mixed_batch_graph:
+      return 1;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void check_schedule_limits(CheckContext& context) {
+  const auto& limits = context.config().limits;
+  if (!limits) return;
+  const StepTrace& trace = context.trace();
+  const auto expect = [&](const Mismatch& limit) {
+    expect_at_most(context, Rule::schedule_over_limit, limit);
+  };
+  expect({trace.token_budget, trace.num_scheduled_tokens, "tokens of the step"});
+  expect({limits->max_num_seqs, static_cast<std::int64_t>(trace.rows.size()), "requests at once"});
+  for (std::size_t row = 0; row < trace.rows.size(); ++row) {
+    const RowTrace& of_row = trace.rows[row];
+    expect({limits->max_model_len,
+            of_row.num_computed_tokens + trace.scheduled_of(of_row).num_scheduled_tokens,
+            "tokens of the request", static_cast<std::int32_t>(row)});
+  }
+}
+
+void check_replayed_graph(CheckContext& context) {
+  const auto& limits = context.config().limits;
+  const StepTrace& trace = context.trace();
+  const CudagraphDispatch& graph = trace.graph;
+  if (!limits || graph.runtime_mode == CUDAGraphMode::none) return;
+  const auto fail = [&](std::int64_t expected, std::int64_t seen, std::string_view detail) {
+    report(context, Rule::graph_not_captured, {expected, seen, detail});
+  };
+  const auto& sizes = limits->cudagraph_capture_sizes;
+  if (!sizes.empty() && !std::ranges::binary_search(sizes, graph.num_tokens_padded))
+    fail(-1, graph.num_tokens_padded, "tokens of a graph that nobody captured");
+  if (graph.num_tokens_padded < trace.num_scheduled_tokens)
+    fail(trace.num_scheduled_tokens, graph.num_tokens_padded, "tokens of a graph too small");
+  const auto tokens = tokens_a_row(context);
+  if (!graph.pads_metadata() || !tokens) return;
+  const std::int32_t rows = std::min(graph.num_tokens_padded / *tokens, limits->max_num_seqs);
+  if (graph.num_reqs_padded != rows) fail(rows, graph.num_reqs_padded, "rows of the graph");
+}
+
+}  // namespace hybridscope

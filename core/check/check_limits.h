@@ -1,0 +1,16 @@
+// What a step may not exceed: the settings that the engine was started with.
+#pragma once
+
+#include "core/check/check_context.h"
+
+namespace hybridscope {
+
+// Reports schedule_over_limit: more tokens than the step's budget, more requests than max_num_seqs,
+// a request beyond max_model_len (vLLM v1/core/sched/scheduler.py, schedule).
+void check_schedule_limits(CheckContext& context);
+
+// Reports graph_not_captured: a replay of a size that was not captured, with rows that the captured
+// graph of that size does not have, or one that is too small for the batch (RUNNER 4.4, 4.5).
+void check_replayed_graph(CheckContext& context);
+
+}  // namespace hybridscope
