@@ -81,6 +81,7 @@ class Exporter {
   void take(const StepTrace& trace, ExportedRun& run);
   void apply(const std::vector<CacheEvent>& events);
   void add_commands(const StepTrace& trace, ExportedStep& step) const;
+  void add_preempted(const StepTrace& trace, ExportedStep& step) const;
   ExportedRow row_of(const StepTrace& trace, const ScheduledTrace& scheduled,
                      std::int32_t budget) const;
   void add_request(const ScheduledTrace& scheduled, ExportedRun& run);
@@ -120,10 +121,28 @@ void Exporter::add_commands(const StepTrace& trace, ExportedStep& step) const {
     step.reset_prefix_cache = true;
     step.reset_running_requests = command.value != 0;
   }
-  for (const RequestId request : trace.preempted)
-    if (const std::string name = names_.request(request);
-        std::ranges::find(step.preempted, name) == step.preempted.end())
-      step.preempted.push_back(name);
+}
+
+// The row that is given blocks behind the freed ones is the one they were freed for.
+void Exporter::add_preempted(const StepTrace& trace, ExportedStep& step) const {
+  const auto place_of = [&](RequestId request, CacheEventKind kind) {
+    return std::ranges::find_if(trace.cache_events, [&](const CacheEvent& event) {
+      return event.kind == kind && event.request == request;
+    });
+  };
+  for (const RequestId request : trace.preempted) {
+    const std::string name = names_.request(request);
+    if (std::ranges::find(step.preempted, name) != step.preempted.end()) continue;
+    const auto freed = place_of(request, CacheEventKind::table_dropped);
+    const auto row = std::ranges::find_if(trace.scheduled, [&](const ScheduledTrace& scheduled) {
+      const auto given = place_of(scheduled.request, CacheEventKind::allocated);
+      return freed < given && given != trace.cache_events.end();
+    });
+    if (row == trace.scheduled.end())
+      step.preempted_last.push_back(name);
+    else
+      step.rows[static_cast<std::size_t>(row - trace.scheduled.begin())].preempts.push_back(name);
+  }
 }
 
 void Exporter::add_tokens(RequestId id, std::int32_t end, ExportedRequest& request) {
@@ -218,6 +237,7 @@ void Exporter::take(const StepTrace& trace, ExportedRun& run) {
     step.rows.push_back(row_of(trace, scheduled, budget));
     budget -= scheduled.num_scheduled_tokens;
   }
+  add_preempted(trace, step);
   add_findings(trace, step, run);
   apply(trace.commit_events);
   for (const CommitTrace& commit : trace.committed) {
@@ -227,8 +247,8 @@ void Exporter::take(const StepTrace& trace, ExportedRun& run) {
     for (ExportedRow& row : step.rows)
       if (row.request == run.requests[found->second].id && commit.finished) row.finished = true;
   }
-  if (!step.rows.empty() || !step.preempted.empty() || !step.aborted.empty() ||
-      step.reset_prefix_cache || !step.findings.empty())
+  if (!step.rows.empty() || !step.preempted.empty() || !step.preempted_last.empty() ||
+      !step.aborted.empty() || step.reset_prefix_cache || !step.findings.empty())
     run.steps.push_back(std::move(step));
 }
 

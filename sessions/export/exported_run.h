@@ -27,6 +27,7 @@ struct StateMove {
 // One request in one step.
 struct ExportedRow {
   std::string request;
+  std::vector<std::string> preempts;  // whose blocks were freed for it
   RowClass row_class = RowClass::prefill;
   Admission admission = Admission::running;
   std::int32_t num_hit_tokens = 0;  // admitted: from the prefix cache
@@ -49,12 +50,13 @@ struct ExportedRow {
 
 struct ExportedStep {
   std::int64_t step = 0;
-  std::vector<std::string> preempted;
-  std::vector<std::string> aborted;     // before it was scheduled
-  bool reset_prefix_cache = false;      // before it was scheduled
-  bool reset_running_requests = false;  // which preempted whoever ran
-  std::vector<ExportedRow> rows;        // in the order of scheduling
-  std::vector<std::string> findings;    // in words, errors and warnings
+  std::vector<std::string> preempted;       // before it was scheduled
+  std::vector<std::string> aborted;         // the same
+  bool reset_prefix_cache = false;          // before it was scheduled
+  bool reset_running_requests = false;      // which preempted whoever ran
+  std::vector<ExportedRow> rows;            // in the order of scheduling
+  std::vector<std::string> preempted_last;  // behind the last row that got blocks
+  std::vector<std::string> findings;        // in words, errors and warnings
 };
 
 // The first finding of severity error, and what led to the content that it saw.

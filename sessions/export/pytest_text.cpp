@@ -114,6 +114,11 @@ def blocks_of(manager, request):
     ]
 
 
+def preempt(manager, request):
+    manager.free(request)
+    request.status = RequestStatus.PREEMPTED
+
+
 def schedule(manager, request, row, where):
     hit_blocks = None
     hit = 0
@@ -160,18 +165,22 @@ def test_hits_split_blocks_and_labels():
             for request in requests.values() if step["reset_running_requests"] else []:
                 manager.free(request)
             assert manager.reset_prefix_cache()
-        for name in step["aborted"] + step["preempted"]:
+        for name in step["aborted"]:
             if name in requests:
                 manager.free(requests[name])
         for name in step["preempted"]:
-            requests[name].status = RequestStatus.PREEMPTED
+            preempt(manager, requests[name])
         if hasattr(manager, "new_step_starts"):
             manager.new_step_starts()
         for row in step["rows"]:
+            for name in row["preempts"]:
+                preempt(manager, requests[name])
             name = row["request"]
             if name not in requests:
                 requests[name] = make_request(name)
             schedule(manager, requests[name], row, f"step {step['step']} {name}")
+        for name in step["preempted_last"]:
+            preempt(manager, requests[name])
         for row in step["rows"]:
             request = requests[row["request"]]
             known = request.num_tokens
@@ -263,10 +272,11 @@ std::string requests_text(const ExportedRun& run) {
 std::string row_text(const ExportedRow& row) {
   const bool admitted = row.admission != Admission::running;
   std::string text = fmt::format(
-      "            {{\"request\": {}, \"admitted\": {}, \"placeholders\": {}, \"hit\": {}, "
-      "\"uncached\": {}, \"computed\": {},\n",
-      python_string(row.request), python_bool(admitted), python_bool(row.placeholder_drafts),
-      row.num_hit_tokens, row.num_uncached_common_prefix_tokens, row.num_computed_tokens);
+      "            {{\"request\": {}, \"preempts\": {}, \"admitted\": {}, \"placeholders\": {}, "
+      "\"hit\": {}, \"uncached\": {}, \"computed\": {},\n",
+      python_string(row.request), python_names(row.preempts), python_bool(admitted),
+      python_bool(row.placeholder_drafts), row.num_hit_tokens,
+      row.num_uncached_common_prefix_tokens, row.num_computed_tokens);
   text += fmt::format(
       "             \"wanted\": {}, \"scheduled\": {}, \"sampled\": {}, \"finished\": {},\n",
       row.num_wanted_tokens, row.num_scheduled_tokens, row.num_sampled_tokens,
@@ -279,10 +289,11 @@ std::string steps_text(const ExportedRun& run) {
   std::string text = "STEPS = [\n";
   for (const ExportedStep& step : run.steps) {
     text += fmt::format(
-        "    {{\"step\": {}, \"preempted\": {}, \"aborted\": {},\n     \"reset_prefix_cache\": {}, "
-        "\"reset_running_requests\": {}, \"rows\": [\n",
+        "    {{\"step\": {}, \"preempted\": {}, \"aborted\": {}, \"preempted_last\": {},\n"
+        "     \"reset_prefix_cache\": {}, \"reset_running_requests\": {}, \"rows\": [\n",
         step.step, python_names(step.preempted), python_names(step.aborted),
-        python_bool(step.reset_prefix_cache), python_bool(step.reset_running_requests));
+        python_names(step.preempted_last), python_bool(step.reset_prefix_cache),
+        python_bool(step.reset_running_requests));
     for (const ExportedRow& row : step.rows) text += row_text(row);
     text += "    ]},\n";
   }

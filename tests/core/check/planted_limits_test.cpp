@@ -43,7 +43,7 @@ std::vector<Finding> found_with(const CheckLimits& limits) {
   CheckConfig check = make_check_config(config);
   check.limits = limits;
   StepChecker checker = StepChecker::create(check).value();
-  for (const std::uint64_t text : {1, 2, 3})
+  for (std::uint64_t text = 1; text <= 3; ++text)
     EXPECT_TRUE(engine.add_request(request_of(3, 20, text)).ok());
   std::vector<Finding> findings;
   for (int step = 0; step < 2; ++step)

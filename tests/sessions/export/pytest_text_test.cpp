@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 ExportedRun run_of(const std::string& name, EngineProfile engine = EngineProfile::pages) {
@@ -73,6 +74,39 @@ TEST(PytestText, TokensAreEqualWhereThePromptsShare) {
   ASSERT_EQ(a.size(), 12U);  // prompt of 6, 6 generated
   EXPECT_TRUE(std::equal(a.begin(), a.begin() + 10, b.begin()));
   EXPECT_NE(a[10], b[10]);
+}
+
+// A pool of five blocks of 8 tokens. In step 4 H needs its second pair; L, of lower priority, has
+// two pairs and loses them for it.
+TEST(PytestText, WhoIsPreemptedForARowStandsAtTheRow) {
+  Scenario scenario;
+  scenario.model = "tiny-mamba2";
+  scenario.settings.mamba_cache_mode = MambaCacheMode::align;
+  scenario.settings.block_size = 8;
+  scenario.settings.num_gpu_blocks_override = 6;
+  scenario.settings.max_model_len = 64;
+  scenario.settings.async_scheduling = false;
+  scenario.settings.scheduling_policy = SchedulingPolicy::priority;
+  scenario.requests = {{.id = "L", .prompt = {.tokens = 14}, .max_tokens = 4, .priority = 5},
+                       {.id = "H", .prompt = {.tokens = 8}, .max_tokens = 4, .at_step = 3}};
+  const ExportedRun run = make_exported_run(scenario, "scenario").value();
+  const ExportedStep& step = run.steps.at(3);
+  EXPECT_EQ(step.step, 4);
+  EXPECT_THAT(step.preempted, IsEmpty());
+  EXPECT_THAT(step.preempted_last, IsEmpty());
+  ASSERT_EQ(step.rows.size(), 1U);
+  EXPECT_EQ(step.rows[0].request, "H");
+  EXPECT_THAT(step.rows[0].preempts, ElementsAre("L"));
+  EXPECT_THAT(pytest_text(run).value(), HasSubstr("{\"request\": \"H\", \"preempts\": [\"L\"], "));
+}
+
+// B is the last of the queue: it preempts itself, and nobody gets its blocks in that step.
+TEST(PytestText, WhoIsPreemptedForNobodyComesLast) {
+  const ExportedRun run = run_of("preemption_and_resume");
+  const ExportedStep& step = run.steps.at(8);
+  EXPECT_EQ(step.step, 9);
+  EXPECT_THAT(step.preempted_last, ElementsAre("B"));
+  EXPECT_THAT(pytest_text(run).value(), HasSubstr("\"preempted_last\": [\"B\"],\n"));
 }
 
 TEST(PytestText, SaysWhetherItIsToPass) {
