@@ -14,6 +14,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/matrix_report.h"
+#include "cli/matrix_scenarios.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
@@ -45,6 +46,7 @@ struct MatrixCommandOptions {
   std::string folder;  // empty: from the engine
   std::vector<std::string> merge;
   std::string html;
+  std::string scenario_folder;  // not empty: the scenarios are written there, and not run
   bool labels_only = false;
   bool no_shrink = false;
   bool json = false;
@@ -230,6 +232,17 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
   return report(options, file.value().contents(), job.value().folder, !finished.value());
 }
 
+int write_scenarios(const MatrixCommandOptions& options, const Backends& backends) {
+  const auto job = make_job(options, backends);
+  if (!job.ok()) return usage(job.error().message);
+  ask_for_interrupts();
+  const auto count = write_matrix_scenarios(job.value().options, options.scenario_folder);
+  if (!count.ok()) return report_error("matrix", count.error());
+  if (!options.quiet)
+    fmt::print("{} in {}\n", counted(count.value(), "scenario"), one_line(options.scenario_folder));
+  return was_interrupted() ? kExitInterrupted : kExitFine;
+}
+
 // The scenarios of the faults come along. Error: one cannot be read or written.
 Status copy_faults(const std::vector<MatrixSource>& sources, const MatrixContents& merged,
                    MatrixFile& file) {
@@ -286,6 +299,7 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
         fmt::format("which engine? give --engine {} (hybridscope bugs list --engine "
                     "PROFILE tells what is in one)",
                     kEngineProfileNames));
+  if (!options.scenario_folder.empty()) return write_scenarios(options, backends);
   return run(options, backends);
 }
 
@@ -301,6 +315,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "  hybridscope matrix --engine safe --policy no_draft_step=column_zero --scenarios 20\n"
       "  hybridscope matrix --engine pages --shard 2/7 --out shard2\n"
       "  hybridscope matrix --merge shard1 shard2 --out all --json\n"
+      "  hybridscope matrix --engine pages --only mode=all --scenarios 1 --write-scenarios DIR\n"
       "\n"
       "Ctrl-C ends it; the same command goes on where it was. How cells are made: docs/matrix.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
@@ -340,6 +355,11 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       ->type_name("DIR...")
       ->excludes("--engine")
       ->excludes("--shard");
+  matrix
+      .add_option("--write-scenarios", options->scenario_folder,
+                  "run nothing: the scenarios of the cells as files DIR/CELL-INDEX.json")
+      ->type_name("DIR")
+      ->excludes("--merge");
   matrix.add_option("--html", options->html, "the matrix as one page")->type_name("FILE");
   matrix.add_flag("--labels-only", options->labels_only,
                   "no scenario keeps state in bytes as well");

@@ -55,6 +55,21 @@ TEST(Matrix, ASafeEngineHasOnlySafeCells) {
                                  "pipeline parallelism"));
 }
 
+TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
+  const std::string folder = folder_of("scenarios") + "/new";
+  const ProgramResult written =
+      run_program("matrix --engine pages --scenarios 2 --write-scenarios " + folder + kCells);
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(written.out, "8 scenarios in " + folder + "\n");
+  const std::string file =
+      folder + "/align-mtp2-on-SD-v1-sync-full_and_piecewise-preemption-1.json";
+  const ProgramResult run = run_program("run --json --no-timings " + file);
+  EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;
+  const json report = json::parse(run.out);
+  EXPECT_EQ(report["config"]["name"], "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption 1");
+  EXPECT_EQ(report["config"]["profile"], "pages");
+}
+
 TEST(Matrix, FindingsAreToldWithWhereTheyShowAndAScenario) {
   const std::string folder = folder_of("june");
   const std::string page = folder + "/page.html";
