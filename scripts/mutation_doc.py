@@ -14,7 +14,7 @@ _HEAD = """# Mutations: does the matrix notice a mistake?
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe`, with {few}
 random scenarios a cell, and with {many} where {few} find nothing. Behind it come the reference
 vectors (`conformance`) and the shipped scenarios (`run scenarios`), whatever the matrix found. It
-is run by hand: all of them take an hour, `--only NAME` a minute; it goes on where it was
+is run by hand: all of them take 40 minutes, `--only NAME` one; it goes on where it was
 interrupted. This page is `scripts/mutations --markdown`.
 
 A mistake is found by the matrix when a rule of [core/check](../core/check) reports an error, or
