@@ -12,6 +12,7 @@
 #include "core/base/fingerprint.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/name_hash.h"
+#include "sessions/scripted_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -28,10 +29,40 @@ Scenario named_scenario(const MatrixCell& cell, std::int64_t index, std::uint64_
   return scenario;
 }
 
+Policies policies_in(const MatrixCell& cell, const EngineProfile& profile,
+                     const PolicyOverrides& overrides) {
+  EngineSettings settings = cell_settings(cell);
+  settings.engine = profile;
+  settings.policies = overrides;
+  return resolve_policies(settings);
+}
+
+// Does the engine decide as the bug does?
+bool has_bug(const MatrixCell& cell, const EngineProfile& profile, PolicyOverrides overrides,
+             const KnownBug& bug) {
+  const Policies policies = policies_in(cell, profile, overrides);
+  const KnownBug* const bugs[] = {&bug};
+  lay_over(overrides, policies_of(bugs));
+  return policies_in(cell, profile, overrides) == policies;
+}
+
+// Those of the profile but for what the overrides take away, and those that they bring.
+std::vector<const KnownBug*> bugs_in(const MatrixCell& cell, const CellRunOptions& options) {
+  std::vector<const KnownBug*> bugs = bugs_of(options.profile, cell.runner());
+  if (options.policies == PolicyOverrides{}) return bugs;
+  for (const KnownBug& bug : known_bug_table()) {
+    const bool before = has_bug(cell, options.profile, {}, bug);
+    const bool after = has_bug(cell, options.profile, options.policies, bug);
+    if (before && !after) std::erase(bugs, &bug);
+    if (!before && after) bugs.push_back(&bug);
+  }
+  return bugs;
+}
+
 class CellRun {
  public:
   CellRun(const MatrixCell& cell, const CellRunOptions& options)
-      : cell_(cell), options_(options), bugs_(bugs_of(options.profile, cell.runner())) {
+      : cell_(cell), options_(options), bugs_(bugs_in(cell, options)) {
     result_.cell = cell;
   }
 
@@ -53,7 +84,7 @@ class CellRun {
 
   const MatrixCell& cell_;
   const CellRunOptions& options_;
-  Bugs bugs_;  // of the profile
+  Bugs bugs_;  // of the engine
   CellResult result_;
   std::map<FindingKind, CellFinding> findings_;
   std::map<FindingKind, CellFinding> unexplained_;
@@ -157,9 +188,10 @@ void CellRun::add_fault(const Bugs& bugs, const FindingKind& kind, std::int64_t 
 }
 
 Status CellRun::run_scenario(std::int64_t index) {
-  // Faults of kernels are not there in bytes (core/trace, KernelVariants), so that a profile with
-  // faults is run in labels only.
-  const bool in_bytes = options_.make_backend && bugs_.empty() && index % kScenariosABytesRun == 0;
+  // Faults of kernels are not there in bytes (core/trace, KernelVariants), so that an engine with
+  // faults, or with policies of its own, is run in labels only.
+  const bool in_bytes = options_.make_backend && bugs_.empty() &&
+                        options_.policies == PolicyOverrides{} && index % kScenariosABytesRun == 0;
   const auto run = checked(scenario_of_cell(cell_, index, options_), index,
                            in_bytes ? options_.make_backend : MakeStateBackend());
   if (!run.ok()) return run.error();
@@ -183,10 +215,7 @@ std::vector<Value> values_of(std::map<Key, Value>& map) {
 }
 
 void CellRun::finish() {
-  EngineSettings settings = cell_settings(cell_);
-  settings.engine = options_.profile;
-  settings.policies = options_.policies;
-  const Policies policies = resolve_policies(settings);
+  const Policies policies = policies_in(cell_, options_.profile, options_.policies);
   for (const MatrixEventInfo& info : matrix_event_table())
     if (info.belongs_to(cell_, policies) &&
         result_.events[static_cast<std::size_t>(info.event)].times == 0)

@@ -29,7 +29,8 @@ struct CellRunOptions {
 
 // Every so many scenarios of a cell state is kept in bytes too.
 inline constexpr std::int64_t kScenariosABytesRun = 8;
-// How many failing scenarios of a cell are held against each known bug of the profile.
+// How many failing scenarios of a cell are held against each known bug of the engine: those of the
+// profile, less or more what the policies take away or bring.
 inline constexpr std::int64_t kMaxExplained = 24;
 
 // Scenario `index` of a cell, as an engine of the profile runs it.

@@ -70,16 +70,45 @@ TEST(RunCell, ABugOfTwoPoliciesIsNotBlamedForWhatOneOfThemShows) {
   EXPECT_EQ(fault->kind.rule, Rule::foreign_row_datum);
 }
 
-TEST(RunCell, APolicyThatNoBugHasIsUnexplained) {
+// Known bug 34 takes a second policy as well.
+TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
   CellRunOptions options{.num_scenarios = 60};
-  options.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  options.policies.padding_prefilling = PaddingPrefilling::left_over;
   const CellResult result =
       result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget", options);
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
   EXPECT_THAT(result.faults, IsEmpty());
   EXPECT_THAT(
       result.unexplained,
-      Contains(Field(&CellFinding::kind, Field(&FindingKind::rule, Rule::running_state_wrong))));
+      Contains(Field(&CellFinding::kind, Field(&FindingKind::rule, Rule::padded_row_not_null))));
+}
+
+TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
+  CellRunOptions options{.num_scenarios = 20};
+  options.policies.no_draft_step = NoDraftStep::column_zero;
+  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/none/none", options);
+  EXPECT_THAT(faults_of(result), ElementsAre("no-draft-step-reads-column-zero"));
+  EXPECT_THAT(result.unexplained, IsEmpty());
+}
+
+TEST(RunCell, ABugThatAPolicyTakesAwayIsNotBlamed) {
+  CellRunOptions options{.profile = kJune, .num_scenarios = 20};
+  const auto blamed = [&] {
+    return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none", options));
+  };
+  EXPECT_THAT(blamed(), Contains("eagle-margin-inflates-hybrid-hit"));
+  options.policies.mamba_eagle_lookahead = MambaEagleLookahead::none;
+  EXPECT_THAT(blamed(), Not(Contains("eagle-margin-inflates-hybrid-hit")));
+}
+
+// What kernels do wrong is not there in bytes.
+TEST(RunCell, AnEngineWithPoliciesOfItsOwnKeepsNoStateInBytes) {
+  CellRunOptions options{.num_scenarios = 2};
+  options.policies.null_rows = NullRows::run;
+  options.make_backend = [](StateMemory) -> Result<std::unique_ptr<StateBackend>> {
+    return Error{ErrorKind::not_available, "nobody is to ask for one"};
+  };
+  EXPECT_EQ(result_of("none/none/off/SD/v2/sync/none/none", options).num_in_bytes, 0);
 }
 
 TEST(RunCell, RefusedCellsAndThoseThatAreOthersRunNothing) {
