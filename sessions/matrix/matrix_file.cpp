@@ -46,7 +46,8 @@ Status take_line(std::string_view text, const std::string& file, int line,
 
 struct WholeLines {
   MatrixContents contents;
-  std::size_t num_bytes = 0;  // what is behind them is a line that was not finished
+  std::size_t num_bytes = 0;
+  std::string unfinished;  // behind them
 };
 
 Result<WholeLines> read_lines(const std::string& folder) {
@@ -69,9 +70,13 @@ Result<WholeLines> read_lines(const std::string& folder) {
     rest.remove_prefix(end + 1);
   }
   lines.num_bytes = text.value().size() - rest.size();
-  if (lines.num_bytes == 0)
-    return Error{ErrorKind::corrupt, fmt::format("{}: no line (expected the header)", file)};
+  lines.unfinished = rest;
   return lines;
+}
+
+Error no_header(const std::string& folder) {
+  return Error{ErrorKind::corrupt,
+               fmt::format("{}: no line (expected the header)", file_in(folder))};
 }
 
 Error cannot(std::string_view what, const std::string& path, const std::string& why) {
@@ -112,6 +117,7 @@ std::string fault_key(const MatrixFault& fault) {
 Result<MatrixContents> read_matrix(const std::string& folder) {
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
+  if (lines.value().num_bytes == 0) return no_header(folder);
   return std::move(lines).value().contents;
 }
 
@@ -123,16 +129,23 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   std::error_code code;
   std::filesystem::create_directories(std::filesystem::path(folder) / "faults", code);
   if (code) return cannot("cannot be made", folder, code.message());
-  if (!std::filesystem::exists(path, code)) {
+  const std::string first = header_to_json(header).dump();
+  const auto begin = [&]() -> Result<MatrixFile> {
     MatrixContents fresh;
     fresh.header = header;
     MatrixFile file(folder, std::move(fresh));
-    if (Status begun = file.append(header_to_json(header).dump()); !begun.ok())
-      return begun.error();
+    if (Status begun = file.append(first); !begun.ok()) return begun.error();
     return file;
-  }
+  };
+  if (!std::filesystem::exists(path, code)) return begin();
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
+  if (lines.value().num_bytes == 0) {  // ended while the header was written
+    if (!first.starts_with(lines.value().unfinished)) return no_header(folder);
+    std::filesystem::resize_file(path, 0, code);
+    if (code) return cannot("cannot be written", path, code.message());
+    return begin();
+  }
   const MatrixHeader& there = lines.value().contents.header;
   auto difference = header_difference(there, header);
   if (!difference && there.filter != header.filter)

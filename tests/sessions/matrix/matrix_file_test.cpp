@@ -75,6 +75,22 @@ TEST(MatrixFile, ALineThatWasNotFinishedIsLeftOut) {
   EXPECT_EQ(folder.read("matrix.jsonl"), whole);
 }
 
+TEST(MatrixFile, AHeaderThatWasNotFinishedIsWrittenAgain) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(MatrixFile::open(folder.path(), kHeader).ok());
+  const std::string header = folder.read("matrix.jsonl");
+  for (const std::string& torn :
+       {std::string(), header.substr(0, 20), header.substr(0, header.size() - 1)}) {
+    folder.write("matrix.jsonl", torn);
+    const auto again = MatrixFile::open(folder.path(), kHeader);
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(folder.read("matrix.jsonl"), header);
+  }
+  folder.write("matrix.jsonl", "notes of mine");
+  EXPECT_EQ(MatrixFile::open(folder.path(), kHeader).error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(folder.read("matrix.jsonl"), "notes of mine");
+}
+
 TEST(MatrixFile, AnotherMatrixInTheFolderIsLeftAlone) {
   const TemporaryFolder folder;
   ASSERT_TRUE(MatrixFile::open(folder.path(), kHeader).ok());
