@@ -91,15 +91,29 @@ bool has(const std::vector<const KnownBug*>& bugs, const KnownBug& bug) {
   return std::ranges::find(bugs, &bug) != bugs.end();
 }
 
-// With one of the runners the first engine has it and the second does not.
-bool is_listed(const BugsOptions& options, const KnownBug& bug) {
+// With this runner the first engine has it and the second does not.
+bool is_listed(const BugsOptions& options, const KnownBug& bug, ModelRunner runner) {
   const auto engine = parse_engine_profile(options.engine);
   const auto other = parse_engine_profile(options.not_in);
-  return std::ranges::any_of(runners_of(options), [&](ModelRunner runner) {
-    if (engine && !has(bugs_of(*engine, runner), bug)) return false;
-    if (!engine && !bug.life(runner).occurs && !options.runner.empty()) return false;
-    return !other || !has(bugs_of(*other, runner), bug);
-  });
+  if (engine && !has(bugs_of(*engine, runner), bug)) return false;
+  if (!engine && !bug.life(runner).occurs && !options.runner.empty()) return false;
+  return !other || !has(bugs_of(*other, runner), bug);
+}
+
+// With one of the runners.
+bool is_listed(const BugsOptions& options, const KnownBug& bug) {
+  return std::ranges::any_of(runners_of(options),
+                             [&](ModelRunner runner) { return is_listed(options, bug, runner); });
+}
+
+// Runners with which a bug that is gone from the second engine is still there.
+std::vector<std::string_view> runners_left(const BugsOptions& options, const KnownBug& bug) {
+  std::vector<std::string_view> left;
+  const auto other = parse_engine_profile(options.not_in);
+  for (const ModelRunner runner : runners_of(options))
+    if (other && has(bugs_of(*other, runner), bug))
+      left.push_back(runner == ModelRunner::v1 ? "v1" : "v2");
+  return left;
 }
 
 std::string heading_of(const BugsOptions& options, std::size_t count) {
@@ -119,6 +133,7 @@ int list_command(const BugsOptions& options) {
   }
   TextTable table({"no.", "<id", "<V1", "<V2", "<what goes wrong"});
   Json json = Json::array();
+  std::string still_there;
   for (const KnownBug& bug : known_bug_table()) {
     if (!is_listed(options, bug)) continue;
     const auto exhibit = shipped_bug(bug.id);
@@ -127,6 +142,12 @@ int list_command(const BugsOptions& options) {
                life_text(bug.v1), life_text(bug.v2),
                printable(exhibit.value().title, kTitleColumns)});
     json.push_back(bug_json(exhibit.value()));
+    if (options.not_in.empty()) continue;
+    const auto left = runners_left(options, bug);
+    json.back()["still_with_runner"] = left;
+    for (const std::string_view runner : left)
+      still_there +=
+          fmt::format("{} is still in {} with runner {}\n", bug.id, options.not_in, runner);
   }
   if (options.json) {
     print_json(json);
@@ -134,7 +155,8 @@ int list_command(const BugsOptions& options) {
   }
   fmt::print("{}\n", heading_of(options, json.size()));
   if (!table.empty())
-    fmt::print("{}\nhybridscope bugs show ID tells of one, bugs run ID runs it.\n", table.format());
+    fmt::print("{}\n{}hybridscope bugs show ID tells of one, bugs run ID runs it.\n",
+               table.format(), still_there);
   return kExitFine;
 }
 

@@ -42,6 +42,9 @@ TEST(Bugs, ListSaysWhatAReleaseFixed) {
   EXPECT_THAT(fixed, Not(Contains("chunk-tail-runs-as-decode")));            // fixed before
   const auto v1 = listed("--engine vllm@2026-06-29 --not-in vllm@2026-08-18 --runner v1");
   EXPECT_THAT(v1, Not(Contains("accepted-count-cross-program-race")));  // V2's
+  EXPECT_THAT(run_program("bugs list --engine vllm@2026-06-29 --not-in vllm@2026-08-18").out,
+              HasSubstr("\npadded-prompt-tail-folds-placeholders is still in vllm@2026-08-18 with "
+                        "runner v1\n"));
 }
 
 TEST(Bugs, SafeHasNone) {
