@@ -81,6 +81,8 @@ constexpr std::array kPhrases = {
            "{detail}: {seen} rows run, {expected} have a request"},
     Phrase{Rule::padded_row_not_null, "a row of a dummy run", nullptr,
            "{detail} names {block} where the null block belongs"},
+    Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block == kNullBlock; },
+           "a padding row runs on the null block"},
     Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block >= 0; },
            "a padding row names {block} where the null block belongs"},
     Phrase{Rule::padded_row_not_null, "", nullptr,

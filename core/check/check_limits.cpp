@@ -34,7 +34,9 @@ void check_schedule_limits(CheckContext& context) {
     expect_at_most(context, Rule::schedule_over_limit, limit);
   };
   expect({trace.token_budget, trace.num_scheduled_tokens, "tokens of the step"});
-  expect({limits->max_num_seqs, static_cast<std::int64_t>(trace.rows.size()), "requests at once"});
+  // Of another engine only the rows may be known.
+  const auto num_rows = static_cast<std::int32_t>(trace.rows.size());
+  expect({limits->max_num_seqs, std::max(num_rows, trace.num_running), "requests at once"});
   for (std::size_t row = 0; row < trace.rows.size(); ++row) {
     const RowTrace& of_row = trace.rows[row];
     expect({limits->max_model_len,

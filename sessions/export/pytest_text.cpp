@@ -206,6 +206,9 @@ std::string python_lists(const std::vector<std::vector<std::int32_t>>& lists) {
   return fmt::format("[{}]", fmt::join(literals, ", "));
 }
 
+// The day of 61ab70ec3.
+constexpr std::string_view kProfileOfReference = "vllm@2026-06-29";
+
 std::string heading(const ExportedRun& run) {
   const std::string profile = profile_name(run.scenario.settings);
   std::string text = fmt::format("# {}: {}, profile {}\n", python_comment(run.scenario.name),
@@ -213,9 +216,12 @@ std::string heading(const ExportedRun& run) {
   text +=
       "# The KV-cache manager and the split of mode align, with budgets, hits and labels as\n"
       "# hybridscope's engine decided them. ";
-  text += profile == "pages"
-              ? "Profile pages does what the reference does: this is to pass.\n"
-              : "Where this profile does other than the reference,\n# this is to fail.\n";
+  if (profile == "pages")
+    text += "Profile pages does what the reference does: this is to pass.\n";
+  else if (profile == kProfileOfReference)
+    text += "This profile has the faults of the reference's day: this is to pass.\n";
+  else
+    text += "Where this profile does other than the reference,\n# this is to fail.\n";
   return text + "# Written for vLLM main at 61ab70ec3 (2026-06-29, release 0.24.0).\n";
 }
 

@@ -113,6 +113,9 @@ TEST(PytestText, SaysWhetherItIsToPass) {
   EXPECT_THAT(pytest_text(run_of("plain_decode")).value(), HasSubstr("this is to pass"));
   EXPECT_THAT(pytest_text(run_of("plain_decode", EngineProfile::safe)).value(),
               HasSubstr("this is to fail"));
+  EXPECT_THAT(
+      pytest_text(run_of("plain_decode", parse_engine_profile("vllm@2026-06-29").value())).value(),
+      HasSubstr("this is to pass"));
 }
 
 TEST(PytestText, AnAsynchronousRunIsRefused) {
