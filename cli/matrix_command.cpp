@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +63,16 @@ struct MatrixJob {
   MatrixOptions options;
   std::string folder;
 };
+
+// Why a text is no number from 0 to 2^63 - 1; empty: it is one.
+std::string whole_number_fault(const std::string& text) {
+  std::int64_t number = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stop == end && number >= 0) return {};
+  return fmt::format("expected an integer from 0 to {}, found {}",
+                     std::numeric_limits<std::int64_t>::max(), quoted_text(text));
+}
 
 int usage(const std::string& message) {
   fmt::print(stderr, "hybridscope matrix: {}\n", one_line(message, 4000));
@@ -157,6 +170,14 @@ Result<MatrixJob> make_job(const MatrixCommandOptions& options, const Backends& 
   auto cells = cells_of(job.header);
   if (!cells.ok()) return cells.error();
   job.options.cells = std::move(cells).value();
+  const auto runs = [](const MatrixCell& cell) {
+    return !stands_for(cell) && refusal_of(cell).empty();
+  };
+  if (std::ranges::none_of(job.options.cells, runs))
+    return invalid_input(
+        fmt::format("nothing to run: of {} selected, each is refused or the same "
+                    "as another (docs/matrix.md, --list)",
+                    counted(std::ssize(job.options.cells), "cell")));
   job.options.num_threads = num_jobs(options);
   job.options.shrink = !options.no_shrink;
   CellRunOptions& run = job.options.run;
@@ -338,6 +359,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       ->capture_default_str()
       ->type_name("N");
   matrix.add_option("--seed", options->seed, "of the scenarios")
+      ->check(CLI::Validator(whole_number_fault, ""))
       ->capture_default_str()
       ->type_name("N");
   matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one a core)")

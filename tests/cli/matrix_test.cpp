@@ -43,6 +43,23 @@ TEST(Matrix, NamesThatAreNoneAreToldWithTheNearest) {
   EXPECT_THAT(policy.err, HasSubstr("did you mean \"no_draft_step\"?"));
 }
 
+TEST(Matrix, ASelectionWithNothingToRunIsAMistake) {
+  const ProgramResult run =
+      run_program("matrix --engine safe --only mode=none --only prefix_caching=on");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("nothing to run: of 800 cells selected, each is refused or the "
+                                 "same as another"));
+}
+
+TEST(Matrix, ASeedIsAWholeNumber) {
+  for (const std::string seed : {"-1", "1.5", "99999999999999999999"}) {
+    const ProgramResult run = run_program("matrix --engine safe --seed " + seed);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("expected an integer from 0 to 9223372036854775807, found \"" +
+                                   seed + "\""));
+  }
+}
+
 TEST(Matrix, ASafeEngineHasOnlySafeCells) {
   const std::string folder = folder_of("safe");
   const ProgramResult run = run_program(matrix_in(folder) + " --engine safe --scenarios 40");
@@ -131,7 +148,8 @@ TEST(Matrix, OnePolicyCanBeAskedAbout) {
                                         "--scenarios 12 --labels-only --no-shrink");
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.out, StartsWith("matrix of safe with no_draft_step=column_zero: 48 scenarios"));
-  EXPECT_THAT(run.out, HasSubstr("unexplained: running-state-wrong"));
+  EXPECT_THAT(run.out, HasSubstr("\nno-draft-step-reads-column-zero (4 cells, "));
+  EXPECT_THAT(run.out, Not(HasSubstr("unexplained")));
   EXPECT_THAT(run.out, Not(HasSubstr("state in bytes")));
 }
 
