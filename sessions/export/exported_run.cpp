@@ -123,7 +123,8 @@ void Exporter::add_commands(const StepTrace& trace, ExportedStep& step) const {
   }
 }
 
-// The row that is given blocks behind the freed ones is the one they were freed for.
+// A reset preempts whoever runs before anything is scheduled. Else the row that is given blocks
+// behind the freed ones is the one they were freed for.
 void Exporter::add_preempted(const StepTrace& trace, ExportedStep& step) const {
   const auto place_of = [&](RequestId request, CacheEventKind kind) {
     return std::ranges::find_if(trace.cache_events, [&](const CacheEvent& event) {
@@ -133,6 +134,10 @@ void Exporter::add_preempted(const StepTrace& trace, ExportedStep& step) const {
   for (const RequestId request : trace.preempted) {
     const std::string name = names_.request(request);
     if (std::ranges::find(step.preempted, name) != step.preempted.end()) continue;
+    if (step.reset_running_requests) {
+      step.preempted.push_back(name);
+      continue;
+    }
     const auto freed = place_of(request, CacheEventKind::table_dropped);
     const auto row = std::ranges::find_if(trace.scheduled, [&](const ScheduledTrace& scheduled) {
       const auto given = place_of(scheduled.request, CacheEventKind::allocated);

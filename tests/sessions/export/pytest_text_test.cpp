@@ -109,6 +109,14 @@ TEST(PytestText, WhoIsPreemptedForNobodyComesLast) {
   EXPECT_THAT(pytest_text(run).value(), HasSubstr("\"preempted_last\": [\"B\"],\n"));
 }
 
+// A ran, is preempted by the reset and admitted anew in the same step.
+TEST(PytestText, WhoAResetPreemptsIsPreemptedBeforeTheStep) {
+  for (const ExportedStep& step : run_of("prefix_cache_reset").steps) {
+    EXPECT_EQ(step.preempted.size(), step.reset_running_requests ? 1U : 0U) << step.step;
+    for (const ExportedRow& row : step.rows) EXPECT_THAT(row.preempts, IsEmpty());
+  }
+}
+
 TEST(PytestText, SaysWhetherItIsToPass) {
   EXPECT_THAT(pytest_text(run_of("plain_decode")).value(), HasSubstr("this is to pass"));
   EXPECT_THAT(pytest_text(run_of("plain_decode", EngineProfile::safe)).value(),
