@@ -170,10 +170,7 @@ Result<MatrixJob> make_job(const MatrixCommandOptions& options, const Backends& 
   auto cells = cells_of(job.header);
   if (!cells.ok()) return cells.error();
   job.options.cells = std::move(cells).value();
-  const auto runs = [](const MatrixCell& cell) {
-    return !stands_for(cell) && refusal_of(cell).empty();
-  };
-  if (std::ranges::none_of(job.options.cells, runs))
+  if (std::ranges::none_of(job.options.cells, is_run))
     return invalid_input(
         fmt::format("nothing to run: of {} selected, each is refused or the same "
                     "as another (docs/matrix.md, --list)",

@@ -29,7 +29,7 @@ Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
                  fmt::format("{} cannot be made: {}", folder, failed.message())};
   std::int64_t count = 0;
   for (const MatrixCell& cell : options.cells) {
-    if (stands_for(cell) || !refusal_of(cell).empty()) continue;
+    if (!is_run(cell)) continue;
     for (std::int64_t index = 0; index < options.run.num_scenarios; ++index) {
       if (options.run.go_on && !options.run.go_on()) return count;
       const std::string path = (std::filesystem::path(folder) / file_name(cell, index)).string();

@@ -68,7 +68,7 @@ class Place(unittest.TestCase):
 class Document(unittest.TestCase):
     def test_a_row_says_who_found_it_and_a_bar_does_not_end_it(self) -> None:
         one = replace(SAMPLE, after="x = a || b;")
-        result = {"matrix": {"found": "findings", "cells": 7, "cells_run": 1680, "rule": "r"},
+        result = {"matrix": {"found": "findings", "cells": 7, "cells_run": 1344, "rule": "r"},
                   "scenarios_a_cell": 12, "vectors": "v.jsonl", "scenarios": 0,
                   "date": "2026-01-01"}
         page = mutation_doc.markdown([one], {"sample": result})

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/engine/cudagraph_setup.h"
 #include "sessions/engine_setup.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/object_reader.h"
@@ -68,6 +69,25 @@ Result<std::uint8_t> value_index(const AxisInfo& axis, Name value) {
   return invalid_input(
       fmt::format("axis {} has no value {}{} (expected {})", axis.name, quoted_text(value),
                   nearest_key_hint(value, names_of(axis.values)), listed(axis.values)));
+}
+
+Result<EngineSetup> smallest_engine(const MatrixCell& cell) {
+  EngineSettings settings = cell_settings(cell);
+  settings.block_size = kSmallestRandomBlock;
+  settings.num_gpu_blocks_override = 256;
+  return make_engine_setup("tiny-mamba2", settings);
+}
+
+// The value of the axis graphs that an engine starts with; of one that does not start: as asked.
+std::uint8_t graphs_left(const MatrixCell& cell) {
+  const std::uint8_t asked = cell.index(Axis::graphs);
+  const auto setup = smallest_engine(cell);
+  if (!setup.ok()) return asked;
+  const auto graphs = resolve_cudagraphs(setup.value().config);
+  if (!graphs.ok()) return asked;
+  const auto left = std::ranges::find(kGraphValues, graphs.value().cudagraph_mode);
+  HS_EXPECT(left != kGraphValues.end());
+  return static_cast<std::uint8_t>(left - kGraphValues.begin());
 }
 
 }  // namespace
@@ -160,17 +180,17 @@ std::optional<MatrixCell> stands_for(const MatrixCell& cell) {
     other.values[static_cast<std::size_t>(Axis::mode)] = 0;
     other.values[static_cast<std::size_t>(Axis::prefix_caching)] = 0;
   }
+  other.values[static_cast<std::size_t>(Axis::graphs)] = graphs_left(other);
   if (other == cell) return std::nullopt;
   return other;
 }
 
 std::string refusal_of(const MatrixCell& cell) {
-  EngineSettings settings = cell_settings(cell);
-  settings.block_size = kSmallestRandomBlock;
-  settings.num_gpu_blocks_override = 256;
-  const auto setup = make_engine_setup("tiny-mamba2", settings);
+  const auto setup = smallest_engine(cell);
   return setup.ok() ? std::string() : setup.error().message;
 }
+
+bool is_run(const MatrixCell& cell) { return !stands_for(cell) && refusal_of(cell).empty(); }
 
 Status CellFilter::add(std::string_view text) {
   const std::size_t equals = text.find('=');

@@ -79,12 +79,16 @@ Result<MatrixCell> parse_cell(std::string_view name);
 EngineSettings cell_settings(const MatrixCell& cell);
 
 // The cell that this one comes down to, where the reference changes a setting for the user: no
-// prefix caching is mode none, and mode none has no prefix caching (docs/architecture:
-// mode_choice).
+// prefix caching is mode none, mode none has no prefix caching (docs/architecture: mode_choice),
+// and the CUDA graph mode is what the metadata builders allow (RUNNER 4.3: of layers with state
+// full becomes full_and_piecewise).
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
 // Why an engine does not start with these settings; empty: it does.
 std::string refusal_of(const MatrixCell& cell);
+
+// Does the matrix run scenarios in it, being neither refused nor the same as another?
+bool is_run(const MatrixCell& cell);
 
 // Values of axes that are looked at; an axis of which none is named has all.
 class CellFilter {

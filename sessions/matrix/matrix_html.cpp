@@ -229,14 +229,17 @@ void Page::grids() {
       "preemption, reset).<br><span class=\"safe\">s</span>safe <span class=\"findings\">4</span>"
       "findings, of so many faults <span class=\"untested\">?</span>untested: an event of the cell "
       "never happened "
-      "<span class=\"refused\">-</span>refused <span class=\"none\">.</span>not run. A cell says "
-      "more under the mouse. Rows that are refused as a whole are left out.</p>\n";
+      "<span class=\"refused\">-</span>refused <span class=\"same\">=</span>the same as another "
+      "cell <span class=\"none\">.</span>not run. A cell says more under the mouse. Rows that are "
+      "refused as a whole are left out.</p>\n";
   for (const MatrixCell& base :
        combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching}))
     if (!stands_for(base)) grid(base);
   html_ +=
-      "<p>Without prefix caching every mode is mode none, and mode none has no prefix caching: "
-      "the reference sees to both.</p>\n";
+      "<p>Without prefix caching every mode is mode none, mode none has no prefix caching, and "
+      "full "
+      "graphs of recurrent layers become full_and_piecewise: the reference sees to all "
+      "three.</p>\n";
 }
 
 void Page::events() {

@@ -45,7 +45,8 @@ TEST(MatrixCell, ANameThatIsNoneTellsWhatIsWrong) {
                  "align, all)"));
 }
 
-// Without prefix caching there is nothing to keep states for; mode none has no prefix caching.
+// Without prefix caching there is nothing to keep states for; mode none has no prefix caching; the
+// builders of recurrent layers take no mixed batch in a full graph.
 TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
   const auto other = [](const std::string& name) -> std::string {
     const auto cell = stands_for(cell_called(name));
@@ -53,12 +54,16 @@ TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
   };
   EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none"), "none/mtp1/off/SD/v1/sync/none/none");
   EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none"), "none/mtp1/off/SD/v1/sync/none/none");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none"),
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none");
+  EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none"),
+            "none/mtp1/off/SD/v1/sync/full_and_piecewise/none");
   EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none"), "itself");
   EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none"), "itself");
 }
 
 TEST(MatrixCell, IsRefusedWhereAnEngineDoesNotStart) {
-  EXPECT_EQ(refusal_of(cell_called("align/mtp3/on/DS/v1/async/full/none")), "");
+  EXPECT_EQ(refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none")), "");
   EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none")),
               HasSubstr("runner is v2 with method ngram"));
   EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none")),

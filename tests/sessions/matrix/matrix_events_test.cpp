@@ -73,8 +73,8 @@ TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
     return matrix_event_table()[static_cast<std::size_t>(event)].belongs_to(cell_called(cell),
                                                                             policies);
   };
-  const std::string align = "align/mtp1/on/SD/v1/async/full/preemption";
-  const std::string all = "all/mtp1/on/SD/v1/async/full/none";
+  const std::string align = "align/mtp1/on/SD/v1/async/full_and_piecewise/preemption";
+  const std::string all = "all/mtp1/on/SD/v1/async/full_and_piecewise/none";
   const std::string none = "none/none/off/SD/v1/sync/none/budget";
   EXPECT_TRUE(belongs(MatrixEvent::pre_copy, align, safe_policies()));
   EXPECT_FALSE(belongs(MatrixEvent::pre_copy, all, safe_policies()));

@@ -118,6 +118,8 @@ TEST(RunCell, RefusedCellsAndThoseThatAreOthersRunNothing) {
   const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none", {});
   EXPECT_EQ(same.verdict, CellVerdict::same);
   EXPECT_EQ(same.note, "none/mtp1/off/SD/v1/sync/none/none");
+  EXPECT_EQ(result_of("align/mtp1/on/SD/v1/sync/full/none", {}).note,
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none");
   EXPECT_EQ(refused.num_scenarios + same.num_scenarios, 0);
 }
 
@@ -130,7 +132,7 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
     if (!backend.ok()) return backend.error();
     return std::unique_ptr<StateBackend>(std::move(backend).value());
   };
-  const CellResult result = result_of("align/mtp3/on/DS/v1/sync/full/none", options);
+  const CellResult result = result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none", options);
   EXPECT_EQ(result.num_in_bytes, 3);  // 0, 8 and 16
   EXPECT_EQ(made, 3);
   EXPECT_EQ(result.num_failing, 0);
