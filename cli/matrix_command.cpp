@@ -2,67 +2,36 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/matrix_job.h"
+#include "cli/matrix_merge.h"
 #include "cli/matrix_report.h"
 #include "cli/matrix_scenarios.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
-#include "cli/shard.h"
 #include "cli/shown_text.h"
-#include "cli/version.h"
 #include "sessions/finding_list.h"
 #include "sessions/json_reader.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
-#include "sessions/matrix/run_matrix.h"
 #include "sessions/object_reader.h"
 #include "sessions/output_file.h"
-#include "sessions/settings_table.h"
 
 namespace hybridscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct MatrixCommandOptions {
-  std::string engine;                 // empty: to be asked for
-  std::vector<std::string> policies;  // "name=value"
-  std::vector<std::string> only;      // "axis=value,value"
-  std::int64_t scenarios = CellRunOptions{}.num_scenarios;
-  std::uint64_t seed = 1;
-  std::int32_t jobs = 0;  // 0: one a core
-  std::string shard;
-  std::string folder;  // empty: from the engine
-  std::vector<std::string> merge;
-  std::string html;
-  std::string scenario_folder;  // not empty: the scenarios are written there, and not run
-  bool labels_only = false;
-  bool no_shrink = false;
-  bool json = false;
-  bool list = false;
-  bool quiet = false;
-};
-
-// What the options ask for.
-struct MatrixJob {
-  MatrixHeader header;
-  MatrixOptions options;
-  std::string folder;
-};
 
 // Why a text is no number from 0 to 2^63 - 1; empty: it is one.
 std::string whole_number_fault(const std::string& text) {
@@ -74,121 +43,16 @@ std::string whole_number_fault(const std::string& text) {
                      std::numeric_limits<std::int64_t>::max(), quoted_text(text));
 }
 
+CLI::Validator is_path() {
+  return {[](const std::string& text) -> std::string {
+            return text.empty() ? "expected a path, found \"\"" : "";
+          },
+          ""};
+}
+
 int usage(const std::string& message) {
   fmt::print(stderr, "hybridscope matrix: {}\n", one_line(message, 4000));
   return kExitUsage;
-}
-
-// Error: no such policy or value, with the nearest.
-Result<PolicyOverrides> read_policies(const std::vector<std::string>& texts) {
-  EngineSettings settings;
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find('=');
-    const std::string name = text.substr(0, equals);
-    const Setting* setting = find_setting("policies", name);
-    if (setting == nullptr) {
-      std::vector<std::string_view> known;
-      for (const Setting& row : settings_table())
-        if (row.section == "policies") known.push_back(row.name);
-      return invalid_input(fmt::format("no policy is called {}{} (docs/differences.md lists them)",
-                                       quoted_text(name), nearest_key_hint(name, known)));
-    }
-    if (equals == std::string::npos)
-      return invalid_input(fmt::format("{} has no value (expected NAME=VALUE)", quoted_text(text)));
-    if (Status set = set_setting_text(settings, *setting, text.substr(equals + 1)); !set.ok())
-      return set.error();
-  }
-  return settings.policies;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += fmt::format("{}{}", text.empty() ? "" : " ", word);
-  return text;
-}
-
-// Of a text that CellFilter::text() gave.
-Result<CellFilter> read_filter(const std::vector<std::string>& only) {
-  CellFilter filter;
-  for (const std::string& text : only)
-    if (Status added = filter.add(text); !added.ok()) return added.error();
-  return filter;
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
-// The cells that a matrix with this header has.
-Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header) {
-  const auto filter = read_filter(words_of(header.filter));
-  if (!filter.ok()) return filter.error();
-  const auto shard = parse_shard(header.shard);
-  if (!shard.ok()) return shard.error();
-  std::vector<MatrixCell> cells;
-  for (const MatrixCell& cell : all_cells())
-    if (filter.value().takes(cell) &&
-        shard_of(cell_name(cell), shard.value().count) == shard.value().index)
-      cells.push_back(cell);
-  return cells;
-}
-
-// "matrix-safe", "matrix-vllm@2026-06-29-2of7".
-std::string default_folder(const MatrixHeader& header, const Shard& shard) {
-  std::string folder = fmt::format("matrix-{}", header.engine);
-  if (shard.count > 1) folder += fmt::format("-{}of{}", shard.index, shard.count);
-  return folder;
-}
-
-std::int32_t num_jobs(const MatrixCommandOptions& options) {
-  if (options.jobs > 0) return options.jobs;
-  return std::max(1, static_cast<std::int32_t>(std::thread::hardware_concurrency()));
-}
-
-Result<MatrixJob> make_job(const MatrixCommandOptions& options, const Backends& backends) {
-  const auto policies = read_policies(options.policies);
-  if (!policies.ok()) return policies.error();
-  const auto filter = read_filter(options.only);
-  if (!filter.ok()) return filter.error();
-  const auto shard = parse_shard(options.shard.empty() ? "1/1" : options.shard);
-  if (!shard.ok()) return shard.error();
-  MatrixJob job;
-  job.header = {.engine = options.engine,
-                .policies = joined(options.policies),
-                .seed = options.seed,
-                .scenarios_per_cell = options.scenarios,
-                .in_bytes = !options.labels_only,
-                .filter = filter.value().text(),
-                .program = std::string("hybridscope ") + kVersion,
-                .shard = shard_text(shard.value())};
-  auto cells = cells_of(job.header);
-  if (!cells.ok()) return cells.error();
-  job.options.cells = std::move(cells).value();
-  if (std::ranges::none_of(job.options.cells, is_run))
-    return invalid_input(
-        fmt::format("nothing to run: of {} selected, each is refused or the same "
-                    "as another (docs/matrix.md, --list)",
-                    counted(std::ssize(job.options.cells), "cell")));
-  job.options.num_threads = num_jobs(options);
-  job.options.shrink = !options.no_shrink;
-  CellRunOptions& run = job.options.run;
-  run.profile = *parse_engine_profile(options.engine);
-  run.policies = policies.value();
-  run.seed = options.seed;
-  run.num_scenarios = options.scenarios;
-  run.go_on = [] { return !was_interrupted(); };
-  if (!options.labels_only)
-    run.make_backend = [make = backends.cpu.make](StateMemory memory) {
-      return make({.memory = std::move(memory), .largest_step = {}, .device = 0});
-    };
-  job.folder = options.folder.empty() ? default_folder(job.header, shard.value()) : options.folder;
-  return job;
 }
 
 std::string progress_text(const MatrixProgress& at) {
@@ -205,40 +69,67 @@ std::string title_of(const std::string& bugs) {
   return bug.value().title;
 }
 
-// The folder as a page can link to it.
-std::string folder_from(const std::string& page, const std::string& folder) {
+// What a matrix is told with, and where the scenarios of its faults lie.
+struct MatrixStory {
+  const MatrixContents& contents;
+  std::string folder;
+  std::string_view to_go_on = "give the same command to go on";
+  bool interrupted = false;
+};
+
+// The file of a fault as a page at `page` can name it.
+std::string path_from(const std::string& page, const std::string& folder, const std::string& file) {
+  const std::filesystem::path path = std::filesystem::path(folder) / file;
   std::error_code code;
-  const auto place = std::filesystem::absolute(page, code).parent_path();
-  const std::string way = std::filesystem::relative(folder, place, code).string();
-  return way == "." ? "" : way;
+  const auto place = std::filesystem::absolute(page == "-" ? "." : page, code).parent_path();
+  const std::string way = std::filesystem::relative(path, place, code).string();
+  return code || way.empty() ? path.string() : way;
 }
 
-int report(const MatrixCommandOptions& options, const MatrixContents& contents,
-           const std::string& folder, bool interrupted) {
-  const auto cells = cells_of(contents.header);
+// The page, if one is asked for: made before long work, so that a folder that is not there is told
+// at once. Error: it cannot be written.
+Result<std::optional<OutputFile>> open_page(const MatrixCommandOptions& options) {
+  if (options.html.empty()) return std::optional<OutputFile>();
+  auto page = OutputFile::create(options.html);
+  if (!page.ok()) return page.error();
+  return std::optional<OutputFile>(std::move(page).value());
+}
+
+Status write_page(const MatrixCommandOptions& options, const MatrixStory& story,
+                  const std::vector<MatrixCell>& cells, OutputFile& page) {
+  const auto path_of = [&](const std::string& file) {
+    return path_from(options.html, story.folder, file);
+  };
+  const std::string html =
+      matrix_as_html(story.contents, cells, {.title_of = title_of, .path_of = path_of});
+  if (Status written = page.write(html); !written.ok()) return written;
+  return page.finish();
+}
+
+int report(const MatrixCommandOptions& options, const MatrixStory& story,
+           std::optional<OutputFile>& page) {
+  const auto cells = cells_of(story.contents.header);
   if (!cells.ok()) return report_error("matrix", cells.error());
-  const MatrixSummary summary = summarize_matrix(contents, cells.value());
-  if (!options.html.empty()) {
-    const std::string html =
-        matrix_as_html(contents, cells.value(),
-                       {.title_of = title_of, .folder = folder_from(options.html, folder)});
-    if (Status written = write_output_file(options.html, html); !written.ok())
+  const MatrixSummary summary = summarize_matrix(story.contents, cells.value());
+  if (page)
+    if (Status written = write_page(options, story, cells.value(), *page); !written.ok())
       return report_error("matrix", written.error());
-  }
   if (options.json)
-    fmt::print("{}\n", matrix_to_json(contents, summary, cells.value())
+    fmt::print("{}\n", matrix_to_json(story.contents, summary, cells.value())
                            .dump(2, ' ', false, Json::error_handler_t::replace));
-  else if (!options.quiet)
-    fmt::print("{}", format_matrix(contents, summary, folder));
-  if (interrupted) return kExitInterrupted;
+  else if (!options.quiet && options.html != "-")
+    fmt::print("{}", format_matrix(story.contents, summary, story.folder, story.to_go_on));
+  if (story.interrupted) return kExitInterrupted;
   return summary.all_safe() ? kExitFine : kExitFindings;
 }
 
 int run(const MatrixCommandOptions& options, const Backends& backends) {
-  auto job = make_job(options, backends);
+  auto job = make_matrix_job(options, backends);
   if (!job.ok()) return usage(job.error().message);
   auto file = MatrixFile::open(job.value().folder, job.value().header);
   if (!file.ok()) return report_error("matrix", file.error());
+  auto page = open_page(options);
+  if (!page.ok()) return report_error("matrix", page.error());
   ask_for_interrupts();
   Progress progress(options.quiet);
   job.value().options.progress = [&](const MatrixProgress& at) {
@@ -247,11 +138,32 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
   const auto finished = run_matrix(job.value().options, file.value());
   progress.clear();
   if (!finished.ok()) return report_error("matrix", finished.error());
-  return report(options, file.value().contents(), job.value().folder, !finished.value());
+  return report(options,
+                {.contents = file.value().contents(),
+                 .folder = job.value().folder,
+                 .interrupted = !finished.value()},
+                page.value());
+}
+
+int merge(const MatrixCommandOptions& options) {
+  auto page = open_page(options);
+  if (!page.ok()) return report_error("matrix", page.error());
+  ask_for_interrupts();
+  Progress progress(options.quiet);
+  const auto merged = merge_folders(
+      options, [&](const MatrixProgress& at) { progress.show([&] { return progress_text(at); }); });
+  progress.clear();
+  if (!merged.ok()) return report_error("matrix", merged.error());
+  return report(options,
+                {.contents = merged.value().contents,
+                 .folder = merged.value().folder,
+                 .to_go_on = "they are in none of these folders",
+                 .interrupted = merged.value().interrupted},
+                page.value());
 }
 
 int write_scenarios(const MatrixCommandOptions& options, const Backends& backends) {
-  const auto job = make_job(options, backends);
+  const auto job = make_matrix_job(options, backends);
   if (!job.ok()) return usage(job.error().message);
   ask_for_interrupts();
   const auto count = write_matrix_scenarios(job.value().options, options.scenario_folder);
@@ -261,56 +173,18 @@ int write_scenarios(const MatrixCommandOptions& options, const Backends& backend
   return was_interrupted() ? kExitInterrupted : kExitFine;
 }
 
-// The scenarios of the faults come along. Error: one cannot be read or written.
-Status copy_faults(const std::vector<MatrixSource>& sources, const MatrixContents& merged,
-                   MatrixFile& file) {
-  for (const auto& [key, fault] : merged.faults) {
-    const auto source =
-        std::ranges::find_if(sources, [&, &key = key, &fault = fault](const MatrixSource& one) {
-          const auto found = one.contents.faults.find(key);
-          return found != one.contents.faults.end() && found->second == fault;
-        });
-    const std::string path = (std::filesystem::path(source->folder) / fault.file).string();
-    const auto scenario = read_text_file(path);
-    if (!scenario.ok()) return scenario.error();
-    if (Status added = file.add(fault, scenario.value()); !added.ok()) return added;
-  }
-  return Ok{};
-}
-
-Result<MatrixFile> write_merged(const std::vector<MatrixSource>& sources,
-                                const MatrixContents& merged, const std::string& folder) {
-  auto file = MatrixFile::open(folder, merged.header);
-  if (!file.ok()) return file;
-  if (!file.value().contents().cells.empty())
-    return invalid_input(fmt::format("{} has results already (give another --out)", folder));
-  for (const auto& [name, cell] : merged.cells)
-    if (Status added = file.value().add(cell); !added.ok()) return added.error();
-  if (Status copied = copy_faults(sources, merged, file.value()); !copied.ok())
-    return copied.error();
-  return file;
-}
-
-int merge(const MatrixCommandOptions& options) {
-  std::vector<MatrixSource> sources;
-  for (const std::string& folder : options.merge) {
-    auto contents = read_matrix(folder);
-    if (!contents.ok()) return report_error("matrix", contents.error());
-    sources.push_back({folder, std::move(contents).value()});
-  }
-  const auto merged = merge_matrices(sources);
-  if (!merged.ok()) return report_error("matrix", merged.error());
-  if (options.folder.empty()) return report(options, merged.value(), options.merge.front(), false);
-  const auto file = write_merged(sources, merged.value(), options.folder);
-  if (!file.ok()) return report_error("matrix", file.error());
-  return report(options, file.value().contents(), options.folder, false);
+int list(const MatrixCommandOptions& options) {
+  if (options.json)
+    fmt::print("{}\n", matrix_axes_to_json().dump(2));
+  else
+    fmt::print("{}", format_matrix_axes());
+  return kExitFine;
 }
 
 int matrix_command(const MatrixCommandOptions& options, const Backends& backends) {
-  if (options.list) {
-    fmt::print("{}", format_matrix_axes());
-    return kExitFine;
-  }
+  if (options.list) return list(options);
+  if (options.json && options.html == "-")
+    return usage("--json and --html would both be on standard output: give --html FILE");
   if (!options.merge.empty()) return merge(options);
   if (options.engine.empty())
     return usage(
@@ -339,53 +213,73 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
       "2 usage, 3 unreadable or invalid input, 4 environment, 5 a bug of hybridscope,\n"
       "130 interrupted.");
-  matrix
-      .add_option("--engine", options->engine,
-                  fmt::format("the engine that is asked about: {}", kEngineProfileNames))
-      ->check(is_engine_profile())
-      ->type_name("PROFILE");
-  matrix
-      .add_option("--policy", options->policies, "one policy against the profile; may be repeated")
-      ->type_name("NAME=VALUE");
-  matrix
-      .add_option("--only", options->only,
-                  "cells with these values of an axis; may be repeated (--list has the axes)")
-      ->type_name("AXIS=VALUE,...");
-  matrix.add_option("--scenarios", options->scenarios, "random scenarios a cell")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
-      ->capture_default_str()
-      ->type_name("N");
-  matrix.add_option("--seed", options->seed, "of the scenarios")
-      ->check(CLI::Validator(whole_number_fault, ""))
-      ->capture_default_str()
-      ->type_name("N");
-  matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one a core)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  matrix
-      .add_option("-o,--out", options->folder,
-                  "folder of the results (default: matrix-PROFILE here)")
-      ->type_name("DIR");
-  matrix.add_option("--shard", options->shard, "the cells of one of N parts, by their names")
-      ->type_name("I/N");
-  matrix
-      .add_option("--merge", options->merge,
-                  "run nothing: results of these folders as one, written where --out says")
-      ->type_name("DIR...")
-      ->excludes("--engine")
-      ->excludes("--shard");
-  matrix
-      .add_option("--write-scenarios", options->scenario_folder,
-                  "run nothing: the scenarios of the cells as files DIR/CELL-INDEX.json")
-      ->type_name("DIR")
-      ->excludes("--merge");
-  matrix.add_option("--html", options->html, "the matrix as one page")->type_name("FILE");
-  matrix.add_flag("--labels-only", options->labels_only,
-                  "no scenario keeps state in bytes as well");
-  matrix.add_flag("--no-shrink", options->no_shrink, "do not make small scenarios of the faults");
-  matrix.add_flag("--json", options->json,
-                  "one object {cells, axes, faults, events, results, ...}");
-  matrix.add_flag("--list", options->list, "axes, events and what is not modelled; run nothing");
+  CLI::Option* const engine =
+      matrix
+          .add_option("--engine", options->engine,
+                      fmt::format("the engine that is asked about: {}", kEngineProfileNames))
+          ->check(is_engine_profile())
+          ->type_name("PROFILE");
+  CLI::Option* const policy = matrix
+                                  .add_option("--policy", options->policies,
+                                              "one policy against the profile; may be repeated")
+                                  ->type_name("NAME=VALUE");
+  CLI::Option* const only =
+      matrix
+          .add_option("--only", options->only,
+                      "cells with these values of an axis; may be repeated (--list has the axes)")
+          ->type_name("AXIS=VALUE,...");
+  CLI::Option* const scenarios =
+      matrix.add_option("--scenarios", options->scenarios, "random scenarios a cell")
+          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+          ->capture_default_str()
+          ->type_name("N");
+  CLI::Option* const seed = matrix.add_option("--seed", options->seed, "of the scenarios")
+                                ->check(CLI::Validator(whole_number_fault, ""))
+                                ->capture_default_str()
+                                ->type_name("N");
+  CLI::Option* const jobs =
+      matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one a core)")
+          ->check(CLI::Range(1, 1024))
+          ->type_name("N");
+  CLI::Option* const out = matrix
+                               .add_option("-o,--out", options->folder,
+                                           "folder of the results (default: matrix-PROFILE here)")
+                               ->check(is_path())
+                               ->type_name("DIR");
+  CLI::Option* const shard =
+      matrix.add_option("--shard", options->shard, "the cells of one of N parts, by their names")
+          ->type_name("I/N");
+  CLI::Option* const html =
+      matrix.add_option("--html", options->html, "the matrix as one page, - for standard output")
+          ->check(is_path())
+          ->type_name("FILE");
+  CLI::Option* const labels_only = matrix.add_flag("--labels-only", options->labels_only,
+                                                   "no scenario keeps state in bytes as well");
+  CLI::Option* const no_shrink = matrix.add_flag("--no-shrink", options->no_shrink,
+                                                 "do not make small scenarios of the faults");
+  CLI::Option* const json = matrix.add_flag(
+      "--json", options->json, "one object {cells, axes, faults, events, results, ...}");
+  CLI::Option* const merge =
+      matrix
+          .add_option("--merge", options->merge,
+                      "run no cell: results of these folders as one, written where --out says")
+          ->check(is_path())
+          ->type_name("DIR...");
+  for (CLI::Option* const other : {engine, policy, only, scenarios, seed, shard, labels_only})
+    merge->excludes(other);
+  CLI::Option* const write =
+      matrix
+          .add_option("--write-scenarios", options->scenario_folder,
+                      "run nothing: the scenarios of the cells as files DIR/CELL-INDEX.json")
+          ->check(is_path())
+          ->type_name("DIR");
+  for (CLI::Option* const other : {merge, out, html, json, labels_only, no_shrink, jobs})
+    write->excludes(other);
+  CLI::Option* const listed = matrix.add_flag("--list", options->list,
+                                              "axes, events and what is not modelled; run nothing");
+  for (CLI::Option* const other : {engine, policy, only, scenarios, seed, jobs, out, shard, html,
+                                   labels_only, no_shrink, merge, write})
+    listed->excludes(other);
   matrix.add_flag("-q,--quiet", options->quiet, "say nothing but errors");
   return [options, &backends] { return matrix_command(*options, backends); };
 }

@@ -22,15 +22,14 @@ std::string fault_name(const FaultSummary& fault) {
   return fmt::format("unexplained: {}", fault.key);
 }
 
-std::string format_cells(const VerdictCounts& cells) {
+std::string format_cells(const VerdictCounts& cells, std::string_view to_go_on) {
   std::string text = fmt::format(
       "{} run: {} safe, {} with findings, {} untested; {} refused by the engine, {} the same as "
       "another\n",
       counted(cells.run(), "cell"), grouped_number(cells.safe), grouped_number(cells.with_findings),
       grouped_number(cells.untested), grouped_number(cells.refused), grouped_number(cells.same));
   if (cells.not_run > 0)
-    text +=
-        fmt::format("{} not run: give the same command to go on\n", counted(cells.not_run, "cell"));
+    text += fmt::format("{} not run: {}\n", counted(cells.not_run, "cell"), to_go_on);
   return text;
 }
 
@@ -108,10 +107,16 @@ Json faults_to_json(const MatrixSummary& summary) {
   return faults;
 }
 
+Json not_modelled_to_json() {
+  Json json = Json::object();
+  for (const NotModelled& one : kNotModelled) json[std::string(one.name)] = one.why;
+  return json;
+}
+
 }  // namespace
 
 std::string format_matrix(const MatrixContents& contents, const MatrixSummary& summary,
-                          const std::string& folder) {
+                          const std::string& folder, std::string_view to_go_on) {
   const MatrixHeader& header = contents.header;
   std::string text = fmt::format(
       "matrix of {}{}: {}, {} with errors; {}, {}\n", header.engine,
@@ -121,7 +126,7 @@ std::string format_matrix(const MatrixContents& contents, const MatrixSummary& s
   if (summary.num_in_bytes > 0)
     text +=
         fmt::format("state in bytes as well in {}\n", counted(summary.num_in_bytes, "scenario"));
-  text += format_cells(summary.cells);
+  text += format_cells(summary.cells, to_go_on);
   text += format_values(summary);
   text += format_faults(summary, folder);
   return text + format_not_modelled();
@@ -142,8 +147,7 @@ Json matrix_to_json(const MatrixContents& contents, const MatrixSummary& summary
     json["events"][std::string(info.name)] = {{"times", count.times},
                                               {"scenarios", count.scenarios}};
   }
-  json["not_modelled"] = Json::object();
-  for (const NotModelled& one : kNotModelled) json["not_modelled"][std::string(one.name)] = one.why;
+  json["not_modelled"] = not_modelled_to_json();
   json["results"] = Json::array();
   for (const MatrixCell& cell : cells)
     if (const auto found = contents.cells.find(cell_name(cell)); found != contents.cells.end())
@@ -171,6 +175,19 @@ std::string format_matrix_axes() {
   for (const NotModelled& one : kNotModelled)
     limits.add({std::string(one.name), std::string(one.why)});
   return text + limits.format();
+}
+
+Json matrix_axes_to_json() {
+  Json axes = Json::array();
+  for (const AxisInfo& axis : axis_table()) {
+    Json values = Json::array();
+    for (const std::string_view value : axis.values) values.push_back(value);
+    axes.push_back({{"name", axis.name}, {"values", values}, {"meaning", axis.meaning}});
+  }
+  Json events = Json::object();
+  for (const MatrixEventInfo& info : matrix_event_table())
+    events[std::string(info.name)] = info.meaning;
+  return {{"axes", axes}, {"events", events}, {"not_modelled", not_modelled_to_json()}};
 }
 
 }  // namespace hybridscope

@@ -62,6 +62,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "CLI/": ("cli", "app"),
     "fnmatch.h": ("cli",),
     "unistd.h": ("sessions", "storage", "gui", "cli", "app", "tests"),
+    "sys/file.h": ("sessions",),
     "sys/": ("storage", "gui", "cli", "app", "tests"),
     "gtest/": ("tests",),
     "gmock/": ("tests",),

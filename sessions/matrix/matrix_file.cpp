@@ -1,12 +1,12 @@
 #include "sessions/matrix/matrix_file.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -83,30 +83,6 @@ Error cannot(std::string_view what, const std::string& path, const std::string& 
   return Error{ErrorKind::not_available, fmt::format("{} {}: {}", path, what, why)};
 }
 
-struct Difference {
-  std::string_view what;
-  std::string a;
-  std::string b;
-};
-
-// What two headers do not have in common, but for the filter and the shard.
-std::optional<Difference> header_difference(const MatrixHeader& a, const MatrixHeader& b) {
-  const Difference all[] = {
-      {"engine", a.engine, b.engine},
-      {"policies", a.policies, b.policies},
-      {"seed", std::to_string(a.seed), std::to_string(b.seed)},
-      {"scenarios a cell", std::to_string(a.scenarios_per_cell),
-       std::to_string(b.scenarios_per_cell)},
-      {"state in bytes", a.in_bytes ? "yes" : "no", b.in_bytes ? "yes" : "no"},
-      {"version of hybridscope", a.program, b.program},
-  };
-  for (const Difference& one : all)
-    if (one.a != one.b) return one;
-  return std::nullopt;
-}
-
-std::string shown(const std::string& text) { return text.empty() ? "none" : text; }
-
 }  // namespace
 
 std::string fault_key(const MatrixFault& fault) {
@@ -121,55 +97,51 @@ Result<MatrixContents> read_matrix(const std::string& folder) {
   return std::move(lines).value().contents;
 }
 
-MatrixFile::MatrixFile(std::string folder, MatrixContents contents)
-    : folder_(std::move(folder)), contents_(std::move(contents)) {}
+MatrixFile::MatrixFile(std::string folder, MatrixContents contents, LockedFile file)
+    : folder_(std::move(folder)), contents_(std::move(contents)), file_(std::move(file)) {}
 
-Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeader& header) {
-  const std::string path = file_in(folder);
+Result<MatrixFile::LockedFile> MatrixFile::lock(const std::string& folder) {
   std::error_code code;
   std::filesystem::create_directories(std::filesystem::path(folder) / "faults", code);
   if (code) return cannot("cannot be made", folder, code.message());
-  const std::string first = header_to_json(header).dump();
-  const auto begin = [&]() -> Result<MatrixFile> {
-    MatrixContents fresh;
-    fresh.header = header;
-    MatrixFile file(folder, std::move(fresh));
-    if (Status begun = file.append(first); !begun.ok()) return begun.error();
-    return file;
-  };
-  if (!std::filesystem::exists(path, code)) return begin();
+  const std::string path = file_in(folder);
+  LockedFile file(std::fopen(path.c_str(), "ab"));
+  if (!file) return cannot("cannot be written", path, std::generic_category().message(errno));
+  if (::flock(::fileno(file.get()), LOCK_EX | LOCK_NB) == 0) return file;
+  const int reason = errno;
+  if (reason == EWOULDBLOCK) return cannot("cannot be written", path, "another hybridscope does");
+  return cannot("cannot be locked", path, std::generic_category().message(reason));
+}
+
+Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeader& header) {
+  auto locked = lock(folder);
+  if (!locked.ok()) return locked.error();
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
-  if (lines.value().num_bytes == 0) {  // ended while the header was written
-    if (!first.starts_with(lines.value().unfinished)) return no_header(folder);
-    std::filesystem::resize_file(path, 0, code);
-    if (code) return cannot("cannot be written", path, code.message());
-    return begin();
-  }
-  const MatrixHeader& there = lines.value().contents.header;
-  auto difference = header_difference(there, header);
-  if (!difference && there.filter != header.filter)
-    difference = Difference{"cells (--only)", there.filter, header.filter};
-  if (!difference && there.shard != header.shard)
-    difference = Difference{"shard", there.shard, header.shard};
-  if (difference)
+  const std::string first = header_to_json(header).dump();
+  const bool begins = lines.value().num_bytes == 0;  // or ended while the header was written
+  if (begins && !first.starts_with(lines.value().unfinished)) return no_header(folder);
+  if (begins) {
+    lines.value().contents.header = header;
+  } else if (const auto difference =
+                 whole_header_difference(lines.value().contents.header, header)) {
     return invalid_input(
-        fmt::format("{} has a matrix of another {}: {}, not {} (give another "
-                    "--out)",
-                    folder, difference->what, shown(difference->a), shown(difference->b)));
-  std::filesystem::resize_file(path, lines.value().num_bytes, code);
-  if (code) return cannot("cannot be written", path, code.message());
-  return MatrixFile(folder, std::move(lines).value().contents);
+        fmt::format("{} has a matrix of another {}: {}, not {} (give another --out)", folder,
+                    difference->what, difference->a, difference->b));
+  }
+  std::error_code code;
+  std::filesystem::resize_file(file_in(folder), lines.value().num_bytes, code);
+  if (code) return cannot("cannot be written", file_in(folder), code.message());
+  MatrixFile file(folder, std::move(lines).value().contents, std::move(locked).value());
+  if (Status begun = begins ? file.append(first) : Ok{}; !begun.ok()) return begun.error();
+  return file;
 }
 
 Status MatrixFile::append(const std::string& line) const {
-  const std::string path = file_in(folder_);
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "ab"), close);
   const std::string text = line + "\n";
-  if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-      std::fflush(file.get()) != 0)
-    return cannot("cannot be written", path, std::generic_category().message(errno));
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
+      std::fflush(file_.get()) != 0)
+    return cannot("cannot be written", file_in(folder_), std::generic_category().message(errno));
   return Ok{};
 }
 
@@ -185,34 +157,6 @@ Status MatrixFile::add(const MatrixFault& fault, const std::string& scenario) {
   if (Status added = append(fault_to_json(fault).dump()); !added.ok()) return added;
   contents_.faults[fault_key(fault)] = fault;
   return Ok{};
-}
-
-Result<MatrixContents> merge_matrices(const std::vector<MatrixSource>& sources) {
-  MatrixContents merged;
-  for (const MatrixSource& source : sources) {
-    if (&source == &sources.front()) {
-      merged.header = source.contents.header;
-      merged.header.shard = "1/1";
-    }
-    if (const auto difference = header_difference(merged.header, source.contents.header))
-      return invalid_input(fmt::format("{} and {} do not belong together: {} is {} and {}",
-                                       sources.front().folder, source.folder, difference->what,
-                                       shown(difference->a), shown(difference->b)));
-    if (merged.header.filter != source.contents.header.filter) merged.header.filter.clear();
-    for (const auto& [name, cell] : source.contents.cells)
-      if (!(merged.cells.try_emplace(name, cell).first->second == cell))
-        return invalid_input(
-            fmt::format("{}: cell {} has another result than in the folders "
-                        "before it",
-                        source.folder, name));
-    for (const auto& [key, fault] : source.contents.faults) {
-      const auto [known, fresh] = merged.faults.try_emplace(key, fault);
-      if (!fresh && std::pair(fault.num_requests, fault.num_steps) <
-                        std::pair(known->second.num_requests, known->second.num_steps))
-        known->second = fault;
-    }
-  }
-  return merged;
 }
 
 }  // namespace hybridscope

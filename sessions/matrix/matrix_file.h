@@ -3,27 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "core/base/result.h"
 #include "sessions/matrix/cell_result.h"
+#include "sessions/matrix/matrix_header.h"
 
 namespace hybridscope {
-
-// What results have to have in common to be one matrix.
-struct MatrixHeader {
-  std::string engine = {};    // profile
-  std::string policies = {};  // "name=value ...", against the profile
-  std::uint64_t seed = 1;
-  std::int64_t scenarios_per_cell = 0;
-  bool in_bytes = false;     // some scenarios keep state in bytes too
-  std::string filter = {};   // CellFilter::text()
-  std::string program = {};  // version
-  std::string shard = {};    // "1/1"
-  friend bool operator==(const MatrixHeader&, const MatrixHeader&) = default;
-};
 
 // A fault that the matrix found, as a small scenario.
 struct MatrixFault {
@@ -53,8 +42,9 @@ Result<MatrixContents> read_matrix(const std::string& folder);
 
 class MatrixFile {
  public:
-  // Makes the folder, or goes on with what is in it. Errors: those of read_matrix; invalid_input
-  // when it has another matrix (the difference is told); not_available: cannot be written.
+  // Makes the folder, or goes on with what is in it, which nobody else can do until the file is
+  // gone. Errors: those of read_matrix; invalid_input when it has another matrix (the difference is
+  // told); not_available: cannot be written, or another hybridscope writes it.
   static Result<MatrixFile> open(const std::string& folder, const MatrixHeader& header);
 
   // Each is in the file when the call returns. Error not_available: the disk is full.
@@ -66,20 +56,18 @@ class MatrixFile {
   const std::string& folder() const { return folder_; }
 
  private:
-  MatrixFile(std::string folder, MatrixContents contents);
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  using LockedFile = std::unique_ptr<std::FILE, Close>;
+
+  MatrixFile(std::string folder, MatrixContents contents, LockedFile file);
+  static Result<LockedFile> lock(const std::string& folder);
   Status append(const std::string& line) const;
 
   std::string folder_;
   MatrixContents contents_;
+  LockedFile file_;
 };
-
-// Results of shards, or of runs with other filters, as one: header of the first with shard 1/1.
-// Errors: those of read_matrix; invalid_input when two do not belong together, or say different
-// things of one cell.
-struct MatrixSource {
-  std::string folder;
-  MatrixContents contents;
-};
-Result<MatrixContents> merge_matrices(const std::vector<MatrixSource>& sources);
 
 }  // namespace hybridscope

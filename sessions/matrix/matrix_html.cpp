@@ -89,6 +89,20 @@ std::string tooltip_of(const CellResult& cell) {
   return text;
 }
 
+// A path as a reference that no browser reads another way.
+std::string url_of(std::string_view path) {
+  constexpr std::string_view kPlain = "-._~/";
+  std::string url;
+  for (const char c : path) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter || kPlain.find(c) != std::string_view::npos)
+      url += c;
+    else
+      url += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return url;
+}
+
 // One cell for each combination of values of these axes, on top of `base`.
 template <std::size_t N>
 std::vector<MatrixCell> combinations(const MatrixCell& base, const std::array<Axis, N>& axes) {
@@ -173,10 +187,10 @@ void Page::faults() {
         rule_info(fault.kind.rule).slug,
         fault.file.empty()
             ? ""
-            : fmt::format(
-                  "<a href=\"{0}\">{1}, {2}</a>",
-                  escaped(page_.folder.empty() ? fault.file : page_.folder + "/" + fault.file),
-                  counted(fault.num_requests, "request"), counted(fault.num_steps, "step")));
+            : fmt::format("<a href=\"{0}\">{1}, {2}</a>",
+                          url_of(page_.path_of ? page_.path_of(fault.file) : fault.file),
+                          counted(fault.num_requests, "request"),
+                          counted(fault.num_steps, "step")));
   }
   html_ += "</table>\n";
   if (accidents > 0)

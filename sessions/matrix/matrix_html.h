@@ -12,9 +12,10 @@
 namespace hybridscope {
 
 struct MatrixPage {
-  std::function<std::string(const std::string&)> title_of =
-      {};                   // of a known bug's id; may be empty
-  std::string folder = {};  // of the matrix, as the page can link to it; empty: the page lies there
+  // Of a known bug's id; may be empty.
+  std::function<std::string(const std::string&)> title_of = {};
+  // The file of a fault as seen from where the page lies; empty: the page lies in the folder.
+  std::function<std::string(const std::string&)> path_of = {};
 };
 
 std::string matrix_as_html(const MatrixContents& contents, const std::vector<MatrixCell>& cells,

@@ -1,5 +1,7 @@
 #include "sessions/matrix/random_scenario.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <random>
@@ -11,6 +13,8 @@
 #include "core/base/math.h"
 #include "core/engine/engine.h"
 #include "sessions/engine_setup.h"
+#include "sessions/name_hash.h"
+#include "sessions/scenario_writer.h"
 
 namespace hybridscope {
 namespace {
@@ -240,6 +244,14 @@ Scenario Generator::make() {
 
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed) {
   return Generator(cell, seed).make();
+}
+
+std::string random_scenarios_digest() {
+  std::uint64_t digest = 0;
+  for (const MatrixCell& cell : all_cells())
+    if (is_run(cell))
+      digest = mix(digest, hash_name(NameKind::text, write_scenario(random_scenario(cell, 1))));
+  return fmt::format("{:016x}", digest);
 }
 
 }  // namespace hybridscope

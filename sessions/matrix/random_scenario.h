@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/base/result.h"
 #include "sessions/matrix/matrix_cell.h"
@@ -16,5 +17,9 @@ inline constexpr std::int32_t kSmallestRandomBlock = 4;  // tokens
 // caller. Requires: an engine starts with the cell's settings (refusal_of), and the cell stands for
 // itself.
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed);
+
+// 16 hex digits of one scenario of each cell that is run: programs in which it differs make other
+// scenarios of the same seed.
+std::string random_scenarios_digest();
 
 }  // namespace hybridscope

@@ -13,6 +13,7 @@ class MatrixRun {
   MatrixRun(const MatrixOptions& options, MatrixFile& file) : options_(options), file_(file) {}
 
   Result<bool> run();
+  Result<bool> shrink();
 
  private:
   void tell() {
@@ -21,7 +22,6 @@ class MatrixRun {
   void begin(std::size_t all, bool shrinking);
   Status take(const CellResult& cell);
   Result<bool> run_cells();
-  Result<bool> shrink_faults();
 
   const MatrixOptions& options_;
   MatrixFile& file_;
@@ -54,7 +54,7 @@ Result<bool> MatrixRun::run_cells() {
       [&](const CellResult& cell) { return take(cell); });
 }
 
-Result<bool> MatrixRun::shrink_faults() {
+Result<bool> MatrixRun::shrink() {
   std::vector<FaultCandidates> faults;
   for (FaultCandidates& one : collect_faults(file_.contents()))
     if (!file_.contents().faults.contains(one.key)) faults.push_back(std::move(one));
@@ -72,13 +72,17 @@ Result<bool> MatrixRun::shrink_faults() {
 Result<bool> MatrixRun::run() {
   const auto cells = run_cells();
   if (!cells.ok() || !cells.value() || !options_.shrink) return cells;
-  return shrink_faults();
+  return shrink();
 }
 
 }  // namespace
 
 Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file) {
   return MatrixRun(options, file).run();
+}
+
+Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file) {
+  return MatrixRun(options, file).shrink();
 }
 
 }  // namespace hybridscope

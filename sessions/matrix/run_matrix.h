@@ -34,4 +34,8 @@ struct MatrixOptions {
 // Errors: those of the file and of run_cell.
 Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file);
 
+// The second half of it: makes small the faults that the cells of the file found and it has no
+// scenario of.
+Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file);
+
 }  // namespace hybridscope

@@ -132,14 +132,83 @@ TEST(Matrix, ShardsMergeToTheSameAnswer) {
   EXPECT_EQ(all["cells"], whole["cells"]);
   EXPECT_EQ(all["results"], whole["results"]);
   EXPECT_EQ(all["events"], whole["events"]);
-  EXPECT_EQ(all["faults"].size(), whole["faults"].size());
-  for (const json& fault : all["faults"])
-    if (fault.contains("file")) {
-      EXPECT_TRUE(std::filesystem::exists(folder + "/merged/" + fault["file"].get<std::string>()));
-    }
-  const ProgramResult missing = run_program("matrix --merge " + folder + "/one");
+  EXPECT_EQ(all["faults"], whole["faults"]);
+  for (const json& fault : all["faults"]) {
+    if (!fault.contains("file")) continue;
+    const std::string file = fault["file"].get<std::string>();
+    EXPECT_EQ(read_file(folder + "/merged/" + file), read_file(folder + "/whole/" + file));
+  }
+  const std::string results = read_file(folder + "/merged/matrix.jsonl");
+  EXPECT_EQ(run_program("matrix -q --merge " + folder + "/one " + folder + "/two -o " + folder +
+                        "/merged")
+                .exit_code,
+            1);
+  EXPECT_EQ(read_file(folder + "/merged/matrix.jsonl"), results);
+}
+
+TEST(Matrix, ShardsMergedInPlaceTellEachScenarioWhereItLies) {
+  const std::string folder = folder_of("in_place");
+  for (const std::string shard : {"1", "2"})
+    run_program("matrix -q -o " + folder + "/" + shard + kCells +
+                " --engine vllm@2026-06-29 --scenarios 6 --shard " + shard + "/2");
+  const ProgramResult merged = run_program("matrix --json --merge " + folder + "/1 " + folder +
+                                           "/2 --html " + folder + "/page.html");
+  EXPECT_EQ(merged.exit_code, 1) << merged.err;
+  const json all = json::parse(merged.out);
+  std::size_t files = 0;
+  for (const json& fault : all["faults"]) {
+    if (!fault.contains("file")) continue;
+    const std::string file = fault["file"].get<std::string>();
+    EXPECT_TRUE(std::filesystem::exists(file)) << file;
+    EXPECT_THAT(read_file(folder + "/page.html"),
+                HasSubstr("href=\"" + file.substr(folder.size() + 1) + "\""));
+    ++files;
+  }
+  EXPECT_GE(files, 4U);
+  const ProgramResult missing = run_program("matrix --merge " + folder + "/1");
   EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_THAT(missing.out, HasSubstr("not run"));
+  EXPECT_THAT(missing.out, HasSubstr(" not run: they are in none of these folders\n"));
+}
+
+TEST(Matrix, AMergeThatCannotBeLeavesNoFolder) {
+  const std::string folder = folder_of("no_merge");
+  run_program("matrix -q -o " + folder + "/1" + kCells + " --engine safe --scenarios 1");
+  const ProgramResult merged =
+      run_program("matrix --merge " + folder + "/1 " + folder + "/none -o " + folder + "/all");
+  EXPECT_EQ(merged.exit_code, 3);
+  EXPECT_THAT(merged.err, HasSubstr(folder + "/none has no matrix"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/all"));
+}
+
+TEST(Matrix, OptionsThatWouldMeanNothingAreMistakes) {
+  for (const std::string options :
+       {"--merge a --only mode=all", "--merge a --policy no_draft_step=column_zero",
+        "--merge a --scenarios 3", "--merge a --seed 3", "--merge a --labels-only",
+        "--write-scenarios '' --engine safe", "--write-scenarios a --engine safe --json",
+        "--write-scenarios a --engine safe -o b", "--list --engine safe", "--out '' --engine safe",
+        "--engine safe --html - --json"})
+    EXPECT_EQ(run_program("matrix " + options).exit_code, 2) << options;
+}
+
+TEST(Matrix, APageThatCannotBeWrittenIsToldBeforeTheWork) {
+  const std::string folder = folder_of("no_page");
+  const ProgramResult run =
+      run_program(matrix_in(folder + "/m") + " --engine safe --html " + folder + "/none/page.html");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.err, HasSubstr("none/page.html"));
+  EXPECT_THAT(read_file(folder + "/m/matrix.jsonl"), Not(HasSubstr("\"cell\"")));
+}
+
+TEST(Matrix, PoliciesAreTheSameInAnyOrder) {
+  const std::string folder = folder_of("order");
+  const std::string command = matrix_in(folder) + " --engine safe --scenarios 1 --no-shrink -q ";
+  const std::string a = "--policy no_draft_step=column_zero ";
+  const std::string b = "--policy mamba_eagle_lookahead=none ";
+  run_program(command + a + b);
+  const std::string results = read_file(folder + "/matrix.jsonl");
+  const ProgramResult again = run_program(command + b + a + a);
+  EXPECT_NE(again.exit_code, 3) << again.err;
+  EXPECT_EQ(read_file(folder + "/matrix.jsonl"), results);
 }
 
 TEST(Matrix, OnePolicyCanBeAskedAbout) {
@@ -159,6 +228,10 @@ TEST(Matrix, ListsAxesEventsAndWhatIsNotModelled) {
   EXPECT_THAT(list.out, HasSubstr("speculation     none, mtp1, mtp2, mtp3, ngram"));
   EXPECT_THAT(list.out, HasSubstr("frames_rolled_back"));
   EXPECT_THAT(list.out, HasSubstr("pipeline parallelism"));
+  const json listed = json::parse(run_program("matrix --list --json").out);
+  EXPECT_EQ(listed["axes"][4]["values"], json({"v1", "v2"}));
+  EXPECT_EQ(listed["events"]["row_moves"], "rows that moved in the batch");
+  EXPECT_TRUE(listed["not_modelled"].contains("connectors"));
 }
 
 }  // namespace

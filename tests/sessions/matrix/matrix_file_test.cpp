@@ -19,6 +19,7 @@ const MatrixHeader kHeader{.engine = "vllm@2026-06-29",
                            .in_bytes = true,
                            .filter = "mode=align",
                            .program = "hybridscope 1.2.3",
+                           .generator = "0123456789abcdef",
                            .shard = "2/7"};
 
 CellResult a_result(const std::string& cell) {
@@ -65,8 +66,10 @@ TEST(MatrixFile, GivesBackWhatWasAdded) {
 
 TEST(MatrixFile, ALineThatWasNotFinishedIsLeftOut) {
   const TemporaryFolder folder;
-  auto file = MatrixFile::open(folder.path(), kHeader);
-  ASSERT_TRUE(file.value().add(a_result("align/mtp1/on/SD/v1/sync/none/none")).ok());
+  {
+    auto file = MatrixFile::open(folder.path(), kHeader);
+    ASSERT_TRUE(file.value().add(a_result("align/mtp1/on/SD/v1/sync/none/none")).ok());
+  }
   const std::string whole = folder.read("matrix.jsonl");
   folder.write("matrix.jsonl", whole + R"({"cell":"align/mtp2/on/S)");
   auto again = MatrixFile::open(folder.path(), kHeader);
@@ -103,6 +106,10 @@ TEST(MatrixFile, AnotherMatrixInTheFolderIsLeftAlone) {
   other.scenarios_per_cell = 13;
   EXPECT_THAT(MatrixFile::open(folder.path(), other).error().message,
               HasSubstr("another scenarios a cell: 12, not 13"));
+  other = kHeader;
+  other.generator = "0123456789abcdee";
+  EXPECT_THAT(MatrixFile::open(folder.path(), other).error().message,
+              HasSubstr("another generator of scenarios: 0123456789abcdef, not 0123456789abcdee"));
 }
 
 TEST(MatrixFile, WhatCannotBeReadTellsItsPlace) {
@@ -119,37 +126,16 @@ TEST(MatrixFile, WhatCannotBeReadTellsItsPlace) {
   EXPECT_EQ(read_matrix(folder.path()).error().kind, ErrorKind::corrupt);
 }
 
-TEST(MergedMatrices, HaveTheCellsOfAllAndTheSmallerOfTwoScenarios) {
-  MatrixContents first{.header = kHeader, .cells = {}, .faults = {}};
-  MatrixContents second = first;
-  second.header.shard = "3/7";
-  first.cells["align/mtp1/on/SD/v1/sync/none/none"] =
-      a_result("align/mtp1/on/SD/v1/sync/none/none");
-  second.cells["align/mtp2/on/SD/v1/sync/none/none"] =
-      a_result("align/mtp2/on/SD/v1/sync/none/none");
-  first.faults["a+b"] = kFault;
-  first.faults["a+b"].num_requests = 3;
-  second.faults["a+b"] = kFault;
-  const auto merged = merge_matrices({{"first", first}, {"second", second}});
-  ASSERT_TRUE(merged.ok()) << merged.error().message;
-  EXPECT_THAT(merged.value().cells, SizeIs(2));
-  EXPECT_EQ(merged.value().faults.at("a+b").num_requests, 1);
-  EXPECT_EQ(merged.value().header.shard, "1/1");
-}
-
-TEST(MergedMatrices, BelongTogether) {
-  const MatrixContents first{.header = kHeader, .cells = {}, .faults = {}};
-  MatrixContents other = first;
-  other.header.seed = 4;
-  EXPECT_THAT(merge_matrices({{"first", first}, {"other", other}}).error().message,
-              HasSubstr("first and other do not belong together: seed is"));
-  MatrixContents a = first;
-  MatrixContents b = first;
-  const std::string cell = "align/mtp1/on/SD/v1/sync/none/none";
-  a.cells[cell] = b.cells[cell] = a_result(cell);
-  b.cells[cell].num_failing = 9;
-  EXPECT_THAT(merge_matrices({{"a", a}, {"b", b}}).error().message,
-              HasSubstr("b: cell " + cell + " has another result"));
+TEST(MatrixFile, IsWrittenByOneAtATime) {
+  const TemporaryFolder folder;
+  {
+    const auto first = MatrixFile::open(folder.path(), kHeader);
+    ASSERT_TRUE(first.ok());
+    const auto second = MatrixFile::open(folder.path(), kHeader);
+    EXPECT_EQ(second.error().kind, ErrorKind::not_available);
+    EXPECT_THAT(second.error().message, HasSubstr("another hybridscope does"));
+  }
+  EXPECT_TRUE(MatrixFile::open(folder.path(), kHeader).ok());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using ::testing::Not;
 std::string page(const MatrixContents& contents) {
   return matrix_as_html(contents, cells_with({"mode=align"}),
                         {.title_of = [](const std::string&) { return std::string("a <title>"); },
-                         .folder = "../found"});
+                         .path_of = [](const std::string& file) { return "../50% #1/" + file; }});
 }
 
 TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
@@ -28,7 +28,7 @@ TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
                           .faults = {{.bugs = "some-bug", .scenarios = 2}}};
   contents.faults["some-bug"] = {.bugs = "some-bug", .num_requests = 1, .file = "faults/x.json"};
   const std::string html = page(contents);
-  EXPECT_THAT(html, HasSubstr("<a href=\"../found/faults/x.json\">1 request, 0 steps</a>"));
+  EXPECT_THAT(html, HasSubstr("<a href=\"../50%25%20%231/faults/x.json\">1 request, 0 steps</a>"));
   EXPECT_THAT(html, HasSubstr("Which combinations are safe: vllm@2026-06-29"));
   EXPECT_THAT(html,
               HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget: "

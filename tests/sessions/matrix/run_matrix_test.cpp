@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sessions/matrix/checked_scenario.h"
+#include "sessions/matrix/merge_matrices.h"
 #include "sessions/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
 #include "tests/support/temporary_folder.h"
@@ -38,12 +39,14 @@ TEST(RunMatrix, GoesOnWhereItWasInterrupted) {
   const TemporaryFolder folder;
   MatrixOptions options = small_matrix(kJune, 6);
   const MatrixContents whole = run_in(folder / "whole", options);
-  int asked = 0;
-  options.run.go_on = [&] { return ++asked < 15; };  // in the third cell
-  auto file = MatrixFile::open(folder / "parts", header_of(options));
-  EXPECT_FALSE(run_matrix(options, file.value()).value());
-  EXPECT_THAT(file.value().contents().cells, SizeIs(2));
-  options.run.go_on = {};
+  {
+    int asked = 0;
+    options.run.go_on = [&] { return ++asked < 15; };  // in the third cell
+    auto file = MatrixFile::open(folder / "parts", header_of(options));
+    EXPECT_FALSE(run_matrix(options, file.value()).value());
+    EXPECT_THAT(file.value().contents().cells, SizeIs(2));
+    options.run.go_on = {};
+  }
   std::int64_t scenarios = 0;
   options.progress = [&](const MatrixProgress& at) { scenarios = at.num_scenarios; };
   const MatrixContents parts = run_in(folder / "parts", options);
