@@ -106,9 +106,12 @@ Result<std::string> known_bugs_page() {
     entries += '\n' + bug_as_markdown(exhibit.value(), run.value());
   }
   std::string left_out =
-      "\n## Left out\n\nNumbers of the same notes that have no entry, and why:\n\n";
+      "\n## Left out\n\nNumbers of the same notes that have no entry, or not for all they tell of, "
+      "and "
+      "why:\n\n";
   for (const LeftOutBug& bug : left_out_bugs())
-    left_out += fmt::format("- {} {}: {}\n", bug.number, bug.id, bug.reason);
+    left_out += fmt::format("- {} {}{}: {}\n", bug.number, bug.id,
+                            bug.part.empty() ? "" : fmt::format(", {}", bug.part), bug.reason);
   return table + entries + left_out;
 }
 

@@ -27,6 +27,19 @@ constexpr std::array kLeftOut = {
                "a fault inside the GDN builder, whose rows are classed in one place here"},
     LeftOutBug{38, "gdn-decode-and-spec-decode-mix",
                "a fault inside the GDN builder that ended in an assertion"},
+    LeftOutBug{41, "all-plus-spec-three-shape-bugs",
+               "no engine here makes arrays of a wrong shape; the checker calls them "
+               "metadata-inconsistent",
+               "the index buffer and the padded slices"},
+    LeftOutBug{42, "fused-postprocess-port-bugs",
+               "lengths, widths and strides of addresses inside the kernel: copies are decided by "
+               "blocks and token positions here, and a run in bytes compares what the kernels "
+               "made of them",
+               "(b) copy length, (c) 32-bit addresses, (e) strides of the other layout"},
+    LeftOutBug{
+        42, "fused-postprocess-port-bugs",
+        "needs two columns of a row on one block with a state, which no engine here gives out",
+        "(d) equal addresses for equal columns"},
     LeftOutBug{46, "prefill-row-replays-decode-graph-1tok",
                "the same policy value as no. 5, of which it is the case K = 0"},
 };

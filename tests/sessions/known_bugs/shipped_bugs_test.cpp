@@ -133,7 +133,8 @@ TEST(ShippedBugs, EveryNumberOfTheNotesHasAnEntryOrAReason) {
   std::set<std::int32_t> numbers;
   for (const KnownBug& bug : known_bug_table()) numbers.insert(bug.number);
   for (const LeftOutBug& bug : left_out_bugs()) {
-    EXPECT_TRUE(numbers.insert(bug.number).second) << bug.number << " is there, too";
+    EXPECT_EQ(numbers.contains(bug.number), !bug.part.empty()) << bug.number;
+    if (bug.part.empty()) numbers.insert(bug.number);
     EXPECT_FALSE(bug.reason.empty());
   }
   numbers.erase(0);
