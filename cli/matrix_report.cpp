@@ -53,8 +53,8 @@ std::string format_faults(const MatrixSummary& summary, const std::string& folde
     if (fault.accident || ++shown > kMaxFaultsShown) continue;
     text += fmt::format("{} ({}, {})\n", printable(fault_name(fault)), counted(fault.cells, "cell"),
                         rule_info(fault.kind.rule).slug);
-    text += fmt::format("    {}\n",
-                        fault.where.empty() ? "in every combination that was run" : fault.where);
+    text +=
+        fmt::format("    {}\n", fault.where.empty() ? "every value of every axis" : fault.where);
     if (fault.file.empty()) continue;
     const std::string file = (std::filesystem::path(folder) / fault.file).string();
     text += fmt::format("    {}, {}: hybridscope run {}\n", counted(fault.num_requests, "request"),

@@ -183,7 +183,8 @@ void Page::faults() {
         "</tr>\n",
         fault.bugs.empty() ? "<b>unexplained</b>" : escaped(fault.bugs),
         title.empty() ? "" : fmt::format("<br><span class=\"muted\">{}</span>", escaped(title)),
-        grouped_number(fault.cells), fault.where.empty() ? "everywhere" : escaped(fault.where),
+        grouped_number(fault.cells),
+        fault.where.empty() ? "every value of every axis" : escaped(fault.where),
         rule_info(fault.kind.rule).slug,
         fault.file.empty()
             ? ""

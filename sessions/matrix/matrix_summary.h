@@ -36,7 +36,7 @@ struct FaultSummary {
   std::int64_t cells = 0;
   bool accident = false;  // bugs at once that were each found alone (is_accident)
   // "mode align, all; scheduling async": the values of each axis in which it shows, axes left out
-  // of which all values that were run do; empty: everywhere.
+  // of which all values that were run do; empty: all axes are left out.
   std::string where = {};
   std::string file = {};          // of its small scenario; empty: there is none
   std::int64_t num_requests = 0;  // of that scenario

@@ -218,6 +218,7 @@ TEST(Matrix, OnePolicyCanBeAskedAbout) {
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.out, StartsWith("matrix of safe with no_draft_step=column_zero: 48 scenarios"));
   EXPECT_THAT(run.out, HasSubstr("\nno-draft-step-reads-column-zero (4 cells, "));
+  EXPECT_THAT(run.out, HasSubstr("\n    every value of every axis\n"));
   EXPECT_THAT(run.out, Not(HasSubstr("unexplained")));
   EXPECT_THAT(run.out, Not(HasSubstr("state in bytes")));
 }
