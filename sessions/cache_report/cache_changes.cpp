@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <tuple>
 
 #include "core/base/math.h"
 #include "sessions/cache_report/changed_plan.h"
@@ -25,7 +27,38 @@ std::string count(std::int64_t number, std::string_view one) {
   return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
 }
 
+// How much of the engine a change touches.
+enum class Reach : std::uint8_t { one_request, pool, size_for_all, mode };
+
+Reach reach_of(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::more_shared_tokens:
+    case ChangeKind::longer_prompt:
+    case ChangeKind::later:
+      return Reach::one_request;
+    case ChangeKind::more_blocks:
+      return Reach::pool;
+    case ChangeKind::shorter_chunks:
+    case ChangeKind::smaller_blocks:
+      return Reach::size_for_all;
+    case ChangeKind::no_drafts:
+    case ChangeKind::mode_all:
+    case ChangeKind::caching_on:
+      return Reach::mode;
+  }
+  return Reach::mode;
+}
+
 }  // namespace
+
+bool is_smaller_change(const CacheChange& a, const CacheChange& b) {
+  const auto size_of = [](const CacheChange& one) {
+    const Reach reach = reach_of(one.kind);
+    return std::tuple(reach, reach == Reach::one_request ? one.amount : 0, -one.num_hit_tokens,
+                      one.kind);
+  };
+  return size_of(a) < size_of(b);
+}
 
 std::string_view change_slug(ChangeKind kind) { return kSlugs[static_cast<std::size_t>(kind)]; }
 
@@ -65,6 +98,7 @@ std::vector<CacheChange> ChangeSearch::find(const LookupOfPlan& lookup) {
   try_more_blocks(lookup, changes);
   try_shorter_chunks(lookup, changes);
   try_settings(lookup, changes);
+  std::ranges::sort(changes, is_smaller_change);
   return changes;
 }
 
@@ -134,6 +168,16 @@ void ChangeSearch::try_later(const LookupOfPlan& lookup, Changes& changes) {
       return;
 }
 
+// `good` helps and `bad` does not: tries what lies between, so that the last that helped is next to
+// one that did not.
+template <class Try>
+void ChangeSearch::refine(std::int64_t good, std::int64_t bad, const Try& helps_with) {
+  while (std::max(good, bad) - std::min(good, bad) > 1 && !exhausted()) {
+    const std::int64_t middle = std::midpoint(good, bad);
+    (helps_with(middle) ? good : bad) = middle;
+  }
+}
+
 // Doubles until it helps, then looks for the fewest.
 void ChangeSearch::try_more_blocks(const LookupOfPlan& lookup, Changes& changes) {
   if (lookup.report.lost_to(MissReason::evicted) == 0) return;
@@ -154,42 +198,52 @@ void ChangeSearch::try_more_blocks(const LookupOfPlan& lookup, Changes& changes)
     enough *= 2;
     if (enough > kMostBlocks || exhausted()) return;
   }
-  while (enough - too_few > 1 && !exhausted()) {
-    const std::int64_t middle = too_few + (enough - too_few) / 2;
-    (with(middle) ? enough : too_few) = middle;
-  }
+  refine(enough, too_few, with);
   if (exhausted()) return;  // fewer may do
   changes.push_back(found.back());
 }
 
-// A chunk that ends at a boundary leaves its state there (mode align).
+// A chunk that ends at a boundary leaves its state there (mode align). Halves until it helps, then
+// looks for the longest chunks that do.
 void ChangeSearch::try_shorter_chunks(const LookupOfPlan& lookup, Changes& changes) {
   const LookupReport& report = lookup.report;
   if (report.lost_to(MissReason::state_missing) == 0 ||
       plan_.setup.config.mamba_cache_mode != MambaCacheMode::align)
     return;
-  std::int32_t threshold = report.num_computed_tokens;
-  while (threshold >= rules_.grid && !exhausted()) {
+  Changes found;
+  const auto with = [&](std::int64_t num_blocks) {
+    const auto threshold = static_cast<std::int32_t>(num_blocks * rules_.grid);
     const auto changed = with_settings(plan_, [&](EngineSettings& settings) {
       settings.long_prefill_token_threshold = threshold;
     });
-    if (helps(changed, lookup, {.kind = ChangeKind::shorter_chunks, .amount = threshold}, changes))
-      return;
-    threshold = round_down(threshold / 2, rules_.grid);
-  }
+    return helps(changed, lookup, {.kind = ChangeKind::shorter_chunks, .amount = threshold}, found);
+  };
+  std::int64_t too_long = report.num_computed_tokens / rules_.grid + 1;
+  std::int64_t size = too_long - 1;
+  for (; size >= 1 && !exhausted() && !with(size); size /= 2) too_long = size;
+  if (found.empty()) return;
+  refine(size, too_long, with);
+  changes.push_back(found.back());
 }
 
+// The same with sizes of blocks; those that an engine does not take help nobody.
 void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& changes) {
-  for (std::int32_t size = plan_.setup.config.block_size / 2; size >= 1 && !exhausted();
-       size /= 2) {
+  Changes found;
+  const auto with = [&](std::int64_t number) {
+    const auto size = static_cast<std::int32_t>(number);
     const auto changed = with_settings(plan_, [&](EngineSettings& settings) {
       settings.block_size = size;
       settings.mamba_block_size.reset();
     });
-    if (changed.ok() && changed.value().setup.config.block_size == size &&
-        helps(changed, lookup, {.kind = ChangeKind::smaller_blocks, .amount = size}, changes))
-      return;
-  }
+    return changed.ok() && changed.value().setup.config.block_size == size &&
+           helps(changed, lookup, {.kind = ChangeKind::smaller_blocks, .amount = size}, found);
+  };
+  std::int64_t too_large = plan_.setup.config.block_size;
+  std::int64_t size = too_large / 2;
+  for (; size >= 1 && !exhausted() && !with(size); size /= 2) too_large = size;
+  if (found.empty()) return;
+  refine(size, too_large, with);
+  changes.push_back(found.back());
 }
 
 void ChangeSearch::try_settings(const LookupOfPlan& lookup, Changes& changes) {
@@ -205,6 +259,7 @@ void ChangeSearch::try_settings(const LookupOfPlan& lookup, Changes& changes) {
   };
   if (report.lost_to(MissReason::caching_off) > 0) {
     helps(with_mode(MambaCacheMode::align), lookup, {.kind = ChangeKind::caching_on}, changes);
+    helps(with_mode(MambaCacheMode::all), lookup, {.kind = ChangeKind::mode_all}, changes);
     return;
   }
   if (report.lost_to(MissReason::eagle_drop) > 0) {

@@ -38,6 +38,11 @@ struct CacheChange {
 // "92 more shared tokens", "3 steps later", "K = 0".
 std::string change_words(const CacheChange& change);
 
+// Is it less to change? What touches one request, by tokens or steps, is less than more blocks;
+// these are less than another size or threshold for every request, and that is less than turning
+// something on or off. Of one kind the lower amount is less; else the one with the longer hit.
+bool is_smaller_change(const CacheChange& a, const CacheChange& b);
+
 // One lookup, told by names that hold in every run of the plan.
 struct LookupOfPlan {
   LookupReport report;
@@ -51,7 +56,7 @@ class ChangeSearch {
   // more is not tried.
   ChangeSearch(const RunPlan& plan, std::int64_t max_rows);
 
-  // In the order of ChangeKind. Only where tokens were lost.
+  // The smallest first (is_smaller_change). Only where tokens were lost.
   std::vector<CacheChange> find(const LookupOfPlan& lookup);
   // Is nothing left to try with?
   bool exhausted() const { return rows_left_ <= 0; }
@@ -61,6 +66,8 @@ class ChangeSearch {
 
   bool helps(const Result<RunPlan>& changed, const LookupOfPlan& lookup, CacheChange change,
              Changes& changes);
+  template <class Try>
+  void refine(std::int64_t good, std::int64_t bad, const Try& helps_with);
   std::optional<std::int32_t> hit_with(const RunPlan& plan, const LookupOfPlan& lookup);
   void try_shared_tokens(const LookupOfPlan& lookup, Changes& changes);
   void try_longer_prompt(const LookupOfPlan& lookup, Changes& changes);

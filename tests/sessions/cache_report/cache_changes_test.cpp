@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "tests/sessions/cache_report/explained_run.h"
 
@@ -124,13 +126,15 @@ TEST(CacheChanges, WithoutDraftsTheDroppedBlockIsServed) {
   EXPECT_EQ(hit_of_b(kAlign8, requests), 16);
 }
 
-// 12 of A's 14 tokens: blocks of 8 serve 8; of the smaller ones 4 is the largest that serves more.
+// 12 of A's 14 tokens: blocks of 8 serve 8; of 7 A keeps a state after 14 alone; 6 is the largest
+// that serves more.
 TEST(CacheChanges, SmallerBlocksServeMoreOfTheTail) {
   const std::string requests = R"({"id": "A", "prompt": 14},
       {"id": "B", "prompt": {"tokens": 20, "share": "A", "share_tokens": 12}, "at_step": 3})";
   EXPECT_THAT(explain_text(scenario_text(kAlign8, requests))->changes("B"),
-              Contains(change(ChangeKind::smaller_blocks, 4, 12)));
-  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "align", "block_size": 4)", requests), 12);
+              Contains(change(ChangeKind::smaller_blocks, 6, 12)));
+  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "align", "block_size": 6)", requests), 12);
+  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "align", "block_size": 7)", requests), 0);
 }
 
 TEST(CacheChanges, CachingHasToBeOn) {
@@ -138,8 +142,48 @@ TEST(CacheChanges, CachingHasToBeOn) {
   EXPECT_THAT(
       explain_text(scenario_text(R"("mamba_cache_mode": "none", "block_size": 8)", requests))
           ->changes("B"),
-      ElementsAre(change(ChangeKind::caching_on, 0, 16)));
+      ElementsAre(change(ChangeKind::mode_all, 0, 16), change(ChangeKind::caching_on, 0, 16)));
   EXPECT_EQ(hit_of_b(kAlign8, requests), 16);
+  EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "all", "block_size": 8)", requests), 16);
+}
+
+// The state after 8 tokens, which align does not keep: B's hit under mode none needs mode all.
+TEST(CacheChanges, CachingIsTriedInBothModes) {
+  EXPECT_THAT(
+      explain_text(scenario_text(R"("mamba_cache_mode": "none", "block_size": 8)", sharing(8)))
+          ->changes("B"),
+      ElementsAre(change(ChangeKind::mode_all, 0, 8)));
+}
+
+// 3 steps later and 40 tokens more are changes of one request; the fewer come first.
+TEST(CacheChanges, TheSmallestIsTheOneThatTouchesLeast) {
+  std::vector<CacheChange> changes = {
+      change(ChangeKind::no_drafts, 0, 16),          change(ChangeKind::mode_all, 0, 24),
+      change(ChangeKind::smaller_blocks, 4, 12),     change(ChangeKind::shorter_chunks, 64, 16),
+      change(ChangeKind::more_blocks, 1, 16),        change(ChangeKind::later, 3, 8),
+      change(ChangeKind::more_shared_tokens, 40, 48)};
+  std::ranges::sort(changes, is_smaller_change);
+  EXPECT_THAT(
+      changes,
+      ElementsAre(change(ChangeKind::later, 3, 8), change(ChangeKind::more_shared_tokens, 40, 48),
+                  change(ChangeKind::more_blocks, 1, 16),
+                  change(ChangeKind::shorter_chunks, 64, 16),
+                  change(ChangeKind::smaller_blocks, 4, 12), change(ChangeKind::mode_all, 0, 24),
+                  change(ChangeKind::no_drafts, 0, 16)));
+}
+
+// 24 tokens in common, no state on the way: chunks of 8 and of 16 leave one, of 24 they do not.
+TEST(CacheChanges, ChunksAreAsLongAsTheyMayBe) {
+  const std::string requests = R"({"id": "A", "prompt": 40, "max_tokens": 2},
+      {"id": "B", "prompt": {"tokens": 40, "share": "A", "share_tokens": 24}, "at_step": 6})";
+  const auto threshold = [&](int tokens) {
+    return hit_of_b(fmt::format(R"({}, "long_prefill_token_threshold": {})", kAlign8, tokens),
+                    requests);
+  };
+  EXPECT_EQ(hit_of_b(kAlign8, requests), 0);
+  EXPECT_THAT(explain_text(scenario_text(kAlign8, requests))->changes("B"),
+              Contains(change(ChangeKind::shorter_chunks, 24, 24)));
+  EXPECT_EQ(threshold(24), 24);
 }
 
 TEST(CacheChanges, NothingIsTriedWhereNothingWasLost) {
