@@ -10,6 +10,14 @@
 namespace hybridscope {
 namespace {
 
+// Of ASCII letters.
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
 // Levenshtein distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -85,12 +93,14 @@ std::string describe_json(const nlohmann::json& value) {
 
 std::string nearest_key_hint(std::string_view key,
                              const std::vector<std::string_view>& known_keys) {
+  const std::string typed = lower_case(key);
   std::string_view nearest;
   std::size_t distance = std::max<std::size_t>(2, key.size() / 3) + 1;
   for (const std::string_view known : known_keys) {
     if (key.size() > 2 * known.size() + 2) continue;
-    const bool prefix = !key.empty() && (known.starts_with(key) || key.starts_with(known));
-    const std::size_t d = prefix ? 1 : edit_distance(key, known);
+    const std::string there = lower_case(known);
+    const bool prefix = !key.empty() && (there.starts_with(typed) || typed.starts_with(there));
+    const std::size_t d = there == typed ? 0 : prefix ? 1 : edit_distance(typed, there);
     if (d < distance && d < known.size()) {
       distance = d;
       nearest = known;

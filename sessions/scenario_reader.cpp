@@ -104,12 +104,26 @@ Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
   return scenario;
 }
 
+// A file of scenarios/bugs has the scenario in it, beside its words.
+bool is_known_bug(const nlohmann::json& json) {
+  return json.is_object() && json.contains("mechanism") && json.contains("scenario");
+}
+
+Error no_known_bug(const std::string& file) {
+  const std::string id = std::filesystem::path(file).stem().string();
+  return invalid_input(
+      fmt::format("{0}: a known bug with a scenario in it, expected a scenario (hybridscope bugs "
+                  "run {1}, or bugs show {1} --scenario faulty > FILE)",
+                  file, id));
+}
+
 }  // namespace
 
 Result<Scenario> parse_scenario(const ScenarioText& scenario_text) {
   const Result<nlohmann::json> json =
       parse_json({.text = scenario_text.text, .file = scenario_text.file});
   if (!json.ok()) return json.error();
+  if (is_known_bug(json.value())) return no_known_bug(std::string(scenario_text.file));
   return read_inner_scenario({&json.value(), ""}, std::string(scenario_text.file));
 }
 

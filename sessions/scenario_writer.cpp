@@ -61,7 +61,7 @@ void write_array_member(std::string& out, std::string_view key, const std::vecto
     out += i == 0 ? "\n    " : ",\n    ";
     write_line(out, elements[i]);
   }
-  out += "\n  ]";
+  out += ']';
 }
 
 }  // namespace

@@ -33,9 +33,12 @@ std::string findings_text(const BugSide& side) {
   return text;
 }
 
-std::string row_text(const BugExhibit& exhibit) {
+constexpr std::string_view kTableHead =
+    "| no. | id | what goes wrong | V1 | V2 |\n|---|---|---|---|---|\n";
+
+std::string row_text(const BugExhibit& exhibit, std::string_view name) {
   const KnownBug& bug = *exhibit.bug;
-  return fmt::format("| {} | [{}](#{}) | {} | {} | {} |\n", number_text(bug.number), bug.id, bug.id,
+  return fmt::format("| {} | {} | {} | {} | {} |\n", number_text(bug.number), name,
                      cell(exhibit.title), life_text(bug.v1), life_text(bug.v2));
 }
 
@@ -51,8 +54,6 @@ All but the faults is the engine of June 2026 on every date: an early one has th
 Where two faults share a policy value, a profile that has one of them shows both: no. 6 as long as no. 50 is open.
 "Users saw" of entries without a report is what users would see.
 
-| no. | id | what goes wrong | V1 | V2 |
-|---|---|---|---|---|
 )";
 
 }  // namespace
@@ -94,15 +95,22 @@ std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int le
   return text;
 }
 
+std::string bugs_as_markdown_table(std::span<const BugExhibit> exhibits) {
+  std::string table(kTableHead);
+  for (const BugExhibit& exhibit : exhibits)
+    table += row_text(exhibit, fmt::format("`{}`", exhibit.bug->id));
+  return table;
+}
+
 Result<std::string> known_bugs_page() {
-  std::string table(kOpening);
+  std::string table = fmt::format("{}{}", kOpening, kTableHead);
   std::string entries;
   for (const KnownBug& bug : known_bug_table()) {
     const auto exhibit = shipped_bug(bug.id);
     if (!exhibit.ok()) return exhibit.error();
     const auto run = run_bug(exhibit.value());
     if (!run.ok()) return run.error();
-    table += row_text(exhibit.value());
+    table += row_text(exhibit.value(), fmt::format("[{0}](#{0})", bug.id));
     entries += '\n' + bug_as_markdown(exhibit.value(), run.value());
   }
   std::string left_out =

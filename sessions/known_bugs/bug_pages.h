@@ -19,6 +19,9 @@ std::string policies_text(const KnownBug& bug);
 // given level and below. `run`: of the exhibit.
 std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int level = 2);
 
+// Number, id, what goes wrong, and when it lived with each runner: a row a bug.
+std::string bugs_as_markdown_table(std::span<const BugExhibit> exhibits);
+
 // The whole page: a table of all, then each. Error: one that cannot be read or run.
 Result<std::string> known_bugs_page();
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -107,6 +108,68 @@ TEST(Bugs, AllDoWhatTheirFilesSay) {
   EXPECT_THAT(run.out, HasSubstr(std::to_string(known_bug_table().size()) +
                                  " known bugs: all are found, and nothing without them\n"));
   EXPECT_THAT(read_file(junit), HasSubstr("skipped-step-forgets-accepted-count healthy"));
+}
+
+TEST(Bugs, AScenarioThatIsShownHasAtMost15Lines) {
+  const nlohmann::json bugs = nlohmann::json::parse(run_program("bugs list --json").out);
+  ASSERT_GE(bugs.size(), 32U);
+  for (const auto& bug : bugs)
+    for (const std::string which : {"faulty", "healthy"}) {
+      const ProgramResult shown =
+          run_program("bugs show " + bug["id"].get<std::string>() + " --scenario " + which);
+      EXPECT_LE(std::ranges::count(shown.out, '\n'), 15) << shown.out;
+    }
+}
+
+TEST(Bugs, WhatAReleaseFixedIsATableForAReviewComment) {
+  const ProgramResult list =
+      run_program("bugs list --engine vllm@2026-07-28 --not-in vllm@2026-07-29 --markdown");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_EQ(list.out, R"(2 known bugs in vllm@2026-07-28 and not in vllm@2026-07-29
+
+| no. | id | what goes wrong | V1 | V2 |
+|---|---|---|---|---|
+| 17 | `reset-stale-frame-rolls-back-computed` | A frame from before a reset takes its rejected drafts off the new run's count | until 2026-07-29 | until 2026-07-29 |
+| 51 | `reset-discards-later-valid-frames` | After a reset valid frames lose their tokens, because discards are counted in tokens | until 2026-07-29 | until 2026-07-29 |
+)");
+}
+
+TEST(Bugs, SeveralAreExplainedOneAfterTheOther) {
+  const ProgramResult run = run_program("bugs run 12 48 --explain");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("short-tail-sorted-before-spec-decodes: "));
+  EXPECT_THAT(run.out, HasSubstr("skipped-step-forgets-accepted-count: "));
+  const std::string words = "\nThe first wrong step, ";
+  EXPECT_NE(run.out.find(words), run.out.rfind(words));
+  EXPECT_THAT(run.out, HasSubstr("\n2 known bugs: all are found, and nothing without them\n"));
+}
+
+TEST(Bugs, AReportOnStandardOutputIsAloneThere) {
+  const ProgramResult junit = run_program("bugs run 12 --junit -");
+  EXPECT_THAT(junit.out, StartsWith("<?xml"));
+  EXPECT_THAT(junit.err, HasSubstr("short-tail-sorted-before-spec-decodes: "));
+  const ProgramResult both = run_program("bugs run 12 --junit - --json");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_EQ(both.err,
+            "hybridscope bugs run: --json and --junit would both be on standard output: give one "
+            "a FILE\n");
+}
+
+TEST(Bugs, NearMatchesDoNotMindCapitals) {
+  EXPECT_THAT(run_program("bugs show GDN-Gates-Not-Gathered").err,
+              HasSubstr("did you mean \"gdn-gates-not-gathered\"?"));
+}
+
+TEST(Bugs, ItsOwnFileIsNoScenarioAndSaysHowToRunIt) {
+  const std::string file = "scenarios/bugs/gdn-gates-not-gathered.json";
+  for (const std::string command : {"run ", "shrink ", "export --as markdown "}) {
+    const ProgramResult run = run_program(command + file);
+    EXPECT_EQ(run.exit_code, 3) << command;
+    EXPECT_THAT(run.err,
+                HasSubstr(file + ": a known bug with a scenario in it, expected a scenario "
+                                 "(hybridscope bugs run gdn-gates-not-gathered, "))
+        << command;
+  }
 }
 
 TEST(Bugs, RunAsksForABug) {

@@ -59,13 +59,11 @@ TEST(ScenarioWriter, WritesOneLineARequestAndAStep) {
   "requests": [
     {"id": "A", "prompt": 6, "max_tokens": 9},
     {"id": "B", "prompt": {"tokens": 22, "share": "A", "share_tokens": 14}, "priority": 2, "at_step": 3, "arrival_us": 1, "cache_salt": 9},
-    {"id": "C", "prompt": {"tokens": 4, "share": "text"}}
-  ],
+    {"id": "C", "prompt": {"tokens": 4, "share": "text"}}],
   "script": [
     {"step": 3, "budget": 3, "accept": {"A": 2, "B": 1}, "drafts": {"A": 0}, "preempt": ["A"], "abort": ["B"], "reset_prefix_cache": {"running": true}},
     {"step": 5, "reset_prefix_cache": true},
-    {"step": 6, "engine": "pages", "policies": {"no_draft_step": "column_zero"}}
-  ],
+    {"step": 6, "engine": "pages", "policies": {"no_draft_step": "column_zero"}}],
   "expect": {"findings": [{"rule": "label-mismatch", "step": 3, "request": "A"}, {"rule": "no-progress"}], "steps": 7, "finished": 2}
 }
 )");
@@ -112,8 +110,7 @@ TEST(ScenarioWriter, NoFindingsIsWrittenAsAWord) {
   "version": 1,
   "model": "tiny-gdn",
   "requests": [
-    {"id": "A", "prompt": 6}
-  ],
+    {"id": "A", "prompt": 6}],
   "expect": {"findings": "none"}
 }
 )");

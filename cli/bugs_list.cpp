@@ -1,0 +1,160 @@
+#include "cli/bugs_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/shown_text.h"
+#include "cli/text_table.h"
+#include "sessions/known_bugs/bug_pages.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BugsListOptions {
+  bool json = false;
+  bool markdown = false;
+  std::string engine;
+  std::string not_in;
+  std::string runner;  // empty: either
+};
+
+// Which runners a list looks at.
+std::vector<ModelRunner> runners_of(const BugsListOptions& options) {
+  if (options.runner == "v1") return {ModelRunner::v1};
+  if (options.runner == "v2") return {ModelRunner::v2};
+  return {ModelRunner::v1, ModelRunner::v2};
+}
+
+bool has(const std::vector<const KnownBug*>& bugs, const KnownBug& bug) {
+  return std::ranges::find(bugs, &bug) != bugs.end();
+}
+
+// With this runner the first engine has it and the second does not.
+bool is_listed(const BugsListOptions& options, const KnownBug& bug, ModelRunner runner) {
+  const auto engine = parse_engine_profile(options.engine);
+  const auto other = parse_engine_profile(options.not_in);
+  if (engine && !has(bugs_of(*engine, runner), bug)) return false;
+  if (!engine && !bug.life(runner).occurs && !options.runner.empty()) return false;
+  return !other || !has(bugs_of(*other, runner), bug);
+}
+
+// With one of the runners.
+bool is_listed(const BugsListOptions& options, const KnownBug& bug) {
+  return std::ranges::any_of(runners_of(options),
+                             [&](ModelRunner runner) { return is_listed(options, bug, runner); });
+}
+
+// Runners with which a bug that is gone from the second engine is still there.
+std::vector<std::string_view> runners_left(const BugsListOptions& options, const KnownBug& bug) {
+  std::vector<std::string_view> left;
+  const auto other = parse_engine_profile(options.not_in);
+  for (const ModelRunner runner : runners_of(options))
+    if (other && has(bugs_of(*other, runner), bug))
+      left.push_back(runner == ModelRunner::v1 ? "v1" : "v2");
+  return left;
+}
+
+std::string heading_of(const BugsListOptions& options, std::size_t count) {
+  std::string text = counted(static_cast<std::int64_t>(count), "known bug");
+  if (!options.engine.empty()) text += " in " + options.engine;
+  if (!options.not_in.empty()) text += " and not in " + options.not_in;
+  if (!options.runner.empty()) text += " with runner " + options.runner;
+  return text;
+}
+
+std::string still_there_text(const BugsListOptions& options, const KnownBug& bug) {
+  std::string text;
+  for (const std::string_view runner : runners_left(options, bug))
+    text += fmt::format("{} is still in {} with runner {}\n", bug.id, options.not_in, runner);
+  return text;
+}
+
+void print_text(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
+  fmt::print("{}\n", heading_of(options, exhibits.size()));
+  if (exhibits.empty()) return;
+  TextTable table({"no.", "<id", "<V1", "<V2", "<what goes wrong"});
+  std::string still_there;
+  for (const BugExhibit& exhibit : exhibits) {
+    const KnownBug& bug = *exhibit.bug;
+    table.add({bug.number > 0 ? std::to_string(bug.number) : "", std::string(bug.id),
+               life_text(bug.v1), life_text(bug.v2), printable(exhibit.title, kBugTitleColumns)});
+    still_there += still_there_text(options, bug);
+  }
+  fmt::print("{}\n{}hybridscope bugs show ID tells of one, bugs run ID runs it.\n", table.format(),
+             still_there);
+}
+
+// For a review comment; all of them are the page docs/known-bugs.md.
+int print_markdown(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
+  if (options.engine.empty() && options.not_in.empty() && options.runner.empty()) {
+    const auto page = known_bugs_page();
+    if (!page.ok()) return fail_bugs("list", page.error());
+    fmt::print("{}", page.value());
+    return kExitFine;
+  }
+  fmt::print("{}\n", heading_of(options, exhibits.size()));
+  if (exhibits.empty()) return kExitFine;
+  fmt::print("\n{}", bugs_as_markdown_table(exhibits));
+  std::string still_there;
+  for (const BugExhibit& exhibit : exhibits) still_there += still_there_text(options, *exhibit.bug);
+  if (!still_there.empty()) fmt::print("\n{}", still_there);
+  return kExitFine;
+}
+
+void print_json(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
+  Json json = Json::array();
+  for (const BugExhibit& exhibit : exhibits) {
+    json.push_back(bug_to_json(exhibit));
+    if (!options.not_in.empty())
+      json.back()["still_with_runner"] = runners_left(options, *exhibit.bug);
+  }
+  print_bugs_json(json);
+}
+
+int list_command(const BugsListOptions& options) {
+  std::vector<BugExhibit> exhibits;
+  for (const KnownBug& bug : known_bug_table()) {
+    if (!is_listed(options, bug)) continue;
+    auto exhibit = shipped_bug(bug.id);
+    if (!exhibit.ok()) return fail_bugs("list", exhibit.error());
+    exhibits.push_back(std::move(exhibit).value());
+  }
+  if (options.markdown) return print_markdown(options, exhibits);
+  if (options.json)
+    print_json(options, exhibits);
+  else
+    print_text(options, exhibits);
+  return kExitFine;
+}
+
+}  // namespace
+
+BugsSubcommand add_bugs_list(CLI::App& bugs) {
+  const auto options = std::make_shared<BugsListOptions>();
+  CLI::App& app = *bugs.add_subcommand("list", "every known bug, or what a release fixed");
+  app.add_option("--engine", options->engine, "only those that this profile has")
+      ->check(is_engine_profile())
+      ->type_name("PROFILE");
+  app.add_option("--not-in", options->not_in, "only those that this profile does not have")
+      ->check(is_engine_profile())
+      ->type_name("PROFILE");
+  app.add_option("--runner", options->runner, "with this runner (default: either)")
+      ->check(CLI::IsMember({"v1", "v2"}))
+      ->type_name("v1|v2");
+  auto* json = app.add_flag("--json", options->json, "as a JSON array");
+  app.add_flag("--markdown", options->markdown,
+               "as a table for a review comment; all of them: the page docs/known-bugs.md")
+      ->excludes(json);
+  return {&app, [options] { return list_command(*options); }};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,190 @@
+#include "cli/bugs_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/publish_tests.h"
+#include "cli/run_tests.h"
+#include "cli/shown_text.h"
+#include "cli/standard_output.h"
+#include "cli/text_table.h"
+#include "cli/version.h"
+#include "sessions/known_bugs/bug_run.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BugsRunOptions {
+  std::vector<std::string> names;
+  bool json = false;
+  bool all = false;
+  bool explain = false;
+  std::string junit;
+};
+
+struct RanBug {
+  BugExhibit exhibit;
+  BugRun run;
+};
+
+// What is not as declared, for JUnit and for people.
+TestedUnit tested_side(const BugExhibit& exhibit, const BugSide& side, std::string_view which) {
+  TestedUnit unit{.name = fmt::format("{} {}", exhibit.bug->id, which),
+                  .file = fmt::format("scenarios/bugs/{}.json", exhibit.bug->id),
+                  .result = side.as_declared() ? "ok" : "unmet",
+                  .steps = side.summary.steps,
+                  .findings = side.findings.num_found(Severity::error),
+                  .properties = {{"version", kVersion}},
+                  .command = fmt::format("hybridscope bugs run {}", exhibit.bug->id)};
+  add_problems(side.findings,
+               {.strict = true,
+                .line = [](std::size_t) { return std::int64_t{0}; },
+                .command = [&](std::int64_t) { return unit.command; }},
+               unit);
+  for (const std::string& unmet : side.unmet)
+    unit.problems.push_back({.type = "expect", .text = "expectation not met: " + unmet});
+  return unit;
+}
+
+Json side_json(const BugSide& side) {
+  Json findings = Json::array();
+  for (const KeptFinding* finding : side.findings.shown()) findings.push_back(finding->json);
+  return {{"as_declared", side.as_declared()},
+          {"steps", side.summary.steps},
+          {"num_findings", side.findings.num_found(Severity::error)},
+          {"unmet", side.unmet},
+          {"findings", findings}};
+}
+
+Json runs_to_json(const std::vector<RanBug>& bugs) {
+  Json json = Json::array();
+  for (const auto& [exhibit, run] : bugs)
+    json.push_back({{"id", exhibit.bug->id},
+                    {"as_declared", run.as_declared()},
+                    {"faulty", side_json(run.faulty)},
+                    {"healthy", side_json(run.healthy)}});
+  return json;
+}
+
+std::string found_words(const BugSide& side) {
+  std::string words = counted(side.findings.num_found(Severity::error), "finding");
+  if (const std::int64_t warnings = side.findings.num_found(Severity::warning); warnings > 0)
+    words += " and " + counted(warnings, "warning");
+  return words;
+}
+
+void print_side(std::FILE* out, const BugSide& side, std::string_view which) {
+  fmt::print(out, "{:<8} {} in {}: {}\n", which, found_words(side),
+             counted(side.summary.steps, "step"),
+             side.as_declared() ? "as declared" : "not as declared");
+  for (const KeptFinding& finding : side.findings.kept())
+    fmt::print(out, "  {}{}\n", printable(finding.text, 1000),
+               finding.expected ? "" : " (not expected)");
+  for (const std::string& unmet : side.unmet) fmt::print(out, "  {}\n", unmet);
+}
+
+void print_explanation(std::FILE* out, const BugSide& faulty) {
+  if (!faulty.explanation.empty())
+    fmt::print(out, "\nThe first wrong step, {}:\n\n{}", faulty.first_step, faulty.explanation);
+}
+
+void print_run(std::FILE* out, const RanBug& bug) {
+  fmt::print(out, "{}: {}\n", bug.exhibit.bug->id, printable(bug.exhibit.title, kBugTitleColumns));
+  print_side(out, bug.run.faulty, "faulty");
+  print_side(out, bug.run.healthy, "healthy");
+}
+
+void print_table(std::FILE* out, const std::vector<RanBug>& bugs) {
+  TextTable table({"<result", "findings", "warnings", "steps", "healthy", "<id"});
+  std::size_t wrong = 0;
+  for (const auto& [exhibit, run] : bugs) {
+    wrong += run.as_declared() ? 0 : 1;
+    table.add({run.as_declared() ? "ok" : "differs",
+               std::to_string(run.faulty.findings.num_found(Severity::error)),
+               std::to_string(run.faulty.findings.num_found(Severity::warning)),
+               std::to_string(run.faulty.summary.steps),
+               std::to_string(run.healthy.findings.num_found(Severity::error)),
+               std::string(exhibit.bug->id)});
+  }
+  fmt::print(out, "{}\n", table.format());
+  for (const RanBug& bug : bugs)
+    if (!bug.run.as_declared()) print_run(out, bug);
+  fmt::print(out, "{}: {}\n", counted(static_cast<std::int64_t>(bugs.size()), "known bug"),
+             wrong == 0 ? "all are found, and nothing without them"
+                        : fmt::format("{} not as declared", wrong));
+}
+
+void print_text(std::FILE* out, const BugsRunOptions& options, const std::vector<RanBug>& bugs) {
+  if (bugs.size() == 1 || options.explain) {
+    for (const RanBug& bug : bugs) {
+      print_run(out, bug);
+      if (options.explain) print_explanation(out, bug.run.faulty);
+      if (bugs.size() > 1) fmt::print(out, "\n");
+    }
+    if (bugs.size() == 1) return;
+  }
+  print_table(out, bugs);
+}
+
+int run_bugs_command(const BugsRunOptions& options) {
+  const OutputTarget json{"--json", options.json ? "-" : ""};
+  const OutputTarget junit{"--junit", options.junit};
+  if (const Status one = check_one_document({json, junit}); !one.ok()) {
+    fmt::print(stderr, "hybridscope bugs run: {}\n", one.error().message);
+    return kExitUsage;
+  }
+  std::vector<std::string> names = options.names;
+  if (options.all)
+    for (const KnownBug& bug : known_bug_table()) names.emplace_back(bug.id);
+  if (names.empty()) {
+    fmt::print(stderr, "hybridscope bugs run: name a bug (bugs list has them), or --all\n");
+    return kExitUsage;
+  }
+  std::vector<RanBug> bugs;
+  std::vector<TestedUnit> units;
+  for (const std::string& name : names) {
+    auto exhibit = shipped_bug(name);
+    if (!exhibit.ok()) return fail_bugs("run", exhibit.error());
+    auto run = run_bug(exhibit.value());
+    if (!run.ok()) return fail_bugs("run", run.error());
+    units.push_back(tested_side(exhibit.value(), run.value().faulty, "faulty"));
+    units.push_back(tested_side(exhibit.value(), run.value().healthy, "healthy"));
+    bugs.push_back({std::move(exhibit).value(), std::move(run).value()});
+  }
+  if (options.json)
+    print_bugs_json(runs_to_json(bugs));
+  else
+    print_text(text_stream({junit}), options, bugs);
+  const bool declared =
+      std::ranges::all_of(bugs, [](const RanBug& bug) { return bug.run.as_declared(); });
+  const int published = publish_tests(units, {.command = "bugs", .junit = options.junit});
+  return std::max<int>(declared ? kExitFine : kExitFindings, published);
+}
+
+}  // namespace
+
+BugsSubcommand add_bugs_run(CLI::App& bugs) {
+  const auto options = std::make_shared<BugsRunOptions>();
+  CLI::App& app =
+      *bugs.add_subcommand("run", "run it and its healthy twin, and hold both against the file");
+  auto* names = app.add_option("bugs", options->names, "ids or numbers")->type_name("ID");
+  app.add_flag("--all", options->all, "every one")->excludes(names);
+  auto* explain = app.add_flag("--explain", options->explain,
+                               "tell everything about the first wrong step of each");
+  app.add_flag("--json", options->json, "as a JSON array")->excludes(explain);
+  app.add_option("--junit", options->junit, "write a JUnit report: two testsuites a bug")
+      ->type_name("FILE|-");
+  return {&app, [options] { return run_bugs_command(*options); }};
+}
+
+}  // namespace hybridscope

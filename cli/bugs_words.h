@@ -1,0 +1,30 @@
+// What the subcommands of hybridscope bugs have in common.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cli/settings_options.h"
+#include "core/base/result.h"
+#include "sessions/known_bugs/bug_exhibit.h"
+
+namespace hybridscope {
+
+struct BugsSubcommand {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  // the exit code
+};
+
+inline constexpr std::size_t kBugTitleColumns = 84;
+
+// Tells it, and gives the exit code: a name that there is not is a mistake of the command line.
+int fail_bugs(std::string_view subcommand, const Error& error);
+
+// {id, number, title, upstream, function, policies, v1, v2, dates, users_saw, mechanism}.
+nlohmann::ordered_json bug_to_json(const BugExhibit& exhibit);
+
+void print_bugs_json(const nlohmann::ordered_json& json);
+
+}  // namespace hybridscope
