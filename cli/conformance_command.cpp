@@ -7,6 +7,7 @@
 #include "cli/conformance_report.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
+#include "cli/standard_output.h"
 
 namespace hybridscope {
 namespace {
@@ -91,13 +92,19 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
 }
 
 int conformance_command(const ConformanceCommandOptions& options, const Backends& backends) {
+  const OutputTarget json{"--json", options.json ? "-" : ""};
+  const OutputTarget junit{"--junit", options.junit};
+  if (const Status one = check_one_document({json, junit}); !one.ok()) {
+    fmt::print(stderr, "hybridscope conformance: {}\n", one.error().message);
+    return kExitUsage;
+  }
   const ConformanceReport report = check_all(options, backends);
   if (options.json)
     // The names of files may be no UTF-8.
     fmt::print("{}\n", conformance_to_json(report).dump(
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   else
-    fmt::print("{}", format_conformance(report));
+    fmt::print(text_stream({junit}), "{}", format_conformance(report));
   const int code = exit_code(report);
   if (options.junit.empty()) return code;
   const Status written =

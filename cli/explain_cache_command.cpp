@@ -233,6 +233,8 @@ int explain_cache_command(const ExplainCacheOptions& options) {
                     options.run.scenario.empty() ? "nothing" : "both"));
   if (const auto settings = options.run.settings.apply({}); !settings.ok())
     return usage(one_line(settings.error().message, 1000));
+  if (options.run.limit > 0 && options.run.traffic.empty())
+    return usage("--limit is for --traffic: a scenario says itself how many requests it has");
   auto plan = make_run_plan(options.run);
   if (!plan.ok()) return fail(plan.error());
   auto runner = Runner::create(std::move(plan).value());

@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/settings_options.h"
+#include "cli/standard_output.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
 
@@ -70,10 +71,11 @@ void print_report(const JudgeOptions& options, const JudgeReport& report) {
     fmt::print("{}\n", judge_report_to_json(report).dump(2));
     return;
   }
+  std::FILE* const out = text_stream(options);
   for (const TraceReport& trace : report.traces)
     if (!trace.findings.kept().empty() || trace.first_difference)
-      fmt::print("{}", format_trace(trace, report.engine));
-  fmt::print("{}", format_judge_summary(report));
+      fmt::print(out, "{}", format_trace(trace, report.engine));
+  fmt::print(out, "{}", format_judge_summary(report));
 }
 
 void finish(const Status& judged, JudgeSession& session) {
@@ -159,7 +161,19 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   add_record_options(command, options.record);
 }
 
+std::FILE* text_stream(const JudgeOptions& options) {
+  return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
+}
+
 int judge_command(const JudgeOptions& options) {
+  if (const Status one = check_one_document({{"--json", options.json ? "-" : ""},
+                                             {"--convert", options.convert ? "-" : ""},
+                                             {"--junit", options.junit},
+                                             {"--tap", options.tap}});
+      !one.ok()) {
+    fmt::print(stderr, "hybridscope judge: {}\n", one.error().message);
+    return kExitUsage;
+  }
   if (options.convert && !options.from_pipeline) {
     fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
     return kExitUsage;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "cli/record_option.h"
@@ -25,6 +26,9 @@ struct JudgeOptions {
   std::string tap;      // as well
   RecordOption record;  // several traces: the second one's name ends in "-2"
 };
+
+// Where its text goes (text_stream).
+std::FILE* text_stream(const JudgeOptions& options);
 
 void add_judge_options(CLI::App& command, JudgeOptions& options);
 int judge_command(const JudgeOptions& options);

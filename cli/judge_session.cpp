@@ -124,11 +124,12 @@ Status JudgeSession::judge_step(std::int64_t line) {
 
 void JudgeSession::explain(const JudgedStep& step) {
   explained_ = true;
-  fmt::print("{}", explain_step({.trace = step.trace,
-                                 .config = judge_->config(),
-                                 .names = names_,
-                                 .scheduler_tables = step.scheduler_tables,
-                                 .findings = step.findings}));
+  fmt::print(text_stream(options_), "{}",
+             explain_step({.trace = step.trace,
+                           .config = judge_->config(),
+                           .names = names_,
+                           .scheduler_tables = step.scheduler_tables,
+                           .findings = step.findings}));
 }
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {

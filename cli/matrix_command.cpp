@@ -21,6 +21,7 @@
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
 #include "cli/shown_text.h"
+#include "cli/standard_output.h"
 #include "sessions/finding_list.h"
 #include "sessions/json_reader.h"
 #include "sessions/known_bugs/bug_exhibit.h"
@@ -117,8 +118,9 @@ int report(const MatrixCommandOptions& options, const MatrixStory& story,
   if (options.json)
     fmt::print("{}\n", matrix_to_json(story.contents, summary, cells.value())
                            .dump(2, ' ', false, Json::error_handler_t::replace));
-  else if (!options.quiet && options.html != "-")
-    fmt::print("{}", format_matrix(story.contents, summary, story.folder, story.to_go_on));
+  else if (!options.quiet)
+    fmt::print(text_stream({{"--html", options.html}}), "{}",
+               format_matrix(story.contents, summary, story.folder, story.to_go_on));
   if (story.interrupted) return kExitInterrupted;
   return summary.all_safe() ? kExitFine : kExitFindings;
 }
@@ -183,8 +185,10 @@ int list(const MatrixCommandOptions& options) {
 
 int matrix_command(const MatrixCommandOptions& options, const Backends& backends) {
   if (options.list) return list(options);
-  if (options.json && options.html == "-")
-    return usage("--json and --html would both be on standard output: give --html FILE");
+  if (const Status one =
+          check_one_document({{"--json", options.json ? "-" : ""}, {"--html", options.html}});
+      !one.ok())
+    return usage(one.error().message);
   if (!options.merge.empty()) return merge(options);
   if (options.engine.empty())
     return usage(

@@ -135,11 +135,12 @@ void RunSession::explain(const StepTrace& trace, std::span<const Finding> findin
   for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
   if (trace.step == options_.explain) {
     explained_ = true;
-    fmt::print("{}", explain_step({.trace = trace,
-                                   .config = run_.engine().config(),
-                                   .names = run_.names(),
-                                   .scheduler_tables = tables_,
-                                   .findings = findings}));
+    fmt::print(text_stream(options_), "{}",
+               explain_step({.trace = trace,
+                             .config = run_.engine().config(),
+                             .names = run_.names(),
+                             .scheduler_tables = tables_,
+                             .findings = findings}));
   }
   for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
 }
@@ -254,9 +255,10 @@ void RunSession::print_report() {
   } else if (options_.output == RunOutput::jsonl) {
     fmt::print("{}\n", report_to_json(run_.plan(), report_).dump());
   } else {
-    if (shows_table()) fmt::print("{}\n", format_step_table(rows_));
-    for (const KeptFinding* kept : report_.findings.shown()) fmt::print("{}\n", kept->text);
-    fmt::print("{}", format_summary(run_.plan(), report_));
+    std::FILE* const out = text_stream(options_);
+    if (shows_table()) fmt::print(out, "{}\n", format_step_table(rows_));
+    for (const KeptFinding* kept : report_.findings.shown()) fmt::print(out, "{}\n", kept->text);
+    fmt::print(out, "{}", format_summary(run_.plan(), report_));
   }
 }
 
@@ -264,12 +266,14 @@ void print_heading(const RunOptions& options, const RunPlan& plan) {
   for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", one_line(note, 1000));
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
-  fmt::print("{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n", one_line(plan.name),
-             plan.setup.layout.model.name, mamba_cache_mode_name(config.mamba_cache_mode),
-             config.block_size, config.num_speculative_tokens, config.kv_cache_config.num_blocks,
+  std::FILE* const out = text_stream(options);
+  fmt::print(out, "{}: {}, mode {}, block_size {}, K={}, {} blocks in {} groups\n",
+             one_line(plan.name), plan.setup.layout.model.name,
+             mamba_cache_mode_name(config.mamba_cache_mode), config.block_size,
+             config.num_speculative_tokens, config.kv_cache_config.num_blocks,
              config.kv_cache_config.groups.size());
-  if (!plan.teaches.empty()) fmt::print("{}\n", wrap_words(one_line(plan.teaches, 2000), 100));
-  fmt::print("\n");
+  if (!plan.teaches.empty()) fmt::print(out, "{}\n", wrap_words(one_line(plan.teaches, 2000), 100));
+  fmt::print(out, "\n");
 }
 
 }  // namespace
@@ -288,6 +292,10 @@ int run_command(const RunOptions& options, const Backends& backends) {
   }
   if (const auto settings = options.settings.apply({}); !settings.ok()) {
     fail(settings.error());
+    return kExitUsage;
+  }
+  if (Status one = check_documents(options); !one.ok()) {
+    fail(one.error());
     return kExitUsage;
   }
   auto breakpoints = Breakpoints::make(options.breaks);

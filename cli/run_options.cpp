@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/standard_output.h"
 #include "sessions/scenario_reader.h"
 #include "sessions/synthetic_traffic.h"
 #include "sessions/traffic_defaults.h"
@@ -119,6 +120,17 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   options.settings.add_to(command);
+}
+
+Status check_documents(const RunOptions& options) {
+  return check_one_document({{"--json", options.output == RunOutput::json ? "-" : ""},
+                             {"--jsonl", options.output == RunOutput::jsonl ? "-" : ""},
+                             {"--junit", options.junit},
+                             {"--tap", options.tap}});
+}
+
+std::FILE* text_stream(const RunOptions& options) {
+  return text_stream({{"--junit", options.junit}, {"--tap", options.tap}});
 }
 
 Result<Scenario> read_scenario(const RunOptions& options) {

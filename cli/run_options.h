@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "cli/break_option.h"
@@ -43,6 +44,12 @@ struct RunOptions {
 };
 
 void add_run_options(CLI::App& command, RunOptions& options);
+
+// Error invalid_input: two of --json, --jsonl, --junit and --tap would be on standard output.
+Status check_documents(const RunOptions& options);
+
+// Where the text of a run goes (text_stream).
+std::FILE* text_stream(const RunOptions& options);
 
 // The scenario with the settings and model of the command line.
 Result<Scenario> read_scenario(const RunOptions& options);

@@ -235,7 +235,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
                   "the result (default: NAME.shrunk.json or .jsonl here), - for standard output")
       ->type_name("FILE|-");
   shrink.add_option("--runs", options->max_runs, "at most so many attempts")
-      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a number from 1 on"))
+      ->check(CLI::Range(std::int64_t{1}, kMostShrinkRuns))
       ->capture_default_str()
       ->type_name("N");
   shrink

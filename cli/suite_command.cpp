@@ -15,6 +15,7 @@
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/shown_text.h"
+#include "cli/standard_output.h"
 #include "cli/step_json.h"
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"
@@ -71,26 +72,27 @@ void tell_that_shards_work() {
 // What is printed while the suite runs, and at its end.
 class SuitePrinter {
  public:
-  explicit SuitePrinter(const RunOptions& options) : options_(options) {}
+  explicit SuitePrinter(const RunOptions& options)
+      : options_(options), text_(text_stream(options)) {}
 
   void heading(const SuiteReport& report, std::size_t num_runs) const {
     if (options_.output != RunOutput::table || options_.quiet) return;
-    fmt::print("{}", format_suite_heading(report, num_runs));
-    if (num_runs > 0) fmt::print("{}", format_suite_columns(options_.timings));
+    fmt::print(text_, "{}", format_suite_heading(report, num_runs));
+    if (num_runs > 0) fmt::print(text_, "{}", format_suite_columns(options_.timings));
   }
   void result(const SuiteResult& result) const {
     if (options_.output == RunOutput::jsonl)
       fmt::print("{}\n", json_line(suite_result_to_json(result)));
     else if (options_.output == RunOutput::table &&
              (!options_.quiet || result.outcome != RunOutcome::fine))
-      fmt::print("{}", format_suite_line(result, options_.timings));
+      fmt::print(text_, "{}", format_suite_line(result, options_.timings));
     if (options_.output != RunOutput::table && !result.unit.broken.empty())
       fmt::print(stderr, "hybridscope run: {}\n", result.unit.broken);
     std::fflush(stdout);
   }
   void end(const SuiteReport& report) const {
     if (options_.output == RunOutput::table) {
-      fmt::print("{}{}", options_.quiet ? "" : "\n", format_suite_summary(report));
+      fmt::print(text_, "{}{}", options_.quiet ? "" : "\n", format_suite_summary(report));
       return;
     }
     nlohmann::ordered_json json = suite_to_json(report);
@@ -100,6 +102,7 @@ class SuitePrinter {
 
  private:
   const RunOptions& options_;
+  std::FILE* text_;
 };
 
 // A line of --jsonl.

@@ -42,6 +42,7 @@ struct ShrinkProgress {
 };
 
 inline constexpr std::int64_t kDefaultShrinkRuns = 20'000;
+inline constexpr std::int64_t kMostShrinkRuns = 1'000'000'000;
 
 struct ShrinkOptions {
   std::optional<Rule> rule = {};           // empty: that of the first finding of severity error

@@ -73,6 +73,12 @@ TEST(ExplainCache, JsonLinesAreALookupEachAndThenTheTotals) {
   EXPECT_FALSE(objects[3].contains("lookups"));
 }
 
+TEST(ExplainCache, ALimitIsForTraffic) {
+  const ProgramResult run = run_program(std::string(kShared) + " --limit 2");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--limit is for --traffic"));
+}
+
 TEST(ExplainCache, TopShowsThoseThatLostMost) {
   const ProgramResult run = run_program(std::string(kShared) + " --top 1 --json");
   ASSERT_EQ(run.exit_code, 0);

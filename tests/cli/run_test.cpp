@@ -230,10 +230,24 @@ TEST(Run, NamesFromOutsideDoNotSteerTheTerminal) {
 }
 
 TEST(Run, AJunitReportCanGoToStandardOutput) {
-  const ProgramResult run = run_program("run -q scenarios/v2_slots.json --junit -");
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"));
+  for (const std::string scenarios :
+       {"scenarios/v2_slots.json", "scenarios/v2_slots.json scenarios/chunked_prefill.json"}) {
+    const ProgramResult run = run_program("run " + scenarios + " --junit -");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.out,
+                testing::StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"));
+    EXPECT_THAT(run.err, HasSubstr(" steps, "));  // the text
+  }
   EXPECT_FALSE(std::filesystem::exists(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/-"));
+}
+
+TEST(Run, StandardOutputHoldsOneDocument) {
+  for (const std::string options : {"--json --junit -", "--jsonl --tap -", "--junit - --tap -"}) {
+    const ProgramResult run = run_program("run scenarios/v2_slots.json " + options);
+    EXPECT_EQ(run.exit_code, 2) << options;
+    EXPECT_THAT(run.err, HasSubstr(" would both be on standard output: give one a FILE"));
+    EXPECT_EQ(run.out, "");
+  }
 }
 
 TEST(Run, ASettingThatIsNoneIsUsage) {

@@ -135,5 +135,13 @@ TEST(Shrink, ATraceTakesNoSettings) {
   EXPECT_THAT(refused.err, HasSubstr("--engine is for scenarios"));
 }
 
+TEST(Shrink, AttemptsAreANumberThatCanBeMade) {
+  for (const std::string runs : {"0", "-1", "1000000001"}) {
+    const ProgramResult run = run_program("shrink " + kStarved + " --runs " + runs);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("not in range 1 to 1000000000"));
+  }
+}
+
 }  // namespace
 }  // namespace hybridscope::test
