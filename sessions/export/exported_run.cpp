@@ -87,6 +87,7 @@ class Exporter {
   void add_request(const ScheduledTrace& scheduled, ExportedRun& run);
   void add_tokens(RequestId id, std::int32_t end, ExportedRequest& request);
   std::vector<StateWrite> writes_behind(const Finding& finding) const;
+  void count_finding(const Finding& finding, ExportedStep& step) const;
   void add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run);
 
   Runner runner_;
@@ -216,12 +217,20 @@ std::vector<StateWrite> Exporter::writes_behind(const Finding& finding) const {
   return writes;
 }
 
+void Exporter::count_finding(const Finding& finding, ExportedStep& step) const {
+  const auto row = std::ranges::find_if(step.rows, [&](const ExportedRow& one) {
+    return finding.request.value >= 0 && one.request == names_.request(finding.request);
+  });
+  ++(row == step.rows.end() ? step.num_other_findings : row->num_findings);
+}
+
 void Exporter::add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run) {
   const auto findings = checker_.check(trace, scope_);
   writes_.take(trace, checker_.writes());
   for (const Finding& finding : findings) {
     cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
     step.findings.push_back(explain_finding(finding, names_));
+    count_finding(finding, step);
     if (run.error || rule_info(finding.rule).severity != Severity::error) continue;
     ExportedError& error = run.error.emplace();
     error.finding = finding;

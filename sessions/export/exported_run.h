@@ -43,8 +43,9 @@ struct ExportedRow {
   // After scheduling, [groups][columns]: 1: a block is there, 0: the null block; 1: it has a hash.
   std::vector<std::vector<std::int32_t>> held;
   std::vector<std::vector<std::int32_t>> labelled;
-  StateMove pre_copy;   // before the forward pass
-  StateMove post_copy;  // after sampling
+  StateMove pre_copy;             // before the forward pass
+  StateMove post_copy;            // after sampling
+  std::int64_t num_findings = 0;  // about the request
   friend bool operator==(const ExportedRow&, const ExportedRow&) = default;
 };
 
@@ -57,6 +58,7 @@ struct ExportedStep {
   std::vector<ExportedRow> rows;            // in the order of scheduling
   std::vector<std::string> preempted_last;  // behind the last row that got blocks
   std::vector<std::string> findings;        // in words, errors and warnings
+  std::int64_t num_other_findings = 0;      // of them about no request of the rows
 };
 
 // The first finding of severity error, and what led to the content that it saw.

@@ -4,14 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
+#include "sessions/export/vllm_flags.h"
 #include "sessions/finding_list.h"
-#include "sessions/json_reader.h"
 #include "sessions/scenario_writer.h"
-#include "sessions/settings_json.h"
 #include "sessions/trace_names.h"
 
 namespace hybridscope {
@@ -31,34 +29,17 @@ std::string plain(std::string_view text) {
   return escaped;
 }
 
-// A setting as vLLM's flag; sections become one flag with JSON.
-std::string flag_name(const std::string& key) {
-  std::string flag = "--" + key;
-  std::ranges::replace(flag, '_', '-');
-  return flag;
-}
-
-// As it was resolved, then what else was set.
+// To paste behind "vllm serve MODEL".
 std::string flags_text(const ExportedRun& run) {
-  const EngineConfig& config = run.setup.config;
-  nlohmann::ordered_json flags = nlohmann::ordered_json::object();
-  flags["mamba_cache_mode"] = mamba_cache_mode_name(config.mamba_cache_mode);
-  flags["block_size"] = config.block_size;
-  flags["num_gpu_blocks_override"] = config.kv_cache_config.num_blocks;
-  flags["max_model_len"] = config.max_model_len;
-  flags["max_num_seqs"] = config.max_num_seqs;
-  flags["max_num_batched_tokens"] = config.max_num_batched_tokens;
-  flags["enable_prefix_caching"] = config.enable_prefix_caching;
-  flags["async_scheduling"] = config.async_scheduling;
-  const nlohmann::ordered_json set = settings_to_json(run.scenario.settings);
-  for (const auto& [key, value] : set.items())
-    if (!flags.contains(key)) flags[key] = value;
-  std::string text = fmt::format("```\nmodel: {}\nprofile: {}\n", run.setup.layout.model.name,
+  const VllmFlags flags = vllm_flags(run);
+  std::string text = fmt::format("Model {}, profile {}.\n\n```sh\n", run.setup.layout.model.name,
                                  profile_name(run.scenario.settings));
-  for (const auto& [key, value] : flags.items())
-    text += fmt::format("{} {}\n", flag_name(key),
-                        value.is_string() ? value.get<std::string>() : value.dump());
-  return text + "```\n";
+  for (const std::string& variable : flags.variables) text += fmt::format("export {}\n", variable);
+  text += fmt::format("{}\n```\n", fmt::join(flags.flags, " \\\n"));
+  if (flags.others.empty()) return text;
+  text += "\nSet, but no flag of vLLM:\n\n";
+  for (const std::string& other : flags.others) text += fmt::format("- `{}`\n", other);
+  return text;
 }
 
 std::string move_text(const StateMove& move) {
@@ -71,24 +52,22 @@ std::string table_text(const ExportedRun& run) {
       "| step | request | class | hit | computed | scheduled | drafts | sampled | blocks | "
       "pre-copy | post-copy | findings |\n|--:|---|---|--:|--:|--:|--:|--:|---|---|---|--:|\n";
   for (const ExportedStep& step : run.steps) {
-    std::string findings = step.findings.empty() ? "" : std::to_string(step.findings.size());
-    for (const ExportedRow& row : step.rows) {
-      text +=
-          fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", step.step,
-                      plain(row.request), row_class_name(row.row_class),
-                      row.admission == Admission::running ? "" : std::to_string(row.num_hit_tokens),
-                      row.num_computed_tokens, row.num_scheduled_tokens, row.num_draft_tokens,
-                      row.num_sampled_tokens, fmt::join(row.held[group], " "),
-                      move_text(row.pre_copy), move_text(row.post_copy), findings);
-      findings.clear();
-    }
-    if (step.rows.empty() && !findings.empty())
-      text += fmt::format("| {} | | | | | | | | | | | {} |\n", step.step, findings);
+    for (const ExportedRow& row : step.rows)
+      text += fmt::format(
+          "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", step.step,
+          plain(row.request), row_class_name(row.row_class),
+          row.admission == Admission::running ? "" : std::to_string(row.num_hit_tokens),
+          row.num_computed_tokens, row.num_scheduled_tokens, row.num_draft_tokens,
+          row.num_sampled_tokens, fmt::join(row.held[group], " "), move_text(row.pre_copy),
+          move_text(row.post_copy), row.num_findings > 0 ? std::to_string(row.num_findings) : "");
+    if (step.num_other_findings > 0)
+      text += fmt::format("| {} | | | | | | | | | | | {} |\n", step.step, step.num_other_findings);
   }
   return text +
          "\n`blocks`: columns of the first recurrent group, 1 where a block is held, 0 for the "
          "null "
-         "block; copies: column of the temporal state > column it goes to.\n";
+         "block; copies: column of the temporal state > column it goes to; `findings`: of the "
+         "request, and in a line of its own of nobody who ran.\n";
 }
 
 std::string error_text(const ExportedRun& run) {

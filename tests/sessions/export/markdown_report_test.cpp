@@ -44,11 +44,11 @@ TEST(MarkdownReport, TheChainBeginsAtTheWriteThatWasRead) {
 
 TEST(MarkdownReport, FlagsAreThoseThatTheEngineStartedWith) {
   const std::string report = markdown_report(starved(), "");
-  EXPECT_THAT(report, HasSubstr("--mamba-cache-mode align\n--block-size 8\n"));
-  EXPECT_THAT(report, HasSubstr("--async-scheduling true\n"));
-  EXPECT_THAT(report, HasSubstr("--speculative-config "
-                                "{\"method\":\"mtp\",\"num_speculative_tokens\":1}\n"));
-  EXPECT_THAT(report, HasSubstr("profile: pages\n"));
+  EXPECT_THAT(report, HasSubstr("## Flags\n\nModel tiny-mamba2, profile pages.\n\n```sh\n"
+                                "--mamba-cache-mode align \\\n--block-size 8 \\\n"));
+  EXPECT_THAT(report, HasSubstr("--async-scheduling \\\n"));
+  EXPECT_THAT(report, HasSubstr("\n--speculative-config "
+                                "'{\"method\":\"mtp\",\"num_speculative_tokens\":1}'"));
 }
 
 TEST(MarkdownReport, EveryRowOfEveryStepIsInTheTable) {
@@ -57,7 +57,8 @@ TEST(MarkdownReport, EveryRowOfEveryStepIsInTheTable) {
                                 "| 1 | C | prefill | 0 | 0 | 2 | 0 | 1 | 1 1 |  |  |  |\n"));
   EXPECT_THAT(report,
               HasSubstr("| 3 | A | verify |  | 7 | 2 | 1 | 1 | 1 1 1 | 0 > 1 | 1 > 0 |  |\n"));
-  EXPECT_THAT(report, HasSubstr("| 4 | A | verify |  | 8 | 2 | 1 | 2 | 1 1 1 |  |  | 2 |\n"));
+  EXPECT_THAT(report, HasSubstr("| 4 | A | verify |  | 8 | 2 | 1 | 2 | 1 1 1 |  |  |  |\n"
+                                "| 4 | C | verify |  | 4 | 2 | 1 | 2 | 1 1 |  |  | 2 |\n"));
 }
 
 TEST(MarkdownReport, TheScenarioAndTheCommandAreInIt) {

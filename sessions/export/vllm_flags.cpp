@@ -1,0 +1,80 @@
+#include "sessions/export/vllm_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "sessions/json_reader.h"
+#include "sessions/settings_json.h"
+#include "sessions/trace_names.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Settings that vllm serve takes under their own name, besides those of resolved_settings.
+constexpr std::string_view kFlags[] = {
+    "tensor_parallel_size",       "data_parallel_size",        "mamba_block_size",
+    "mamba_cache_dtype",          "mamba_ssm_cache_dtype",     "long_prefill_token_threshold",
+    "enable_chunked_prefill",     "scheduling_policy",         "watermark",
+    "scheduler_reserve_full_isl", "optimization_level",        "speculative_config",
+    "cudagraph_capture_sizes",    "max_cudagraph_capture_size"};
+
+// What the engine started with, whether it was set or not.
+Json resolved_settings(const EngineConfig& config) {
+  return {{"mamba_cache_mode", mamba_cache_mode_name(config.mamba_cache_mode)},
+          {"block_size", config.block_size},
+          {"num_gpu_blocks_override", config.kv_cache_config.num_blocks},
+          {"max_model_len", config.max_model_len},
+          {"max_num_seqs", config.max_num_seqs},
+          {"max_num_batched_tokens", config.max_num_batched_tokens},
+          {"enable_prefix_caching", config.enable_prefix_caching},
+          {"async_scheduling", config.async_scheduling}};
+}
+
+std::string plain_value(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// "--block-size 8", "--no-async-scheduling", "--cudagraph-capture-sizes 1 2 4".
+std::string flag_text(std::string_view key, const Json& value) {
+  std::string name(key);
+  std::ranges::replace(name, '_', '-');
+  if (value.is_boolean()) return fmt::format("--{}{}", value.get<bool>() ? "" : "no-", name);
+  if (value.is_object()) return fmt::format("--{} '{}'", name, value.dump());
+  if (!value.is_array()) return fmt::format("--{} {}", name, plain_value(value));
+  std::string text = "--" + name;
+  for (const Json& element : value) text += " " + plain_value(element);
+  return text;
+}
+
+void add_setting(const std::string& key, const Json& value, VllmFlags& result) {
+  if (std::ranges::find(kFlags, key) != std::end(kFlags))
+    result.flags.push_back(flag_text(key, value));
+  else if (key == "cudagraph_mode")
+    result.flags.push_back(flag_text("compilation_config", {{key, value}}));
+  else if (key == "ssm_conv_state_layout")
+    result.variables.push_back("VLLM_SSM_CONV_STATE_LAYOUT=" + plain_value(value));
+  else if (key == "runner")
+    result.variables.push_back(
+        fmt::format("VLLM_USE_V2_MODEL_RUNNER={}", value == "v2" ? "1" : "0"));
+  else
+    result.others.push_back(fmt::format("{} {}", key, plain_value(value)));
+}
+
+}  // namespace
+
+VllmFlags vllm_flags(const ExportedRun& run) {
+  VllmFlags result;
+  const Json resolved = resolved_settings(run.setup.config);
+  for (const auto& [key, value] : resolved.items()) result.flags.push_back(flag_text(key, value));
+  const Json set = settings_to_json(run.scenario.settings);
+  for (const auto& [key, value] : set.items())
+    if (!resolved.contains(key) && key != "engine") add_setting(key, value, result);
+  return result;
+}
+
+}  // namespace hybridscope
