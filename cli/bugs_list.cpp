@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
-#include "cli/shown_text.h"
 #include "cli/text_table.h"
+#include "sessions/finding_list.h"
 #include "sessions/known_bugs/bug_pages.h"
 
 namespace hybridscope {

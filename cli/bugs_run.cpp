@@ -13,10 +13,10 @@
 #include "cli/exit_codes.h"
 #include "cli/publish_tests.h"
 #include "cli/run_tests.h"
-#include "cli/shown_text.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
+#include "sessions/finding_list.h"
 #include "sessions/known_bugs/bug_run.h"
 
 namespace hybridscope {

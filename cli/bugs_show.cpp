@@ -8,7 +8,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
-#include "cli/shown_text.h"
+#include "cli/text_table.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/scenario_writer.h"
