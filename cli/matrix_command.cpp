@@ -148,14 +148,14 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
 }
 
 int merge(const MatrixCommandOptions& options) {
-  auto page = open_page(options);
-  if (!page.ok()) return report_error("matrix", page.error());
   ask_for_interrupts();
   Progress progress(options.quiet);
   const auto merged = merge_folders(
       options, [&](const MatrixProgress& at) { progress.show([&] { return progress_text(at); }); });
   progress.clear();
   if (!merged.ok()) return report_error("matrix", merged.error());
+  auto page = open_page(options);  // may lie in the folder that was made
+  if (!page.ok()) return report_error("matrix", page.error());
   return report(options,
                 {.contents = merged.value().contents,
                  .folder = merged.value().folder,

@@ -125,8 +125,9 @@ TEST(Matrix, ShardsMergeToTheSameAnswer) {
   const json whole = json::parse(run("whole", "").out);
   run("one", " --shard 1/2");
   run("two", " --shard 2/2");
-  const ProgramResult merged = run_program("matrix --json --merge " + folder + "/one " + folder +
-                                           "/two -o " + folder + "/merged");
+  const ProgramResult merged =
+      run_program("matrix --json --merge " + folder + "/one " + folder + "/two -o " + folder +
+                  "/merged --html " + folder + "/merged/page.html");
   EXPECT_EQ(merged.exit_code, 1) << merged.err;
   const json all = json::parse(merged.out);
   EXPECT_EQ(all["cells"], whole["cells"]);
