@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
@@ -68,6 +69,21 @@ std::string title_of(const std::string& bugs) {
   const auto bug = shipped_bug(bugs.substr(0, bugs.find('+')));
   if (!bug.ok() || bugs.find('+') != std::string::npos) return {};
   return bug.value().title;
+}
+
+// An option that runs no cell, and options that mean nothing beside it.
+struct OptionUse {
+  const CLI::Option* option = nullptr;
+  std::vector<const CLI::Option*> without;
+};
+
+// The first that was given in vain; empty: none. Not left to CLI11, whose help lists each of them.
+std::string meaningless_option(const std::vector<OptionUse>& uses) {
+  for (const auto& [option, without] : uses)
+    for (const CLI::Option* other : without)
+      if (option->count() > 0 && other->count() > 0)
+        return fmt::format("{} does not go with {}", other->get_name(), option->get_name());
+  return {};
 }
 
 // What a matrix is told with, and where the scenarios of its faults lie.
@@ -269,23 +285,24 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
                       "run no cell: results of these folders as one, written where --out says")
           ->check(is_path())
           ->type_name("DIR...");
-  for (CLI::Option* const other : {engine, policy, only, scenarios, seed, shard, labels_only})
-    merge->excludes(other);
   CLI::Option* const write =
       matrix
           .add_option("--write-scenarios", options->scenario_folder,
                       "run nothing: the scenarios of the cells as files DIR/CELL-INDEX.json")
           ->check(is_path())
           ->type_name("DIR");
-  for (CLI::Option* const other : {merge, out, html, json, labels_only, no_shrink, jobs})
-    write->excludes(other);
   CLI::Option* const listed = matrix.add_flag("--list", options->list,
                                               "axes, events and what is not modelled; run nothing");
-  for (CLI::Option* const other : {engine, policy, only, scenarios, seed, jobs, out, shard, html,
-                                   labels_only, no_shrink, merge, write})
-    listed->excludes(other);
   matrix.add_flag("-q,--quiet", options->quiet, "say nothing but errors");
-  return [options, &backends] { return matrix_command(*options, backends); };
+  const std::vector<OptionUse> uses = {
+      {merge, {engine, policy, only, scenarios, seed, shard, labels_only, write, listed}},
+      {write, {out, html, json, labels_only, no_shrink, jobs, listed}},
+      {listed,
+       {engine, policy, only, scenarios, seed, jobs, out, shard, html, labels_only, no_shrink}}};
+  return [options, uses, &backends] {
+    if (const std::string fault = meaningless_option(uses); !fault.empty()) return usage(fault);
+    return matrix_command(*options, backends);
+  };
 }
 
 }  // namespace hybridscope

@@ -189,6 +189,8 @@ TEST(Matrix, OptionsThatWouldMeanNothingAreMistakes) {
         "--write-scenarios a --engine safe -o b", "--list --engine safe", "--out '' --engine safe",
         "--engine safe --html - --json"})
     EXPECT_EQ(run_program("matrix " + options).exit_code, 2) << options;
+  EXPECT_EQ(run_program("matrix --merge a --seed 3").err,
+            "hybridscope matrix: --seed does not go with --merge\n");
 }
 
 TEST(Matrix, APageThatCannotBeWrittenIsToldBeforeTheWork) {
