@@ -1,5 +1,7 @@
 #include "cli/judge_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <chrono>
