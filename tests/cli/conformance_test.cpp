@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::conformance_test {
 namespace {
 
 using testing::HasSubstr;
@@ -170,4 +170,4 @@ TEST(Conformance, AllReferenceVectorsPass) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::conformance_test

@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::run_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -380,4 +380,4 @@ TEST(Doctor, ListsTheLibrariesWithTheirVersions) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::run_test

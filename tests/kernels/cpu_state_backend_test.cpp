@@ -10,7 +10,7 @@
 #include "tests/kernels/random_state.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::cpu_state_backend_test {
 namespace {
 
 using test::conv_spec;
@@ -385,4 +385,4 @@ TEST(CpuStateBackend, WhatWasFilledVerifiesUntilAByteChanges) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cpu_state_backend_test

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::state_copy_cpu_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(StateCopyCpu, AnyOverlapEqualsACopyThroughASecondBuffer) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_copy_cpu_test

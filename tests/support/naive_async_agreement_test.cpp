@@ -12,7 +12,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_async_agreement_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20261201;
@@ -168,4 +168,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveAsyncAgreement,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_async_agreement_test

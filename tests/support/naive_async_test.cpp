@@ -6,7 +6,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_async_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST(NaiveAsync, NoPlaceholderIsHashed) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_async_test

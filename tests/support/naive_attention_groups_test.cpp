@@ -10,7 +10,7 @@
 #include "tests/support/naive_bench.h"
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_attention_groups_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(NaiveAttentionGroups, AnUncutGroupCoversMoreThanTheHit) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_attention_groups_test

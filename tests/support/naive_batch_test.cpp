@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_batch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(NaiveOrderV2, EqualLengthsStayInSchedulerOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_batch_test

@@ -1,15 +1,11 @@
 #include "tests/support/naive_cache.h"
+#include "tests/support/naive_lists.h"
 
 #include <algorithm>
 
 namespace hybridscope::test {
+
 namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
-int size_of(const std::vector<int>& list) { return static_cast<int>(list.size()); }
-
-int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
 
 // Hit blocks of one group; none for a request that runs.
 std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {

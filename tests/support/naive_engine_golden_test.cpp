@@ -12,7 +12,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/naive_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_engine_golden_test {
 namespace {
 
 // What the vectors prescribe while a case is replayed; the functions of NaiveConfig look here.
@@ -314,4 +314,4 @@ TEST(NaiveEngineGolden, FindsTheForgottenCountInThePublishedVectors) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_engine_golden_test

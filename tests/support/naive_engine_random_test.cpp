@@ -7,7 +7,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_engine_random_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20260801;
@@ -89,4 +89,4 @@ TEST(NaiveEngineRandom, SameScenarioGivesTheSameSteps) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_engine_random_test

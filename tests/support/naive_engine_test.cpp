@@ -9,7 +9,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_engine_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -234,4 +234,4 @@ TEST(NaiveEngine, ResetPreemptsAndForgets) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_engine_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_v2_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(NaiveV2, AShortTailBeforeAVerifyRowTurnsItIntoAPrefill) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_v2_test

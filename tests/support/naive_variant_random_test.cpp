@@ -7,7 +7,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_variant_random_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20261121;
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveVariants, ::testing::ValuesIn(kVariants),
                          [](const auto& variant) { return std::string(variant.param.name); });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_variant_random_test

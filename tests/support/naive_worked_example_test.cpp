@@ -9,7 +9,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_worked_example_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -178,4 +178,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveWorkedExampleWorker,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_worked_example_test

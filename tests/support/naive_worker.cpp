@@ -1,14 +1,9 @@
 #include "tests/support/naive_worker.h"
+#include "tests/support/naive_lists.h"
 
 #include <algorithm>
 
 namespace hybridscope::test {
-namespace {
-
-int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
-int at(const std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
-
-}  // namespace
 
 NaiveBlockContent::NaiveBlockContent(const NaiveConfig& config)
     : conv(static_cast<std::size_t>(config.conv_width - 1 + config.num_speculative_tokens),

@@ -2,14 +2,10 @@
 // move states when they change.
 #include <algorithm>
 
+#include "tests/support/naive_lists.h"
 #include "tests/support/naive_worker.h"
 
 namespace hybridscope::test {
-namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows) {
   for (const int request : schedule.finished_req_ids) slots_.free(request);

@@ -9,7 +9,7 @@
 
 #include "core/caching/block_pool.h"
 
-namespace hybridscope {
+namespace hybridscope::block_pool_model_test {
 namespace {
 
 using Key = std::pair<Fingerprint, std::int32_t>;
@@ -201,4 +201,4 @@ TEST(BlockPoolModel, RandomOperationsEqualTheNaivePool) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_pool_model_test

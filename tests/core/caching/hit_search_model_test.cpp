@@ -10,7 +10,7 @@
 #include "tests/core/caching/cache_test_support.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hit_search_model_test {
 namespace {
 
 struct ModelGroup {
@@ -270,4 +270,4 @@ TEST(HitSearchModel, ReferenceHitsAreThoseOfTheReferencesRounds) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hit_search_model_test

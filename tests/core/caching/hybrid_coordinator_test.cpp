@@ -7,7 +7,7 @@
 
 #include "tests/core/caching/cache_test_support.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hybrid_coordinator_test {
 namespace {
 
 using testing::ElementsAre;
@@ -212,4 +212,4 @@ TEST(HybridCoordinator, SafeHitsAreCoveredByEveryGroup) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hybrid_coordinator_test

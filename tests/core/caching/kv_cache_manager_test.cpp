@@ -5,7 +5,7 @@
 
 #include "tests/core/caching/cache_test_support.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::kv_cache_manager_test {
 namespace {
 
 using testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST(KVCacheManager, RefusesSettingsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::kv_cache_manager_test

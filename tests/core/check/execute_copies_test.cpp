@@ -6,7 +6,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::execute_copies_test {
 namespace {
 
 using testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(CopyExecutor, SourcesBelongToTheRequest) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::execute_copies_test

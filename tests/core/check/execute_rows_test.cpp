@@ -7,7 +7,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::execute_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -245,4 +245,4 @@ TEST(ExecuteUnneutralPaddingRow, FoldsAPlaceholderIntoItsBlock) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::execute_rows_test

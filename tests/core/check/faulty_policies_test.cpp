@@ -4,7 +4,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::faulty_policies_test {
 namespace {
 
 TEST(FaultyPolicies, ChunkThatEndsInsideABlockPoisonsItsLabel) {  // 1, scenario A
@@ -347,4 +347,4 @@ TEST(FaultyPolicies, ResumedTailRunsAsADecode) {  // 50: B = 8, K = 1, prompt 8,
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::faulty_policies_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/check/expected_finding.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hand_made_trace_test {
 namespace {
 
 using testing::ElementsAre;
@@ -215,4 +215,4 @@ TEST(StepChecker, RefusesSizesThatTheTraceHasNoRoomFor) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hand_made_trace_test

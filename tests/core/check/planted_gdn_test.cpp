@@ -5,7 +5,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_gdn_test {
 namespace {
 
 // K = 1. A (6 tokens) decodes when B's prompt arrives: step 2 has A's verify row (2 tokens) and B's
@@ -222,4 +222,4 @@ TEST(PlantedGdn, CountOutsideTheWindow) {  // KNOWN_BUGS 28
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_gdn_test

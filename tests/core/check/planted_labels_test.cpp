@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_labels_test {
 namespace {
 
 // A has 20 prompt tokens. Step 1 computes tokens 0..15 and registers attention blocks 1 (8 tokens)
@@ -254,4 +254,4 @@ TEST(PlantedLabels, BlocksThatWereGivenAwayWithTheirLabels) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_labels_test

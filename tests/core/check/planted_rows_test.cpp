@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_rows_test {
 namespace {
 
 // Three requests decode from step 2 on; the graph has four rows, the fourth is padding.
@@ -236,4 +236,4 @@ TEST(PlantedRows, TokensOfARowGivenToTheNextOne) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_rows_test

@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_state_test {
 namespace {
 
 // Blocks of 8 tokens. Group 0: attention, group 1: mamba. A has 20 prompt tokens.
@@ -311,4 +311,4 @@ TEST(PlantedState, LengthOfDecodeRowsIsOneVerifyWindow) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_state_test

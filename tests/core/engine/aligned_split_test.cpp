@@ -2,7 +2,7 @@
 
 #include "core/engine/scheduler.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::aligned_split_test {
 namespace {
 
 AlignedSplitInputs prompt_of(std::int32_t num_tokens, std::int32_t computed,
@@ -89,4 +89,4 @@ TEST(MambaBlockAlignedSplitOnGrid, AResumedRequestRecomputesItsOutputOnTheGridTo
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::aligned_split_test

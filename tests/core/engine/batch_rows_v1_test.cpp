@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::batch_rows_v1_test {
 namespace {
 
 using testing::ElementsAre;
@@ -128,4 +128,4 @@ TEST(BatchRowsV1, ARequestHasOneRow) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::batch_rows_v1_test

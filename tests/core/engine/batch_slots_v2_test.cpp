@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::batch_slots_v2_test {
 namespace {
 
 using testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(BatchSlotsV2, ARequestHasOneSlotAndThereAreNoMoreThanMaxNumReqs) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::batch_slots_v2_test

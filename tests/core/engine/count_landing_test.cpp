@@ -5,7 +5,7 @@
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::count_landing_test {
 namespace {
 
 // Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
@@ -37,4 +37,4 @@ TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::count_landing_test

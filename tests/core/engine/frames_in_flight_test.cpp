@@ -7,7 +7,7 @@
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::frames_in_flight_test {
 namespace {
 
 constexpr RequestId A{0}, B{1};
@@ -197,4 +197,4 @@ TEST(FramesInFlight, WithoutSuchAConnectorBlocksAreFreedAtOnce) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::frames_in_flight_test

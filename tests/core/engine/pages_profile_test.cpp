@@ -7,7 +7,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::pages_profile_test {
 namespace {
 
 class PagesProfile : public testing::TestWithParam<MambaCacheMode> {};
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, PagesProfile,
                                          MambaCacheMode::all));
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::pages_profile_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::row_order_v2_test {
 namespace {
 
 using testing::ElementsAre;
@@ -47,4 +47,4 @@ TEST(RowOrder, RowsOfEqualKeyStayInTheSchedulersOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::row_order_v2_test

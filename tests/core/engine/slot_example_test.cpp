@@ -4,7 +4,7 @@
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::slot_example_test {
 namespace {
 
 using testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST_F(SlotExample, TheListedDecisionIsWhatThePreCopyKernelDoes) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::slot_example_test

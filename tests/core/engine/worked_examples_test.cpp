@@ -7,7 +7,7 @@
 #include "core/engine/engine.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::worked_examples_test {
 namespace {
 
 using testing::ElementsAre;
@@ -267,4 +267,4 @@ TEST_F(AsyncExample, OptimisticAtTheSchedulerExactInTheRows) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::worked_examples_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::worker_v2_test {
 namespace {
 
 using testing::Each;
@@ -247,4 +247,4 @@ TEST(WorkerV2, AStepWithoutTokensLaunchesNothingAndKeepsTheSlots) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::worker_v2_test

@@ -8,7 +8,7 @@
 #include "core/metadata/attention_backend.h"
 #include "core/metadata/metadata_builders.h"
 
-namespace hybridscope {
+namespace hybridscope::capture_sizes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(CudagraphResolution, MoreSequencesThanMambaBlocksAreAnErrorOutsideProfiling
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::capture_sizes_test

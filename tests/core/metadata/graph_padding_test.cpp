@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::graph_padding_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -252,4 +252,4 @@ TEST(Dispatch, KeysOfOtherBatchesComeFirst) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::graph_padding_test

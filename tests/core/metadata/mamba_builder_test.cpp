@@ -6,7 +6,7 @@
 #include "core/metadata/mamba2_builder.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::mamba_builder_test {
 namespace {
 
 using test::Batch;
@@ -263,4 +263,4 @@ TEST(MambaBuilder, RefusesSettingsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::mamba_builder_test

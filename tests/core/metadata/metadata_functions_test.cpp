@@ -11,7 +11,7 @@
 #include "core/metadata/reciprocal_divider.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::metadata_functions_test {
 namespace {
 
 using test::values;
@@ -192,4 +192,4 @@ TEST(FlaChunks, NoSequenceIsAnErrorButAllEmptyIsNot) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::metadata_functions_test

@@ -10,7 +10,7 @@
 #include "tests/core/metadata/batch_support.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::split_property_test {
 namespace {
 
 // Short rows mostly, some without a token.
@@ -143,4 +143,4 @@ TEST(GatherProperty, ModesNoneAndAllTakeTheTableItself) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::split_property_test

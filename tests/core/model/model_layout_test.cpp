@@ -5,7 +5,7 @@
 
 #include "core/model/model_presets.h"
 
-namespace hybridscope {
+namespace hybridscope::model_layout_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -222,4 +222,4 @@ TEST(ModelLayout, TinyModelsServeALongRequestFrom4096BlocksInEveryModeTheyHave) 
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::model_layout_test

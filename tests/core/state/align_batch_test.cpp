@@ -6,7 +6,7 @@
 #include "core/state/align_precopy.h"
 #include "core/state/align_preprocess.h"
 
-namespace hybridscope {
+namespace hybridscope::align_batch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -209,4 +209,4 @@ TEST(PreprocessMamba, ADimFirstShiftIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::align_batch_test

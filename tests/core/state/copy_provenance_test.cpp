@@ -9,7 +9,7 @@
 #include "core/state/all_mode.h"
 #include "core/state/copy_decision.h"
 
-namespace hybridscope {
+namespace hybridscope::copy_provenance_test {
 namespace {
 
 constexpr std::int32_t kConvHistory = 3;  // W - 1
@@ -171,4 +171,4 @@ TEST(CopyProvenance, NormalisedStatesAreReadWithoutACount) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_provenance_test

@@ -4,7 +4,7 @@
 
 #include "core/state/state_layout.h"
 
-namespace hybridscope {
+namespace hybridscope::state_copy_test {
 namespace {
 
 // One layer, conv [positions 5, dim 3] and temporal [4], bfloat16, pages of 32 elements.
@@ -97,4 +97,4 @@ TEST(StateLayout, OneTableForEachMambaGroupWithOneStrideIsNeeded) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_copy_test

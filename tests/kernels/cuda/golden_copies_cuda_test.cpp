@@ -11,7 +11,7 @@
 #include "sessions/conformance/conformance.h"
 #include "tests/kernels/cuda/golden_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::golden_copies_cuda_test {
 namespace {
 
 void execute_on_device(std::span<const StateCopy> copies,
@@ -42,4 +42,4 @@ TEST_P(GoldenCopiesCuda, EveryVectorPasses) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::golden_copies_cuda_test

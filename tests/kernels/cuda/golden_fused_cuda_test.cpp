@@ -14,7 +14,7 @@
 #include "tests/kernels/cuda/golden_device.h"
 #include "tests/kernels/cuda/golden_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::golden_fused_cuda_test {
 namespace {
 
 // The case that is being checked: what its launch reads, and the counts that it left.
@@ -100,4 +100,4 @@ TEST(GoldenFusedCuda, PostprocessLeavesTheBytesAndCountsOfTheReference) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::golden_fused_cuda_test

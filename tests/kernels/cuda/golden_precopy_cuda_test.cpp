@@ -15,7 +15,7 @@
 #include "tests/kernels/cuda/golden_device.h"
 #include "tests/kernels/cuda/golden_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::golden_precopy_cuda_test {
 namespace {
 
 using Counts = std::vector<std::int32_t>;
@@ -153,4 +153,4 @@ TEST(GoldenFusedCuda, AdvanceAndPrecopyLeaveTheSlotsAndBytesOfTheReference) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::golden_precopy_cuda_test

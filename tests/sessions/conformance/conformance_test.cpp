@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hybridscope {
+namespace hybridscope::conformance_test {
 namespace {
 
 using testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST_F(Conformance, OfManyCallsTheOneThatDiffersIsShown) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::conformance_test

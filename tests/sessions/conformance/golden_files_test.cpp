@@ -12,7 +12,7 @@
 #include "tests/sessions/conformance/answer_mutations.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::golden_files_test {
 namespace {
 
 using nlohmann::json;
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GoldenFile, testing::Range(std::size_t{0}, vecto
                          });
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::golden_files_test

@@ -9,7 +9,7 @@
 #include "sessions/text/object_reader.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::hostile_vectors_test {
 namespace {
 
 using nlohmann::json;
@@ -112,4 +112,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, HostileVectors,
                          });
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::hostile_vectors_test

@@ -7,7 +7,7 @@
 #include "sessions/conformance/recognise.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::invalid_vectors_test {
 namespace {
 
 using nlohmann::json;
@@ -173,4 +173,4 @@ TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::invalid_vectors_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hybridscope {
+namespace hybridscope::recognise_test {
 namespace {
 
 using nlohmann::json;
@@ -118,4 +118,4 @@ TEST(Recognise, FieldsOfAnotherKindThanTheNamedOneAreFound) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::recognise_test

@@ -10,7 +10,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::async_trace_test {
 namespace {
 
 using nlohmann::json;
@@ -130,4 +130,4 @@ TEST(RunnerV2Trace, RowsTellTheirSlots) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::async_trace_test

@@ -10,7 +10,7 @@
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_comparison_golden_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -55,4 +55,4 @@ TEST(EngineComparison, ChainedRunsOfTheReferencePartFromSafeAtItsPolicies) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_comparison_golden_test

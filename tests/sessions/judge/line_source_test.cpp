@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::line_source_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(LineSource, ADirectoryIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::line_source_test

@@ -10,7 +10,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::pipeline_trace_test {
 namespace {
 
 using testing::Contains;
@@ -115,4 +115,4 @@ TEST(PipelineTrace, AVectorWithoutAMemberIsNamedWithLineAndPlace) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::pipeline_trace_test

@@ -9,7 +9,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_async_faults_test {
 namespace {
 
 using nlohmann::json;
@@ -205,4 +205,4 @@ TEST(PlantedSlotFault, AResumedRequestComesAsNewAndMayChangeItsSlot) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_async_faults_test

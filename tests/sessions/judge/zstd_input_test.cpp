@@ -10,7 +10,7 @@
 #include "sessions/judge/line_source.h"
 #include "sessions/text/output_file.h"
 
-namespace hybridscope {
+namespace hybridscope::zstd_input_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(ZstdInput, AFileThatCannotBeMadeIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::zstd_input_test

@@ -17,7 +17,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 
-namespace hybridscope {
+namespace hybridscope::shipped_bugs_test {
 namespace {
 
 using testing::HasSubstr;
@@ -180,4 +180,4 @@ TEST(ShippedBugs, AnUnknownOneIsNotFound) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shipped_bugs_test

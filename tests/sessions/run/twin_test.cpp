@@ -8,7 +8,7 @@
 #include "sessions/run/twin_compare.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::twin_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -203,4 +203,4 @@ TEST(TwinComparisons, OnlyPositionsThatBothVerifyAlikeAreCompared) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::twin_test

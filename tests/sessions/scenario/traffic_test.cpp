@@ -10,7 +10,7 @@
 
 #include "sessions/text/name_hash.h"
 
-namespace hybridscope {
+namespace hybridscope::traffic_test {
 namespace {
 
 using testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::traffic_test

@@ -13,7 +13,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::shrink_trace_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -174,4 +174,4 @@ TEST(ShrinkTrace, TheReferencesOwnTracesKeepTheirFaults) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shrink_trace_test
