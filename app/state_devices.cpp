@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
-#include "sessions/state_memory_plan.h"
+#include "sessions/run/state_memory_plan.h"
 
 namespace hybridscope {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/state/state_backend.h"
 #include "core/state/step_size.h"
 #include "sessions/conformance/vector_kinds.h"
-#include "sessions/gui_start.h"
+#include "sessions/run/gui_start.h"
 
 namespace hybridscope {
 

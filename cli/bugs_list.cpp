@@ -11,8 +11,8 @@
 
 #include "cli/exit_codes.h"
 #include "cli/text_table.h"
-#include "sessions/finding_list.h"
 #include "sessions/known_bugs/bug_pages.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

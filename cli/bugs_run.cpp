@@ -16,8 +16,8 @@
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
-#include "sessions/finding_list.h"
 #include "sessions/known_bugs/bug_run.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/text_table.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 

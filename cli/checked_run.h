@@ -12,10 +12,10 @@
 #include "cli/state_bytes.h"
 #include "core/check/state_twin.h"
 #include "core/check/step_checker.h"
-#include "sessions/expectation_check.h"
-#include "sessions/explain_names.h"
-#include "sessions/run_summary.h"
-#include "sessions/runner.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/expectation_check.h"
+#include "sessions/run/run_summary.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 

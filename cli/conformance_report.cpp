@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sessions/object_reader.h"
-#include "sessions/text_page.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

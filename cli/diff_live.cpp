@@ -9,9 +9,9 @@
 
 #include "cli/settings_options.h"
 #include "sessions/record/live_source.h"
-#include "sessions/run_plan.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/settings_table.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "sessions/finding_list.h"
 #include "sessions/record/session_header.h"
-#include "sessions/text_page.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

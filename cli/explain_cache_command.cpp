@@ -16,9 +16,9 @@
 #include "cli/shown_text.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/cache_report/progress_watch.h"
-#include "sessions/object_reader.h"
-#include "sessions/runner.h"
-#include "sessions/traffic_defaults.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/traffic_defaults.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

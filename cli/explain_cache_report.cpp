@@ -11,7 +11,7 @@
 #include "cli/step_table.h"
 #include "cli/text_table.h"
 #include "sessions/cache_report/cache_words.h"
-#include "sessions/trace_names.h"
+#include "sessions/explain/trace_names.h"
 
 namespace hybridscope {
 namespace {

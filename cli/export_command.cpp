@@ -17,10 +17,10 @@
 #include "sessions/export/markdown_report.h"
 #include "sessions/export/pytest_text.h"
 #include "sessions/export/step_actions.h"
-#include "sessions/object_reader.h"
-#include "sessions/output_file.h"
 #include "sessions/record/session_header.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -7,11 +7,11 @@
 #include "cli/record_option.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
-#include "sessions/explain_names.h"
-#include "sessions/finding_list.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/step_digests.h"
-#include "sessions/runner.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 

@@ -10,7 +10,7 @@
 #include "cli/report_error.h"
 #include "cli/run_options.h"
 #include "cli/version.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/finding_list.h"
 #include "sessions/judge/engine_difference.h"
 #include "sessions/judge/foreign_importer.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/engine/cudagraph_setup.h"
-#include "sessions/explain_start_up.h"
-#include "sessions/explain_step.h"
+#include "sessions/explain/explain_start_up.h"
+#include "sessions/explain/explain_step.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/shown_text.h"
-#include "sessions/output_file.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

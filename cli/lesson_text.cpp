@@ -7,7 +7,7 @@
 
 #include "cli/shown_text.h"
 #include "cli/step_table.h"
-#include "sessions/settings_json.h"
+#include "sessions/scenario/settings_json.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/step_table.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/live/live_player.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "sessions/explain_step.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
 
 namespace hybridscope {

@@ -17,10 +17,10 @@
 #include "cli/lesson_text.h"
 #include "cli/report_error.h"
 #include "cli/text_table.h"
-#include "sessions/finding_list.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/lessons/shipped_lessons.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

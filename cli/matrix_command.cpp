@@ -23,12 +23,12 @@
 #include "cli/settings_options.h"
 #include "cli/shown_text.h"
 #include "cli/standard_output.h"
-#include "sessions/finding_list.h"
-#include "sessions/json_reader.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
-#include "sessions/object_reader.h"
-#include "sessions/output_file.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -11,10 +11,10 @@
 #include "cli/interrupt.h"
 #include "cli/shard.h"
 #include "cli/version.h"
-#include "sessions/finding_list.h"
 #include "sessions/matrix/random_scenario.h"
-#include "sessions/object_reader.h"
-#include "sessions/settings_table.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/scenario/settings_table.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "cli/run_words.h"
 #include "cli/text_table.h"
-#include "sessions/finding_list.h"
 #include "sessions/matrix/matrix_json.h"
 #include "sessions/matrix/matrix_limits.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

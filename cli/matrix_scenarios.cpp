@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sessions/output_file.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

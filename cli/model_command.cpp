@@ -6,9 +6,9 @@
 
 #include "cli/exit_codes.h"
 #include "core/model/model_presets.h"
-#include "sessions/engine_setup.h"
-#include "sessions/explain_model.h"
-#include "sessions/explain_start_up.h"
+#include "sessions/explain/explain_model.h"
+#include "sessions/explain/explain_start_up.h"
+#include "sessions/scenario/engine_setup.h"
 
 namespace hybridscope {
 

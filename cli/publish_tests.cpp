@@ -10,7 +10,7 @@
 #include "cli/junit_report.h"
 #include "cli/step_summary.h"
 #include "cli/tap_report.h"
-#include "sessions/output_file.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

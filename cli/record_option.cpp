@@ -10,8 +10,8 @@
 #include "cli/report_error.h"
 #include "cli/shown_text.h"
 #include "cli/version.h"
-#include "sessions/explain_finding.h"
-#include "sessions/finding_list.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

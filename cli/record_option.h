@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/record/step_recorder.h"
 #include "storage/session_writer.h"
 

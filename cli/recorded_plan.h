@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 #include "storage/session_file.h"
 
 namespace hybridscope {

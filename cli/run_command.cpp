@@ -26,8 +26,8 @@
 #include "cli/suite_command.h"
 #include "cli/twin_command.h"
 #include "core/trace/block_table_mirror.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_step.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/judge/trace_writer.h"
 
 namespace hybridscope {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "cli/standard_output.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/synthetic_traffic.h"
-#include "sessions/traffic_defaults.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/synthetic_traffic.h"
+#include "sessions/scenario/traffic_defaults.h"
 
 namespace hybridscope {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/suite_options.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "sessions/explain_start_up.h"
-#include "sessions/settings_json.h"
+#include "sessions/explain/explain_start_up.h"
+#include "sessions/scenario/settings_json.h"
 
 namespace hybridscope {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/state_bytes.h"
-#include "sessions/finding_list.h"
-#include "sessions/run_plan.h"
-#include "sessions/run_summary.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 

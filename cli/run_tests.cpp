@@ -10,7 +10,7 @@
 #include "cli/run_words.h"
 #include "cli/scenario_lines.h"
 #include "cli/version.h"
-#include "sessions/explain_start_up.h"
+#include "sessions/explain/explain_start_up.h"
 
 namespace hybridscope {
 namespace {

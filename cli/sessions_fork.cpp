@@ -12,11 +12,11 @@
 #include "cli/fork_run.h"
 #include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
-#include "sessions/check_setup.h"
-#include "sessions/finding_list.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/runner.h"
-#include "sessions/settings_table.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/settings_table.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {

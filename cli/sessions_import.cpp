@@ -9,7 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/report_error.h"
 #include "cli/version.h"
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/judge/line_source.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_writer.h"

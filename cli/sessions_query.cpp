@@ -10,7 +10,7 @@
 #include "cli/recorded_plan.h"
 #include "cli/report_error.h"
 #include "cli/text_table.h"
-#include "sessions/finding_list.h"
+#include "sessions/run/finding_list.h"
 #include "storage/session_query.h"
 
 namespace hybridscope {

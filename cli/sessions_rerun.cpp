@@ -8,9 +8,9 @@
 
 #include "cli/exit_codes.h"
 #include "cli/recorded_plan.h"
-#include "sessions/finding_list.h"
 #include "sessions/live/rerun.h"
 #include "sessions/record/live_source.h"
+#include "sessions/run/finding_list.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {

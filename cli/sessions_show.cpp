@@ -13,11 +13,11 @@
 #include "cli/step_table.h"
 #include "cli/text_table.h"
 #include "core/model/model_layout.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_names.h"
-#include "sessions/explain_step.h"
-#include "sessions/finding_list.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/record/record_views.h"
+#include "sessions/run/finding_list.h"
 #include "storage/session_player.h"
 
 namespace hybridscope {

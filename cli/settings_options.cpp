@@ -6,8 +6,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "sessions/object_reader.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings_table.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

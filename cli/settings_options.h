@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/settings.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 

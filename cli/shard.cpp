@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "sessions/name_hash.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

@@ -16,15 +16,15 @@
 #include "cli/shown_text.h"
 #include "cli/shrink_report.h"
 #include "core/check/finding.h"
-#include "sessions/finding_list.h"
 #include "sessions/judge/line_source.h"
-#include "sessions/object_reader.h"
-#include "sessions/output_file.h"
 #include "sessions/record/session_header.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/shrink/shrink_trace.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/run_words.h"
 #include "cli/text_table.h"
-#include "sessions/finding_list.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/finding_list.h"
-#include "sessions/state_memory_plan.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/state_memory_plan.h"
 
 namespace hybridscope {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/state_option.h"
 #include "core/base/result.h"
 #include "core/state/state_backend.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

@@ -1,6 +1,6 @@
 #include "cli/state_option.h"
 
-#include "sessions/byte_size.h"
+#include "sessions/text/byte_size.h"
 
 namespace hybridscope {
 namespace {

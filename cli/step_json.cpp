@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sessions/explain_decision.h"
-#include "sessions/explain_dispatch.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_schedule.h"
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_schedule.h"
+#include "sessions/explain/trace_names.h"
 #include "sessions/record/session_header.h"
-#include "sessions/trace_names.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/check/finding.h"
 #include "core/trace/step_trace.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/record/step_record.h"
 
 namespace hybridscope {

@@ -6,9 +6,9 @@
 #include <array>
 #include <utility>
 
-#include "sessions/explain_dispatch.h"
-#include "sessions/finding_list.h"
-#include "sessions/trace_names.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/trace_names.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/shown_text.h"
-#include "sessions/finding_list.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

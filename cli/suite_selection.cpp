@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

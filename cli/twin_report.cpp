@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "sessions/explain_sections.h"
-#include "sessions/settings_json.h"
-#include "sessions/text_page.h"
+#include "sessions/explain/explain_sections.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sessions/twin.h"
+#include "sessions/run/twin.h"
 
 namespace hybridscope {
 

@@ -3,7 +3,7 @@
 
 list(LENGTH FILES count)
 set(header "// Made by cmake/EmbedFiles.cmake.\n#pragma once\n\n#include <array>\n\n")
-string(APPEND header "#include \"sessions/embedded_file.h\"\n\nnamespace ${NAMESPACE} {\n")
+string(APPEND header "#include \"sessions/text/embedded_file.h\"\n\nnamespace ${NAMESPACE} {\n")
 string(APPEND header "inline constexpr std::array<hybridscope::EmbeddedFile, ${count}> kFiles = {{\n")
 foreach(file IN LISTS FILES)
   file(READ "${FROM}/${file}" text)

@@ -10,7 +10,7 @@
 #include "gui/gui_session.h"
 #include "gui/model/live_run.h"
 #include "gui/png_file.h"
-#include "sessions/json_reader.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

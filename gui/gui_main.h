@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "sessions/gui_start.h"
+#include "sessions/run/gui_start.h"
 
 namespace hybridscope {
 

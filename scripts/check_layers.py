@@ -15,6 +15,36 @@ _BELOW_TRACE = _BELOW_CACHING + ("core/caching", "core/metadata", "core/state")
 _BELOW_CHECK = _BELOW_TRACE + ("core/trace",)
 _CORE = _BELOW_CHECK + ("core/engine", "core/check")
 
+
+def _room(*rooms: str) -> tuple[str, ...]:
+    return _CORE + tuple(f"sessions/{room}" for room in rooms)
+
+
+_BELOW_RUN = ("text", "scenario", "explain")
+_BELOW_RECORD = _BELOW_RUN + ("run",)
+
+# The rooms of sessions, from below to above, then a room a tool.
+_ROOMS: dict[str, tuple[str, ...]] = {
+    "sessions/text": ("core/base",),
+    "sessions/scenario": _room("text"),
+    "sessions/explain": _room("text", "scenario"),
+    "sessions/run": _room(*_BELOW_RUN),
+    "sessions/record": _room(*_BELOW_RECORD),
+    "sessions/live": _room(*_BELOW_RECORD, "record"),
+    "sessions/replay": _room(),
+    "sessions/conformance": _room("text", "replay"),
+    "sessions/judge": _room(*_BELOW_RECORD, "replay", "conformance"),
+    "sessions/breakpoint": _room("text", "record"),
+    "sessions/cache_report": _room(*_BELOW_RECORD),
+    "sessions/diff": _room(*_BELOW_RECORD, "record"),
+    "sessions/export": _room(*_BELOW_RECORD, "live"),
+    "sessions/known_bugs": _room(*_BELOW_RECORD),
+    "sessions/lessons": _room(*_BELOW_RECORD, "live", "breakpoint"),
+    "sessions/report": _room("text", "explain", "run", "record"),
+    "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
+    "sessions/matrix": _room(*_BELOW_RECORD, "shrink"),
+}
+
 # Folder -> folders whose headers it may include beside its own. A file belongs to the longest
 # folder here that holds it. `app` joins everything.
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -27,12 +57,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "core/engine": _BELOW_CHECK,
     "core/check": _BELOW_CHECK,
     "kernels": _CORE,
-    "sessions": _CORE,
-    "storage": _CORE + ("sessions",),
-    "gui/model": _CORE + ("sessions", "storage"),
-    "gui": _CORE + ("sessions", "gui/model"),
-    "cli": _CORE + ("sessions", "storage"),
-    "app": _CORE + ("kernels", "sessions", "storage", "gui/model", "gui", "cli"),
+    **_ROOMS,
+    "storage": _CORE + tuple(_ROOMS),
+    "gui/model": _CORE + tuple(_ROOMS) + ("storage",),
+    "gui": _CORE + tuple(_ROOMS) + ("gui/model",),
+    "cli": _CORE + tuple(_ROOMS) + ("storage",),
+    "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
 }
 
 # Tests and benches include any folder above; the external headers of one stay in the folder that
@@ -40,7 +70,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
 MIRRORS = ("tests", "bench")
 
 # How an external header begins -> its homes. The most specific folder counts: gui does not cover
-# gui/model, and core stands for all its units.
+# gui/model; sessions stands for all its rooms.
 HOMES: dict[str, tuple[str, ...]] = {
     "imgui": ("gui",),
     "GLFW/": ("gui",),
@@ -99,7 +129,8 @@ def _external_fault(where: str, unit: str | None, header: str) -> str | None:
     prefix = next((prefix for prefix in HOMES if header.startswith(prefix)), None)
     if prefix is None:
         return f"<{header}> has no home in scripts/check_layers.py"
-    if where in HOMES[prefix] or (where in MIRRORS and unit in HOMES[prefix]):
+    homes = HOMES[prefix] + (tuple(_ROOMS) if "sessions" in HOMES[prefix] else ())
+    if where in homes or (where in MIRRORS and unit in homes):
         return None
     return f"<{header}> belongs to {', '.join(HOMES[prefix])}"
 

@@ -59,12 +59,12 @@ class CheckLayers(unittest.TestCase):
 
     def test_arrows_between_folders_point_one_way(self) -> None:
         self.assert_each_found([
-            ("core/engine/engine.cpp", '"sessions/scenario.h"'),
+            ("core/engine/engine.cpp", '"sessions/scenario/scenario.h"'),
             ("core/state/state_backend.h", '"kernels/cpu/cpu_backend.h"'),
-            ("kernels/cpu/cpu_backend.cpp", '"sessions/scenario.h"'),
-            ("sessions/player.cpp", '"kernels/cpu/cpu_backend.h"'),
-            ("sessions/player.cpp", '"storage/session_store.h"'),
-            ("sessions/player.cpp", '"cli/run.h"'),
+            ("kernels/cpu/cpu_backend.cpp", '"sessions/scenario/scenario.h"'),
+            ("sessions/run/player.cpp", '"kernels/cpu/cpu_backend.h"'),
+            ("sessions/run/player.cpp", '"storage/session_store.h"'),
+            ("sessions/run/player.cpp", '"cli/run.h"'),
             ("storage/session_store.cpp", '"gui/model/timeline.h"'),
             ("gui/model/timeline.h", '"gui/widgets/scrubber.h"'),
             ("gui/panels/timeline.h", '"storage/session_store.h"'),
@@ -75,14 +75,25 @@ class CheckLayers(unittest.TestCase):
             ("core/base/ids.h", '"tests/support/golden.h"'),
         ])
 
+    def test_arrows_between_rooms_of_sessions_point_one_way(self) -> None:
+        self.assert_each_found([
+            ("sessions/text/json_reader.cpp", '"sessions/scenario/scenario.h"'),
+            ("sessions/text/json_reader.cpp", '"core/engine/engine.h"'),
+            ("sessions/scenario/scenario.cpp", '"sessions/explain/explain_step.h"'),
+            ("sessions/explain/explain_step.cpp", '"sessions/run/runner.h"'),
+            ("sessions/run/runner.cpp", '"sessions/record/step_record.h"'),
+            ("sessions/diff/session_diff.cpp", '"sessions/judge/trace_judge.h"'),
+            ("sessions/loose.cpp", '"core/base/result.h"'),
+        ])
+
     def test_right_arrows_pass(self) -> None:
         self.assert_none_found([
             ("core/base/result.h", '"core/base/ids.h"'),
             ("core/check/findings.h", '"core/trace/step_trace.h"'),
             ("core/engine/engine.h", '"core/trace/step_trace.h"'),
             ("kernels/cpu/cpu_backend.h", '"core/state/state_backend.h"'),
-            ("sessions/player.h", '"core/engine/engine.h"'),
-            ("storage/session_store.h", '"sessions/player.h"'),
+            ("sessions/run/runner.h", '"core/engine/engine.h"'),
+            ("storage/session_store.h", '"sessions/run/runner.h"'),
             ("gui/panels/timeline.cpp", '"gui/model/timeline.h"'),
             ("gui/model/recorded.cpp", '"storage/session_store.h"'),
             ("cli/run.cpp", '"core/check/execute.h"'),
@@ -101,21 +112,21 @@ class CheckLayers(unittest.TestCase):
         self.assert_none_found([
             ("core/base/check.cpp", f"<{name}>") for name in ("vector", "span", "string", "cstdint")
         ])
-        self.assert_none_found([("sessions/traffic.cpp", "<fstream>")])
+        self.assert_none_found([("sessions/scenario/traffic.cpp", "<fstream>")])
 
     def test_an_external_header_stays_in_its_home(self) -> None:
         self.assert_each_found([
             ("gui/model/timeline.cpp", "<imgui.h>"),
             ("cli/run.cpp", "<imgui.h>"),
-            ("sessions/player.cpp", "<sqlite3.h>"),
-            ("sessions/player.cpp", "<SQLiteCpp/SQLiteCpp.h>"),
+            ("sessions/run/player.cpp", "<sqlite3.h>"),
+            ("sessions/run/player.cpp", "<SQLiteCpp/SQLiteCpp.h>"),
             ("core/state/state_backend.cpp", "<cuda_runtime.h>"),
             ("app/main.cpp", "<cuda_runtime.h>"),
             ("kernels/cpu/cpu_backend.cpp", "<nlohmann/json.hpp>"),
             ("gui/panels/timeline.cpp", "<nlohmann/json.hpp>"),
-            ("sessions/player.cpp", "<gtest/gtest.h>"),
+            ("sessions/run/player.cpp", "<gtest/gtest.h>"),
             ("tests/gui/model/timeline_test.cpp", "<imgui.h>"),
-            ("sessions/player.cpp", "<boost/optional.hpp>"),
+            ("sessions/run/player.cpp", "<boost/optional.hpp>"),
         ])
         self.assert_none_found([
             ("gui/panels/timeline.cpp", "<imgui.h>"),
@@ -123,7 +134,7 @@ class CheckLayers(unittest.TestCase):
             ("storage/session_store.cpp", "<sqlite3.h>"),
             ("tests/storage/session_store_test.cpp", "<sqlite3.h>"),
             ("kernels/cuda/cuda_backend.cu", "<cuda_runtime.h>"),
-            ("sessions/scenario.cpp", "<nlohmann/json.hpp>"),
+            ("sessions/scenario/scenario.cpp", "<nlohmann/json.hpp>"),
             ("cli/run.cpp", "<nlohmann/json.hpp>"),
             ("storage/session_store.cpp", "<nlohmann/json.hpp>"),
             ("tests/core/caching/golden_test.cpp", "<nlohmann/json.hpp>"),

@@ -4,9 +4,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sessions/json_reader.h"
-#include "sessions/object_reader.h"
 #include "sessions/record/enum_codes.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 #include "storage/record_jsonl.h"
 #include "storage/record_lists.h"
 #include "storage/session_config.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sessions/explain/write_source.h"
 #include "sessions/record/record_views.h"
-#include "sessions/write_source.h"
 #include "storage/reader_impl.h"
 #include "storage/session_config.h"
 #include "storage/sql_error.h"

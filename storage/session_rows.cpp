@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "core/model/model_layout.h"
-#include "sessions/explain_start_up.h"
+#include "sessions/explain/explain_start_up.h"
 #include "storage/session_text.h"
 
 namespace hybridscope {

@@ -5,12 +5,12 @@
 
 #include "bench/support/measure.h"
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/runner.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "storage/session_reader.h"
 #include "storage/session_writer.h"
 

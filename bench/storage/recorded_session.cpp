@@ -9,11 +9,11 @@
 
 #include "core/base/check.h"
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/runner.h"
-#include "sessions/synthetic_traffic.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/synthetic_traffic.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope::bench {

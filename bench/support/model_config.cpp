@@ -1,6 +1,6 @@
 #include "bench/support/model_config.h"
 
-#include "sessions/engine_setup.h"
+#include "sessions/scenario/engine_setup.h"
 
 namespace hybridscope::bench {
 

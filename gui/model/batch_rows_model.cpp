@@ -6,9 +6,9 @@
 #include <array>
 #include <numeric>
 
-#include "sessions/explain_dispatch.h"
-#include "sessions/explain_row.h"
-#include "sessions/forward_rows.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_row.h"
+#include "sessions/explain/forward_rows.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {

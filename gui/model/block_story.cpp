@@ -7,8 +7,8 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/level_notes.h"
+#include "sessions/explain/state_kinds.h"
 #include "sessions/record/value_names.h"
-#include "sessions/state_kinds.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gui/model/block_verdict.h"
 #include "gui/model/stale_replay.h"
-#include "sessions/forward_rows.h"
+#include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
 namespace {

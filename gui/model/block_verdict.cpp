@@ -6,8 +6,8 @@
 #include <array>
 
 #include "gui/model/stale_replay.h"
-#include "sessions/forward_rows.h"
-#include "sessions/state_kinds.h"
+#include "sessions/explain/forward_rows.h"
+#include "sessions/explain/state_kinds.h"
 
 namespace hybridscope {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "sessions/cache_report/planned_requests.h"
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 

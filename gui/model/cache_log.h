@@ -6,8 +6,8 @@
 
 #include "core/trace/step_trace.h"
 #include "sessions/cache_report/cache_report.h"
-#include "sessions/explain_names.h"
-#include "sessions/run_plan.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

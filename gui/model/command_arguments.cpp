@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 

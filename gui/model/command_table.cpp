@@ -4,7 +4,7 @@
 #include <array>
 
 #include "gui/model/workbench.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 

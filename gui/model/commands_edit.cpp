@@ -7,7 +7,7 @@
 #include "gui/model/command_table.h"
 #include "gui/model/panel_export.h"
 #include "gui/model/workbench.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
 #include "gui/model/workbench.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sessions/text_page.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
 namespace {

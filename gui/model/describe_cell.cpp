@@ -6,8 +6,8 @@
 #include "gui/model/block_table_model.h"
 #include "gui/model/block_verdict.h"
 #include "gui/model/stale_replay.h"
+#include "sessions/explain/state_kinds.h"
 #include "sessions/record/value_names.h"
-#include "sessions/state_kinds.h"
 
 namespace hybridscope {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sessions/finding_list.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 

@@ -11,8 +11,8 @@
 #include "gui/model/metadata_model.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/step_arrays.h"
-#include "sessions/explain_array.h"
-#include "sessions/explain_dispatch.h"
+#include "sessions/explain/explain_array.h"
+#include "sessions/explain/explain_dispatch.h"
 
 namespace hybridscope {
 namespace {

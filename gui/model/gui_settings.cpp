@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "gui/model/gui_paths.h"
-#include "sessions/json_reader.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/check.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

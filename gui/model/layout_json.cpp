@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "sessions/json_reader.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

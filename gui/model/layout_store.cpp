@@ -10,7 +10,7 @@
 
 #include "gui/model/gui_paths.h"
 #include "gui/model/user_files.h"
-#include "sessions/json_reader.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/live/fork.h"
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"

@@ -11,7 +11,7 @@
 #include "gui/model/gdn_rows.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/table_arrays.h"
-#include "sessions/explain_array.h"
+#include "sessions/explain/explain_array.h"
 
 namespace hybridscope {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "sessions/scripted_policies.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

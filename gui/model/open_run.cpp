@@ -8,7 +8,7 @@
 #include "gui/model/recorded_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/lessons/shipped_lessons.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 

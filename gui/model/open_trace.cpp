@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gui/model/recorded_run.h"
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/judge/line_source.h"
 #include "sessions/judge/trace_judge.h"
 #include "sessions/record/step_recorder.h"

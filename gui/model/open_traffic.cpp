@@ -4,8 +4,8 @@
 
 #include "gui/model/live_run.h"
 #include "sessions/judge/line_source.h"
-#include "sessions/traffic.h"
-#include "sessions/traffic_defaults.h"
+#include "sessions/scenario/traffic.h"
+#include "sessions/scenario/traffic_defaults.h"
 
 namespace hybridscope {
 

@@ -8,7 +8,7 @@
 
 #include "gui/model/shown_run.h"
 #include "sessions/live/fork.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

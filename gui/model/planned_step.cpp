@@ -4,8 +4,8 @@
 
 #include <variant>
 
-#include "sessions/scripted_policies.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/scripted_policies.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

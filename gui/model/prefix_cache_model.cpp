@@ -4,7 +4,7 @@
 
 #include "gui/model/level_notes.h"
 #include "sessions/cache_report/cache_words.h"
-#include "sessions/explain_schedule.h"
+#include "sessions/explain/explain_schedule.h"
 
 namespace hybridscope {
 namespace {

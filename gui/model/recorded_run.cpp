@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/explain_finding.h"
-#include "sessions/finding_list.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/scripted_policies.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "gui/model/file_job.h"
 #include "gui/model/known_steps.h"
-#include "sessions/output_file.h"
 #include "sessions/report/html_report.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gui/model/file_job.h"
 #include "gui/model/known_steps.h"
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "gui/model/level_notes.h"
-#include "sessions/explain_step.h"
+#include "sessions/explain/explain_step.h"
 
 namespace hybridscope {
 

@@ -21,13 +21,13 @@
 #include "gui/model/step_activity.h"
 #include "gui/model/step_arrays.h"
 #include "sessions/cache_report/cache_report.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/session_header.h"
 #include "sessions/record/step_record.h"
 #include "sessions/record/step_source.h"
 #include "sessions/record/worker_tables.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

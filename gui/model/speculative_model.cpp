@@ -7,7 +7,7 @@
 #include <map>
 
 #include "gui/model/meant_state.h"
-#include "sessions/explain_row.h"
+#include "sessions/explain/explain_row.h"
 #include "sessions/record/value_names.h"
 
 namespace hybridscope {

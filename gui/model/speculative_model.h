@@ -11,7 +11,7 @@
 #include "gui/model/column_words.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
-#include "sessions/forward_rows.h"
+#include "sessions/explain/forward_rows.h"
 
 namespace hybridscope {
 

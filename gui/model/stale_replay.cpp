@@ -1,6 +1,6 @@
 #include "gui/model/stale_replay.h"
 
-#include "sessions/explain_array.h"
+#include "sessions/explain/explain_array.h"
 
 namespace hybridscope {
 

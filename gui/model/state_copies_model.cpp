@@ -7,9 +7,9 @@
 
 #include "core/base/check.h"
 #include "gui/model/meant_state.h"
-#include "sessions/explain_decision.h"
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/state_kinds.h"
 #include "sessions/record/value_names.h"
-#include "sessions/state_kinds.h"
 
 namespace hybridscope {
 namespace {

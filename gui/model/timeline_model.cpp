@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sessions/finding_list.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

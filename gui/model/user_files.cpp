@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sessions/json_reader.h"
-#include "sessions/output_file.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include "gui/model/command_table.h"
 #include "gui/model/edited_session.h"
 #include "gui/model/live_run.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 namespace {

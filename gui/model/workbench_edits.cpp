@@ -6,7 +6,7 @@
 #include "gui/model/edited_session.h"
 #include "gui/model/live_run.h"
 #include "gui/model/workbench.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -10,7 +10,7 @@
 #include "core/base/math.h"
 #include "sessions/cache_report/changed_plan.h"
 #include "sessions/cache_report/progress_watch.h"
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {

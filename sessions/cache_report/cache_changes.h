@@ -10,7 +10,7 @@
 
 #include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

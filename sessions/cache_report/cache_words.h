@@ -9,7 +9,7 @@
 #include "sessions/cache_report/cache_changes.h"
 #include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 
 namespace hybridscope {
 

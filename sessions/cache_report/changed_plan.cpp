@@ -9,7 +9,7 @@
 
 #include "core/engine/engine.h"
 #include "sessions/cache_report/planned_requests.h"
-#include "sessions/name_hash.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

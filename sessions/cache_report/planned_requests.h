@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sessions/cache_report/cache_report.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

@@ -10,8 +10,8 @@
 
 #include "sessions/conformance/line_reader.h"
 #include "sessions/conformance/recognise.h"
-#include "sessions/json_reader.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sessions/json_reader.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 

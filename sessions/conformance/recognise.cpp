@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

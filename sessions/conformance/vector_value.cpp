@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/model/model_layout.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

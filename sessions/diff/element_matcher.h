@@ -15,8 +15,8 @@
 #include "sessions/diff/field_difference.h"
 #include "sessions/diff/ignore_rules.h"
 #include "sessions/diff/request_numbers.h"
-#include "sessions/name_hash.h"
 #include "sessions/record/value_names.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 

@@ -6,12 +6,12 @@
 #include <functional>
 #include <optional>
 
-#include "sessions/explain_decision.h"
-#include "sessions/explain_dispatch.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_schedule.h"
-#include "sessions/finding_list.h"
-#include "sessions/trace_names.h"
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_schedule.h"
+#include "sessions/explain/trace_names.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "core/trace/block_table_mirror.h"
-#include "sessions/check_setup.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_names.h"
-#include "sessions/finding_list.h"
-#include "sessions/finding_words.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/finding_words.h"
 #include "sessions/live/write_log.h"
-#include "sessions/runner.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/check/state_write.h"
 #include "core/check/step_checker.h"
 #include "core/trace/step_trace.h"
-#include "sessions/engine_setup.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sessions/explain/trace_names.h"
 #include "sessions/export/vllm_flags.h"
-#include "sessions/finding_list.h"
-#include "sessions/scenario_writer.h"
-#include "sessions/trace_names.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/engine/scheduler_setup.h"
 #include "sessions/export/python_text.h"
-#include "sessions/settings.h"
+#include "sessions/scenario/settings.h"
 
 namespace hybridscope {
 namespace {

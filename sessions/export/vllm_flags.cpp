@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "sessions/json_reader.h"
-#include "sessions/settings_json.h"
-#include "sessions/trace_names.h"
+#include "sessions/explain/trace_names.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

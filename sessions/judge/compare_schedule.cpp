@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sessions/trace_names.h"
+#include "sessions/explain/trace_names.h"
 
 namespace hybridscope {
 namespace {

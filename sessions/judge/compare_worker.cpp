@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sessions/explain_dispatch.h"
+#include "sessions/explain/explain_dispatch.h"
 
 namespace hybridscope {
 namespace {

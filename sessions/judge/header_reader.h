@@ -3,7 +3,7 @@
 
 #include "core/base/result.h"
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/judge/line_value.h"
+#include "sessions/text/line_value.h"
 
 namespace hybridscope {
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "sessions/json_reader.h"
 #include "sessions/judge/zstd_input.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "sessions/conformance/vector_value.h"
-#include "sessions/json_reader.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

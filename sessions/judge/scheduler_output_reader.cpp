@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "sessions/judge/step_parts.h"
-#include "sessions/name_hash.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/judge/line_value.h"
 #include "sessions/judge/live_requests.h"
 #include "sessions/judge/trace_limits.h"
+#include "sessions/text/line_value.h"
 
 namespace hybridscope {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 

@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/judge/foreign_importer.h"
 #include "sessions/judge/foreign_trace.h"
 

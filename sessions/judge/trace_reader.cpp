@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "sessions/json_reader.h"
 #include "sessions/judge/header_reader.h"
 #include "sessions/judge/step_parts.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 

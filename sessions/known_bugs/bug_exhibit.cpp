@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sessions/json_reader.h"
 #include "sessions/known_bugs/bug_files.h"
 #include "sessions/known_bugs/left_out_bugs.h"
-#include "sessions/object_reader.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

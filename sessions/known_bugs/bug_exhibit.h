@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/known_bug_table.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/known_bug_table.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sessions/known_bugs/left_out_bugs.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
 namespace {
@@ -45,7 +45,7 @@ std::string row_text(const BugExhibit& exhibit, std::string_view name) {
 constexpr std::string_view kOpening =
     R"(# Known bugs
 
-Made by `hybridscope bugs list --markdown` from `sessions/known_bug_table.cpp` and `scenarios/bugs`; a test holds this page against both.
+Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_table.cpp` and `scenarios/bugs`; a test holds this page against both.
 
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
 `hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were alive on a day.

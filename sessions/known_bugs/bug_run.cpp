@@ -6,11 +6,11 @@
 
 #include "core/check/step_checker.h"
 #include "core/trace/block_table_mirror.h"
-#include "sessions/check_setup.h"
-#include "sessions/expectation_check.h"
-#include "sessions/explain_names.h"
-#include "sessions/explain_step.h"
-#include "sessions/runner.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_step.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/expectation_check.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/finding_list.h"
 #include "sessions/known_bugs/bug_exhibit.h"
-#include "sessions/run_summary.h"
+#include "sessions/run/finding_list.h"
+#include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 

@@ -10,7 +10,7 @@ constexpr std::array kLeftOut = {
         11, "v2-seed-column-in-wrong-units",
         "the policy is there (`initial_state_column`) and profile pages has it, but no model of a "
         "scenario has recurrent blocks larger than cache_config.block_size; an engine made "
-        "for the example shows it in tests/sessions/differences_test.cpp"},
+        "for the example shows it in tests/sessions/run/differences_test.cpp"},
     LeftOutBug{20, "ds-layout-precopy-multi-accept",
                "a crash of the reference; here every layout is shifted row by row"},
     LeftOutBug{21, "encoder-cap-starves-align-split", "there are no encoders here"},

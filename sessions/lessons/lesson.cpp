@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "sessions/twin.h"
+#include "sessions/run/twin.h"
 
 namespace hybridscope {
 namespace {

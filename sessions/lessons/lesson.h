@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sessions/lessons/lesson.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 

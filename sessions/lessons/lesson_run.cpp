@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "sessions/breakpoint/break_query.h"
 #include "sessions/lessons/lesson_answer.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

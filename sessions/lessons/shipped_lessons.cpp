@@ -6,8 +6,8 @@
 
 #include "sessions/lessons/lesson_files.h"
 #include "sessions/lessons/lesson_reader.h"
-#include "sessions/object_reader.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

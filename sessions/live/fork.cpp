@@ -9,10 +9,10 @@
 
 #include "core/engine/engine.h"
 #include "sessions/live/rerun.h"
-#include "sessions/object_reader.h"
-#include "sessions/scenario_checks.h"
-#include "sessions/scenario_requests.h"
-#include "sessions/scripted_policies.h"
+#include "sessions/scenario/scenario_checks.h"
+#include "sessions/scenario/scenario_requests.h"
+#include "sessions/scenario/scripted_policies.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

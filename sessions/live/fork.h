@@ -7,8 +7,8 @@
 
 #include "core/base/result.h"
 #include "sessions/record/step_source.h"
-#include "sessions/run_plan.h"
-#include "sessions/scenario.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 

@@ -15,7 +15,7 @@
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
 #include "sessions/record/step_tables.h"
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "sessions/write_source.h"
+#include "sessions/explain/write_source.h"
 
 namespace hybridscope {
 WriteLog::WriteLog(const Options& options)

@@ -5,10 +5,10 @@
 
 #include "core/check/state_twin.h"
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
-#include "sessions/run_plan.h"
-#include "sessions/runner.h"
-#include "sessions/state_memory_plan.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/run/runner.h"
+#include "sessions/run/state_memory_plan.h"
 
 namespace hybridscope {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/state/state_backend.h"
 #include "core/state/state_memory.h"
 #include "sessions/matrix/matrix_events.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -6,9 +6,9 @@
 
 #include "core/base/check.h"
 #include "core/engine/cudagraph_setup.h"
-#include "sessions/engine_setup.h"
 #include "sessions/matrix/random_scenario.h"
-#include "sessions/object_reader.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {

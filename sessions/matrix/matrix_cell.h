@@ -12,7 +12,7 @@
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
 #include "core/model/conv_state_layout.h"
-#include "sessions/settings.h"
+#include "sessions/scenario/settings.h"
 
 namespace hybridscope {
 

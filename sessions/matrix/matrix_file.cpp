@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "sessions/json_reader.h"
 #include "sessions/matrix/matrix_json.h"
-#include "sessions/object_reader.h"
-#include "sessions/output_file.h"
+#include "sessions/text/json_reader.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "sessions/finding_list.h"
 #include "sessions/matrix/matrix_limits.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sessions/matrix/matrix_file.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 

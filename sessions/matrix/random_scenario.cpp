@@ -12,9 +12,9 @@
 #include "core/base/check.h"
 #include "core/base/math.h"
 #include "core/engine/engine.h"
-#include "sessions/engine_setup.h"
-#include "sessions/name_hash.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "sessions/matrix/matrix_cell.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

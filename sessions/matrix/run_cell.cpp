@@ -11,8 +11,8 @@
 #include "core/base/check.h"
 #include "core/base/fingerprint.h"
 #include "sessions/matrix/random_scenario.h"
-#include "sessions/name_hash.h"
-#include "sessions/scripted_policies.h"
+#include "sessions/scenario/scripted_policies.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

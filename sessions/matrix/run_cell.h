@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/engine_profile.h"
-#include "sessions/known_bug_table.h"
 #include "sessions/matrix/cell_result.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/engine_profile.h"
+#include "sessions/scenario/known_bug_table.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

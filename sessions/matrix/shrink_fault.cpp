@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "sessions/name_hash.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 

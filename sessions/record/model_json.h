@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/model/model_spec.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 

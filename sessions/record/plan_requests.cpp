@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/arriving_request.h"
-#include "sessions/judge/line_value.h"
+#include "sessions/scenario/arriving_request.h"
+#include "sessions/text/line_value.h"
 
 namespace hybridscope {
 

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "core/engine/engine.h"
-#include "sessions/json_reader.h"
 #include "sessions/record/model_json.h"
 #include "sessions/record/plan_requests.h"
-#include "sessions/scenario_checks.h"
-#include "sessions/scenario_expectation.h"
-#include "sessions/scenario_script.h"
-#include "sessions/settings_json.h"
+#include "sessions/scenario/scenario_checks.h"
+#include "sessions/scenario/scenario_expectation.h"
+#include "sessions/scenario/scenario_script.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "sessions/record/session_header.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope {
 

@@ -5,9 +5,9 @@
 
 #include <type_traits>
 
-#include "sessions/name_hash.h"
 #include "sessions/record/metadata_arrays.h"
 #include "sessions/record/step_fields.h"
+#include "sessions/text/name_hash.h"
 
 namespace hybridscope {
 

@@ -12,7 +12,7 @@
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_record.h"
 #include "sessions/record/step_tables.h"
-#include "sessions/run_summary.h"
+#include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 

@@ -3,10 +3,10 @@
 #include <array>
 
 #include "core/base/check.h"
-#include "sessions/explain_decision.h"
-#include "sessions/explain_dispatch.h"
-#include "sessions/finding_words.h"
-#include "sessions/trace_names.h"
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/finding_words.h"
+#include "sessions/explain/trace_names.h"
 
 namespace hybridscope::value_names {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "core/model/model_layout.h"
-#include "sessions/explain_dispatch.h"
-#include "sessions/finding_list.h"
+#include "sessions/explain/explain_dispatch.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
 #include "sessions/report/report_page.h"
 #include "sessions/report/report_steps.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/engine/engine_config.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/record/step_record.h"
 #include "sessions/report/report_texts.h"
 

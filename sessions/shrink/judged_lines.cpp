@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 
 namespace hybridscope {
 

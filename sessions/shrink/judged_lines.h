@@ -15,7 +15,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
-#include "sessions/explain_names.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/judge/trace_judge.h"
 #include "sessions/judge/trace_reader.h"
 

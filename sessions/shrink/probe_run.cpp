@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/check_setup.h"
-#include "sessions/explain_finding.h"
-#include "sessions/explain_names.h"
-#include "sessions/runner.h"
+#include "sessions/explain/explain_finding.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {

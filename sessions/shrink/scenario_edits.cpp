@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sessions/scripted_policies.h"
+#include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "sessions/scenario.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/scenario.h"
+#include "sessions/scenario/settings_table.h"
 #include "sessions/shrink/probe_run.h"
 
 namespace hybridscope {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings_table.h"
 #include "sessions/shrink/scenario_edits.h"
 
 namespace hybridscope {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/list_reduction.h"
 #include "sessions/shrink/probe_run.h"
 #include "sessions/shrink/scenario_edits.h"

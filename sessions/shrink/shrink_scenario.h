@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
 

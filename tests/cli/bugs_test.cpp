@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sessions/known_bug_table.h"
+#include "sessions/scenario/known_bug_table.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test {

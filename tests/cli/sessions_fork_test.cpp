@@ -9,10 +9,10 @@
 #include "cli/exit_codes.h"
 #include "cli/recorded_plan.h"
 #include "cli/sessions_rerun.h"
-#include "sessions/check_setup.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/runner.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

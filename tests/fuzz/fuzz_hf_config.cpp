@@ -1,6 +1,6 @@
 // The config.json reader, and the layout of what it accepts.
 #include "core/model/model_layout.h"
-#include "sessions/hf_config.h"
+#include "sessions/scenario/hf_config.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
-#include "sessions/runner.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {

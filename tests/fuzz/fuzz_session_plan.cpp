@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sessions/record/session_plan.h"
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {

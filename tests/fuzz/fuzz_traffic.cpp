@@ -2,7 +2,7 @@
 #include <sstream>
 #include <string>
 
-#include "sessions/traffic.h"
+#include "sessions/scenario/traffic.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {

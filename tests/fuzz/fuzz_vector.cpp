@@ -6,7 +6,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
-#include "sessions/json_reader.h"
+#include "sessions/text/json_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {

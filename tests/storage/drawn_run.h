@@ -1,7 +1,7 @@
 // Drawn runs for property tests of session files.
 #pragma once
 
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 
 namespace hybridscope::test {
 

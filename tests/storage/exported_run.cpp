@@ -2,7 +2,7 @@
 
 #include "sessions/record/live_source.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "storage/record_jsonl.h"
 #include "tests/storage/record_lines.h"
 

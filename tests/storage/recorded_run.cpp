@@ -7,13 +7,13 @@
 #include <algorithm>
 
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
-#include "sessions/explain_finding.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/runner.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/synthetic_traffic.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/synthetic_traffic.h"
 
 namespace hybridscope::test {
 

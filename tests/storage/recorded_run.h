@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check/step_checker.h"
-#include "sessions/run_plan.h"
+#include "sessions/run/run_plan.h"
 #include "storage/session_writer.h"
 #include "tests/support/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "storage/schema.h"
 #include "tests/storage/recorded_run.h"
 

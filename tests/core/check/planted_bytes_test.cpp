@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "kernels/cpu/cpu_state_backend.h"
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 #include "tests/core/check/planted.h"
 
 namespace hybridscope::test {

@@ -13,7 +13,7 @@
 #include "core/check/state_twin.h"
 #include "core/check/step_checker.h"
 #include "kernels/cpu/cpu_state_backend.h"
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope {

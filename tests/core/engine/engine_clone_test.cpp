@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
 #include "sessions/record/step_digests.h"
+#include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/check/step_checker.h"
-#include "sessions/check_setup.h"
+#include "sessions/run/check_setup.h"
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 

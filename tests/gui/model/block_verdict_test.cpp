@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/stale_replay.h"
-#include "sessions/forward_rows.h"
+#include "sessions/explain/forward_rows.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"

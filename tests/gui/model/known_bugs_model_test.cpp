@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/model/workbench.h"
-#include "sessions/known_bug_table.h"
+#include "sessions/scenario/known_bug_table.h"
 
 namespace hybridscope {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "sessions/cache_report/cache_changes.h"
 #include "sessions/cache_report/cache_report.h"
-#include "sessions/explain_names.h"
-#include "sessions/runner.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope::test {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 #include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope {

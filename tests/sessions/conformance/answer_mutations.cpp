@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope::test {
 namespace {

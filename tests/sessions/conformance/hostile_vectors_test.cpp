@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
-#include "sessions/object_reader.h"
+#include "sessions/text/object_reader.h"
 #include "tests/support/golden.h"
 
 namespace hybridscope {

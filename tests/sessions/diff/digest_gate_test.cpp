@@ -10,9 +10,9 @@
 
 #include "core/check/step_checker.h"
 #include "core/metadata/metadata_fields.h"
-#include "sessions/check_setup.h"
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/metadata_arrays.h"
+#include "sessions/run/check_setup.h"
 #include "tests/sessions/diff/changed_field.h"
 #include "tests/sessions/diff/live_pair.h"
 

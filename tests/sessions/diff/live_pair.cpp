@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "sessions/run_plan.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
 namespace {

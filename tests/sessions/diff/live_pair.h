@@ -8,7 +8,7 @@
 
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/live_source.h"
-#include "sessions/scenario.h"
+#include "sessions/scenario/scenario.h"
 
 namespace hybridscope::test {
 

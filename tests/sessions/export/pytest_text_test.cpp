@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 

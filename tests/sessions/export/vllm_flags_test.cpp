@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

@@ -8,8 +8,8 @@
 #include "sessions/judge/trace_judge.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/trace_writer.h"
-#include "sessions/runner.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
 

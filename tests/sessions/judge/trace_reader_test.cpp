@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sessions/name_hash.h"
+#include "sessions/text/name_hash.h"
 #include "tests/sessions/judge/trace_lines.h"
 
 namespace hybridscope {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sessions/judge/line_source.h"
-#include "sessions/output_file.h"
+#include "sessions/text/output_file.h"
 
 namespace hybridscope {
 namespace {

@@ -1,5 +1,5 @@
 // The table of known bugs, and the profiles that follow from it.
-#include "sessions/known_bug_table.h"
+#include "sessions/scenario/known_bug_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "sessions/settings.h"
-#include "sessions/settings_table.h"
+#include "sessions/scenario/settings.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {

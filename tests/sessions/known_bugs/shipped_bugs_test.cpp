@@ -14,8 +14,8 @@
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/known_bugs/left_out_bugs.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
 namespace {

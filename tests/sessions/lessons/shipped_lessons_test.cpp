@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <set>
 
-#include "sessions/json_reader.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {

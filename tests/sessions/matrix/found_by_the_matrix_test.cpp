@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sessions/matrix/checked_scenario.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
 namespace {

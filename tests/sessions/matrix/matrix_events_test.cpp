@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sessions/matrix/checked_scenario.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
 namespace hybridscope::test {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/cudagraph_setup.h"
-#include "sessions/engine_setup.h"
 #include "sessions/matrix/checked_scenario.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/scenario/engine_setup.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
 namespace hybridscope::test {

@@ -5,7 +5,7 @@
 
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/matrix/merge_matrices.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
 #include "tests/support/temporary_folder.h"
 

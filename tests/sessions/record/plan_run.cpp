@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sessions/check_setup.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/run/check_setup.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
 

@@ -7,8 +7,8 @@
 
 #include "core/check/step_checker.h"
 #include "sessions/record/step_digests.h"
-#include "sessions/run_plan.h"
-#include "sessions/runner.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope::test {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sessions/explain_names.h"
-#include "sessions/explain_step.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/explain/explain_step.h"
 #include "tests/sessions/record/recorded_run.h"
 
 namespace hybridscope {

@@ -7,7 +7,7 @@
 
 #include "core/check/step_checker.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/runner.h"
+#include "sessions/run/runner.h"
 
 namespace hybridscope::test {
 

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "core/model/model_presets.h"
-#include "sessions/hf_config.h"
 #include "sessions/record/model_json.h"
-#include "sessions/synthetic_traffic.h"
+#include "sessions/scenario/hf_config.h"
+#include "sessions/scenario/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
 
 namespace hybridscope {

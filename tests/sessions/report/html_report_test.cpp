@@ -10,7 +10,7 @@
 #include "sessions/record/live_source.h"
 #include "sessions/report/block_ops.h"
 #include "sessions/report/report_page.h"
-#include "sessions/scenario_reader.h"
+#include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope {
 namespace {

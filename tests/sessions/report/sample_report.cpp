@@ -10,8 +10,8 @@
 
 #include "sessions/record/live_source.h"
 #include "sessions/report/html_report.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/traffic.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/traffic.h"
 
 namespace hybridscope {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "sessions/expectation_check.h"
-#include "sessions/scenario_reader.h"
-#include "sessions/scenario_writer.h"
+#include "sessions/run/expectation_check.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/probe_run.h"
 #include "sessions/shrink/scenario_edits.h"
 #include "sessions/shrink/shrink_scenario.h"

@@ -1,0 +1,199 @@
+#include "sessions/explain/explain_decision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+using Decision = StateCopyDecision;
+
+std::string moved_words(const Decision& d, const StatesKept& kept) {
+  const std::string temporal = fmt::format("the temporal state of column {} + {} = {}", d.src_col,
+                                           d.accept_token_bias, d.src_col + d.accept_token_bias);
+  const std::string conv =
+      fmt::format("conv positions {}.. of column {}", d.accept_token_bias, d.src_col);
+  if (!kept.conv) return fmt::format("{} goes to column {}", temporal, d.dst_col);
+  if (!kept.temporal) return fmt::format("{} go to column {}", conv, d.dst_col);
+  return fmt::format("{} and {} go to column {}", temporal, conv, d.dst_col);
+}
+
+// What a decision does, after its formula.
+std::string outcome_words(const Decision& d, const StatesKept& kept) {
+  const std::string moved = moved_words(d, kept);
+  const char* reset = d.resets_accepted_count ? "; accepted count := 1" : "";
+  switch (d.outcome) {
+    case StateCopyOutcome::copy:
+      return "copy: " + moved + reset;
+    case StateCopyOutcome::within_block_shift:
+      return "within-block shift: " + moved + reset;
+    case StateCopyOutcome::self_copy_skipped:
+      return fmt::format("column {} holds it already, nothing to copy{}", d.dst_col, reset);
+    case StateCopyOutcome::no_boundary:
+      return "no block boundary was reached, nothing to copy";
+    case StateCopyOutcome::fresh_state:
+      return "nothing is stored for the request yet, nothing to copy";
+    case StateCopyOutcome::same_column:
+      return "the running column stays, nothing to copy";
+    case StateCopyOutcome::padded_row:
+      return "the row holds no request";
+  }
+  return {};
+}
+
+std::string new_running_column(const Decision& d) {
+  return fmt::format("running column = ceil((c + q) / B) - 1 = ceil(({} + {}) / {}) - 1 = {}",
+                     d.num_computed_tokens, d.num_scheduled_tokens, d.block_size, d.dst_col);
+}
+
+// The rules that run before the forward pass.
+std::string precopy_words(const Decision& d, const std::string& column_before) {
+  std::string text = column_before + "; " + new_running_column(d);
+  if (d.outcome == StateCopyOutcome::copy)
+    text += fmt::format(" != {}: bias = a - 1 = {} - 1 = {}", d.src_col, d.num_accepted_tokens,
+                        d.accept_token_bias);
+  return text + ": ";
+}
+
+std::string column_before_v1(const Decision& d) {
+  if (d.has_mamba_state_idx) return fmt::format("column before = {} (remembered)", d.src_col);
+  return fmt::format("column before = floor((c - 1) / B) = floor(({} - 1) / {}) = {}",
+                     d.num_computed_tokens, d.block_size, d.src_col);
+}
+
+// Destination and bias, once running and new are known.
+std::string snapshot_words(const Decision& d) {
+  std::string text = fmt::format("aligned = floor({} / {}) * {} = {}", d.new_num_computed_tokens,
+                                 d.block_size, d.block_size, d.aligned_new_computed);
+  if (d.outcome == StateCopyOutcome::no_boundary)
+    return text + fmt::format(" < running {}: ", d.num_tokens_running_state);
+  return text + fmt::format(
+                    " >= running {}: bias = aligned - running = {}; source column {}, "
+                    "destination column {} / {} - 1 = {}: ",
+                    d.num_tokens_running_state, d.accept_token_bias, d.src_col,
+                    d.aligned_new_computed, d.block_size, d.dst_col);
+}
+
+std::string postprocess_v1(const Decision& d) {
+  return fmt::format(
+             "running = c + q - d = {} + {} - {} = {}; new = running + a - 1 = {} + {} - 1 = {}; ",
+             d.num_computed_tokens, d.num_scheduled_tokens, d.num_draft_tokens,
+             d.num_tokens_running_state, d.num_tokens_running_state, d.num_accepted_tokens,
+             d.new_num_computed_tokens) +
+         snapshot_words(d);
+}
+
+std::string postprocess_v2(const Decision& d) {
+  return fmt::format("new = {} (given); running = new - a + 1 = {} - {} + 1 = {}; ",
+                     d.new_num_computed_tokens, d.new_num_computed_tokens, d.num_accepted_tokens,
+                     d.num_tokens_running_state) +
+         snapshot_words(d);
+}
+
+std::string precopy_v2(const Decision& d) {
+  return fmt::format("source column = {} and bias = {} (from the advance); running column = {}: ",
+                     d.src_col, d.accept_token_bias, d.dst_col);
+}
+
+std::string all_mode_boundary(const Decision& d) {
+  return fmt::format(
+      "boundary {} lies in c + 1 .. c + a = {} .. {}; query token t went to column L + t, L "
+      "= {}: "
+      "bias = {} - c - 1 = {} - {} - 1 = {}; destination column {} / {} - 1 = {}: ",
+      d.aligned_new_computed, d.num_tokens_running_state, d.new_num_computed_tokens, d.src_col,
+      d.aligned_new_computed, d.aligned_new_computed, d.num_computed_tokens, d.accept_token_bias,
+      d.aligned_new_computed, d.block_size, d.dst_col);
+}
+
+std::string normalise(const Decision& d) {
+  return fmt::format("bias = max(a - 1, 0) = max({} - 1, 0) = {}; the window starts at column {}: ",
+                     d.num_accepted_tokens, d.accept_token_bias, d.src_col);
+}
+
+// Up to what comes of it.
+std::string formula_words(const Decision& decision) {
+  if (decision.outcome == StateCopyOutcome::padded_row) return {};
+  switch (decision.rule) {
+    case StateCopyRule::preprocess_mamba:
+      return precopy_words(decision, column_before_v1(decision));
+    case StateCopyRule::preprocess_mamba_align_fused_kernel:
+      return precopy_words(decision,
+                           fmt::format("column before = state_idx = {}", decision.src_col));
+    case StateCopyRule::precopy_mamba_align_fused_kernel:
+      return precopy_v2(decision);
+    case StateCopyRule::postprocess_mamba_v1:
+      return postprocess_v1(decision);
+    case StateCopyRule::postprocess_mamba_v2:
+      return postprocess_v2(decision);
+    case StateCopyRule::all_mode_boundary:
+      return all_mode_boundary(decision);
+    case StateCopyRule::normalise_to_column_zero:
+      return normalise(decision);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept) {
+  return formula_words(decision) + outcome_words(decision, kept);
+}
+
+std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
+                                std::int32_t row) {
+  const RowTrace& of_row = trace.rows[static_cast<std::size_t>(row)];
+  const bool decided =
+      std::ranges::find(trace.post_copies.decisions, row, &CopyDecisionTrace::row) !=
+      trace.post_copies.decisions.end();
+  if (config.mamba_cache_mode != MambaCacheMode::all || config.num_speculative_tokens == 0 ||
+      decided || of_row.row_class != RowClass::verify)
+    return {};
+  if (config.policies.all_mode_speculation !=
+      AllModeSpeculation::remembered_column_and_boundary_copies)
+    return "the policy stores no boundary states after acceptance";
+  const std::int32_t computed = of_row.num_computed_tokens;
+  return fmt::format("no block boundary lies in c + 1 .. c + a = {} .. {}, nothing to copy",
+                     computed + 1, computed + of_row.num_sampled_tokens);
+}
+
+std::string_view decision_source(StateCopyRule rule) {
+  switch (rule) {
+    case StateCopyRule::preprocess_mamba:
+      return "vLLM v1/worker/mamba_utils.py preprocess_mamba";
+    case StateCopyRule::preprocess_mamba_align_fused_kernel:
+      return "vLLM v1/worker/mamba_utils.py preprocess_mamba_align_fused_kernel";
+    case StateCopyRule::precopy_mamba_align_fused_kernel:
+      return "vLLM v1/worker/mamba_utils.py precopy_mamba_align_fused_kernel";
+    case StateCopyRule::postprocess_mamba_v1:
+    case StateCopyRule::postprocess_mamba_v2:
+      return "vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel";
+    case StateCopyRule::all_mode_boundary:
+      return "docs/differences.md all_mode_speculation";
+    case StateCopyRule::normalise_to_column_zero:
+      return "docs/differences.md no_draft_step";
+  }
+  return {};
+}
+
+std::string_view outcome_name(StateCopyOutcome outcome) {
+  switch (outcome) {
+    case StateCopyOutcome::copy:
+      return "copy";
+    case StateCopyOutcome::within_block_shift:
+      return "within_block_shift";
+    case StateCopyOutcome::self_copy_skipped:
+      return "self_copy_skipped";
+    case StateCopyOutcome::no_boundary:
+      return "no_boundary";
+    case StateCopyOutcome::fresh_state:
+      return "fresh_state";
+    case StateCopyOutcome::same_column:
+      return "same_column";
+    case StateCopyOutcome::padded_row:
+      return "padded_row";
+  }
+  return {};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,31 @@
+// A state copy decision as its formula with the numbers filled in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/engine/engine_config.h"
+#include "core/state/copy_decision.h"
+#include "core/trace/step_trace.h"
+#include "sessions/explain/state_kinds.h"
+
+namespace hybridscope {
+
+// One line without newline, such as "running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7
+// + 2 - 1 = 8; aligned = floor(8 / 8) * 8 = 8 >= running: bias = 8 - 7 = 1, ...". Also says why
+// nothing is copied. `kept`: the states that layers keep, and that are moved.
+std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {});
+
+// Mode all with drafts: why nothing was decided after acceptance about a verify row's boundary
+// states; empty: something was, or the row is none. Requires: it is a row of the batch.
+std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
+                                std::int32_t row);
+
+// Where the rule comes from: file and function of vLLM, or our page about the difference.
+std::string_view decision_source(StateCopyRule rule);
+
+// "copy", "within_block_shift", ...: stable names for files.
+std::string_view outcome_name(StateCopyOutcome outcome);
+
+}  // namespace hybridscope

@@ -1,0 +1,25 @@
+// Why the scheduler gave a request what it gave: prefix cache lookups, token counts, skips.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/engine/engine_config.h"
+#include "core/engine/scheduler.h"
+#include "core/trace/schedule_trace.h"
+#include "sessions/explain/explain_names.h"
+
+namespace hybridscope {
+
+// The hit and, one line a group, how much the group has and why not more. Lines are separated by
+// newlines and not wrapped.
+std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& config,
+                           const Names& names);
+
+// A clause: "the budget was spent before its turn".
+std::string_view explain_skip(SkipReason reason);
+
+// The aligned split (mode align) with its terms: "computed 0 < 10; last_cache_position = 8; ...".
+std::string explain_aligned_split(const AlignedSplitInputs& inputs, AlignedSplit policy);
+
+}  // namespace hybridscope

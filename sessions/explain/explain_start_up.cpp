@@ -1,0 +1,205 @@
+#include "sessions/explain/explain_start_up.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/engine/cudagraph_setup.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/text/text_page.h"
+
+namespace hybridscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = CudagraphCorrectionKind;
+
+constexpr std::size_t kLabelWidth = 13;
+constexpr std::size_t kMaxSizesListed = 8;
+
+// "3, 6, 9, 18, 24", "1, 2, 4, .., 512 (51 sizes)".
+std::string sizes_words(const std::vector<std::int32_t>& sizes) {
+  if (sizes.empty()) return "none";
+  if (sizes.size() <= kMaxSizesListed) return fmt::format("{}", fmt::join(sizes, ", "));
+  return fmt::format("{}, {}, {}, .., {} ({} sizes)", sizes[0], sizes[1], sizes[2], sizes.back(),
+                     sizes.size());
+}
+
+std::string_view support_name(AttentionCGSupport support) {
+  switch (support) {
+    case AttentionCGSupport::never:
+      return "NEVER";
+    case AttentionCGSupport::uniform_single_token_decode:
+      return "UNIFORM_SINGLE_TOKEN_DECODE";
+    case AttentionCGSupport::uniform_batch:
+      return "UNIFORM_BATCH";
+    case AttentionCGSupport::always:
+      return "ALWAYS";
+  }
+  return {};
+}
+
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::sizes_above_batched_tokens:
+      return "sizes_above_batched_tokens";
+    case Kind::largest_size_lowered:
+      return "largest_size_lowered";
+    case Kind::not_compiled_piecewise:
+      return "not_compiled_piecewise";
+    case Kind::full_needs_always:
+      return "full_needs_always";
+    case Kind::never_supported:
+      return "never_supported";
+    case Kind::drafts_need_uniform_batch:
+      return "drafts_need_uniform_batch";
+    case Kind::sizes_rounded:
+      return "sizes_rounded";
+  }
+  return {};
+}
+
+bool is_about_the_mode(Kind kind) {
+  return kind == Kind::not_compiled_piecewise || kind == Kind::full_needs_always ||
+         kind == Kind::never_supported || kind == Kind::drafts_need_uniform_batch;
+}
+
+std::string mode_reason(const CudagraphCorrection& correction) {
+  const std::string_view level = support_name(correction.min_cg_support);
+  switch (correction.kind) {
+    case Kind::not_compiled_piecewise:
+      return "at optimization level 0 the model is not compiled in pieces";
+    case Kind::full_needs_always:
+      return fmt::format(
+          "full graphs for any batch need ALWAYS, the weakest metadata builder supports {}", level);
+    case Kind::drafts_need_uniform_batch:
+      return fmt::format(
+          "with drafts a decode has 1 + K tokens a row, which needs UNIFORM_BATCH, the weakest "
+          "metadata builder supports {}",
+          level);
+    default:
+      return "a metadata builder supports no full graphs";
+  }
+}
+
+std::string async_words(const EngineSetup& setup) {
+  const EngineConfig& config = setup.config;
+  const std::string_view state = config.async_scheduling ? "on" : "off";
+  switch (setup.async_reason) {
+    case AsyncReason::requested:
+      return fmt::format("{}, as asked for", state);
+    case AsyncReason::supported:
+      return fmt::format(
+          "{}, the default{}: a frame is scheduled while the one before is in flight", state,
+          config.num_speculative_tokens > 0 ? " for drafts made on the device" : "");
+    case AsyncReason::method_not_supported:
+      return fmt::format("{}: {}", state,
+                         config.speculative_method == SpeculativeMethod::ngram
+                             ? "method ngram drafts on the host from tokens that have returned"
+                             : "method draft_model has it when asked for");
+  }
+  return {};
+}
+
+std::string mode_words(const EngineSetup& setup) {
+  const CUDAGraphMode asked = setup.config.cudagraph_mode;
+  const CUDAGraphMode mode = setup.cudagraphs.cudagraph_mode;
+  if (mode == asked) return std::string(cudagraph_mode_name(mode));
+  return fmt::format("{} instead of {}", cudagraph_mode_name(mode), cudagraph_mode_name(asked));
+}
+
+Json correction_to_json(const CudagraphCorrection& correction) {
+  Json json = {{"kind", kind_name(correction.kind)}};
+  if (is_about_the_mode(correction.kind)) {
+    json["from"] = cudagraph_mode_name(correction.from);
+    json["to"] = cudagraph_mode_name(correction.to);
+    json["min_cg_support"] = support_name(correction.min_cg_support);
+  } else {
+    json["limit"] = correction.limit;
+    json["before"] = correction.before;
+    json["after"] = correction.after;
+  }
+  json["words"] = correction_words(correction);
+  return json;
+}
+
+}  // namespace
+
+std::string_view runner_name(ModelRunner runner) { return runner == ModelRunner::v1 ? "v1" : "v2"; }
+
+std::string correction_words(const CudagraphCorrection& correction) {
+  if (is_about_the_mode(correction.kind))
+    return fmt::format("cudagraph_mode {} became {}: {}", cudagraph_mode_name(correction.from),
+                       cudagraph_mode_name(correction.to), mode_reason(correction));
+  const std::string before = sizes_words(correction.before);
+  const std::string after = sizes_words(correction.after);
+  switch (correction.kind) {
+    case Kind::sizes_above_batched_tokens:
+      return fmt::format(
+          "cudagraph_capture_sizes above max_num_batched_tokens {} are dropped: {} became {}",
+          correction.limit, before, after);
+    case Kind::largest_size_lowered:
+      return fmt::format(
+          "max_cudagraph_capture_size {} became {}, the largest size of the list up to it and to "
+          "max_num_batched_tokens {}",
+          before, after, correction.limit);
+    default:
+      return fmt::format("cudagraph_capture_sizes became multiples of 1 + K = {}: {} became {}",
+                         correction.limit, before, after);
+  }
+}
+
+std::vector<std::string> start_up_notes(const EngineSetup& setup) {
+  std::vector<std::string> notes;
+  if (setup.async_reason == AsyncReason::method_not_supported)
+    notes.push_back("asynchronous scheduling is " + async_words(setup));
+  if (setup.config.kv_consumer && !setup.config.async_scheduling)
+    notes.push_back("kv_consumer changes nothing: without a frame in flight no free has to wait");
+  const bool default_sizes = setup.config.cudagraph_capture_sizes.empty();
+  for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
+    if (correction.kind != Kind::sizes_rounded || !default_sizes)
+      notes.push_back(correction_words(correction));
+  return notes;
+}
+
+std::string explain_start_up(const EngineSetup& setup) {
+  const EngineConfig& config = setup.config;
+  TextPage page;
+  page.heading("Start-up");
+  page.item("runner", kLabelWidth,
+            config.runner == ModelRunner::v1
+                ? "V1, the reference's default for every hybrid model (V2 is opt-in: its list has "
+                  "attention-only architectures)"
+                : "V2, as asked for (the reference takes V1 for every hybrid model)");
+  page.item("async", kLabelWidth, async_words(setup));
+  page.item("max_num_seqs", kLabelWidth, std::to_string(config.max_num_seqs));
+  page.item("graphs", kLabelWidth,
+            fmt::format("{}; the weakest metadata builder supports {}", mode_words(setup),
+                        support_name(min_cg_support(config))));
+  if (setup.cudagraphs.cudagraph_mode != CUDAGraphMode::none)
+    page.item("capture sizes", kLabelWidth,
+              fmt::format("{} tokens", fmt::join(setup.cudagraphs.capture_sizes, ", ")));
+  for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
+    page.item("corrected", kLabelWidth, correction_words(correction));
+  return page.take();
+}
+
+Json start_up_to_json(const EngineSetup& setup) {
+  const EngineConfig& config = setup.config;
+  const bool graphs = setup.cudagraphs.cudagraph_mode != CUDAGraphMode::none;
+  Json corrections = Json::array();
+  for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
+    corrections.push_back(correction_to_json(correction));
+  return {
+      {"runner", runner_name(config.runner)},
+      {"async_scheduling", config.async_scheduling},
+      {"async_reason", async_words(setup)},
+      {"cudagraph_mode_asked", cudagraph_mode_name(config.cudagraph_mode)},
+      {"cudagraph_mode", cudagraph_mode_name(setup.cudagraphs.cudagraph_mode)},
+      {"min_cg_support", support_name(min_cg_support(config))},
+      {"cudagraph_capture_sizes", graphs ? Json(setup.cudagraphs.capture_sizes) : Json::array()},
+      {"corrections", std::move(corrections)}};
+}
+
+}  // namespace hybridscope

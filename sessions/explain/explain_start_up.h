@@ -1,0 +1,32 @@
+// How an engine starts, in words: runner, asynchronous scheduling, CUDA graphs, and what became of
+// the settings asked for (RUNNER 4.1 to 4.3, 6.1).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/metadata/capture_sizes.h"
+#include "sessions/scenario/engine_setup.h"
+
+namespace hybridscope {
+
+// "v1", "v2".
+std::string_view runner_name(ModelRunner runner);
+
+// One sentence without its full stop, with the numbers.
+std::string correction_words(const CudagraphCorrection& correction);
+
+// What start-up decided other than it was told: one sentence each, without full stop. The default
+// capture sizes are nobody's wish, so that rounding them is not noted (explain_start_up has it).
+std::vector<std::string> start_up_notes(const EngineSetup& setup);
+
+// A section of `hybridscope model`.
+std::string explain_start_up(const EngineSetup& setup);
+
+// The same facts: runner, async_scheduling, cudagraph_mode, sizes, corrections.
+nlohmann::ordered_json start_up_to_json(const EngineSetup& setup);
+
+}  // namespace hybridscope

@@ -1,0 +1,50 @@
+// Everything about one step in words, so that a reader can redo each decision by hand
+// (`hybridscope run SCENARIO --explain STEP`).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/check/finding.h"
+#include "core/engine/engine_config.h"
+#include "core/trace/block_table_mirror.h"
+#include "core/trace/step_trace.h"
+#include "sessions/explain/explain_names.h"
+
+namespace hybridscope {
+
+struct StepToExplain {
+  const StepTrace& trace;
+  const EngineConfig& config;  // in force during the step
+  const Names& names;
+  // After the step's cache_events and before its commit_events.
+  const BlockTableMirror& scheduler_tables;
+  std::span<const Finding> findings;  // of this step
+};
+
+// Sections in the order of the step's phases, lines of at most 100 columns, newline at the end.
+std::string explain_step(const StepToExplain& step);
+
+// What sections are about.
+enum class StepTopic : std::uint8_t {
+  commands,
+  schedule,  // with prefix cache lookups
+  blocks,
+  tables,
+  rows,
+  graph,
+  pre_copies,
+  metadata,
+  attention,
+  forward,
+  sample,
+  post_copies,
+  commit,
+  findings,
+};
+
+// The sections about these topics only, under the same title.
+std::string explain_topics(const StepToExplain& step, std::span<const StepTopic> topics);
+
+}  // namespace hybridscope

@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "sessions/explain/explain_sections.h"
+#include "sessions/explain/forward_rows.h"
+#include "sessions/explain/state_kinds.h"
+
+namespace hybridscope::step_sections {
+namespace {
+
+std::string place_words(const StatePlace& place) {
+  if (place.block == kNullBlock) return fmt::format("column {} (the null block)", place.column);
+  if (place.block == kPadSlotId) return fmt::format("column {} (outside the table)", place.column);
+  return fmt::format("column {} (block {})", place.column, place.block);
+}
+
+// Token numbers from 1; a conv window holds zeros for what is before the first.
+std::string token_range(std::int32_t first, std::int32_t last) {
+  if (last < 1) return "zeros";
+  if (first == last) return fmt::format("token {}", first);
+  return first >= 1 ? fmt::format("tokens {}..{}", first, last)
+                    : fmt::format("zeros and tokens 1..{}", last);
+}
+
+struct RowToExplain {
+  const ForwardPlaces& row;
+  std::int32_t computed = 0;     // c
+  std::int32_t conv_kernel = 4;  // W
+  std::int32_t block_size = 0;
+  StatesKept kept = {};
+};
+
+std::string temporal_source_words(const RowToExplain& r) {
+  const ForwardPlaces& row = r.row;
+  std::string text = fmt::format("needs S({}), reads ", r.computed);
+  if (row.is_decode && row.counts_given)
+    text += fmt::format("column {} + a - 1 = {} + {} - 1 = ", row.window_column, row.window_column,
+                        row.num_accepted_tokens);
+  return text + place_words(row.temporal_source);
+}
+
+std::string conv_source_words(const RowToExplain& r) {
+  const std::int32_t offset = r.row.counts_given ? r.row.num_accepted_tokens - 1 : 0;
+  return fmt::format("needs conv {}, reads positions {}..{} of {}",
+                     token_range(r.computed - r.conv_kernel + 2, r.computed), offset,
+                     offset + r.conv_kernel - 2, place_words(r.row.conv_source));
+}
+
+// What a row reads or writes of the states that its layers keep.
+std::string joined(const StatesKept& kept, const std::string& temporal, const std::string& conv) {
+  if (!kept.conv) return temporal;
+  return kept.temporal ? temporal + "; " + conv : conv;
+}
+
+std::string source_words(const RowToExplain& r) {
+  const ForwardPlaces& row = r.row;
+  if (!row.has_initial_state) return "starts from zeros";
+  if (!row.source_in_range)
+    return fmt::format("a = {} points outside the row", row.num_accepted_tokens);
+  return joined(r.kept, temporal_source_words(r), conv_source_words(r));
+}
+
+// "writes S(7) to column 0 (block 2), S(8) to column 1 (block 3)".
+std::string target_words(const RowToExplain& r) {
+  const ForwardPlaces& row = r.row;
+  std::string text;
+  const auto add = [&](std::int32_t tokens, const StatePlace& place) {
+    text +=
+        fmt::format("{}S({}) to {}", text.empty() ? "writes " : ", ", tokens, place_words(place));
+  };
+  const std::int32_t end = r.computed + row.num_query_tokens;
+  for (const StatePlace& place : row.boundary_targets)
+    add((place.column + 1) * r.block_size, place);
+  if (row.is_decode)
+    for (std::size_t t = 0; t < row.targets.size(); ++t)
+      add(r.computed + static_cast<std::int32_t>(t) + 1, row.targets[t]);
+  else
+    add(end, row.targets[0]);
+  // With counts the window keeps every draft, so that any of them can be the last accepted one.
+  const std::int32_t first =
+      row.is_decode && row.counts_given ? r.computed - r.conv_kernel + 3 : end - r.conv_kernel + 2;
+  const std::string conv =
+      fmt::format("writes conv {} to positions 0..{} of {}{}", token_range(first, end), end - first,
+                  place_words(row.is_decode ? row.targets[0] : row.targets.back()),
+                  row.boundary_targets.empty() ? "" : ", the boundaries' windows likewise");
+  return joined(r.kept, text, conv);
+}
+
+// What the kernel is told against what the row has.
+std::string count_warning(const StepToExplain& step, const ForwardPlaces& row) {
+  if (!row.is_decode) return {};
+  const std::int32_t own = step.trace.rows[static_cast<std::size_t>(row.row)].num_accepted_tokens;
+  if (row.num_accepted_tokens == own) return {};
+  return fmt::format("; the row's own count is {}, but no counts are passed (no_draft_step)", own);
+}
+
+// "positions 35..37: column 4 (block 27) slots 3..5"; whole columns in between in one piece.
+std::string write_words(std::span<const AttentionWrite> writes, std::int32_t first_position) {
+  const AttentionWrite& last = writes.back();
+  std::string text = fmt::format("positions {}..{}:", first_position + writes.front().first_token,
+                                 first_position + last.first_token + last.num_slots - 1);
+  const auto add = [&](const AttentionWrite& write) {
+    text += fmt::format("{} column {} (block {}) slots {}..{}", text.ends_with(':') ? "" : ",",
+                        write.column, write.block, write.first_slot,
+                        write.first_slot + write.num_slots - 1);
+  };
+  if (writes.size() <= 4) {
+    for (const AttentionWrite& write : writes) add(write);
+    return text;
+  }
+  add(writes.front());
+  std::vector<std::int32_t> blocks;
+  for (const AttentionWrite& write : writes.subspan(1, writes.size() - 2))
+    blocks.push_back(write.block);
+  text += fmt::format(", columns {}..{} (blocks {}) whole", writes[1].column, last.column - 1,
+                      id_list(blocks));
+  add(last);
+  return text;
+}
+
+void add_attention_group(const StepToExplain& step, const GroupTrace& group, TextPage& page) {
+  const std::span<const AttentionWrite> writes = group.attention_writes;
+  for (std::size_t i = 0; i < writes.size();) {
+    std::size_t end = i + 1;
+    while (end < writes.size() && writes[end].row == writes[i].row) ++end;
+    const RowTrace& row = step.trace.rows[static_cast<std::size_t>(writes[i].row)];
+    page.item(step.names.request(row.request), name_width(step),
+              fmt::format("group {}, ", group.group) +
+                  write_words(writes.subspan(i, end - i), row.num_computed_tokens));
+    i = end;
+  }
+}
+
+std::vector<StatePlace> places_of(const ForwardPlaces& row) {
+  std::vector<StatePlace> places = {row.temporal_source, row.conv_source};
+  places.insert(places.end(), row.boundary_targets.begin(), row.boundary_targets.end());
+  places.insert(places.end(), row.targets.begin(), row.targets.end());
+  return places;
+}
+
+// Groups of one kind do the same in other blocks: "column 4 (block 8), column 5 (block 25)".
+std::string other_blocks(const ForwardPlaces& row) {
+  std::vector<StatePlace> places = places_of(row);
+  std::ranges::sort(places, {}, &StatePlace::column);
+  const auto same_column = [](const StatePlace& a, const StatePlace& b) {
+    return a.column == b.column;
+  };
+  places.erase(std::unique(places.begin(), places.end(), same_column), places.end());
+  std::string text;
+  for (const StatePlace& place : places)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", place_words(place));
+  return text;
+}
+
+bool same_columns(const ForwardPlaces& a, const ForwardPlaces& b) {
+  return a.row == b.row && a.is_decode == b.is_decode && a.counts_given == b.counts_given &&
+         a.num_accepted_tokens == b.num_accepted_tokens &&
+         a.has_initial_state == b.has_initial_state && a.source_in_range == b.source_in_range &&
+         std::ranges::equal(places_of(a), places_of(b), {}, &StatePlace::column,
+                            &StatePlace::column);
+}
+
+}  // namespace
+
+void add_attention(const StepToExplain& step, TextPage& page) {
+  const auto& groups = step.trace.groups;
+  if (std::ranges::all_of(groups, [](const GroupTrace& g) { return g.attention_writes.empty(); }))
+    return;
+  page.heading("Attention writes", "vLLM v1/worker/block_table.py compute_slot_mapping");
+  page.line("position p goes to column floor(p / B), slot p mod B");
+  for (const GroupTrace& group : groups) add_attention_group(step, group, page);
+}
+
+namespace {
+
+const KVCacheGroup& group_of(const StepToExplain& step, std::int32_t group) {
+  return step.config.kv_cache_config.groups[static_cast<std::size_t>(group)];
+}
+
+void add_dummy_rows(const StepToExplain& step, TextPage& page) {
+  const std::vector<DummyRow>& rows = step.trace.dummy_rows;
+  if (rows.empty()) return;
+  page.heading("Dummy run", "vLLM v1/worker/gpu_model_runner.py _dummy_run");
+  page.line(
+      "another rank may have work, so this one launches a batch of nobody's, whose rows should "
+      "be null");
+  for (const DummyRow& row : rows)
+    page.line(fmt::format("row {}, {}: names block {}, whose state a placeholder is folded into",
+                          row.row, step.names.group(row.group), row.block));
+}
+
+}  // namespace
+
+void add_forward(const StepToExplain& step, TextPage& page) {
+  std::vector<ForwardPlaces> first;  // of the first mamba group
+  std::int32_t first_group = -1;
+  for (const GroupTrace& group : step.trace.groups) {
+    if (!group.metadata) continue;
+    const auto rows = forward_rows(step.trace, group, step.config.mamba_cache_mode);
+    if (first_group < 0) {
+      page.heading("Forward", "vLLM model_executor/layers/mamba/ and fla/ops/");
+      if (keeps(step.config.kv_cache_config, StateKind::temporal))
+        page.line("S(n): the recurrent state that has folded the first n tokens");
+      first_group = group.group;
+      first = rows;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const ForwardPlaces& row = rows[i];
+      const RowTrace& trace_row = step.trace.rows[static_cast<std::size_t>(row.row)];
+      const std::int32_t computed = trace_row.num_computed_tokens;
+      const RowToExplain words{row, computed, step.config.conv_kernel, group.block_size,
+                               states_kept(group_of(step, group.group))};
+      const bool repeated =
+          group.group != first_group && i < first.size() && same_columns(row, first[i]);
+      page.item(step.names.request(trace_row.request), name_width(step),
+                repeated ? fmt::format("{}: the same with {}", step.names.group(group.group),
+                                       other_blocks(row))
+                         : fmt::format("{}, {} kernel: {}{}; {}", step.names.group(group.group),
+                                       row.is_decode ? "decode" : "prefill", source_words(words),
+                                       count_warning(step, row), target_words(words)));
+    }
+  }
+  add_dummy_rows(step, page);
+}
+
+}  // namespace hybridscope::step_sections

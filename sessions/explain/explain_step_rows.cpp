@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sessions/explain/explain_decision.h"
+#include "sessions/explain/explain_dispatch.h"
+#include "sessions/explain/explain_row.h"
+#include "sessions/explain/explain_sections.h"
+#include "sessions/explain/trace_names.h"
+
+namespace hybridscope::step_sections {
+namespace {
+
+// Slots are V2's: there every step lays out its rows anew, and nothing moves between slots.
+bool has_slots(const StepTrace& trace) {
+  return std::ranges::any_of(trace.rows, [](const RowTrace& row) { return row.slot >= 0; });
+}
+
+std::string count_words(const StepToExplain& step, const RowTrace& row) {
+  std::string text = std::to_string(row.num_accepted_tokens);
+  if (row.accepted_from.value >= 0 && row.accepted_from != row.request)
+    text += " of " + step.names.request(row.accepted_from);
+  return text;
+}
+
+std::string_view order_words(RowOrder order) {
+  switch (order) {
+    case RowOrder::decodes_then_query_len:
+      return "class, decodes first, then by ascending query length";
+    case RowOrder::query_len:
+      return "ascending query length";
+    case RowOrder::drafts_then_query_len:
+      return "whether they have drafts, then 1 + K tokens, then ascending query length";
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_rows(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Rows",
+               step.config.runner == ModelRunner::v2
+                   ? "vLLM v1/worker/gpu/model_runner.py prepare_inputs, v1/worker/gpu/states.py"
+                   : "vLLM v1/worker/gpu_model_runner.py _update_states, "
+                     "v1/worker/gpu_input_batch.py");
+  const bool slots = has_slots(trace);
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
+    const RowTrace& row = trace.rows[r];
+    const ScheduledTrace& s = trace.scheduled_of(row);
+    rows.push_back(
+        {std::to_string(r), step.names.request(row.request),
+         std::string(row_class_name(row.row_class)), explain_row_origin(row),
+         count_words(step, row), std::to_string(row.num_draft_count),
+         row.is_prefilling ? "yes" : "no", std::to_string(trace.common.query_start_loc[r]),
+         std::to_string(s.num_scheduled_tokens), std::to_string(trace.common.seq_lens[r])});
+    if (slots) rows.back().push_back(std::to_string(row.slot));
+  }
+  std::vector<TableColumn> columns = {
+      {"row", true},    {"request", false}, {"class", false},      {"origin", false},
+      {"a", true},      {"drafts", true},   {"prefilling", false}, {"first token", true},
+      {"tokens", true}, {"seq_len", true}};
+  if (slots) columns.push_back({"slot", true});
+  page.table(columns, rows);
+  const auto padding = trace.common.num_reqs - static_cast<std::int32_t>(trace.rows.size());
+  if (padding > 0)
+    page.line(fmt::format("Rows {}..{} are padding: no tokens, seq_len 0, null blocks",
+                          trace.rows.size(), trace.common.num_reqs - 1));
+  page.line(
+      "a: accepted in its last step, bonus token included, after the pre-copies; drafts -1: a row "
+      "without");
+  if (slots)
+    page.line(
+        "slot: where the request's tokens, counts and block table stay from its admission on; rows "
+        "are laid out anew in every step, by " +
+        std::string(order_words(step.config.policies.row_order)));
+}
+
+void add_graph(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Graph dispatch", step.config.runner == ModelRunner::v2
+                                     ? "vLLM v1/worker/gpu/cudagraph_utils.py CudaGraphManager"
+                                     : "vLLM v1/cudagraph_dispatcher.py dispatch");
+  page.line(explain_dispatch({.dispatch = trace.graph,
+                              .num_tokens = trace.num_scheduled_tokens,
+                              .num_reqs = static_cast<std::int32_t>(trace.rows.size()),
+                              .uniform_decode = trace.uniform_decode,
+                              .num_spec = step.config.num_speculative_tokens,
+                              .reason_told = dispatch_reason_told(trace.graph, step.config)}));
+}
+
+namespace {
+
+// The blocks of a copy in one group, of the states that its layers keep.
+std::string copy_words(const StepToExplain& step, const StateCopyTrace& copy) {
+  const auto& groups = step.config.kv_cache_config.groups;
+  const auto group = static_cast<std::size_t>(copy.group);  // of a judged trace: any number
+  const StatesKept kept = group < groups.size() ? states_kept(groups[group]) : StatesKept();
+  const std::string temporal = fmt::format("temporal of block {}", copy.temporal_src_block);
+  const std::string conv =
+      fmt::format("conv positions {}.. of block {}", copy.accept_token_bias, copy.conv_src_block);
+  const std::string moved = !kept.conv       ? temporal
+                            : !kept.temporal ? conv
+                                             : temporal + " and " + conv;
+  return fmt::format("{}: {} to block {}", step.names.group(copy.group), moved, copy.dst_block);
+}
+
+}  // namespace
+
+void add_copies(const StepToExplain& step, const CopyLaunch& launch, TextPage& page) {
+  for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
+    const CopyDecisionTrace& decision = launch.decisions[i];
+    page.item(step.names.request(decision.request), name_width(step),
+              explain_decision(decision.decision, states_kept(step.config.kv_cache_config)));
+    for (const StateCopyTrace& copy : launch.copies)
+      if (copy.decision == static_cast<std::int32_t>(i))
+        page.item("", name_width(step), copy_words(step, copy));
+  }
+}
+
+void add_sample(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.rows.empty()) return;
+  page.heading("Sample", "vLLM v1/sample/rejection_sampler.py; drawn here by seed, or scripted");
+  for (const RowTrace& row : trace.rows)
+    page.item(step.names.request(row.request), name_width(step),
+              explain_sample(trace.scheduled_of(row), row));
+}
+
+// A frame that was in flight while the next one was scheduled.
+std::string returned_words(const CommitTrace& commit) {
+  const std::string counts =
+      fmt::format("c = {}, known {}, {} in flight", commit.num_computed_tokens, commit.num_tokens,
+                  counted(commit.num_output_placeholders, "token"));
+  const std::string appended = counted(commit.num_appended_tokens, "token") + " appended";
+  switch (commit.outcome) {
+    case CommitOutcome::left_the_engine:
+      return "has left the engine, what it sampled is dropped";
+    case CommitOutcome::stale_run:
+      return "was reset since, what it sampled is dropped";
+    case CommitOutcome::chunk:
+      return "a chunk of the prompt, nothing to append; " + counts;
+    case CommitOutcome::preempted:
+      return appended + ", but its state went with the preemption; " + counts;
+    case CommitOutcome::taken:
+      break;
+  }
+  return appended + "; " + (commit.finished ? "finished, its blocks are freed" : counts);
+}
+
+void add_commit(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (trace.committed.empty()) return;
+  const bool asynchronous = trace.committed_step != trace.step;
+  page.heading(asynchronous ? fmt::format("Commit of frame {}", trace.committed_step) : "Commit",
+               asynchronous ? "vLLM v1/core/sched/async_scheduler.py _update_request_with_output"
+                            : "vLLM v1/core/sched/scheduler.py update_from_output");
+  for (std::size_t i = 0; i < trace.committed.size(); ++i) {
+    const CommitTrace& commit = trace.committed[i];
+    if (asynchronous) {
+      page.item(step.names.request(commit.request), name_width(step), returned_words(commit));
+      continue;
+    }
+    const ScheduledTrace& s = trace.scheduled[i];
+    const std::int32_t rejected =
+        s.num_computed_tokens + s.num_scheduled_tokens - commit.num_computed_tokens;
+    std::string words =
+        fmt::format("c = {} + {} - {} rejected = {}; known {} + {} = {}", s.num_computed_tokens,
+                    s.num_scheduled_tokens, rejected, commit.num_computed_tokens, s.num_tokens,
+                    commit.num_appended_tokens, commit.num_tokens);
+    words += commit.finished
+                 ? std::string("; finished, its blocks are freed")
+                 : fmt::format("; {} for the next step", counted(commit.num_drafts_next, "draft"));
+    page.item(step.names.request(commit.request), name_width(step), words);
+  }
+  std::vector<std::int32_t> freed;
+  for (const CacheEvent& event : trace.commit_events)
+    if (event.kind == CacheEventKind::freed) freed.push_back(event.block);
+  if (!freed.empty()) page.item("freed", name_width(step), id_list(freed));
+}
+
+}  // namespace hybridscope::step_sections

@@ -1,0 +1,203 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sessions/explain/explain_schedule.h"
+#include "sessions/explain/explain_sections.h"
+#include "sessions/explain/trace_names.h"
+
+namespace hybridscope::step_sections {
+namespace {
+
+constexpr std::string_view kSchedule = "vLLM v1/core/sched/scheduler.py schedule";
+bool splits(const EngineConfig& config) {
+  return config.mamba_cache_mode == MambaCacheMode::align &&
+         std::ranges::any_of(config.kv_cache_config.groups,
+                             [](const KVCacheGroup& group) { return group.is_mamba(); });
+}
+
+// Tokens of prefixes that another group already had when this request was admitted.
+std::int32_t uncached_common_prefix(const StepTrace& trace, const ScheduledTrace& s) {
+  for (const AdmissionLookup& lookup : trace.lookups)
+    if (lookup.request == s.request && lookup.admitted && lookup.explanation.groups.size() > 1)
+      return std::max(lookup.explanation.longest_hit_length - lookup.num_hit_tokens, 0);
+  return 0;
+}
+
+struct TokenCount {
+  std::int32_t value = 0;
+  std::string words;
+
+  void limit(std::int32_t most, std::string_view why) {
+    if (most >= value) return;
+    value = most;
+    words += fmt::format("; at most {} ({})", most, why);
+  }
+};
+
+// q from what the request lacks and the limits that bite.
+std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s,
+                              std::int32_t budget_left) {
+  const EngineConfig& config = step.config;
+  const bool running = s.admission == Admission::running;
+  TokenCount count;
+  if (running) {
+    count.value =
+        s.num_tokens + s.num_output_placeholders + s.num_drafts_offered - s.num_computed_tokens;
+    const std::string in_flight = s.num_output_placeholders > 0
+                                      ? fmt::format(" + in flight {}", s.num_output_placeholders)
+                                      : std::string();
+    count.words = fmt::format("known {}{} + drafts {} - c {} = {}", s.num_tokens, in_flight,
+                              s.num_drafts_offered, s.num_computed_tokens, count.value);
+  } else if (s.placeholder_drafts) {
+    count.value = 1 + s.num_draft_tokens;
+    count.words = fmt::format("known {} - hit {} = 1, padded to 1 + K = {} by placeholders",
+                              s.num_tokens, s.num_hit_tokens, count.value);
+  } else {
+    count.value = s.num_tokens - s.num_hit_tokens;
+    count.words =
+        fmt::format("known {} - hit {} = {}", s.num_tokens, s.num_hit_tokens, count.value);
+  }
+  if (config.long_prefill_token_threshold > 0)
+    count.limit(config.long_prefill_token_threshold, "long_prefill_token_threshold");
+  count.limit(budget_left, "left of the budget");
+  if (running)
+    count.limit(config.max_model_len - 1 - s.num_computed_tokens, "max_model_len - 1 - c");
+  if (splits(config) && count.value > 0) {
+    const AlignedSplitInputs inputs{
+        .num_computed_tokens = running ? s.num_computed_tokens : 0,
+        .num_prompt_tokens = s.num_prompt_tokens,
+        .num_tokens = s.num_tokens,
+        .num_new_tokens = count.value,
+        .num_new_local_computed_tokens = s.num_hit_tokens,
+        .num_uncached_common_prefix_tokens = uncached_common_prefix(step.trace, s),
+        .block_size = config.block_size,
+        .use_eagle = config.speculative_method == SpeculativeMethod::mtp};
+    const AlignedSplit policy = config.policies.aligned_split;
+    count.words += "; aligned split: " + explain_aligned_split(inputs, policy);
+    count.value = policy == AlignedSplit::every_chunk_on_grid
+                      ? mamba_block_aligned_split_on_grid(inputs)
+                      : mamba_block_aligned_split(inputs);
+  }
+  if (count.value != s.num_scheduled_tokens)
+    count.words += lacks_queues(step.trace)
+                       ? "; the trace does not tell of the step's budget"
+                       : "; a preempted request's tokens came back to the budget";
+  count.words += fmt::format("; q = {}", s.num_scheduled_tokens);
+  if (s.num_draft_tokens < s.num_drafts_offered)
+    count.words += fmt::format("; {} of its {} drafts are left out",
+                               s.num_drafts_offered - s.num_draft_tokens, s.num_drafts_offered);
+  return count.words;
+}
+
+bool is_asynchronous(const StepTrace& trace) { return trace.committed_step != trace.step; }
+
+// c of the request's row; what the scheduler counts where it has none.
+std::int32_t exact_num_computed_tokens(const StepTrace& trace, std::size_t scheduled) {
+  for (const RowTrace& row : trace.rows)
+    if (row.scheduled == static_cast<std::int32_t>(scheduled)) return row.num_computed_tokens;
+  return trace.scheduled[scheduled].num_computed_tokens;
+}
+
+void add_scheduled_table(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  const bool asynchronous = is_asynchronous(trace);
+  std::vector<TableColumn> columns = {{"request", false}, {"how", false}, {"c", true},
+                                      {"q", true},        {"d", true},    {"known", true},
+                                      {"prompt", true},   {"hit", true},  {"preemptions", true}};
+  if (asynchronous) {
+    columns.push_back({"in flight", true});
+    columns.push_back({"exact c", true});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < trace.scheduled.size(); ++i) {
+    const ScheduledTrace& s = trace.scheduled[i];
+    rows.push_back({step.names.request(s.request), std::string(admission_name(s.admission)),
+                    std::to_string(s.num_computed_tokens), std::to_string(s.num_scheduled_tokens),
+                    std::to_string(s.num_draft_tokens), std::to_string(s.num_tokens),
+                    std::to_string(s.num_prompt_tokens), std::to_string(s.num_hit_tokens),
+                    std::to_string(s.run)});
+    if (!asynchronous) continue;
+    rows.back().push_back(std::to_string(s.num_output_placeholders));
+    rows.back().push_back(std::to_string(exact_num_computed_tokens(trace, i)));
+  }
+  page.table(columns, rows);
+  page.line(
+      "c: computed before the step; q: tokens it runs, d of them drafts; known: prompt and output");
+  if (asynchronous)
+    page.line(
+        "in flight: output tokens that frames before may bring; c is what the scheduler reports, "
+        "with every draft in flight accepted; exact c is what the worker knows: positions, slots, "
+        "state columns and copies follow it, blocks and hashes follow c");
+}
+
+void add_scheduled(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  if (lacks_requests(trace)) return;
+  if (trace.scheduled.empty()) {
+    page.line("No request got a token: an empty step.");
+    return;
+  }
+  add_scheduled_table(step, page);
+  std::int32_t left = trace.token_budget;
+  for (const ScheduledTrace& s : trace.scheduled) {
+    page.item(step.names.request(s.request), name_width(step), token_count_words(step, s, left));
+    left -= s.num_scheduled_tokens;
+  }
+}
+
+void add_lookup(const StepToExplain& step, const AdmissionLookup& lookup, TextPage& page) {
+  std::string text = explain_lookup(lookup, step.config, step.names);
+  bool first = true;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    if (first)
+      page.line(line);
+    else
+      page.item("", 0, line);
+    first = false;
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+void add_commands(const StepToExplain& step, TextPage& page) {
+  if (step.trace.commands.empty()) return;
+  page.heading("Commands");
+  for (const CommandTrace& command : step.trace.commands) {
+    std::string words = command.request.value >= 0 ? step.names.request(command.request) : "";
+    if (command.value != 0) words += fmt::format("{}{}", words.empty() ? "" : " ", command.value);
+    if (command.outcome == CommandOutcome::ignored)
+      words += fmt::format("{}ignored: {}", words.empty() ? "" : ", ",
+                           ignored_reason_words(command.reason));
+    page.item(command_name(command.command), 19, words);
+  }
+}
+
+void add_schedule(const StepToExplain& step, TextPage& page) {
+  const StepTrace& trace = step.trace;
+  page.heading("Schedule", kSchedule);
+  page.item("budget", name_width(step),
+            fmt::format("{} tokens ({}), {} used", trace.token_budget,
+                        trace.budget_overridden ? "set for this step" : "max_num_batched_tokens",
+                        trace.num_scheduled_tokens));
+  page.item("queues", name_width(step),
+            lacks_queues(trace) ? "the trace does not tell"
+                                : fmt::format("{} running, {} waiting after scheduling",
+                                              trace.num_running, trace.num_waiting));
+  add_scheduled(step, page);
+  for (const RequestId request : trace.preempted)
+    page.item(step.names.request(request), name_width(step),
+              "preempted: its blocks are freed, c := 0, it waits at the front");
+  for (const SkippedRequest& skipped : trace.skipped)
+    page.item(step.names.request(skipped.request), name_width(step),
+              "no tokens: " + std::string(explain_skip(skipped.reason)));
+  if (trace.lookups.empty()) return;
+  page.heading("Prefix cache lookups",
+               "vLLM v1/core/kv_cache_coordinator.py find_longest_cache_hit");
+  for (const AdmissionLookup& lookup : trace.lookups) add_lookup(step, lookup, page);
+}
+
+}  // namespace hybridscope::step_sections

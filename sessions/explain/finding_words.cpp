@@ -1,0 +1,233 @@
+#include "sessions/explain/finding_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+
+namespace hybridscope::finding_words {
+namespace {
+
+bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
+bool is_equal(const Finding& f) { return f.seen == f.expected; }
+bool names_an_element(const Finding& f) { return f.layer >= 0; }  // sessions do not keep which
+
+// Most special first within a rule; the last phrase of each rule takes what is left.
+constexpr std::array kPhrases = {
+    Phrase{Rule::running_state_wrong, "has_initial_states says there is none", nullptr,
+           "the row starts from zeros although {expected_tokens} are computed: {detail}"},
+    Phrase{Rule::running_state_wrong, "conv history", [](const Finding& f) { return is_equal(f); },
+           "the conv window read from {block} ends with {seen_token}, but does not hold the tokens "
+           "before it"},
+    Phrase{Rule::running_state_wrong, "conv history", nullptr,
+           "the conv window read from {block} ends with {seen_token}, expected {expected}"},
+    Phrase{Rule::running_state_wrong, "", is_equal,
+           "{block} holds the state of {written}, as many as expected but not the same ones"},
+    Phrase{Rule::running_state_wrong, "", nullptr,
+           "{block} holds the state of {written}, expected {expected}"},
+
+    Phrase{
+        Rule::label_mismatch, "registered for other tokens", nullptr,
+        "{block} is registered as the end of a prefix of {seen_tokens}, but its column ends with "
+        "token {expected}"},
+    Phrase{Rule::label_mismatch, "registered for a column", nullptr,
+           "{block} is registered for a column that holds {expected_block}"},
+    Phrase{Rule::label_mismatch, "not filled to its end", nullptr,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but keys and values "
+           "are there only up to {written}"},
+    Phrase{Rule::label_mismatch, "", [](const Finding& f) { return is_conv(f) && is_equal(f); },
+           "{block} is registered as the end of a prefix of {expected_tokens}, but its conv window "
+           "holds other tokens, although it ends with {seen_token}"},
+    Phrase{Rule::label_mismatch, "", is_conv,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but its conv window "
+           "ends with {seen_token}"},
+    Phrase{Rule::label_mismatch, "", is_equal,
+           "{block} is registered as the end of a prefix of {expected_tokens}, but holds another "
+           "one of {written}"},
+    Phrase{
+        Rule::label_mismatch, "", nullptr,
+        "{block} is registered as the end of a prefix of {expected_tokens}, but holds {written}"},
+
+    Phrase{Rule::read_of_unwritten_block, "never written", nullptr,
+           "{block} is read but was {detail}; expected the state of {expected_tokens}"},
+    Phrase{Rule::read_of_unwritten_block, "read of a freed block", nullptr,
+           "{block} is read although nobody holds it"},
+    Phrase{Rule::read_of_unwritten_block, "conv positions", nullptr,
+           "{block} is read at {detail}; expected the window that ends with token {expected}"},
+    Phrase{Rule::read_of_unwritten_block, "",
+           [](const Finding& f) { return f.block <= kNullBlock && f.expected >= 0; },
+           "{detail}; expected the state of {expected_tokens}"},
+    Phrase{Rule::read_of_unwritten_block, "",
+           [](const Finding& f) { return f.block <= kNullBlock; }, "{detail}"},
+    Phrase{Rule::read_of_unwritten_block, "", nullptr, "{block}: {detail}"},
+
+    Phrase{Rule::foreign_write, "", [](const Finding& f) { return f.block > kNullBlock; },
+           "write into {block}: {detail}"},
+    Phrase{Rule::foreign_write, "", nullptr, "{detail}"},
+
+    Phrase{Rule::reference_count, "", [](const Finding& f) { return f.block < 0; },
+           "{seen} {detail}"},
+    Phrase{Rule::reference_count, "", nullptr,
+           "{block} has reference count {seen}, but block tables hold it {expected} times"},
+
+    Phrase{Rule::copy_out_of_range, "", nullptr,
+           "the copy to {block} shifts the conv window by {seen}, at most {expected} is possible"},
+    Phrase{Rule::conflicting_copies, "positions of one window", nullptr, "{block}: {detail}"},
+    Phrase{Rule::conflicting_copies, "", nullptr, "{block}: {detail} in the same launch"},
+
+    Phrase{Rule::padded_row_not_null, "a padding row", nullptr,
+           "{detail}: {seen} rows run, {expected} have a request"},
+    Phrase{Rule::padded_row_not_null, "a row of a dummy run", nullptr,
+           "{detail} names {block} where the null block belongs"},
+    Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block == kNullBlock; },
+           "a padding row runs on the null block"},
+    Phrase{Rule::padded_row_not_null, "", [](const Finding& f) { return f.block >= 0; },
+           "a padding row names {block} where the null block belongs"},
+    Phrase{Rule::padded_row_not_null, "", nullptr,
+           "a padding row has {detail} {seen}, expected {expected}"},
+
+    Phrase{Rule::stale_persistent_array, "", [](const Finding& f) { return f.seen <= 0; },
+           "{detail}, nor by one before it: only the capture wrote them"},
+    Phrase{Rule::stale_persistent_array, "", nullptr, "{detail} but by that of step {seen}"},
+    Phrase{Rule::metadata_inconsistent, "",
+           [](const Finding& f) { return f.expected < 0 && f.seen < 0; }, "{detail}"},
+    Phrase{Rule::metadata_inconsistent, "", nullptr, "{detail}: {seen}, expected {expected}"},
+    Phrase{Rule::hit_longer_than_group, "", nullptr,
+           "the hit needs keys and values up to token {expected}, they are there up to {seen}: "
+           "{detail}"},
+
+    Phrase{Rule::foreign_row_datum, "accepted count taken", nullptr,
+           "the accepted count was taken from {seen_request}"},
+    Phrase{Rule::foreign_row_datum, "accepted count outside", nullptr,
+           "the accepted count is {seen}, expected 1..{expected}"},
+    Phrase{Rule::foreign_row_datum, "accepted count of another", nullptr,
+           "the accepted count is {seen}, the request's is {expected}"},
+    Phrase{Rule::foreign_row_datum, "commit of another", nullptr,
+           "the commit is that of {seen_request}"},
+    Phrase{Rule::foreign_row_datum, "the row's request", nullptr,
+           "the row names {seen_request}, scheduled is {expected_request}"},
+    Phrase{Rule::foreign_row_datum, "state read from", nullptr,
+           "{block} is read, but another request or group holds it"},
+    Phrase{Rule::foreign_row_datum, "gates of", nullptr,
+           "the gates are those of batch token {seen}, the row begins at batch token {expected}"},
+    Phrase{Rule::foreign_row_datum, "", nullptr, "{detail}: {seen}, expected {expected}"},
+
+    Phrase{Rule::rejected_draft_counted, "more tokens", nullptr,
+           "{seen_tokens} were accepted, at most {expected} could be"},
+    Phrase{Rule::rejected_draft_counted, "", nullptr, "{detail} are {seen}, expected {expected}"},
+
+    Phrase{Rule::attention_slot_unwritten, "slots in the middle", nullptr,
+           "{block} is filled up to slot {seen}, but the row goes on at slot {expected}"},
+    Phrase{Rule::attention_slot_unwritten, "slots outside", nullptr, "{block}: {detail}"},
+    Phrase{Rule::attention_slot_unwritten, "the slot is not", nullptr,
+           "{block}: position {expected} is written to the slot of position {seen}"},
+    Phrase{Rule::attention_slot_unwritten, "tokens of the row", nullptr,
+           "{detail}: slots are given up to token {seen} of {expected}"},
+    Phrase{Rule::attention_slot_unwritten, "", nullptr,
+           "{block} has keys and values up to token {seen}, expected up to {expected}: {detail}"},
+
+    Phrase{Rule::block_table_mismatch, "", nullptr,
+           "the worker's block table has {seen_block}, the scheduler's {expected_block}"},
+    Phrase{Rule::no_progress, "", [](const Finding& f) { return f.expected > 0; },
+           "{expected} {detail}, and nothing is to come"},
+    Phrase{Rule::no_progress, "", nullptr, "{seen} {detail}"},
+    Phrase{Rule::state_bytes_wrong, "not written", names_an_element,
+           "{block}: element {element} of state {state} of layer {layer} is {seen_bits}, expected "
+           "{expected_bits}, and the step did not write there"},
+    Phrase{Rule::state_bytes_wrong, "", names_an_element,
+           "{block}: element {element} of state {state} of layer {layer} is {seen_bits}, expected "
+           "{expected_bits}"},
+    Phrase{Rule::state_bytes_wrong, "", nullptr,
+           "{block}: an element of its state is {seen_bits}, expected {expected_bits}"},
+    Phrase{Rule::schedule_over_limit, "", nullptr, "{detail}: {seen}, at most {expected}"},
+    Phrase{Rule::graph_not_captured, "rows", nullptr, "{detail}: {seen}, captured with {expected}"},
+    Phrase{Rule::graph_not_captured, "tokens of a graph too small", nullptr,
+           "the graph of {seen_tokens} is too small for the {expected} of the step"},
+    Phrase{Rule::graph_not_captured, "", nullptr, "no graph of {seen_tokens} was captured"},
+    Phrase{Rule::chunk_off_grid, "", nullptr,
+           "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
+    Phrase{
+        Rule::drafts_cut, "placeholders", nullptr,
+        "all {expected} drafts are ids of -1, because the request had no row in the step before"},
+    Phrase{Rule::drafts_cut, "", nullptr, "{seen} of {expected} draft tokens were scheduled"},
+    Phrase{Rule::expectation_unused, "", nullptr,
+           "the scripted value {expected} was not used: {detail}"},
+};
+
+std::string block_words(std::int64_t block) {
+  return block == kNullBlock   ? "the null block"
+         : block == kPadSlotId ? "the pad id"
+                               : fmt::format("block {}", block);
+}
+
+std::string tokens(std::int64_t count) {
+  return fmt::format("{} token{}", count, count == 1 ? "" : "s");
+}
+
+std::string request_words(std::int64_t request, const Names& names) {
+  return request >= 0 ? names.request({static_cast<std::int32_t>(request)}) : "no request";
+}
+
+// " of A": whose tokens the last writer put there.
+std::string of_writer(const Finding& f, const Names& names) {
+  return f.cause.request.value >= 0 ? " of " + names.request(f.cause.request) : "";
+}
+
+bool fits(const Phrase& phrase, const Finding& f) {
+  return phrase.rule == f.rule && f.detail.starts_with(phrase.detail) &&
+         (phrase.when == nullptr || phrase.when(f));
+}
+
+}  // namespace
+
+std::span<const Phrase> phrases() { return kPhrases; }
+
+std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
+  // Numbers are names of requests only where the phrase takes them for that.
+  const bool names_requests = phrase.text.find("_request}") != std::string_view::npos;
+  const auto request = [&](std::int64_t number) {
+    return names_requests ? request_words(number, names) : std::string();
+  };
+  return fmt::format(
+      fmt::runtime(phrase.text), fmt::arg("block", block_words(f.block)), fmt::arg("seen", f.seen),
+      fmt::arg("expected", f.expected), fmt::arg("detail", f.detail),
+      fmt::arg("written", tokens(f.seen) + of_writer(f, names)),
+      fmt::arg("seen_token", fmt::format("token {}", f.seen) + of_writer(f, names)),
+      fmt::arg("seen_tokens", tokens(f.seen)), fmt::arg("expected_tokens", tokens(f.expected)),
+      fmt::arg("seen_request", request(f.seen)), fmt::arg("expected_request", request(f.expected)),
+      fmt::arg("layer", f.layer), fmt::arg("state", f.state), fmt::arg("element", f.element),
+      fmt::arg("seen_bits", fmt::format("{:#x}", f.seen)),
+      fmt::arg("expected_bits", fmt::format("{:#x}", f.expected)),
+      fmt::arg("seen_block", block_words(f.seen)),
+      fmt::arg("expected_block", block_words(f.expected)));
+}
+
+std::string what(const Finding& f, const Names& names) {
+  const auto phrase =
+      std::ranges::find_if(kPhrases, [&](const Phrase& candidate) { return fits(candidate, f); });
+  HS_EXPECT(phrase != kPhrases.end());
+  return fill(*phrase, f, names);
+}
+
+std::string cause(const Finding& finding) {
+  const std::int32_t step = finding.cause.step;
+  switch (finding.cause.kind) {
+    case WriteKind::never:
+      return {};
+    case WriteKind::prefill:
+      return fmt::format("written by the prefill of step {}", step);
+    case WriteKind::decode:
+      return fmt::format("written by the decode of step {}", step);
+    case WriteKind::pre_copy:
+      return fmt::format("written by the pre-copy of step {}", step);
+    case WriteKind::post_copy:
+      return fmt::format("written by the post-copy of step {}", step);
+    case WriteKind::attention:
+      return fmt::format("written by the attention layers of step {}", step);
+  }
+  return {};
+}
+
+}  // namespace hybridscope::finding_words

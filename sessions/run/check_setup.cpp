@@ -1,0 +1,21 @@
+#include "sessions/run/check_setup.h"
+
+#include <utility>
+
+#include "core/engine/cudagraph_setup.h"
+
+namespace hybridscope {
+
+CheckConfig make_check_config(const EngineConfig& config) {
+  CheckLimits limits{.max_num_seqs = config.max_num_seqs, .max_model_len = config.max_model_len};
+  if (auto cudagraphs = resolve_cudagraphs(config); cudagraphs.ok())
+    limits.cudagraph_capture_sizes = std::move(cudagraphs).value().capture_sizes;
+  return {.kv_cache_config = config.kv_cache_config,
+          .mamba_cache_mode = config.mamba_cache_mode,
+          .conv_kernel = config.conv_kernel,
+          .num_speculative_tokens = config.num_speculative_tokens,
+          .hash_block_size = config.hash_block_size,
+          .limits = std::move(limits)};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,75 @@
+#include "sessions/run/finding_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sessions/explain/explain_finding.h"
+
+namespace hybridscope {
+
+FindingList::FindingList() : rules_(rule_table().size()) {}
+
+void FindingList::add(const Finding& finding, bool expected, const Names& names) {
+  RuleCount& count = rules_[static_cast<std::size_t>(finding.rule)];
+  ++count.found;
+  count.unexpected += expected ? 0 : 1;
+  if (count.found > kMaxFindingsARule) return;
+  kept_.push_back({.finding = finding,
+                   .expected = expected,
+                   .text = explain_finding(finding, names),
+                   .json = finding_to_json(finding, names)});
+}
+
+std::int64_t FindingList::num_found(Severity severity) const {
+  std::int64_t sum = 0;
+  for (const RuleInfo& info : rule_table())
+    if (info.severity == severity) sum += count(info.rule).found;
+  return sum;
+}
+
+std::int64_t FindingList::num_unexpected(Severity severity) const {
+  std::int64_t sum = 0;
+  for (const RuleInfo& info : rule_table())
+    if (info.severity == severity) sum += count(info.rule).unexpected;
+  return sum;
+}
+
+std::vector<const KeptFinding*> FindingList::shown() const {
+  std::vector<const KeptFinding*> list;
+  for (const KeptFinding& finding : kept_) list.push_back(&finding);
+  std::stable_sort(list.begin(), list.end(), [](const KeptFinding* a, const KeptFinding* b) {
+    return rule_info(a->finding.rule).severity < rule_info(b->finding.rule).severity;
+  });
+  if (list.size() > kMaxFindingsShown) list.resize(kMaxFindingsShown);
+  return list;
+}
+
+std::string FindingList::format_left_out() const {
+  std::string text;
+  for (const RuleInfo& info : rule_table())
+    if (count(info.rule).found > kMaxFindingsARule)
+      text += fmt::format("{}: the first {} of {} are shown\n", info.slug, kMaxFindingsARule,
+                          grouped_number(count(info.rule).found));
+  return text;
+}
+
+nlohmann::ordered_json FindingList::by_rule() const {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const RuleInfo& info : rule_table())
+    if (count(info.rule).found > 0) json[std::string(info.slug)] = count(info.rule).found;
+  return json;
+}
+
+std::string grouped_number(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (auto place = static_cast<std::ptrdiff_t>(text.size()) - 3; place > 0; place -= 3)
+    text.insert(static_cast<std::size_t>(place), ",");
+  return text;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped_number(count), noun, count == 1 ? "" : "s");
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,54 @@
+#include "sessions/run/run_summary.h"
+
+#include "core/model/state_dtype.h"
+
+namespace hybridscope {
+
+SummaryBuilder::SummaryBuilder(const EngineConfig& config)
+    : conv_state_len_(config.conv_kernel - 1 + config.num_speculative_tokens) {
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    GroupBytes bytes;
+    if (group.is_mamba()) {
+      const auto layers = static_cast<std::int64_t>(group.layers.size());
+      for (const StateTensorSpec& state : std::get<MambaSpec>(group.spec).states) {
+        std::int64_t size = dtype_size_bytes(state.dtype) * layers;
+        for (const std::int64_t dimension : state.shape) size *= dimension;
+        if (state.kind == StateKind::conv)
+          bytes.conv_position += size / conv_state_len_;
+        else
+          bytes.temporal += size;
+      }
+    }
+    bytes_.push_back(bytes);
+  }
+}
+
+std::int64_t SummaryBuilder::copy_bytes(std::int32_t group, std::int32_t accept_token_bias) const {
+  const GroupBytes& bytes = bytes_[static_cast<std::size_t>(group)];
+  return bytes.temporal + bytes.conv_position * (conv_state_len_ - accept_token_bias);
+}
+
+void SummaryBuilder::add(const StepTrace& trace) {
+  ++summary_.steps;
+  summary_.request_steps += static_cast<std::int64_t>(trace.scheduled.size());
+  summary_.preemptions += static_cast<std::int64_t>(trace.preempted.size());
+  for (const ScheduledTrace& scheduled : trace.scheduled) {
+    if (scheduled.admission == Admission::new_request)
+      summary_.prompt_tokens += scheduled.num_prompt_tokens;
+    summary_.prefix_hit_tokens += scheduled.num_hit_tokens;
+  }
+  for (const CommitTrace& commit : trace.committed) {
+    summary_.output_tokens += commit.num_appended_tokens;
+    summary_.requests_finished += commit.finished ? 1 : 0;
+  }
+  for (const CopyLaunch* launch : {&trace.pre_copies, &trace.post_copies}) {
+    for (const StateCopyTrace& copy : launch->copies) {
+      ++summary_.state_copies;
+      summary_.state_copy_bytes += copy_bytes(copy.group, copy.accept_token_bias);
+    }
+  }
+  if (trace.graph.runtime_mode != CUDAGraphMode::none)
+    summary_.graph_padded_tokens += trace.graph.num_tokens_padded - trace.num_scheduled_tokens;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,152 @@
+#include "sessions/run/runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/scenario/scenario_requests.h"
+
+namespace hybridscope {
+
+Result<Runner> Runner::create(RunPlan plan) {
+  auto engine = Engine::create(plan.setup.config);
+  if (!engine.ok()) return engine.error();
+  return Runner(std::make_shared<const RunPlan>(std::move(plan)), std::move(engine).value());
+}
+
+Runner Runner::clone() const {
+  Runner copy(plan_, engine_.clone());
+  copy.policies_ = policies_;
+  copy.ids_ = ids_;
+  copy.joined_ = joined_;
+  copy.next_request_ = next_request_;
+  copy.num_joined_ = num_joined_;
+  copy.next_script_ = next_script_;
+  copy.next_step_ = next_step_;
+  return copy;
+}
+
+void Runner::follow(std::shared_ptr<const RunPlan> plan) {
+  plan_ = std::move(plan);
+  ids_.clear();
+  for (std::int32_t id = 0; id < engine_.num_requests(); ++id)
+    ids_[engine_.name_of(RequestId{id})] = RequestId{id};
+  joined_.clear();
+  for (const ArrivingRequest& arriving : plan_->requests)
+    joined_.push_back(ids_.contains(arriving.request.name));
+  num_joined_ = static_cast<std::size_t>(std::count(joined_.begin(), joined_.end(), true));
+  HS_EXPECT(num_joined_ == ids_.size());
+  next_request_ =
+      static_cast<std::size_t>(std::find(joined_.begin(), joined_.end(), false) - joined_.begin());
+  const auto behind = std::find_if(plan_->script.begin(), plan_->script.end(),
+                                   [&](const ScriptStep& s) { return s.step >= next_step_; });
+  next_script_ = static_cast<std::size_t>(behind - plan_->script.begin());
+}
+
+Runner::Runner(std::shared_ptr<const RunPlan> plan, Engine engine)
+    : plan_(std::move(plan)),
+      engine_(std::move(engine)),
+      policies_(plan_->settings),
+      joined_(plan_->requests.size(), false) {}
+
+bool Runner::done() const {
+  return next_request_ == plan_->requests.size() && next_script_ == plan_->script.size() &&
+         is_idle();
+}
+
+// Nobody runs or waits, and no frame has to return.
+bool Runner::is_idle() const {
+  return engine_.num_unfinished() == 0 && !engine_.has_frame_in_flight();
+}
+
+// Steps before the next request or command are left out when nothing runs.
+void Runner::skip_idle_steps() {
+  if (!is_idle()) return;
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  if (next_request_ < plan_->requests.size())
+    next = std::min<std::int64_t>(next, plan_->requests[next_request_].at_step);
+  if (next_script_ < plan_->script.size())
+    next = std::min<std::int64_t>(next, plan_->script[next_script_].step);
+  if (next == std::numeric_limits<std::int64_t>::max() || next <= next_step_) return;
+  next_step_ = next;
+  engine_.advance_to_step(next);
+}
+
+// Requests are sorted by (at_step, arrival_us): behind the first of an at_step that is not due, the
+// next due one can only have another at_step.
+Status Runner::join_due_requests() {
+  if (is_idle()) jump_to_next_arrival();
+  const auto& requests = plan_->requests;
+  for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;) {
+    if (joined_[i]) {
+      ++i;
+    } else if (requests[i].arrival_us <= engine_.now_us()) {
+      if (Status joined = join(i++); !joined.ok()) return joined;
+    } else {
+      const auto next_group = std::upper_bound(
+          requests.begin() + static_cast<std::ptrdiff_t>(i), requests.end(), requests[i].at_step,
+          [](std::int32_t step, const ArrivingRequest& r) { return step < r.at_step; });
+      i = static_cast<std::size_t>(next_group - requests.begin());
+    }
+  }
+  while (next_request_ < requests.size() && joined_[next_request_]) ++next_request_;
+  return Ok{};
+}
+
+void Runner::jump_to_next_arrival() {
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  const auto& requests = plan_->requests;
+  for (std::size_t i = next_request_; i < requests.size() && requests[i].at_step <= next_step_;
+       ++i) {
+    if (joined_[i]) continue;
+    earliest = std::min(earliest, requests[i].arrival_us);
+    if (requests[i].at_step == requests.back().at_step) break;  // the rest comes later
+  }
+  if (earliest != std::numeric_limits<std::int64_t>::max()) engine_.advance_to(earliest);
+}
+
+Status Runner::join(std::size_t index) {
+  const ArrivingRequest& arriving = plan_->requests[index];
+  const auto added = engine_.add_request(arriving.request);
+  if (!added.ok()) return added.error();
+  if (!plan_->script.empty()) ids_[arriving.request.name] = added.value();
+  joined_[index] = true;
+  ++num_joined_;
+  return Ok{};
+}
+
+Status Runner::apply_script() {
+  for (; next_script_ < plan_->script.size() && plan_->script[next_script_].step <= next_step_;
+       ++next_script_) {
+    std::string missing;
+    const auto find = [&](std::string_view name) {
+      const auto found = ids_.find(name);
+      if (found == ids_.end()) missing = name;
+      return found == ids_.end() ? RequestId{} : found->second;
+    };
+    const ScriptStep& step = plan_->script[next_script_];
+    if (const std::optional<Policies> policies = policies_.change(step))
+      if (Status applied = engine_.apply(SetPolicies{*policies}); !applied.ok()) return applied;
+    const std::vector<Command> commands = script_commands(step, find);
+    if (!missing.empty())
+      return invalid_input("the script of step " + std::to_string(next_step_) +
+                           " names request \"" + missing + "\", which has not joined yet");
+    for (const Command& command : commands)
+      if (Status applied = engine_.apply(command); !applied.ok()) return applied;
+  }
+  return Ok{};
+}
+
+Result<const StepTrace*> Runner::step() {
+  skip_idle_steps();
+  if (Status joined = join_due_requests(); !joined.ok()) return joined.error();
+  if (Status applied = apply_script(); !applied.ok()) return applied.error();
+  const auto pending =
+      (plan_->requests.size() - num_joined_) + (plan_->script.size() - next_script_);
+  engine_.set_num_pending_commands(static_cast<std::int32_t>(pending));
+  ++next_step_;
+  return &engine_.step();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,58 @@
+// Drives an engine through a plan: requests join when they are due, the script's commands come
+// before their step, time jumps when there is nothing to do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/scripted_policies.h"
+
+namespace hybridscope {
+
+class Runner {
+ public:
+  // Error: what Engine::create refuses.
+  static Result<Runner> create(RunPlan plan);
+
+  // A runner of its own that stands where this one stands; both go on alike. The plan is shared.
+  Runner clone() const;
+
+  // Goes on by another plan. Requires: it says the same of the steps that were run.
+  void follow(std::shared_ptr<const RunPlan> plan);
+
+  // Nothing is left to join, to be scripted or to be finished.
+  bool done() const;
+
+  // Runs the next step. Error: a request or command the engine refuses.
+  Result<const StepTrace*> step();
+
+  const Engine& engine() const { return engine_; }
+  const RunPlan& plan() const { return *plan_; }
+
+ private:
+  Runner(std::shared_ptr<const RunPlan> plan, Engine engine);
+  bool is_idle() const;
+  void skip_idle_steps();
+  void jump_to_next_arrival();
+  Status join_due_requests();
+  Status join(std::size_t index);
+  Status apply_script();
+
+  std::shared_ptr<const RunPlan> plan_;
+  Engine engine_;
+  ScriptedPolicies policies_;
+  std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
+  std::vector<bool> joined_;                           // [requests]
+  std::size_t next_request_ = 0;                       // all before it have joined
+  std::size_t num_joined_ = 0;
+  std::size_t next_script_ = 0;
+  std::int64_t next_step_ = 1;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,66 @@
+// One run of a plan, kept frame by frame as far as two runs of one scenario are compared.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/fingerprint.h"
+#include "core/base/result.h"
+#include "sessions/run/run_plan.h"
+
+namespace hybridscope {
+
+// What one frame decided about one request.
+struct TwinRow {
+  std::string request = {};
+  std::int32_t reported_num_computed_tokens = 0;  // c as the scheduler counts it
+  std::int32_t num_computed_tokens = 0;           // exact c
+  std::int32_t num_scheduled_tokens = 0;          // q
+  std::int32_t num_draft_tokens = 0;              // d, among q
+  std::int32_t num_sampled_tokens = 0;            // a; 0: a chunk
+  std::int32_t running_column = -1;               // of the mamba groups; -1: there are none
+  std::int32_t row = -1;                          // in the batch
+  std::int32_t slot = -1;                         // V2
+  std::vector<std::vector<std::int32_t>> new_block_ids = {};  // [groups]
+};
+
+struct FreedBlock {
+  std::int32_t block = 0;
+  std::int64_t step = 0;
+  bool at_commit = false;  // when a frame returned, after the step's own frame was scheduled
+};
+
+struct TwinFrame {
+  std::int64_t step = 0;
+  std::vector<TwinRow> rows = {};           // in the scheduler's order
+  std::vector<std::string> preempted = {};  // when it was scheduled
+  std::vector<std::string> finished = {};   // by the frame that returned in this step
+};
+
+// How many drafts were accepted where: of `num_draft_tokens` drafts behind `position` known tokens.
+struct AcceptedCount {
+  std::int64_t step = 0;
+  std::int32_t num_draft_tokens = 0;
+  std::int32_t num_accepted_tokens = 0;  // bonus token included
+  bool scripted = false;
+};
+
+struct TwinRun {
+  bool async_scheduling = false;
+  ModelRunner runner = ModelRunner::v1;
+  std::vector<TwinFrame> frames = {};  // ascending steps
+  std::vector<FreedBlock> freed = {};  // blocks that no request holds any more, in order
+  std::map<std::string, std::vector<TokenContent>> outputs = {};
+  std::map<std::pair<std::string, std::int32_t>, AcceptedCount> accepted = {};  // request, position
+  std::int64_t num_findings = 0;                                                // of severity error
+};
+
+// Runs the plan to its end under the checker. Errors: those of Runner and StepChecker; a run that
+// does not end within kMaxTwinSteps.
+inline constexpr std::int64_t kMaxTwinSteps = 100000;
+Result<TwinRun> record_twin_run(const RunPlan& plan);
+
+}  // namespace hybridscope

@@ -1,0 +1,66 @@
+#include "sessions/scenario/engine_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace hybridscope {
+namespace {
+
+constexpr std::string_view kDated = "vllm@";
+constexpr std::string_view kDateShape = "dddd-dd-dd";
+
+std::int32_t number(std::string_view digits) {
+  std::int32_t value = 0;
+  for (const char digit : digits) value = 10 * value + (digit - '0');
+  return value;
+}
+
+bool has_shape_of_a_date(std::string_view text) {
+  return std::ranges::equal(text, kDateShape, [](char c, char shape) {
+    return shape == 'd' ? c >= '0' && c <= '9' : c == shape;
+  });
+}
+
+bool exists(const CalendarDate& date) {
+  const std::chrono::year_month_day day(std::chrono::year(date.year),
+                                        std::chrono::month(static_cast<unsigned>(date.month)),
+                                        std::chrono::day(static_cast<unsigned>(date.day)));
+  return day.ok() && date.year >= 2000 && date.year <= 2099;
+}
+
+}  // namespace
+
+std::optional<CalendarDate> parse_date(std::string_view text) {
+  if (!has_shape_of_a_date(text)) return std::nullopt;
+  const CalendarDate date{number(text.substr(0, 4)), number(text.substr(5, 2)),
+                          number(text.substr(8, 2))};
+  return exists(date) ? std::optional(date) : std::nullopt;
+}
+
+std::string date_text(const CalendarDate& date) {
+  return fmt::format("{:04}-{:02}-{:02}", date.year, date.month, date.day);
+}
+
+std::string engine_profile_name(const EngineProfile& profile) {
+  switch (profile.kind) {
+    case EngineProfile::Kind::safe:
+      return "safe";
+    case EngineProfile::Kind::pages:
+      return "pages";
+    case EngineProfile::Kind::vllm:
+      return fmt::format("{}{}", kDated, date_text(profile.date));
+  }
+  return {};
+}
+
+std::optional<EngineProfile> parse_engine_profile(std::string_view name) {
+  if (name == "safe") return EngineProfile::safe;
+  if (name == "pages") return EngineProfile::pages;
+  if (!name.starts_with(kDated)) return std::nullopt;
+  const std::optional<CalendarDate> date = parse_date(name.substr(kDated.size()));
+  return date ? std::optional(EngineProfile::vllm(*date)) : std::nullopt;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,161 @@
+#include "sessions/scenario/engine_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/cudagraph_setup.h"
+#include "core/engine/engine.h"
+#include "sessions/scenario/hf_config.h"
+#include "sessions/scenario/scenario_requests.h"
+#include "sessions/scenario/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kDefaultMemoryBytes = std::int64_t{60} << 30;
+
+// "auto", "float32": as the settings table spells it.
+std::string dtype_text(const EngineSettings& settings, std::string_view name) {
+  const auto value = get_setting(settings, *find_setting("", name));
+  return value ? std::get<std::string>(*value) : "auto";
+}
+
+KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
+  const EngineConfig defaults;
+  KVCacheSettings kv;
+  kv.mamba_cache_mode = settings.mamba_cache_mode;
+  kv.enable_prefix_caching = settings.enable_prefix_caching.value_or(true);
+  kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
+  kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
+  kv.conv_state_layout = settings.ssm_conv_state_layout.value_or(ConvStateLayout::SD);
+  kv.conv_state_sizing = settings.engine.value_or(EngineProfile::safe) == EngineProfile::safe
+                             ? ConvStateSizing::kernel_plus_spec
+                             : ConvStateSizing::as_reference;
+  kv.block_size = settings.block_size;
+  kv.mamba_block_size = settings.mamba_block_size;
+  kv.mamba_cache_dtype = dtype_text(settings, "mamba_cache_dtype");
+  kv.mamba_ssm_cache_dtype = dtype_text(settings, "mamba_ssm_cache_dtype");
+  kv.kv_cache_memory_bytes = settings.kv_cache_memory_bytes.value_or(kDefaultMemoryBytes);
+  kv.num_gpu_blocks_override = settings.num_gpu_blocks_override;
+  kv.max_model_len = settings.max_model_len;
+  kv.max_num_batched_tokens =
+      settings.max_num_batched_tokens.value_or(defaults.max_num_batched_tokens);
+  kv.long_prefill_token_threshold = settings.long_prefill_token_threshold.value_or(0);
+  return kv;
+}
+
+Result<ModelLayout> make_layout(const ModelSpec& model, const EngineSettings& settings) {
+  KVCacheSettings kv = kv_cache_settings(settings);
+  Result<ModelLayout> layout = build_kv_cache_config(model, kv);
+  if (!layout.ok() || settings.num_gpu_blocks_override || settings.kv_cache_memory_bytes ||
+      layout.value().kv_cache_config.num_blocks <= kMaxDefaultBlocks)
+    return layout;
+  kv.num_gpu_blocks_override = kMaxDefaultBlocks;
+  return build_kv_cache_config(model, kv);
+}
+
+template <class T>
+void set_if(T& target, const auto& value) {
+  if (value) target = static_cast<T>(*value);
+}
+
+// Sizes in any order, as the reference takes them.
+std::vector<std::int32_t> ascending(std::vector<std::int32_t> sizes) {
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+void set_graphs(EngineConfig& config, const EngineSettings& settings) {
+  const OptimizationLevel level = resolved_optimization_level(settings);
+  config.cudagraph_mode = settings.cudagraph_mode.value_or(default_cudagraph_mode(level));
+  config.compiled_piecewise = level != OptimizationLevel::O0;
+  config.max_cudagraph_capture_size = settings.max_cudagraph_capture_size;
+  set_if(config.attention_backend, settings.attention_backend);
+  if (settings.cudagraph_capture_sizes)
+    config.cudagraph_capture_sizes = ascending(*settings.cudagraph_capture_sizes);
+}
+
+EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
+  EngineConfig config;
+  config.kv_cache_config = layout.kv_cache_config;
+  config.mamba_cache_mode = layout.mamba_cache_mode;
+  if (const auto kernel = conv_kernel_of(layout.model.recurrent); kernel > 0)
+    config.conv_kernel = static_cast<std::int32_t>(kernel);
+  if (layout.model.chunk_size > 0)
+    config.chunk_size = static_cast<std::int32_t>(layout.model.chunk_size);
+  config.block_size = static_cast<std::int32_t>(layout.page_size.choice.block_size);
+  config.scheduler_block_size = static_cast<std::int32_t>(layout.block_sizes.scheduler_block_size);
+  config.hash_block_size = static_cast<std::int32_t>(layout.block_sizes.hash_block_size);
+  config.max_model_len = static_cast<std::int32_t>(layout.max_model_len);
+  config.enable_prefix_caching = layout.enable_prefix_caching;
+
+  // No more requests than blocks can run; full graphs hold a state for each (RUNNER 4.2).
+  config.max_num_seqs = settings.max_num_seqs.value_or(
+      std::min(config.max_num_seqs, config.kv_cache_config.num_blocks));
+  set_if(config.max_num_batched_tokens, settings.max_num_batched_tokens);
+  set_if(config.long_prefill_token_threshold, settings.long_prefill_token_threshold);
+  set_if(config.enable_chunked_prefill, settings.enable_chunked_prefill);
+  set_if(config.scheduler_reserve_full_isl, settings.scheduler_reserve_full_isl);
+  set_if(config.watermark, settings.watermark);
+  set_if(config.scheduling_policy, settings.scheduling_policy);
+  config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
+  set_if(config.kv_consumer, settings.kv_consumer);
+  set_if(config.data_parallel_size, settings.data_parallel_size);
+  config.runner = resolved_runner(settings);
+
+  config.speculative_method = resolved_speculative_method(settings);
+  config.num_speculative_tokens = resolved_num_speculative_tokens(settings);
+  set_if(config.acceptance_rate, settings.acceptance_rate);
+  set_if(config.seed, settings.seed);
+
+  set_graphs(config, settings);
+  set_if(config.step_cost_base_us, settings.step_cost_base_us);
+  set_if(config.step_cost_per_token_us, settings.step_cost_per_token_us);
+  config.policies = resolve_policies(settings);
+  return config;
+}
+
+}  // namespace
+
+Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings) {
+  if (const auto conflict = find_setting_conflict(settings))
+    return invalid_input(conflict->message);
+  Result<ModelLayout> layout = make_layout(model, settings);
+  if (!layout.ok()) return layout.error();
+  EngineSetup setup{.layout = std::move(layout).value(),
+                    .config = {},
+                    .cudagraphs = {},
+                    .async_reason = resolved_async_scheduling(settings).reason};
+  setup.config = make_config(setup.layout, settings);
+  auto cudagraphs = resolve_cudagraphs(setup.config);
+  if (!cudagraphs.ok()) return cudagraphs.error();
+  setup.cudagraphs = std::move(cudagraphs).value();
+  return setup;
+}
+
+Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings) {
+  const Result<ModelSpec> spec = resolve_model(model);
+  if (!spec.ok()) return spec.error();
+  return make_engine_setup(spec.value(), settings);
+}
+
+// An engine that never steps says which requests it would take.
+Status check_requests_fit(const Scenario& scenario, const EngineConfig& config) {
+  Result<std::vector<ArrivingRequest>> requests = resolve_requests(scenario);
+  if (!requests.ok()) return requests.error();
+  Result<Engine> engine = Engine::create(config);
+  if (!engine.ok()) return engine.error();
+  for (const ArrivingRequest& arriving : requests.value()) {
+    const auto added = engine.value().add_request(arriving.request);
+    if (added.ok()) continue;
+    for (std::size_t i = 0; i < scenario.requests.size(); ++i)
+      if (scenario.requests[i].id == arriving.request.name)
+        return invalid_input(fmt::format("/requests/{}: {}", i, added.error().message));
+  }
+  return Ok{};
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,120 @@
+#include "sessions/scenario/hf_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "core/model/model_check.h"
+#include "core/model/model_presets.h"
+#include "core/model/state_dtype.h"
+#include "sessions/scenario/hf_config_families.h"
+#include "sessions/scenario/hf_config_reader.h"
+#include "sessions/text/json_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{16} << 20;
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// The dtype the engine runs a checkpoint in: its own, but half precision for a float32 checkpoint
+// (vLLM's rule for dtype "auto") and for a file that names none.
+std::string model_dtype(HfConfigReader& reader) {
+  const char* key = reader.has("dtype") ? "dtype" : "torch_dtype";
+  if (!reader.has(key)) return "bfloat16";
+  const std::string name = reader.text(key);
+  const auto dtype = parse_dtype(name);
+  if (!dtype) {
+    reader.fail(reader.wrong(key, "float16, bfloat16 or float32"));
+    return "bfloat16";
+  }
+  return dtype.value() == Dtype::float32 ? "bfloat16" : std::string(dtype_name(dtype.value()));
+}
+
+const HfFamily* find_family(HfConfigReader& reader) {
+  const std::vector<std::string> architectures = reader.texts("architectures");
+  if (reader.failed()) return nullptr;
+  for (const HfFamily& family : hf_families())
+    if (!architectures.empty() && architectures.front() == family.architecture) return &family;
+  reader.fail(
+      reader.wrong("architectures", "one of the known: " + listed(known_hf_architectures())));
+  return nullptr;
+}
+
+Result<ModelSpec> read_model(const json& root, const std::string& file) {
+  HfConfigReader reader(root, file);
+  const HfFamily* family = find_family(reader);
+  if (family == nullptr) return reader.error();
+  ModelSpec model{.name = file,
+                  .source = file + " (" + family->architecture + ")",
+                  .dtype = model_dtype(reader)};
+  family->read(reader, model);
+  // Said in a file, they make sense in it even where the family does not need them.
+  for (const char* key : {"hidden_size", "num_attention_heads", "head_dim"})
+    reader.count_or(key, 1);
+  if (reader.failed()) return reader.error();
+  if (const Status status = check_model(model); !status) return status.error();
+  return model;
+}
+
+}  // namespace
+
+std::vector<std::string> known_hf_architectures() {
+  std::vector<std::string> names;
+  for (const HfFamily& family : hf_families()) names.emplace_back(family.architecture);
+  return names;
+}
+
+Result<ModelSpec> parse_hf_config(const HfConfigText& config) {
+  const std::string file(config.file);
+  json root;
+  try {
+    root = json::parse(config.text);
+  } catch (const json::exception& exception) {
+    return Error{ErrorKind::corrupt, file + ": not a JSON text: " + exception.what()};
+  }
+  if (!root.is_object())
+    return Error{ErrorKind::corrupt,
+                 file + ": found " + std::string(root.type_name()) + ", expected a JSON object"};
+  return read_model(root, file);
+}
+
+Result<ModelSpec> load_hf_config(const std::string& path) {
+  if (Status file = check_no_directory(path); !file.ok()) return file.error();
+  std::error_code code;
+  const std::uintmax_t size = std::filesystem::file_size(path, code);
+  if (code) return Error{ErrorKind::io, path + ": cannot be read: " + code.message()};
+  if (size > kMaxFileBytes)
+    return Error{ErrorKind::io, path + ": has " + std::to_string(size) +
+                                    " bytes, more than a config.json can have (" +
+                                    std::to_string(kMaxFileBytes) + ")"};
+  std::ifstream stream(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  if (!stream.is_open() || stream.bad()) return Error{ErrorKind::io, path + ": cannot be read"};
+  return parse_hf_config({.text = text, .file = path});
+}
+
+Result<ModelSpec> resolve_model(const std::string& name_or_path) {
+  const auto names = model_preset_names();
+  if (std::find(names.begin(), names.end(), name_or_path) != names.end())
+    return model_preset(name_or_path);
+  std::error_code code;
+  if (std::filesystem::is_directory(name_or_path, code))
+    return load_hf_config((std::filesystem::path(name_or_path) / "config.json").string());
+  const bool path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
+  if (path) return load_hf_config(name_or_path);
+  return Error{ErrorKind::not_found, "no model preset is called \"" + name_or_path +
+                                         "\"; known: " + listed(names) +
+                                         ", or the path of a Hugging Face config.json"};
+}
+
+}  // namespace hybridscope

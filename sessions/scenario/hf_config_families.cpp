@@ -1,0 +1,273 @@
+#include "sessions/scenario/hf_config_families.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+namespace {
+
+constexpr std::int64_t kMaxLayers = 100000;
+// Mamba files name no length and the architecture has none; as in the presets. (vLLM assumes 2,048,
+// less than a block of mode all.)
+constexpr std::int64_t kLengthWhenAbsent = 262144;
+// Chunk of the FLA kernels (GDN, KDA); not in the file.
+constexpr std::int64_t kFlaChunkSize = 64;
+
+std::size_t num_hidden_layers(HfConfigReader& reader) {
+  const std::int64_t layers = reader.count("num_hidden_layers");
+  if (layers > kMaxLayers) {
+    reader.fail(reader.wrong("num_hidden_layers", "at most 100000"));
+    return 1;
+  }
+  return static_cast<std::size_t>(layers);
+}
+
+struct LayerNumbers {
+  const char* key;
+  LayerKind kind = LayerKind::attention;
+  std::int64_t first = 0;  // number of the first layer: 0 or 1
+};
+
+// Gives the layers that the list at `numbers.key` counts their kind.
+void mark_layers(HfConfigReader& reader, const LayerNumbers& numbers,
+                 std::vector<LayerKind>& layers) {
+  const auto last = static_cast<std::int64_t>(layers.size()) - 1 + numbers.first;
+  for (const std::int64_t number : reader.numbers(numbers.key)) {
+    if (number < numbers.first || number > last) {
+      reader.fail("key \"" + std::string(numbers.key) + "\" has layer " + std::to_string(number) +
+                  ", expected " + std::to_string(numbers.first) + " to " + std::to_string(last));
+      return;
+    }
+    layers[static_cast<std::size_t>(number - numbers.first)] = numbers.kind;
+  }
+}
+
+struct LayerTypeNames {
+  std::string attention;
+  std::string recurrent;
+};
+
+std::vector<LayerKind> layers_from_types(HfConfigReader& reader, const LayerTypeNames& names) {
+  const std::size_t num_layers = num_hidden_layers(reader);
+  std::vector<LayerKind> layers;
+  for (const std::string& name : reader.texts("layer_types")) {
+    if (name != names.attention && name != names.recurrent) {
+      reader.fail("key \"layer_types\": layer " + std::to_string(layers.size()) + " is \"" + name +
+                  "\", expected \"" + names.attention + "\" or \"" + names.recurrent + "\"");
+      return layers;
+    }
+    layers.push_back(name == names.attention ? LayerKind::attention : LayerKind::recurrent);
+  }
+  if (layers.size() != num_layers)
+    reader.fail("key \"layer_types\" has " + std::to_string(layers.size()) +
+                " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+  return layers;
+}
+
+struct Quotient {
+  const char* numerator;
+  const char* denominator;
+};
+
+std::int64_t exact_quotient(HfConfigReader& reader, const Quotient& keys) {
+  const std::int64_t numerator = reader.count(keys.numerator);
+  const std::int64_t denominator = reader.count(keys.denominator);
+  if (numerator % denominator != 0)
+    reader.fail("key \"" + std::string(keys.numerator) + "\" " + std::to_string(numerator) +
+                " is not a multiple of \"" + keys.denominator + "\" " +
+                std::to_string(denominator));
+  return std::max<std::int64_t>(numerator / denominator, 1);
+}
+
+// num_key_value_heads, and head_dim or hidden_size / num_attention_heads.
+AttentionDims read_attention(HfConfigReader& reader) {
+  AttentionDims dims{.num_kv_heads = reader.count("num_key_value_heads")};
+  dims.head_size = reader.has("head_dim")
+                       ? reader.count("head_dim")
+                       : exact_quotient(reader, {"hidden_size", "num_attention_heads"});
+  return dims;
+}
+
+void read_mamba(HfConfigReader& reader, ModelSpec& model) {
+  model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
+  model.recurrent =
+      Mamba1Dims{.intermediate_size = reader.has("intermediate_size")
+                                          ? reader.count("intermediate_size")
+                                          : reader.count("expand") * reader.count("hidden_size"),
+                 .state_size = reader.count("state_size"),
+                 .conv_kernel = reader.count("conv_kernel")};
+  model.max_model_len = reader.count_or("max_position_embeddings", kLengthWhenAbsent);
+  model.mamba_all_mode = MambaAllMode::supported;
+}
+
+void read_mamba2(HfConfigReader& reader, ModelSpec& model) {
+  model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
+  model.recurrent =
+      Mamba2Dims{.intermediate_size = reader.has("intermediate_size")
+                                          ? reader.count("intermediate_size")
+                                          : reader.count("expand") * reader.count("hidden_size"),
+                 .n_groups = reader.count("n_groups"),
+                 .num_heads = reader.count("num_heads"),
+                 .head_dim = reader.count("head_dim"),
+                 .state_size = reader.count("state_size"),
+                 .conv_kernel = reader.count("conv_kernel")};
+  model.chunk_size = reader.count("chunk_size");
+  model.max_model_len = reader.count_or("max_position_embeddings", kLengthWhenAbsent);
+  model.mamba_all_mode = MambaAllMode::supported;
+  model.spec_in_state_shape = SpecInStateShape::passed;
+}
+
+// The mamba_* keys that Bamba and Granite share.
+void read_prefixed_mamba2(HfConfigReader& reader, ModelSpec& model) {
+  Mamba2Dims dims{.intermediate_size = reader.count("mamba_expand") * reader.count("hidden_size"),
+                  .n_groups = reader.count("mamba_n_groups"),
+                  .num_heads = reader.count("mamba_n_heads"),
+                  .state_size = reader.count("mamba_d_state"),
+                  .conv_kernel = reader.count("mamba_d_conv")};
+  const bool automatic = reader.is_text("mamba_d_head", "auto");
+  dims.head_dim =
+      automatic ? dims.intermediate_size / dims.num_heads : reader.count("mamba_d_head");
+  model.recurrent = dims;
+  model.attention = read_attention(reader);
+  model.chunk_size = reader.count("mamba_chunk_size");
+  model.max_model_len = reader.count("max_position_embeddings");
+  model.mamba_all_mode = MambaAllMode::supported;
+}
+
+void read_bamba(HfConfigReader& reader, ModelSpec& model) {
+  model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
+  mark_layers(reader, {.key = "attn_layer_indices"}, model.layers);
+  read_prefixed_mamba2(reader, model);
+}
+
+void read_granite(HfConfigReader& reader, ModelSpec& model) {
+  model.layers = layers_from_types(reader, {.attention = "attention", .recurrent = "mamba"});
+  read_prefixed_mamba2(reader, model);
+}
+
+void read_nemotron_h(HfConfigReader& reader, ModelSpec& model) {
+  const std::size_t num_layers = num_hidden_layers(reader);
+  const std::string pattern = reader.text("hybrid_override_pattern");
+  auto layers = layers_from_pattern(pattern);
+  if (!layers) {
+    reader.fail("key \"hybrid_override_pattern\": " + layers.error().message);
+  } else {
+    model.layers = std::move(layers).value();
+    if (model.layers.size() != num_layers)
+      reader.fail("key \"hybrid_override_pattern\" has " + std::to_string(model.layers.size()) +
+                  " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+  }
+  Mamba2Dims dims{.n_groups = reader.count("n_groups"),
+                  .num_heads = reader.count("mamba_num_heads"),
+                  .head_dim = reader.count("mamba_head_dim"),
+                  .state_size = reader.count("ssm_state_size"),
+                  .conv_kernel = reader.count("conv_kernel")};
+  dims.intermediate_size = dims.num_heads * dims.head_dim;
+  model.recurrent = dims;
+  model.attention = {.num_kv_heads = reader.count("num_key_value_heads"),
+                     .head_size = reader.count_of_any({"head_dim", "attention_head_dim"})};
+  model.chunk_size = reader.count("chunk_size");
+  model.max_model_len = reader.count("max_position_embeddings");
+  model.mamba_all_mode = MambaAllMode::supported;
+  model.spec_in_state_shape = SpecInStateShape::passed;
+}
+
+void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
+  if (reader.has("layer_types")) {
+    model.layers =
+        layers_from_types(reader, {.attention = "full_attention", .recurrent = "linear_attention"});
+  } else {
+    model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
+    const auto interval = static_cast<std::size_t>(reader.count("full_attention_interval"));
+    for (std::size_t i = interval; i <= model.layers.size(); i += interval)
+      model.layers[i - 1] = LayerKind::attention;
+  }
+  model.recurrent = GatedDeltaNetDims{.num_k_heads = reader.count("linear_num_key_heads"),
+                                      .num_v_heads = reader.count("linear_num_value_heads"),
+                                      .head_k_dim = reader.count("linear_key_head_dim"),
+                                      .head_v_dim = reader.count("linear_value_head_dim"),
+                                      .conv_kernel_size = reader.count("linear_conv_kernel_dim")};
+  model.attention = read_attention(reader);
+  model.chunk_size = kFlaChunkSize;
+  model.max_model_len = reader.count("max_position_embeddings");
+  model.spec_in_state_shape = SpecInStateShape::passed;
+}
+
+// linear_attn_config counts layers from 1.
+void read_kimi_linear(HfConfigReader& reader, ModelSpec& model) {
+  auto linear = reader.object("linear_attn_config");
+  if (!linear) {
+    reader.adopt(linear.error());
+    return;
+  }
+  HfConfigReader& kda = linear.value();
+  model.layers.assign(num_hidden_layers(reader), LayerKind::stateless);
+  mark_layers(kda, {.key = "kda_layers", .kind = LayerKind::recurrent, .first = 1}, model.layers);
+  mark_layers(kda, {.key = "full_attn_layers", .first = 1}, model.layers);
+  model.recurrent = KdaDims{.num_heads = kda.count("num_heads"),
+                            .head_dim = kda.count("head_dim"),
+                            .conv_kernel_size = kda.count("short_conv_kernel_size")};
+  if (kda.failed()) {
+    reader.adopt(kda.error());
+    return;
+  }
+  const auto missing = std::find(model.layers.begin(), model.layers.end(), LayerKind::stateless);
+  if (missing != model.layers.end())
+    reader.fail("linear_attn_config: layer " + std::to_string(missing - model.layers.begin() + 1) +
+                " is in neither \"kda_layers\" nor \"full_attn_layers\"");
+  model.attention = {.attention_type = AttentionType::mla,
+                     .kv_lora_rank = reader.count("kv_lora_rank"),
+                     .qk_rope_head_dim = reader.count("qk_rope_head_dim")};
+  model.chunk_size = kFlaChunkSize;
+  model.max_model_len = reader.count_of_any({"model_max_length", "max_position_embeddings"});
+  model.spec_in_state_shape = SpecInStateShape::passed;
+}
+
+void read_lfm2(HfConfigReader& reader, ModelSpec& model) {
+  if (reader.has("layer_types")) {
+    model.layers = layers_from_types(reader, {.attention = "full_attention", .recurrent = "conv"});
+  } else {
+    model.layers.assign(num_hidden_layers(reader), LayerKind::recurrent);
+    mark_layers(reader, {.key = "full_attn_idxs"}, model.layers);
+  }
+  model.recurrent = ShortConvDims{.intermediate_size = reader.count("hidden_size"),
+                                  .conv_kernel = reader.count("conv_L_cache")};
+  model.attention = read_attention(reader);
+  model.max_model_len = reader.count("max_position_embeddings");
+}
+
+// attn_type_list: 0 linear, 1 full attention.
+void read_minimax_text_01(HfConfigReader& reader, ModelSpec& model) {
+  const std::size_t num_layers = num_hidden_layers(reader);
+  for (const std::int64_t type : reader.numbers("attn_type_list")) {
+    if (type > 1)
+      reader.fail("key \"attn_type_list\": layer " + std::to_string(model.layers.size()) + " is " +
+                  std::to_string(type) + ", expected 0 (linear) or 1 (full attention)");
+    model.layers.push_back(type == 1 ? LayerKind::attention : LayerKind::recurrent);
+  }
+  if (model.layers.size() != num_layers)
+    reader.fail("key \"attn_type_list\" has " + std::to_string(model.layers.size()) +
+                " layers, but \"num_hidden_layers\" is " + std::to_string(num_layers));
+  model.attention = read_attention(reader);
+  model.recurrent = LinearAttentionDims{.num_heads = reader.count("num_attention_heads"),
+                                        .head_dim = model.attention.head_size};
+  model.chunk_size = reader.count_or("block_size", 256);
+  model.max_model_len = reader.count("max_position_embeddings");
+}
+
+constexpr HfFamily kFamilies[] = {
+    {"MambaForCausalLM", read_mamba},
+    {"Mamba2ForCausalLM", read_mamba2},
+    {"BambaForCausalLM", read_bamba},
+    {"NemotronHForCausalLM", read_nemotron_h},
+    {"GraniteMoeHybridForCausalLM", read_granite},
+    {"Qwen3NextForCausalLM", read_qwen3_next},
+    {"KimiLinearForCausalLM", read_kimi_linear},
+    {"Lfm2ForCausalLM", read_lfm2},
+    {"MiniMaxText01ForCausalLM", read_minimax_text_01},
+};
+
+}  // namespace
+
+std::span<const HfFamily> hf_families() { return kFamilies; }
+
+}  // namespace hybridscope

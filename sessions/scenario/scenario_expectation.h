@@ -1,0 +1,16 @@
+// The `expect` of a scenario file, both ways.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sessions/scenario/scenario.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+
+// Reports wrong types and ranges; rules and names are checked by check_expectation.
+Expectation read_expectation(const JsonPlace& place, JsonErrors& errors);
+
+nlohmann::ordered_json expectation_to_json(const Expectation& expect);
+
+}  // namespace hybridscope

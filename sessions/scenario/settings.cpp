@@ -1,0 +1,236 @@
+#include "sessions/scenario/settings.h"
+
+#include <fmt/format.h>
+
+#include "sessions/scenario/known_bug_table.h"
+
+namespace hybridscope {
+namespace {
+
+template <class T>
+void override_with(T& policy, const std::optional<T>& value) {
+  if (value) policy = *value;
+}
+
+void override_all(Policies& policies, const PolicyOverrides& overrides) {
+  override_with(policies.cache.mamba_eagle_lookahead, overrides.mamba_eagle_lookahead);
+  override_with(policies.cache.full_attention_cut, overrides.full_attention_cut);
+  override_with(policies.cache.block_registration, overrides.block_registration);
+  override_with(policies.aligned_split, overrides.aligned_split);
+  override_with(policies.row_classing, overrides.row_classing);
+  override_with(policies.accepted_count_owner, overrides.accepted_count_owner);
+  override_with(policies.one_token_prompt, overrides.one_token_prompt);
+  override_with(policies.no_draft_step, overrides.no_draft_step);
+  override_with(policies.uniform_decode_test, overrides.uniform_decode_test);
+  override_with(policies.all_mode_speculation, overrides.all_mode_speculation);
+  override_with(policies.stale_frame, overrides.stale_frame);
+  override_with(policies.accepted_count_landing, overrides.accepted_count_landing);
+  override_with(policies.deferred_free_refusal, overrides.deferred_free_refusal);
+  override_with(policies.row_order, overrides.row_order);
+  override_with(policies.initial_state_column, overrides.initial_state_column);
+  override_with(policies.slot_count_reset, overrides.slot_count_reset);
+  override_with(policies.resumed_state_column, overrides.resumed_state_column);
+  override_with(policies.post_copy_block_table, overrides.post_copy_block_table);
+  override_with(policies.backward_post_copy, overrides.backward_post_copy);
+  override_with(policies.accepted_count_reset, overrides.accepted_count_reset);
+  override_with(policies.padded_prompt_token, overrides.padded_prompt_token);
+  override_with(policies.returning_drafts, overrides.returning_drafts);
+  override_with(policies.accepted_count_read, overrides.accepted_count_read);
+  override_with(policies.running_column, overrides.running_column);
+  override_with(policies.gdn_token_partition, overrides.gdn_token_partition);
+  override_with(policies.gdn_gates, overrides.gdn_gates);
+  override_with(policies.conv_roll, overrides.conv_roll);
+  override_with(policies.null_rows, overrides.null_rows);
+  override_with(policies.same_block_shift, overrides.same_block_shift);
+  override_with(policies.padding_prefilling, overrides.padding_prefilling);
+  override_with(policies.reused_metadata, overrides.reused_metadata);
+  override_with(policies.dummy_run_tables, overrides.dummy_run_tables);
+}
+
+std::optional<SettingConflict> speculation_conflict(const EngineSettings& settings) {
+  const std::int32_t k = resolved_num_speculative_tokens(settings);
+  const bool method_given =
+      settings.speculative_method && *settings.speculative_method != SpeculativeMethod::none;
+  if (settings.speculative_method == SpeculativeMethod::none && k > 0)
+    return SettingConflict{"speculative_config/method",
+                           fmt::format("method is none but num_speculative_tokens is {} (expected "
+                                       "mtp, ngram or draft_model, or 0 tokens)",
+                                       k)};
+  if (method_given && k == 0)
+    return SettingConflict{"speculative_config/method",
+                           "method drafts tokens but num_speculative_tokens is 0 (expected at "
+                           "least 1)"};
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (threshold > 0 && threshold < k + 1)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, less than the 1 + {} tokens of a decode "
+                    "with drafts (expected 0 or at least {})",
+                    threshold, k, k + 1)};
+  return std::nullopt;
+}
+
+// Do the method's drafts come from the host, after the tokens that they continue have returned?
+bool drafts_on_host(const EngineSettings& settings) {
+  return resolved_speculative_method(settings) == SpeculativeMethod::ngram;
+}
+
+std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
+  if (!drafts_on_host(settings)) return std::nullopt;
+  if (settings.async_scheduling == true)
+    return SettingConflict{
+        "async_scheduling",
+        "async_scheduling is on with method ngram (asynchronous scheduling supports EAGLE-like "
+        "methods such as mtp, draft_model and ngram_gpu: ngram drafts on the host from tokens that "
+        "have returned; expected false, or method mtp)"};
+  if (settings.runner == ModelRunner::v2)
+    return SettingConflict{
+        "runner", "runner is v2 with method ngram, which runner v2 does not have (expected v1)"};
+  return std::nullopt;
+}
+
+// Known bug 20: V2's copies of conv states know the SD layout only when there are drafts.
+std::optional<SettingConflict> layout_conflict(const EngineSettings& settings) {
+  if (settings.runner != ModelRunner::v2 || settings.ssm_conv_state_layout != ConvStateLayout::DS ||
+      resolved_num_speculative_tokens(settings) == 0)
+    return std::nullopt;
+  return SettingConflict{"ssm_conv_state_layout",
+                         "ssm_conv_state_layout is DS with speculative tokens on runner v2, which "
+                         "refuses it at start-up (expected SD, or runner v1)"};
+}
+
+std::optional<SettingConflict> block_size_conflict(const EngineSettings& settings) {
+  if (!settings.block_size || settings.mamba_cache_mode == MambaCacheMode::none ||
+      settings.enable_prefix_caching == false)
+    return std::nullopt;
+  const std::int32_t block_size = *settings.block_size;
+  const std::int32_t k = resolved_num_speculative_tokens(settings);
+  if (k + 1 > block_size)
+    return SettingConflict{
+        "speculative_config/num_speculative_tokens",
+        fmt::format("num_speculative_tokens is {}, but 1 + {} tokens do not fit a block of {} "
+                    "(expected at most {})",
+                    k, k, block_size, block_size - 1)};
+  if (settings.mamba_cache_mode != MambaCacheMode::align) return std::nullopt;
+  const std::int32_t budget = settings.max_num_batched_tokens.value_or(8192);
+  if (block_size > budget)
+    return SettingConflict{
+        "max_num_batched_tokens",
+        fmt::format("max_num_batched_tokens is {}, less than one block of {} tokens, so mode align "
+                    "could never finish a block (expected at least {})",
+                    budget, block_size, block_size)};
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (threshold > 0 && threshold < block_size)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, less than one block of {} tokens, so mode "
+                    "align could never finish a block (expected 0 or at least {})",
+                    threshold, block_size, block_size)};
+  return std::nullopt;
+}
+
+std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
+  const std::int32_t threshold = settings.long_prefill_token_threshold.value_or(0);
+  if (settings.max_model_len && threshold > *settings.max_model_len)
+    return SettingConflict{
+        "long_prefill_token_threshold",
+        fmt::format("long_prefill_token_threshold is {}, more than max_model_len {}", threshold,
+                    *settings.max_model_len)};
+  if (settings.cudagraph_capture_sizes && settings.cudagraph_capture_sizes->empty())
+    return SettingConflict{"cudagraph_capture_sizes",
+                           "cudagraph_capture_sizes is empty (expected at least one size)"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+PolicyOverrides overrides_of(const Policies& policies) {
+  return {.mamba_eagle_lookahead = policies.cache.mamba_eagle_lookahead,
+          .full_attention_cut = policies.cache.full_attention_cut,
+          .block_registration = policies.cache.block_registration,
+          .aligned_split = policies.aligned_split,
+          .row_classing = policies.row_classing,
+          .accepted_count_owner = policies.accepted_count_owner,
+          .one_token_prompt = policies.one_token_prompt,
+          .no_draft_step = policies.no_draft_step,
+          .uniform_decode_test = policies.uniform_decode_test,
+          .all_mode_speculation = policies.all_mode_speculation,
+          .stale_frame = policies.stale_frame,
+          .accepted_count_landing = policies.accepted_count_landing,
+          .deferred_free_refusal = policies.deferred_free_refusal,
+          .row_order = policies.row_order,
+          .initial_state_column = policies.initial_state_column,
+          .slot_count_reset = policies.slot_count_reset,
+          .resumed_state_column = policies.resumed_state_column,
+          .post_copy_block_table = policies.post_copy_block_table,
+          .backward_post_copy = policies.backward_post_copy,
+          .accepted_count_reset = policies.accepted_count_reset,
+          .padded_prompt_token = policies.padded_prompt_token,
+          .returning_drafts = policies.returning_drafts,
+          .accepted_count_read = policies.accepted_count_read,
+          .running_column = policies.running_column,
+          .gdn_token_partition = policies.gdn_token_partition,
+          .gdn_gates = policies.gdn_gates,
+          .conv_roll = policies.conv_roll,
+          .null_rows = policies.null_rows,
+          .same_block_shift = policies.same_block_shift,
+          .padding_prefilling = policies.padding_prefilling,
+          .reused_metadata = policies.reused_metadata,
+          .dummy_run_tables = policies.dummy_run_tables};
+}
+
+Policies resolve_policies(const EngineSettings& settings) {
+  const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
+  Policies policies =
+      profile.kind == EngineProfile::Kind::pages ? pages_policies() : safe_policies();
+  if (profile.kind == EngineProfile::Kind::vllm)
+    override_all(policies, policies_of(bugs_of(profile, resolved_runner(settings))));
+  override_all(policies, settings.policies);
+  return policies;
+}
+
+std::string profile_name(const EngineSettings& settings) {
+  EngineSettings profile = settings;
+  profile.policies = {};
+  const Policies policies = resolve_policies(settings);
+  if (policies == resolve_policies(profile))
+    return engine_profile_name(settings.engine.value_or(EngineProfile::safe));
+  if (policies == safe_policies()) return "safe";
+  return policies == pages_policies() ? "pages" : "mixed";
+}
+
+std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings) {
+  return settings.num_speculative_tokens.value_or(0);
+}
+
+SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
+  if (resolved_num_speculative_tokens(settings) == 0) return SpeculativeMethod::none;
+  return settings.speculative_method.value_or(SpeculativeMethod::mtp);
+}
+
+AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
+  if (settings.async_scheduling) return {*settings.async_scheduling, AsyncReason::requested};
+  // draft_model is supported when it is asked for.
+  if (drafts_on_host(settings) ||
+      resolved_speculative_method(settings) == SpeculativeMethod::draft_model)
+    return {false, AsyncReason::method_not_supported};
+  return {true, AsyncReason::supported};
+}
+
+ModelRunner resolved_runner(const EngineSettings& settings) {
+  return settings.runner.value_or(ModelRunner::v1);
+}
+
+OptimizationLevel resolved_optimization_level(const EngineSettings& settings) {
+  return settings.optimization_level.value_or(OptimizationLevel::O2);
+}
+
+std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings) {
+  if (auto conflict = speculation_conflict(settings)) return conflict;
+  if (auto conflict = method_conflict(settings)) return conflict;
+  if (auto conflict = layout_conflict(settings)) return conflict;
+  if (auto conflict = block_size_conflict(settings)) return conflict;
+  return length_conflict(settings);
+}
+
+}  // namespace hybridscope

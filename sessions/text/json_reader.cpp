@@ -1,0 +1,108 @@
+#include "sessions/text/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sessions/text/json_builder.h"
+#include "sessions/text/object_reader.h"
+
+namespace hybridscope {
+namespace {
+
+// "FILE:LINE:COLUMN" of the byte at `offset`.
+std::string location(const JsonText& json, std::size_t offset) {
+  const std::string_view before = json.text.substr(0, std::min(offset, json.text.size()));
+  const auto newlines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t last = before.rfind('\n');
+  const std::size_t column =
+      last == std::string_view::npos ? before.size() : before.size() - last - 1;
+  return fmt::format("{}:{}:{}", json.file, json.line.value_or(1) + newlines, column + 1);
+}
+
+Error corrupt(std::string message) { return Error{ErrorKind::corrupt, std::move(message)}; }
+
+bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
+
+// Length of the UTF-8 sequence at the front of `text`, 0 for a malformed one. Overlong forms,
+// surrogates and code points above 10FFFF are malformed (RFC 3629).
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return 1;
+  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (!is_continuation(byte(i))) return 0;
+  if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) > 0x9F)) return 0;
+  if ((byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) > 0x8F)) return 0;
+  return length;
+}
+
+// Offset of the first byte that is no UTF-8, or npos.
+std::size_t first_non_utf8(std::string_view text) {
+  for (std::size_t offset = 0; offset < text.size();) {
+    const std::size_t length = utf8_sequence(text.substr(offset, 4));
+    if (length == 0) return offset;
+    offset += length;
+  }
+  return std::string_view::npos;
+}
+
+// The parser's own words without its prefix "[json.exception...] parse error at line ...: ".
+std::string plain_words(std::string_view what) {
+  const std::size_t bracket = what.find("] ");
+  if (what.starts_with("[json") && bracket != std::string_view::npos)
+    what.remove_prefix(bracket + 2);
+  const std::size_t colon = what.find(": ");
+  if (what.starts_with("parse error at") && colon != std::string_view::npos)
+    what.remove_prefix(colon + 2);
+  return std::string(what);
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(const JsonText& json) {
+  if (json.text.size() > kMaxJsonBytes)
+    return corrupt(fmt::format("{}: more than {} bytes (expected at most that many)", json.file,
+                               kMaxJsonBytes));
+  if (const std::size_t bad = first_non_utf8(json.text); bad != std::string_view::npos)
+    return corrupt(fmt::format("{}: byte 0x{:02X} is no UTF-8 (expected JSON in UTF-8)",
+                               location(json, bad), static_cast<unsigned char>(json.text[bad])));
+  JsonBuilder builder;
+  if (nlohmann::json::sax_parse(json.text.begin(), json.text.end(), &builder))
+    return std::move(builder.root());
+  const JsonProblem& problem = builder.problem();
+  if (problem.kind == JsonProblem::Kind::syntax)
+    return corrupt(fmt::format("{}: {}",
+                               location(json, problem.offset == 0 ? 0 : problem.offset - 1),
+                               plain_words(problem.message)));
+  JsonErrors errors(json.line ? fmt::format("{}:{}", json.file, *json.line)
+                              : std::string(json.file));
+  errors.fail(problem.pointer, problem.message);
+  return corrupt(errors.error().message);
+}
+
+Status check_no_directory(const std::string& path) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(path, code)) return Ok{};
+  return Error{ErrorKind::io, fmt::format("{}: is a directory (expected a file)", path)};
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  if (Status file = check_no_directory(path); !file.ok()) return file.error();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{ErrorKind::io, fmt::format("{}: cannot be opened", path)};
+  std::string text;
+  std::string chunk(std::size_t{1} << 16, '\0');
+  while (file && text.size() <= kMaxJsonBytes) {
+    file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    text.append(chunk, 0, static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) return Error{ErrorKind::io, fmt::format("{}: cannot be read", path)};
+  return text;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,274 @@
+#include "sessions/explain/explain_finding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sessions/explain/finding_words.h"
+#include "tests/sessions/explain/explained_run.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+Names letters(MambaCacheMode mode = MambaCacheMode::align) {
+  return {
+      .request = [](RequestId request) { return std::string(1, char('A' + request.value)); },
+      .group = [](std::int32_t group) { return "group " + std::to_string(group) + " (mamba2)"; },
+      .mamba_cache_mode = mode};
+}
+
+Finding state_finding() {
+  return {.rule = Rule::running_state_wrong,
+          .step = 13,
+          .request = {0},
+          .row = 2,
+          .group = 1,
+          .content = ContentKind::temporal,
+          .column = 2,
+          .block = 17,
+          .expected = 48,
+          .seen = 46,
+          .cause = {.kind = WriteKind::post_copy,
+                    .step = 12,
+                    .ordinal = 3,
+                    .request = {0},
+                    .num_tokens = 46}};
+}
+
+TEST(ExplainFinding, SaysWhatABlockHoldsAndWhoWroteIt) {
+  EXPECT_EQ(explain_finding(state_finding(), letters()),
+            "running-state-wrong: step 13 A row 2 group 1 (mamba2) column 2: block 17 holds the "
+            "state of 46 tokens of A, expected 48; written by the post-copy of step 12 (vLLM "
+            "v1/worker/mamba_utils.py postprocess_mamba_fused_kernel)");
+}
+
+TEST(ExplainFinding, InModeAllAPostCopyIsOurOwn) {
+  EXPECT_THAT(explain_finding(state_finding(), letters(MambaCacheMode::all)),
+              HasSubstr("(docs/differences.md all_mode_speculation)"));
+}
+
+TEST(ExplainFinding, TheSameCountCanBeAnotherPrefix) {
+  Finding finding = state_finding();
+  finding.seen = 48;
+  finding.cause.request = {1};
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 17 holds the state of 48 tokens of B, as many as expected but not "
+                        "the same ones"));
+}
+
+TEST(ExplainFinding, AConvWindowIsNamedByItsLastToken) {
+  Finding finding = state_finding();
+  finding.content = ContentKind::conv;
+  finding.detail = "conv history";
+  EXPECT_THAT(
+      explain_finding(finding, letters()),
+      HasSubstr("the conv window read from block 17 ends with token 46 of A, expected 48;"));
+  finding.seen = 48;
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("the conv window read from block 17 ends with token 48 of A, but does not "
+                        "hold the tokens before it;"));
+}
+
+TEST(ExplainFinding, ALabelPromisesAPrefix) {
+  EXPECT_EQ(explain_finding(
+                {.rule = Rule::label_mismatch,
+                 .step = 3,
+                 .request = {0},
+                 .group = 1,
+                 .content = ContentKind::temporal,
+                 .block = 4,
+                 .expected = 8,
+                 .seen = 3,
+                 .cause = {.kind = WriteKind::prefill, .step = 1, .request = {0}, .num_tokens = 3}},
+                letters()),
+            "label-mismatch: step 3 A group 1 (mamba2): block 4 is registered as the end of a "
+            "prefix of 8 tokens, but holds 3 tokens of A; written by the prefill of step 1 (vLLM "
+            "v1/attention/backends/mamba_attn.py and gdn_attn.py build)");
+}
+
+TEST(ExplainFinding, AReadThroughTheNullBlock) {
+  EXPECT_THAT(explain_finding({.rule = Rule::read_of_unwritten_block,
+                               .step = 2,
+                               .request = {1},
+                               .row = 0,
+                               .group = 1,
+                               .content = ContentKind::temporal,
+                               .block = 0,
+                               .expected = 7,
+                               .detail = "read through the null block",
+                               .cause = {}},
+                              letters()),
+              HasSubstr("step 2 B row 0 group 1 (mamba2): read through the null block; expected "
+                        "the state of 7 tokens"));
+}
+
+TEST(ExplainFinding, ACountTakenFromAnotherRequest) {
+  EXPECT_EQ(explain_finding({.rule = Rule::foreign_row_datum,
+                             .step = 4,
+                             .request = {2},
+                             .row = 0,
+                             .expected = 2,
+                             .seen = 1,
+                             .detail = "accepted count taken from another request",
+                             .cause = {}},
+                            letters()),
+            "foreign-row-datum: step 4 C row 0: the accepted count was taken from B (vLLM "
+            "v1/worker/gpu_input_batch.py condense and swap_states)");
+}
+
+TEST(ExplainFinding, WarningsAreOneClause) {
+  EXPECT_EQ(explain_finding({.rule = Rule::chunk_off_grid,
+                             .step = 1,
+                             .request = {0},
+                             .expected = 0,
+                             .seen = 3,
+                             .detail = "end of the chunk",
+                             .cause = {}},
+                            letters()),
+            "chunk-off-grid: step 1 A: the chunk ends at token 3, off the block grid (last "
+            "boundary: 0) (vLLM v1/core/sched/scheduler.py _mamba_block_aligned_split)");
+  EXPECT_EQ(explain_finding({.rule = Rule::drafts_cut,
+                             .step = 5,
+                             .request = {1},
+                             .expected = 2,
+                             .seen = 1,
+                             .cause = {}},
+                            letters()),
+            "drafts-cut: step 5 B: 1 of 2 draft tokens were scheduled (vLLM "
+            "v1/core/sched/scheduler.py schedule)");
+}
+
+TEST(ExplainFinding, BytesAreToldByLayerStateAndElement) {
+  Finding finding{.rule = Rule::state_bytes_wrong,
+                  .step = 13,
+                  .request = {0},
+                  .group = 1,
+                  .content = ContentKind::temporal,
+                  .block = 17,
+                  .expected = 0x89ABCDEF,
+                  .seen = 0x89ABCDEE,
+                  .detail = "written in this step",
+                  .cause = {.kind = WriteKind::decode, .step = 13, .request = {0}},
+                  .layer = 4,
+                  .state = 1,
+                  .element = 129};
+  EXPECT_EQ(explain_finding(finding, letters()),
+            "state-bytes-wrong: step 13 A group 1 (mamba2): block 17: element 129 of state 1 of "
+            "layer 4 is 0x89abcdee, expected 0x89abcdef; written by the decode of step 13 "
+            "(docs/architecture.md, State in bytes)");
+  const auto json = finding_to_json(finding, letters());
+  EXPECT_EQ(json["layer"], 4);
+  EXPECT_EQ(json["state"], 1);
+  EXPECT_EQ(json["element"], 129);
+  finding.detail = "not written in this step";
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("expected 0x89abcdef, and the step did not write there; written by"));
+  finding.layer = finding.state = -1;
+  finding.element = -1;
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 17: an element of its state is 0x89abcdee, expected 0x89abcdef;"));
+  EXPECT_FALSE(finding_to_json(finding, letters()).contains("layer"));
+}
+
+TEST(ExplainFinding, BlocksThatNobodyHoldsAreCounted) {
+  EXPECT_THAT(explain_finding({.rule = Rule::reference_count,
+                               .step = 9,
+                               .expected = 0,
+                               .seen = 3,
+                               .detail = "blocks held although no request is left",
+                               .cause = {}},
+                              letters()),
+              HasSubstr("step 9: 3 blocks held although no request is left"));
+}
+
+TEST(ExplainFinding, EveryPhraseCanBeFilled) {
+  for (const finding_words::Phrase& phrase : finding_words::phrases()) {
+    Finding finding = state_finding();
+    finding.rule = phrase.rule;
+    finding.detail = phrase.detail;
+    const std::string text = finding_words::fill(phrase, finding, letters());
+    EXPECT_FALSE(text.empty() && !phrase.detail.empty());
+    EXPECT_EQ(text.find_first_of("{}"), std::string::npos) << text;
+  }
+}
+
+TEST(ExplainFinding, EveryRuleHasWordsForAnyDetailAndASource) {
+  for (const RuleInfo& rule : rule_table())
+    for (const std::string_view detail : {"", "an unheard-of detail"})
+      for (const std::int32_t number : {-1, 0, 7}) {
+        Finding finding = state_finding();
+        finding.rule = rule.rule;
+        finding.detail = detail;
+        finding.expected = finding.block = number;
+        const std::string text = explain_finding(finding, letters());
+        EXPECT_THAT(text, HasSubstr(std::string(rule.slug) + ": step 13 A row 2"));
+        EXPECT_TRUE(text.ends_with(")") && text.find("()") == std::string::npos) << text;
+      }
+}
+
+TEST(ExplainFinding, VariantsOfARuleReadDifferently) {
+  Finding finding{.rule = Rule::attention_slot_unwritten,
+                  .step = 2,
+                  .request = {0},
+                  .block = 5,
+                  .expected = 9,
+                  .seen = 8,
+                  .detail = "the slot is not that of the token's position",
+                  .cause = {}};
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 5: position 9 is written to the slot of position 8 (vLLM "
+                        "v1/worker/block_table.py compute_slot_mapping)"));
+  finding.rule = Rule::foreign_row_datum;
+  finding.detail = "the row's request is not the scheduled one";
+  finding.expected = 1;
+  finding.seen = 2;
+  EXPECT_THAT(explain_finding(finding, letters()), HasSubstr("the row names C, scheduled is B"));
+  finding.rule = Rule::label_mismatch;
+  finding.detail = "registered for a column that holds another block";
+  EXPECT_THAT(explain_finding(finding, letters()),
+              HasSubstr("block 5 is registered for a column that holds block 1"));
+}
+
+TEST(FindingToJson, HasEveryKeyInItsPlace) {
+  const auto json = finding_to_json(state_finding(), letters());
+  EXPECT_EQ(json.dump().substr(0, json.dump().find(",\"text\"")),
+            R"({"rule":"running-state-wrong","severity":"error","step":13,"request":"A","row":2,)"
+            R"("group":1,"content":"temporal","column":2,"block":17,"expected":48,"seen":46,)"
+            R"("detail":null,"cause":{"kind":"post_copy","step":12,"ordinal":3,"request":"A",)"
+            R"("num_tokens":46})");
+  EXPECT_EQ(json["text"], explain_finding(state_finding(), letters()));
+}
+
+TEST(FindingToJson, WhatDoesNotApplyIsNull) {
+  const auto json = finding_to_json(
+      {.rule = Rule::no_progress, .step = 7, .expected = 2, .seen = 0, .cause = {}}, letters());
+  for (const char* key : {"request", "row", "group", "content", "column", "block", "cause"})
+    EXPECT_TRUE(json[key].is_null()) << key;
+  EXPECT_EQ(json["expected"], 2);
+  EXPECT_EQ(json["seen"], 0);
+}
+
+// The pages pad a one-token prompt tail with placeholders and run it as a prefill.
+TEST(ExplainFinding, TellsWhichPrefillFoldedPlaceholders) {
+  test::ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
+                                              .num_speculative_tokens = 2,
+                                              .num_blocks = 40,
+                                              .policies = pages_policies()}));
+  run.add("A", 30, 30, 24);
+  run.step(3);
+  run.add("C", 17, 9, 16);
+  run.step(5);
+  std::vector<std::string> texts;
+  for (const Finding& finding : run.findings())
+    texts.push_back(explain_finding(finding, run.names()));
+  EXPECT_THAT(texts,
+              Contains(HasSubstr("holds the state of 19 tokens of C, expected 17; written by "
+                                 "the prefill of step 4")));
+}
+
+}  // namespace
+}  // namespace hybridscope

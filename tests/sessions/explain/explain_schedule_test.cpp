@@ -1,0 +1,175 @@
+#include "sessions/explain/explain_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/small_engine.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Group 0 attention, group 1 mamba2, blocks of 8 tokens.
+std::string lookup_text(const AdmissionLookup& lookup, std::int32_t scheduler_block_size = 8) {
+  EngineConfig config = test::engine_config({});
+  config.scheduler_block_size = scheduler_block_size;
+  return explain_lookup(lookup, config, numbered_names());
+}
+
+AdmissionLookup lookup_of(GroupLookup attention, GroupLookup mamba, std::int32_t hit) {
+  return {.request = {0},
+          .num_hit_tokens = hit,
+          .admitted = true,
+          .explanation = {.max_cache_hit_length = 30,
+                          .longest_hit_length = hit,
+                          .num_rounds = 1,
+                          .groups = {attention, mamba}}};
+}
+
+constexpr GroupLookup kMambaAt24 = {24, 24, -1, -1, LookupStop::limit_reached};
+
+TEST(ExplainLookup, BothGroupsHaveAllThatCanBeHit) {
+  EXPECT_EQ(lookup_text(lookup_of({24, 24, -1, -1, LookupStop::limit_reached}, kMambaAt24, 24)),
+            "r0: hit of 24 tokens, at most 30 (its 31 known tokens - 1)\n"
+            "group 0 has 24 tokens: no longer prefix of whole blocks of 8 fits into 30 tokens\n"
+            "group 1 has the state after 24 tokens: no longer prefix of whole blocks of 8 fits "
+            "into 30 tokens");
+}
+
+TEST(ExplainLookup, AMissNamesTheBlockAndItsTokens) {
+  const std::string text =
+      lookup_text(lookup_of({16, 16, 2, -1, LookupStop::miss}, {8, 8, 1, -1, LookupStop::miss}, 8));
+  EXPECT_THAT(text, HasSubstr("group 0 has 16 tokens: block 2 (tokens 17..24) is not there"));
+  EXPECT_THAT(text, HasSubstr("group 1 has the state after 8 tokens: the state after 16 tokens is "
+                              "not there"));
+}
+
+TEST(ExplainLookup, AMambaGroupWithoutAnyState) {
+  EXPECT_THAT(
+      lookup_text(lookup_of({16, 16, 2, -1, LookupStop::miss}, {0, 0, 1, -1, LookupStop::miss}, 0)),
+      HasSubstr("group 1 has no state: the state after 16 tokens is not there"));
+}
+
+TEST(ExplainLookup, ABlockLongerThanTheLimitIsNeverHit) {
+  AdmissionLookup lookup = lookup_of({0, 0, -1, -1, LookupStop::limit_reached},
+                                     {0, 0, -1, -1, LookupStop::limit_reached}, 0);
+  lookup.explanation.max_cache_hit_length = 5;
+  EXPECT_THAT(lookup_text(lookup),
+              HasSubstr("group 1 has no state: no block of 8 tokens ends within 5 tokens"));
+}
+
+TEST(ExplainLookup, TheEagleDropGivesUpTheLastBlock) {
+  EXPECT_THAT(lookup_text(lookup_of({24, 16, 3, -1, LookupStop::eagle_drop}, kMambaAt24, 16)),
+              HasSubstr("group 0 has 24 tokens, can serve 16: block 3 (tokens 25..32) is not "
+                        "there; the last block is computed again, because the draft model needs "
+                        "its hidden states"));
+}
+
+TEST(ExplainLookup, AlignmentCutsToWholeSchedulerBlocks) {
+  EXPECT_THAT(
+      lookup_text(lookup_of({24, 16, -1, -1, LookupStop::alignment}, kMambaAt24, 16), 16),
+      HasSubstr("group 0 has 24 tokens, can serve 16: cut to a multiple of scheduler_block_size "
+                "16"));
+}
+
+TEST(ExplainLookup, AGroupWithMoreIsCutToTheOthers) {
+  EXPECT_THAT(lookup_text(lookup_of({24, 24, -1, -1, LookupStop::cut_to_other_group},
+                                    {8, 8, 2, -1, LookupStop::miss}, 8)),
+              HasSubstr("group 0 has 24 tokens: cut to 8, because another group has no more"));
+  EXPECT_THAT(lookup_text(lookup_of({8, 8, 1, -1, LookupStop::miss},
+                                    {8, 8, -1, -1, LookupStop::cut_to_other_group}, 8)),
+              HasSubstr("group 1 has the state after 8 tokens: no more was looked for, because "
+                        "another group has no more"));
+}
+
+TEST(ExplainLookup, ByPolicyALaterKindOfAttentionKeepsItsBlocks) {
+  EngineConfig config = test::engine_config({.num_attention_groups = 2});
+  std::get<FullAttentionSpec>(config.kv_cache_config.groups[1].spec).block_size = 16;
+  AdmissionLookup lookup = lookup_of({32, 32, -1, -1, LookupStop::cut_to_other_group},
+                                     {32, 32, -1, -1, LookupStop::cut_to_other_group}, 16);
+  lookup.explanation.groups.push_back({16, 16, 1, -1, LookupStop::miss});
+  EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
+              HasSubstr("group 1 has 32 tokens: cut to 16, because another group has no more"));
+  config.policies.cache.full_attention_cut = FullAttentionCut::first_spec_group;
+  EXPECT_THAT(explain_lookup(lookup, config, numbered_names()),
+              HasSubstr("group 0 has 32 tokens: cut to 16, because another group has no more\n"
+                        "group 1 has 32 tokens: not cut to 16, although another group has no more "
+                        "(full_attention_cut)"));
+}
+
+TEST(ExplainLookup, WithoutCachingThereIsNothingToFind) {
+  EXPECT_THAT(lookup_text(lookup_of({}, {}, 0)),
+              HasSubstr("group 0 has 0 tokens: prefix caching is off"));
+}
+
+TEST(ExplainLookup, AHitOfAPlannedBlockWaits) {
+  AdmissionLookup lookup =
+      lookup_of({8, 8, 1, 0, LookupStop::miss}, {8, 8, -1, -1, LookupStop::cut_to_other_group}, 8);
+  lookup.admitted = false;
+  lookup.explanation.num_rounds = 2;
+  lookup.explanation.longest_hit_length = 24;
+  const std::string text = lookup_text(lookup);
+  EXPECT_THAT(text, HasSubstr("r0: hit of 8 tokens, at most 30 (its 31 known tokens - 1); the "
+                              "groups agreed in 2 rounds; one group offered 24 on the way; not "
+                              "admitted in this step"));
+  EXPECT_THAT(text, HasSubstr("is not there; the block of column 0 is written in this very step, "
+                              "so the hit waits"));
+}
+
+TEST(ExplainSkip, EveryReasonHasAClause) {
+  EXPECT_EQ(explain_skip(SkipReason::no_token_budget),
+            "the token budget was spent before its turn");
+  EXPECT_EQ(explain_skip(SkipReason::preemption_in_step),
+            "nobody is admitted in a step that preempted somebody");
+  for (int reason = 0; reason <= static_cast<int>(SkipReason::frame_in_flight); ++reason)
+    EXPECT_FALSE(explain_skip(static_cast<SkipReason>(reason)).empty());
+}
+
+AlignedSplitInputs prompt_of(std::int32_t tokens, std::int32_t computed, std::int32_t wanted) {
+  return {.num_computed_tokens = computed,
+          .num_prompt_tokens = tokens,
+          .num_tokens = tokens,
+          .num_new_tokens = wanted,
+          .block_size = 8};
+}
+
+TEST(ExplainAlignedSplit, AChunkBelowTheLastCachePositionIsRoundedDown) {
+  EXPECT_EQ(explain_aligned_split(prompt_of(30, 0, 20), AlignedSplit::every_chunk_on_grid),
+            "last_cache_position = floor(30 / 8) * 8 = 24; end = 0 + 20 = 20 < 24: 20 rounded down "
+            "to a multiple of 8 = 16");
+}
+
+TEST(ExplainAlignedSplit, AChunkStopsAtTheLastCachePosition) {
+  EXPECT_EQ(explain_aligned_split(prompt_of(30, 16, 14), AlignedSplit::every_chunk_on_grid),
+            "last_cache_position = floor(30 / 8) * 8 = 24; end = 16 + 14 = 30; 16 < 24 < 30: cut "
+            "to 24 - 16 = 8");
+}
+
+TEST(ExplainAlignedSplit, OnTheGridAnUnfinishedChunkMayShrinkToNothing) {
+  AlignedSplitInputs inputs = prompt_of(10, 0, 3);
+  inputs.use_eagle = true;
+  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::until_last_cache_position),
+            "last_cache_position = floor(10 / 8) * 8 - 8 (draft model) = 0; end = 0 + 3 = 3: as it "
+            "is");
+  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+            "last_cache_position = floor(10 / 8) * 8 - 8 (draft model) = 0; end = 0 + 3 = 3: as it "
+            "is; a chunk that does not reach the last known token 10 ends on the block grid: 0");
+}
+
+TEST(ExplainAlignedSplit, AnUncachedCommonPrefixEndsAChunk) {
+  AlignedSplitInputs inputs = prompt_of(30, 0, 24);
+  inputs.num_uncached_common_prefix_tokens = 16;
+  EXPECT_THAT(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+              HasSubstr("a common prefix of 16 is not cached yet: cut to 16"));
+}
+
+TEST(ExplainAlignedSplit, DecodesAreNotSplit) {
+  AlignedSplitInputs inputs = prompt_of(6, 6, 2);
+  inputs.num_tokens = 7;
+  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+            "computed 6 >= max(prompt 6, known - 1 = 6): a decode, not split");
+}
+
+}  // namespace
+}  // namespace hybridscope

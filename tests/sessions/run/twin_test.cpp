@@ -1,0 +1,206 @@
+// Twins on shipped scenarios: what differs between asynchronous and synchronous runs, and why.
+#include "sessions/run/twin.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/run/twin_compare.h"
+#include "sessions/scenario/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Scenario scenario_of(const std::string& name) {
+  return read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json")
+      .value();
+}
+
+Twins twins_of(const Scenario& scenario) {
+  Result<Twins> twins = run_twins(scenario, scenario.name);
+  EXPECT_TRUE(twins.ok()) << twins.error().message;
+  return std::move(twins).value();
+}
+
+// "A 10,3 [14][15]; B 8,3 [16][17]": reported c, q, new ids.
+std::string scheduled(const TwinRun& run, std::int64_t step) {
+  std::string text;
+  const TwinFrame* frame = find_frame(run, step);
+  if (frame == nullptr) return text;
+  for (const TwinRow& row : frame->rows)
+    text += fmt::format("{}{} {},{} {}", text.empty() ? "" : "; ", row.request,
+                        row.reported_num_computed_tokens, row.num_scheduled_tokens,
+                        block_ids_words(row.new_block_ids));
+  return text;
+}
+
+// RUNNER 6.6, values of the reference's scheduler classes.
+TEST(AsyncWorkedExample, TheSchedulerGivesTheReferencesNumbers) {
+  const Twins twins = twins_of(scenario_of("async_worked_example"));
+  const TwinRun& async = twins.told;
+  const TwinRun& sync = twins.twin;
+  for (const TwinRun* run : {&async, &sync}) {
+    EXPECT_EQ(scheduled(*run, 1), "A 0,7 [1 2 3][0 4 5 6]; B 0,5 [7 8][0 9 10 11]");
+    EXPECT_EQ(scheduled(*run, 2), "A 7,3 [][12]; B 5,3 [13][]");
+  }
+  EXPECT_EQ(scheduled(sync, 3), "A 8,3 [11][]");
+  EXPECT_EQ(scheduled(async, 3), "A 10,3 [14][15]; B 8,3 [16][17]");
+  EXPECT_EQ(scheduled(sync, 4), "A 10,3 [][10]");
+  EXPECT_EQ(scheduled(async, 4), "A 11,3 [][]");
+  EXPECT_EQ(scheduled(sync, 5), "A 13,3 [9][]");
+  EXPECT_EQ(scheduled(async, 5), "A 13,3 [17][]");
+}
+
+// RUNNER 6.6, columns worked out by hand there.
+TEST(AsyncWorkedExample, TheWorkerHasTheSameExactCountsAndColumnsInBoth) {
+  const Twins twins = twins_of(scenario_of("async_worked_example"));
+  for (const TwinRun* run : {&twins.told, &twins.twin}) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> worker;  // exact c, running column
+    for (const TwinFrame& frame : run->frames)
+      if (const TwinRow* row = find_row(&frame, "A"))
+        worker.emplace_back(row->num_computed_tokens, row->running_column);
+    EXPECT_THAT(worker, ElementsAre(std::pair(0, 1), std::pair(7, 2), std::pair(8, 2),
+                                    std::pair(10, 3), std::pair(13, 3)));
+  }
+}
+
+TEST(Twins, TheFirstDifferenceIsExplainedByDraftsInFlightAndByTheRequestThatHadEnded) {
+  const Twins twins = twins_of(scenario_of("async_worked_example"));
+  EXPECT_EQ(twins.comparison.reason, TwinReason::drafts_in_flight);
+  EXPECT_EQ(twins.comparison.first_step, 3);
+  EXPECT_EQ(twins.comparison.first_request, "A");
+  EXPECT_EQ(
+      twins.comparison.sentence,
+      "In frame 3 A gets [14][15] in async and [11][] in sync: async scheduled A with c = 10, "
+      "counting on all drafts of the frame in flight, 2 of which were rejected (exact c 8), so "
+      "that its tokens may end at 13; sync knew c = 8, so that they may end at 11; besides, B "
+      "had ended when sync scheduled this frame and its blocks 7, 8, 9, 10, 11, 13 were free, "
+      "but async still held them, because the frame that ends it was in flight.");
+  EXPECT_TRUE(twins.agree());
+  EXPECT_EQ(twins.comparison.num_outputs, 12);
+  EXPECT_GT(twins.comparison.num_counts_compared, 3);
+}
+
+TEST(Twins, WithoutDraftsAndWithoutAnEndBlockIdsNeverDiffer) {
+  Scenario scenario;
+  scenario.name = "plain";
+  scenario.model = "tiny-mamba2";
+  scenario.settings.block_size = 8;
+  scenario.settings.num_gpu_blocks_override = 32;
+  scenario.settings.max_model_len = 64;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 6}, .max_tokens = 9},
+                       {.id = "B", .prompt = {.tokens = 9}, .max_tokens = 9}};
+  const Twins twins = twins_of(scenario);
+  EXPECT_EQ(twins.comparison.reason, TwinReason::never_differ);
+  EXPECT_EQ(twins.comparison.first_step, 0);
+  EXPECT_TRUE(twins.agree());
+}
+
+TEST(Twins, ARequestThatEndsAFrameLaterHoldsItsBlocks) {
+  Scenario scenario;
+  scenario.name = "ends";
+  scenario.model = "tiny-mamba2";
+  scenario.settings.block_size = 8;
+  scenario.settings.num_gpu_blocks_override = 32;
+  scenario.settings.max_model_len = 64;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 6}, .max_tokens = 2},
+                       {.id = "B", .prompt = {.tokens = 9}, .max_tokens = 4, .at_step = 3}};
+  const Twins twins = twins_of(scenario);
+  EXPECT_EQ(twins.comparison.reason, TwinReason::ended_a_frame_later);
+  EXPECT_EQ(twins.comparison.first_step, 3);
+  EXPECT_EQ(twins.comparison.first_request, "B");
+  EXPECT_THAT(twins.comparison.sentence, HasSubstr("A had ended when sync scheduled this frame"));
+}
+
+TEST(Twins, WithoutAKeyTheTwinSchedulesTheOtherWayRound) {
+  Scenario scenario;
+  EXPECT_EQ(twin_settings(scenario).async_scheduling, false);
+  scenario.settings.async_scheduling = false;
+  EXPECT_EQ(twin_settings(scenario).async_scheduling, true);
+  scenario.twin.emplace();
+  scenario.twin->runner = ModelRunner::v2;
+  EXPECT_EQ(twin_settings(scenario).async_scheduling, std::nullopt);
+}
+
+TEST(Twins, ChangedSettingsLeaveTheOthersAlone) {
+  EngineSettings base;
+  base.block_size = 8;
+  base.async_scheduling = true;
+  EngineSettings change;
+  change.async_scheduling = false;
+  const EngineSettings changed = changed_settings(base, change);
+  EXPECT_EQ(changed.block_size, 8);
+  EXPECT_EQ(changed.async_scheduling, false);
+}
+
+TEST(Twins, ATwinThatCannotRunIsRefusedWithItsPlace) {
+  Scenario scenario = scenario_of("one_token_left_after_a_hit");
+  scenario.twin.emplace();
+  scenario.twin->async_scheduling = true;
+  const auto twins = run_twins(scenario, "s.json");
+  ASSERT_FALSE(twins.ok());
+  EXPECT_THAT(twins.error().message, HasSubstr("s.json: /twin/async_scheduling: "));
+}
+
+TwinFrame frame_of(std::int64_t step, std::vector<TwinRow> rows) {
+  return {.step = step, .rows = std::move(rows), .preempted = {}, .finished = {}};
+}
+
+TwinRow row_of(const char* request, std::int32_t row, std::vector<std::int32_t> ids) {
+  return {.request = request, .row = row, .new_block_ids = {std::move(ids)}};
+}
+
+TEST(TwinComparisons, APreemptionInOneRunComesFirst) {
+  TwinRun told{.frames = {frame_of(1, {row_of("A", 0, {1})}), frame_of(2, {row_of("A", 0, {2})})}};
+  TwinRun twin{.frames = {frame_of(1, {row_of("A", 0, {1})}), frame_of(2, {row_of("A", 0, {5})})}};
+  twin.frames[1].preempted = {"B"};
+  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  EXPECT_EQ(comparison.reason, TwinReason::preemption_timing);
+  EXPECT_EQ(comparison.sentence,
+            "In frame 2 A gets [2] in async and [5] in sync: B was preempted not yet in async and "
+            "in frame 2 in sync.");
+}
+
+TEST(TwinComparisons, AnotherOrderOfTheFreeQueueIsToldByItsFirstBlock) {
+  TwinRun told{.frames = {frame_of(4, {row_of("A", 0, {4})})},
+               .freed = {{.block = 4, .step = 3}, {.block = 7, .step = 3}}};
+  TwinRun twin{.frames = {frame_of(4, {row_of("A", 0, {7})})},
+               .freed = {{.block = 7, .step = 3}, {.block = 4, .step = 4}}};
+  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  EXPECT_EQ(comparison.reason, TwinReason::freed_in_other_order);
+  EXPECT_THAT(comparison.sentence, HasSubstr("the free queues differ: block 4 was freed in step 3 "
+                                             "in async and in step 4 in sync"));
+}
+
+TEST(TwinComparisons, RowsInAnotherOrderAreNoDifferenceOfBlocks) {
+  const TwinRun told{.frames = {frame_of(2, {row_of("A", 0, {}), row_of("B", 1, {})})}};
+  const TwinRun twin{.frames = {frame_of(2, {row_of("A", 1, {}), row_of("B", 0, {})})}};
+  const TwinComparison comparison = compare_twins(told, twin, {"V1", "V2"});
+  EXPECT_EQ(comparison.reason, TwinReason::order_only);
+  EXPECT_EQ(comparison.sentence,
+            "Block ids never differ, only the batch does: in frame 2 V1 has the rows [A, B] and V2 "
+            "has [B, A].");
+}
+
+TEST(TwinComparisons, OtherTokensAndOtherCountsAreTold) {
+  TwinRun told{.outputs = {{"A", {1, 2}}}, .accepted = {{{"A", 6}, {2, 2, 3, false}}}};
+  TwinRun twin{.outputs = {{"A", {1, 3}}}, .accepted = {{{"A", 6}, {2, 2, 1, false}}}};
+  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  EXPECT_EQ(comparison.output_difference, "A has 2 output tokens in async and other 2 in sync");
+  EXPECT_EQ(comparison.count_difference, "behind 6 tokens of A async accepts 3 and sync 1");
+}
+
+// Another number of drafts, or a scripted count in another frame, is not the same trial.
+TEST(TwinComparisons, OnlyPositionsThatBothVerifyAlikeAreCompared) {
+  const TwinRun told{.accepted = {{{"A", 6}, {2, 2, 3, false}}, {{"A", 9}, {3, 2, 2, true}}}};
+  const TwinRun twin{.accepted = {{{"A", 6}, {2, 1, 2, false}}, {{"A", 9}, {4, 2, 1, false}}}};
+  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  EXPECT_EQ(comparison.num_counts_compared, 0);
+  EXPECT_EQ(comparison.count_difference, "");
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,233 @@
+#include "sessions/scenario/engine_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sessions/scenario/scenario_reader.h"
+
+namespace hybridscope {
+namespace {
+
+EngineConfig config_of(const std::string& model, const EngineSettings& settings) {
+  Result<EngineSetup> setup = make_engine_setup(model, settings);
+  EXPECT_TRUE(setup.ok()) << setup.error().message;
+  return std::move(setup).value().config;
+}
+
+std::string error_of(const std::string& model, const EngineSettings& settings) {
+  const Result<EngineSetup> setup = make_engine_setup(model, settings);
+  return setup.ok() ? "" : setup.error().message;
+}
+
+TEST(EngineSetup, LeavesDefaultsAlone) {
+  const EngineConfig config = config_of("tiny-gdn", {});
+  EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_EQ(config.max_num_seqs, 256);
+  EXPECT_EQ(config.max_num_batched_tokens, 8192);
+  EXPECT_EQ(config.num_speculative_tokens, 0);
+  EXPECT_EQ(config.speculative_method, SpeculativeMethod::none);
+  EXPECT_TRUE(config.enable_prefix_caching);
+  EXPECT_EQ(config.acceptance_rate, 0.7);
+  EXPECT_EQ(config.policies, safe_policies());
+  EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::full_and_piecewise);
+  EXPECT_TRUE(config.async_scheduling);
+  EXPECT_EQ(config.runner, ModelRunner::v1);
+  EXPECT_EQ(config.attention_backend, AttentionBackend::flash_attn_3);
+}
+
+TEST(EngineSetup, NoMoreRequestsThanBlocksRunUnlessAskedFor) {
+  EngineSettings settings;
+  settings.block_size = 8;
+  settings.num_gpu_blocks_override = 16;
+  EXPECT_EQ(config_of("tiny-gdn", settings).max_num_seqs, 16);
+  settings.max_num_seqs = 17;
+  EXPECT_EQ(error_of("tiny-gdn", settings),
+            "max_num_seqs is 17, above the 16 blocks that hold the states of full CUDA graphs "
+            "(expected at most 16, or graphs without FULL)");
+  settings.cudagraph_mode = CUDAGraphMode::piecewise;
+  EXPECT_EQ(config_of("tiny-gdn", settings).max_num_seqs, 17);
+}
+
+TEST(EngineSetup, TheOptimizationLevelGivesTheGraphModeUnlessItIsSet) {
+  EngineSettings settings;
+  settings.optimization_level = OptimizationLevel::O0;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::none);
+  EXPECT_FALSE(config_of("tiny-gdn", settings).compiled_piecewise);
+  settings.optimization_level = OptimizationLevel::O1;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::piecewise);
+  settings.cudagraph_mode = CUDAGraphMode::full_decode_only;
+  EXPECT_EQ(config_of("tiny-gdn", settings).cudagraph_mode, CUDAGraphMode::full_decode_only);
+}
+
+TEST(EngineSetup, CaptureSizesComeInAnyOrder) {
+  EngineSettings settings;
+  settings.cudagraph_capture_sizes = {8, 2, 8, 4};
+  EXPECT_THAT(config_of("tiny-gdn", settings).cudagraph_capture_sizes,
+              testing::ElementsAre(2, 4, 8));
+}
+
+TEST(EngineSetup, GraphsThatTheModelCannotHaveAreCorrected) {
+  EngineSettings settings;
+  settings.num_speculative_tokens = 2;
+  settings.max_num_seqs = 4;
+  const EngineSetup linear = make_engine_setup("minimax-text-01", settings).value();
+  EXPECT_EQ(linear.cudagraphs.cudagraph_mode, CUDAGraphMode::piecewise);
+  EXPECT_THAT(linear.cudagraphs.capture_sizes, testing::ElementsAre(1, 2, 4, 8, 16, 24));
+  const EngineSetup gdn = make_engine_setup("qwen3-next-80b-a3b", settings).value();
+  EXPECT_EQ(gdn.cudagraphs.cudagraph_mode, CUDAGraphMode::full_and_piecewise);
+  EXPECT_THAT(gdn.cudagraphs.capture_sizes, testing::ElementsAre(3, 6, 9, 18, 24));
+}
+
+TEST(EngineSetup, DefaultMemoryIs60GiBButNoMoreThanAMillionBlocks) {
+  EngineSettings settings;  // pages of 65,536 bytes, 2 layers a group
+  EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, 491520);
+  settings.block_size = 8;
+  EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, kMaxDefaultBlocks);
+  settings.kv_cache_memory_bytes = std::int64_t{60} << 30;
+  EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, 7864320);
+}
+
+TEST(EngineSetup, PassesEverySettingOn) {
+  EngineSettings settings;
+  settings.mamba_cache_mode = MambaCacheMode::align;
+  settings.block_size = 8;
+  settings.num_gpu_blocks_override = 40;
+  settings.max_model_len = 64;
+  settings.max_num_seqs = 4;
+  settings.max_num_batched_tokens = 32;
+  settings.long_prefill_token_threshold = 16;
+  settings.enable_chunked_prefill = false;
+  settings.scheduling_policy = SchedulingPolicy::priority;
+  settings.watermark = 0.25;
+  settings.scheduler_reserve_full_isl = false;
+  settings.speculative_method = SpeculativeMethod::ngram;
+  settings.num_speculative_tokens = 3;
+  settings.acceptance_rate = 0.5;
+  settings.seed = 9;
+  settings.cudagraph_mode = CUDAGraphMode::piecewise;
+  settings.cudagraph_capture_sizes = {4, 8};
+  settings.attention_backend = AttentionBackend::flash_attn_2;
+  settings.step_cost_base_us = 1;
+  settings.step_cost_per_token_us = 2;
+  settings.engine = EngineProfile::pages;
+  settings.policies.row_classing = RowClassing::by_meaning;
+  const EngineConfig config = config_of("tiny-mamba2", settings);
+  EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_EQ(config.block_size, 8);
+  EXPECT_EQ(config.scheduler_block_size, 8);
+  EXPECT_EQ(config.hash_block_size, 8);
+  EXPECT_EQ(config.kv_cache_config.num_blocks, 40);
+  EXPECT_EQ(config.kv_cache_config.groups.size(), 2U);
+  EXPECT_EQ(config.conv_kernel, 4);
+  EXPECT_EQ(config.chunk_size, 4);
+  EXPECT_EQ(config.max_model_len, 64);
+  EXPECT_EQ(config.max_num_seqs, 4);
+  EXPECT_EQ(config.max_num_batched_tokens, 32);
+  EXPECT_EQ(config.long_prefill_token_threshold, 16);
+  EXPECT_FALSE(config.enable_chunked_prefill);
+  EXPECT_EQ(config.scheduling_policy, SchedulingPolicy::priority);
+  EXPECT_EQ(config.watermark, 0.25);
+  EXPECT_FALSE(config.scheduler_reserve_full_isl);
+  EXPECT_EQ(config.speculative_method, SpeculativeMethod::ngram);
+  EXPECT_EQ(config.num_speculative_tokens, 3);
+  EXPECT_EQ(config.acceptance_rate, 0.5);
+  EXPECT_EQ(config.seed, 9U);
+  EXPECT_EQ(config.cudagraph_mode, CUDAGraphMode::piecewise);
+  EXPECT_THAT(config.cudagraph_capture_sizes, testing::ElementsAre(4, 8));
+  EXPECT_EQ(config.attention_backend, AttentionBackend::flash_attn_2);
+  EXPECT_FALSE(config.async_scheduling);
+  EXPECT_EQ(config.step_cost_base_us, 1);
+  EXPECT_EQ(config.step_cost_per_token_us, 2);
+  Policies expected = pages_policies();
+  expected.row_classing = RowClassing::by_meaning;
+  EXPECT_EQ(config.policies, expected);
+}
+
+TEST(EngineSetup, Qwen3NextAt60GiBHasTheBlocksOfTheWorkedExample) {
+  EngineSettings settings;
+  settings.kv_cache_memory_bytes = std::int64_t{60} << 30;
+  settings.mamba_cache_mode = MambaCacheMode::align;
+  settings.num_speculative_tokens = 2;
+  const EngineConfig config = config_of("qwen3-next-80b-a3b", settings);
+  EXPECT_EQ(config.block_size, 560);
+  EXPECT_EQ(config.kv_cache_config.num_blocks, 4681);
+  EXPECT_EQ(config.kv_cache_config.groups.size(), 4U);
+  EXPECT_EQ(config.speculative_method, SpeculativeMethod::mtp);
+}
+
+TEST(EngineSetup, ModeNoneTurnsPrefixCachingOff) {
+  EngineSettings settings;
+  settings.mamba_cache_mode = MambaCacheMode::none;
+  EXPECT_FALSE(config_of("tiny-mamba2", settings).enable_prefix_caching);
+}
+
+TEST(EngineSetup, WithoutPrefixCachingTheModeIsNone) {
+  EngineSettings settings;
+  settings.enable_prefix_caching = false;
+  EXPECT_EQ(config_of("tiny-mamba2", settings).mamba_cache_mode, MambaCacheMode::none);
+}
+
+TEST(EngineSetup, DtypesReachTheStates) {
+  EngineSettings settings;
+  settings.mamba_ssm_cache_dtype = CacheDtypeName::float32;
+  const EngineConfig config = config_of("tiny-gdn", settings);
+  const auto& mamba = std::get<MambaSpec>(config.kv_cache_config.groups.back().spec);
+  EXPECT_EQ(mamba.states[0].dtype, Dtype::bfloat16);
+  EXPECT_EQ(mamba.states[1].dtype, Dtype::float32);
+}
+
+TEST(EngineSetup, AnUnknownModelIsAnErrorThatListsTheKnownOnes) {
+  EXPECT_NE(error_of("tiny-mamba3", {}).find("tiny-mamba2"), std::string::npos);
+}
+
+TEST(EngineSetup, AVerifyWindowMustFitTheModelsBlock) {
+  EngineSettings settings;
+  settings.mamba_cache_mode = MambaCacheMode::align;
+  settings.max_num_batched_tokens = 64;
+  EXPECT_NE(error_of("tiny-mamba2", settings).find("128"), std::string::npos);
+  settings.block_size = 4;
+  settings.num_speculative_tokens = 4;
+  EXPECT_EQ(error_of("tiny-mamba2", settings),
+            "num_speculative_tokens is 4, but 1 + 4 tokens do not fit a block of 4 (expected at "
+            "most 3)");
+}
+
+std::string fit_error(std::int32_t num_blocks, std::int32_t max_tokens) {
+  Scenario scenario;
+  scenario.settings.mamba_cache_mode = MambaCacheMode::align;
+  scenario.settings.block_size = 8;
+  scenario.settings.num_gpu_blocks_override = num_blocks;
+  scenario.settings.max_model_len = 64;
+  scenario.requests = {{.id = "small", .prompt = {.tokens = 1}},
+                       {.id = "B", .prompt = {.tokens = 20}, .max_tokens = max_tokens}};
+  const EngineConfig config = config_of("tiny-mamba2", scenario.settings);
+  const Status fits = check_requests_fit(scenario, config);
+  return fits.ok() ? "" : fits.error().message;
+}
+
+// 24 tokens: 3 attention blocks and 2 states, and the null block.
+TEST(EngineSetup, ThePoolMustHoldEachRequestAlone) {
+  EXPECT_EQ(fit_error(6, 4), "");
+  EXPECT_EQ(fit_error(5, 4),
+            "/requests/1: request \"B\": it can need 5 blocks at 24 tokens, the pool has 4");
+}
+
+TEST(ScenarioChecks, ChangedSettingsAreCheckedAgain) {
+  Scenario scenario;
+  scenario.model = "tiny-mamba2";
+  scenario.settings.num_speculative_tokens = 1;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 6}}};
+  scenario.script = {{.step = 2, .accept = {{"A", 2}}}};
+  EXPECT_TRUE(check_scenario(scenario).ok());
+  scenario.settings.num_speculative_tokens = 0;
+  EXPECT_EQ(check_scenario(scenario).error().message,
+            "scenario: /script/0/accept/A: 2 accepted tokens, but the engine makes no drafts: "
+            "num_speculative_tokens is 0 (expected 1, the bonus token)");
+  scenario.settings.speculative_method = SpeculativeMethod::mtp;
+  EXPECT_EQ(check_scenario(scenario).error().message,
+            "scenario: /settings/speculative_config/method: method drafts tokens but "
+            "num_speculative_tokens is 0 (expected at least 1)");
+}
+
+}  // namespace
+}  // namespace hybridscope

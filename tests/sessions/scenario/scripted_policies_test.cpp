@@ -1,0 +1,85 @@
+#include "sessions/scenario/scripted_policies.h"
+
+#include <gmock/gmock.h>
+
+#include "sessions/run/run_plan.h"
+#include "sessions/run/runner.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "tests/sessions/run/scenario_run.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+const std::string kRoot = HYBRIDSCOPE_SOURCE_DIR;
+
+TEST(ScriptedPolicies, AStepWithoutPoliciesChangesNone) {
+  ScriptedPolicies policies({});
+  EXPECT_EQ(policies.change({.step = 3, .budget = 4}), std::nullopt);
+}
+
+TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
+  EngineSettings settings;
+  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  ScriptedPolicies policies(settings);
+  policies.change({.step = 2, .policies = {.row_classing = RowClassing::by_meaning}});
+  Policies expected = pages_policies();
+  expected.cache = safe_policies().cache;
+  expected.aligned_split = AlignedSplit::every_chunk_on_grid;
+  expected.row_classing = RowClassing::by_meaning;
+  EXPECT_EQ(policies.change({.step = 4, .engine = EngineProfile::pages}), expected);
+  expected = safe_policies();
+  EXPECT_EQ(policies.change({.step = 5, .engine = EngineProfile::safe}), expected);
+}
+
+TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
+  EngineSettings settings;
+  settings.policies.full_attention_cut = FullAttentionCut::first_spec_group;
+  EXPECT_THAT(
+      scripted_policy_notes(settings, {{.step = 2, .budget = 1},
+                                       {.step = 7, .engine = EngineProfile::pages},
+                                       {.step = 9, .engine = EngineProfile::safe}}),
+      ElementsAre("step 7 changes the profile to pages, but caching policies cannot change while "
+                  "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
+                  "block_registration is planned_then_published, not at_allocation"));
+}
+
+// The fault of docs/differences.md, which this scenario shows in step 3.
+TEST(ScriptedPolicies, HoldFromTheirStepOn) {
+  const Scenario scenario =
+      read_scenario_file(kRoot + "/scenarios/steps_without_drafts.json").value();
+  const PolicyOverrides column_zero = {.no_draft_step = NoDraftStep::column_zero};
+  Scenario from_3 = scenario;
+  from_3.script[1].policies = column_zero;
+  Scenario from_4 = scenario;
+  from_4.script.push_back({.step = 4, .policies = column_zero});
+  const std::string fault = "running-state-wrong step 3 request 0: expected 8, seen 6 ";
+  EXPECT_THAT(test::run_scenario(from_3).findings, Contains(fault));
+  EXPECT_THAT(test::run_scenario(from_4).findings, Not(Contains(fault)));
+}
+
+TEST(ScriptedPolicies, TheTraceTellsOfTheChange) {
+  const Scenario scenario =
+      parse_scenario({.text = R"({"version": 1, "name": "n", "model": "tiny-mamba2",
+          "settings": {"block_size": 8, "num_gpu_blocks_override": 16, "max_model_len": 64},
+          "requests": [{"id": "A", "prompt": 6, "max_tokens": 4}],
+          "script": [{"step": 2, "budget": 4, "engine": "pages"}]})",
+                      .file = "s.json"})
+          .value();
+  RunPlan plan = plan_scenario(scenario, "s.json").value();
+  EXPECT_THAT(plan.notes, Contains(testing::StartsWith("step 2 changes the profile to pages")));
+  Runner runner = Runner::create(std::move(plan)).value();
+  ASSERT_TRUE(runner.step().ok());
+  const StepTrace& trace = *runner.step().value();
+  ASSERT_EQ(trace.commands.size(), 2u);
+  EXPECT_EQ(trace.commands[0].command, CommandKind::set_policies);
+  EXPECT_EQ(trace.commands[1].command, CommandKind::set_step_budget);
+  EXPECT_EQ(runner.engine().config().policies.row_classing, RowClassing::by_shape);
+  EXPECT_EQ(runner.engine().config().policies.cache, safe_policies().cache);
+}
+
+}  // namespace
+}  // namespace hybridscope

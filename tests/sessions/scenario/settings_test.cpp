@@ -1,0 +1,276 @@
+#include "sessions/scenario/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sessions/scenario/settings_table.h"
+
+namespace hybridscope {
+namespace {
+
+EngineSettings with(std::initializer_list<std::pair<const char*, const char*>> texts) {
+  EngineSettings settings;
+  for (const auto& [path, text] : texts) {
+    const std::string name = path;
+    const std::size_t slash = name.find('/');
+    const Setting* setting = slash == std::string::npos
+                                 ? find_setting("", name)
+                                 : find_setting(name.substr(0, slash), name.substr(slash + 1));
+    EXPECT_NE(setting, nullptr) << name;
+    const Status stored = set_setting_text(settings, *setting, text);
+    EXPECT_TRUE(stored.ok()) << stored.error().message;
+  }
+  return settings;
+}
+
+std::string conflict(const EngineSettings& settings) {
+  const auto found = find_setting_conflict(settings);
+  return found ? found->setting + ": " + found->message : "";
+}
+
+std::string refusal(const char* section, const char* name, const SettingValue& value) {
+  EngineSettings settings;
+  const Status stored = set_setting(settings, *find_setting(section, name), value);
+  EXPECT_EQ(settings, EngineSettings{});
+  return stored.ok() ? "" : stored.error().message;
+}
+
+TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
+  std::set<std::string> paths;
+  for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
+  EXPECT_EQ(paths.size(), settings_table().size());
+  EXPECT_EQ(paths.size(), 67U);
+}
+
+TEST(SettingsTable, EveryRowHasHelpAndDefault) {
+  for (const Setting& setting : settings_table()) {
+    EXPECT_FALSE(setting.help.empty()) << setting.name;
+    EXPECT_FALSE(setting.default_text.empty()) << setting.name;
+    EXPECT_EQ(setting.kind == SettingKind::choice, !setting.choices.empty()) << setting.name;
+  }
+}
+
+TEST(SettingsTable, EveryChoiceReadsBackAsItsText) {
+  for (const Setting& setting : settings_table())
+    for (const std::string_view choice : setting.choices) {
+      EngineSettings settings;
+      ASSERT_TRUE(set_setting_text(settings, setting, choice).ok());
+      EXPECT_EQ(get_setting(settings, setting), SettingValue(std::string(choice)));
+    }
+}
+
+TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
+  const EngineSettings settings = with({{"mamba_cache_mode", "align"},
+                                        {"mamba_ssm_cache_dtype", "float32"},
+                                        {"ssm_conv_state_layout", "DS"},
+                                        {"scheduling_policy", "priority"},
+                                        {"speculative_config/method", "ngram"},
+                                        {"cudagraph_mode", "FULL_DECODE_ONLY"},
+                                        {"runner", "v2"},
+                                        {"attention_backend", "triton"},
+                                        {"optimization_level", "1"},
+                                        {"engine", "pages"}});
+  EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
+  EXPECT_EQ(settings.ssm_conv_state_layout, ConvStateLayout::DS);
+  EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
+  EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
+  EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::full_decode_only);
+  EXPECT_EQ(settings.engine, EngineProfile::pages);
+  EXPECT_EQ(settings.runner, ModelRunner::v2);
+  EXPECT_EQ(settings.attention_backend, AttentionBackend::triton);
+  EXPECT_EQ(settings.optimization_level, OptimizationLevel::O1);
+}
+
+TEST(SettingsTable, TextsOfEveryKindAreRead) {
+  const EngineSettings settings = with({{"kv_cache_memory_bytes", "60GiB"},
+                                        {"max_num_seqs", "128"},
+                                        {"watermark", "0.25"},
+                                        {"enable_chunked_prefill", "false"},
+                                        {"cudagraph_capture_sizes", "1,2,4"},
+                                        {"step_cost/base_us", "0"}});
+  EXPECT_EQ(settings.kv_cache_memory_bytes, 64424509440);
+  EXPECT_EQ(settings.max_num_seqs, 128);
+  EXPECT_EQ(settings.watermark, 0.25);
+  EXPECT_EQ(settings.enable_chunked_prefill, false);
+  EXPECT_THAT(*settings.cudagraph_capture_sizes, testing::ElementsAre(1, 2, 4));
+  EXPECT_EQ(settings.step_cost_base_us, 0);
+}
+
+TEST(Settings, ARefusedValueNamesSettingValueAndRange) {
+  EXPECT_EQ(refusal("", "max_num_seqs", std::int64_t{0}),
+            "max_num_seqs is 0 (allowed: an integer from 1 to 65536)");
+  EXPECT_EQ(refusal("", "max_num_seqs", 2.5),
+            "max_num_seqs is 2.5 (allowed: an integer from 1 to 65536)");
+  EXPECT_EQ(refusal("", "acceptance_rate", 1.5),
+            "acceptance_rate is 1.5 (allowed: a number from 0 to 1)");
+  EXPECT_EQ(refusal("", "mamba_cache_mode", std::string("aligned")),
+            "mamba_cache_mode is \"aligned\" (allowed: one of none, all, align)");
+  EXPECT_EQ(refusal("", "enable_prefix_caching", std::int64_t{1}),
+            "enable_prefix_caching is 1 (allowed: true or false)");
+  EXPECT_EQ(refusal("", "kv_cache_memory_bytes", std::string("60Gi")),
+            "kv_cache_memory_bytes is \"60Gi\" (allowed: bytes from 1 to 9223372036854775807, such "
+            "as 60GiB or 512MiB)");
+  EXPECT_EQ(refusal("", "cudagraph_capture_sizes", std::vector<std::int64_t>{1, -2}),
+            "cudagraph_capture_sizes is [1, -2] (allowed: a list of integers from 1 to 1048576)");
+  EXPECT_EQ(refusal("speculative_config", "num_speculative_tokens", std::int64_t{65}),
+            "num_speculative_tokens is 65 (allowed: an integer from 0 to 64)");
+  EXPECT_EQ(refusal("", "num_gpu_blocks_override", std::int64_t{1}),
+            "num_gpu_blocks_override is 1 (allowed: an integer from 2 to 268435456)");
+}
+
+TEST(Settings, TextsThatAreNoValueAreRefused) {
+  for (const auto& [name, text] : {std::pair{"max_num_seqs", "12x"},
+                                   {"max_num_seqs", ""},
+                                   {"max_num_seqs", "99999999999999999999"},
+                                   {"watermark", "nan"},
+                                   {"watermark", "-0.1"},
+                                   {"enable_chunked_prefill", "yes"},
+                                   {"cudagraph_capture_sizes", "1,,2"},
+                                   {"seed", "-1"}}) {
+    EngineSettings settings;
+    EXPECT_FALSE(set_setting_text(settings, *find_setting("", name), text).ok()) << name << text;
+  }
+}
+
+TEST(Settings, SpeculationNeedsMethodAndTokensTogether) {
+  EXPECT_EQ(conflict(with({{"speculative_config/method", "mtp"}})),
+            "speculative_config/method: method drafts tokens but num_speculative_tokens is 0 "
+            "(expected at least 1)");
+  EXPECT_EQ(
+      conflict(with({{"speculative_config/method", "none"},
+                     {"speculative_config/num_speculative_tokens", "2"}})),
+      "speculative_config/method: method is none but num_speculative_tokens is 2 (expected mtp, "
+      "ngram or draft_model, or 0 tokens)");
+}
+
+TEST(Settings, TokensWithoutAMethodMeanMtp) {
+  const EngineSettings settings = with({{"speculative_config/num_speculative_tokens", "2"}});
+  EXPECT_EQ(conflict(settings), "");
+  EXPECT_EQ(resolved_speculative_method(settings), SpeculativeMethod::mtp);
+  EXPECT_EQ(resolved_speculative_method(EngineSettings{}), SpeculativeMethod::none);
+}
+
+TEST(Settings, AVerifyWindowMustFitABlock) {
+  EXPECT_EQ(
+      conflict(with({{"block_size", "4"}, {"speculative_config/num_speculative_tokens", "3"}})),
+      "");
+  EXPECT_EQ(
+      conflict(with({{"block_size", "4"}, {"speculative_config/num_speculative_tokens", "4"}})),
+      "speculative_config/num_speculative_tokens: num_speculative_tokens is 4, but 1 + 4 tokens "
+      "do not fit a block of 4 (expected at most 3)");
+}
+
+TEST(Settings, InModeNoneAVerifyWindowNeedsNoBlock) {
+  EXPECT_EQ(conflict(with({{"block_size", "4"},
+                           {"mamba_cache_mode", "none"},
+                           {"speculative_config/num_speculative_tokens", "4"}})),
+            "");
+}
+
+TEST(Settings, ModeAlignNeedsABlockPerStep) {
+  EXPECT_EQ(
+      conflict(with(
+          {{"mamba_cache_mode", "align"}, {"block_size", "16"}, {"max_num_batched_tokens", "8"}})),
+      "max_num_batched_tokens: max_num_batched_tokens is 8, less than one block of 16 tokens, "
+      "so mode align could never finish a block (expected at least 16)");
+  EXPECT_EQ(
+      conflict(with({{"mamba_cache_mode", "align"},
+                     {"block_size", "16"},
+                     {"long_prefill_token_threshold", "8"}})),
+      "long_prefill_token_threshold: long_prefill_token_threshold is 8, less than one block of "
+      "16 tokens, so mode align could never finish a block (expected 0 or at least 16)");
+}
+
+TEST(Settings, CaptureSizesMustNotBeEmpty) {
+  EngineSettings settings;
+  settings.cudagraph_capture_sizes.emplace();
+  EXPECT_EQ(conflict(settings),
+            "cudagraph_capture_sizes: cudagraph_capture_sizes is empty (expected at least one "
+            "size)");
+  EXPECT_EQ(conflict(with({{"cudagraph_capture_sizes", "8,2,2"}})), "");
+}
+
+TEST(Settings, AsynchronousSchedulingIsOnUnlessTheMethodDraftsOnTheHost) {
+  EXPECT_EQ(resolved_async_scheduling({}), (AsyncChoice{true, AsyncReason::supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"}})),
+            (AsyncChoice{true, AsyncReason::supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"speculative_config/num_speculative_tokens", "2"},
+                                            {"speculative_config/method", "ngram"}})),
+            (AsyncChoice{false, AsyncReason::method_not_supported}));
+  EXPECT_EQ(resolved_async_scheduling(with({{"async_scheduling", "false"}})),
+            (AsyncChoice{false, AsyncReason::requested}));
+}
+
+TEST(Settings, NgramIsRefusedWithAsynchronousSchedulingAndWithRunnerV2) {
+  EXPECT_EQ(conflict(with({{"speculative_config/num_speculative_tokens", "2"},
+                           {"speculative_config/method", "ngram"},
+                           {"async_scheduling", "true"}})),
+            "async_scheduling: async_scheduling is on with method ngram (asynchronous scheduling "
+            "supports EAGLE-like methods such as mtp, draft_model and ngram_gpu: ngram drafts on "
+            "the host from tokens that have returned; expected false, or method mtp)");
+  EXPECT_EQ(conflict(with({{"speculative_config/num_speculative_tokens", "2"},
+                           {"speculative_config/method", "ngram"},
+                           {"runner", "v2"}})),
+            "runner: runner is v2 with method ngram, which runner v2 does not have (expected v1)");
+}
+
+TEST(Settings, RunnerV2RefusesDraftsInTheDsLayout) {
+  const EngineSettings asked = with({{"speculative_config/num_speculative_tokens", "2"},
+                                     {"ssm_conv_state_layout", "DS"},
+                                     {"runner", "v2"}});
+  EXPECT_EQ(conflict(asked),
+            "ssm_conv_state_layout: ssm_conv_state_layout is DS with speculative tokens on runner "
+            "v2, which refuses it at start-up (expected SD, or runner v1)");
+}
+
+TEST(Settings, TheRunnerOfAHybridModelIsV1UnlessSet) {
+  EXPECT_EQ(resolved_runner({}), ModelRunner::v1);
+  EXPECT_EQ(resolved_runner(with({{"runner", "v2"}})), ModelRunner::v2);
+}
+
+TEST(Settings, AThresholdMustLeaveRoomForDraftsAndFitTheModel) {
+  EXPECT_EQ(conflict(with({{"long_prefill_token_threshold", "2"},
+                           {"speculative_config/num_speculative_tokens", "2"}})),
+            "long_prefill_token_threshold: long_prefill_token_threshold is 2, less than the 1 + 2 "
+            "tokens of a decode with drafts (expected 0 or at least 3)");
+  EXPECT_EQ(
+      conflict(with({{"long_prefill_token_threshold", "200"}, {"max_model_len", "100"}})),
+      "long_prefill_token_threshold: long_prefill_token_threshold is 200, more than max_model_len "
+      "100");
+}
+
+TEST(Policies, FollowTheProfileUnlessOverridden) {
+  EXPECT_EQ(resolve_policies(EngineSettings{}), safe_policies());
+  EXPECT_EQ(resolve_policies(with({{"engine", "pages"}})), pages_policies());
+  Policies expected = safe_policies();
+  expected.no_draft_step = NoDraftStep::column_zero;
+  EXPECT_EQ(resolve_policies(with({{"policies/no_draft_step", "column_zero"}})), expected);
+}
+
+TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
+  EngineSettings settings =
+      with({{"engine", "pages"},
+            {"policies/mamba_eagle_lookahead", "none"},
+            {"policies/full_attention_cut", "every_group"},
+            {"policies/block_registration", "planned_then_published"},
+            {"policies/aligned_split", "every_chunk_on_grid"},
+            {"policies/row_classing", "by_meaning"},
+            {"policies/accepted_count_owner", "request"},
+            {"policies/one_token_prompt", "as_is"},
+            {"policies/no_draft_step", "verify_with_counts"},
+            {"policies/uniform_decode_test", "by_row_class"},
+            {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"},
+            {"policies/stale_frame", "dropped_by_run"},
+            {"policies/accepted_count_landing", "after_row_moves"},
+            {"policies/deferred_free_refusal", "wait_for_the_frame"},
+            {"policies/row_order", "decodes_then_query_len"},
+            {"policies/initial_state_column", "mamba_block_size"},
+            {"policies/slot_count_reset", "every_mode"}});
+  EXPECT_EQ(resolve_policies(settings), safe_policies());
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,182 @@
+#include "sessions/scenario/traffic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <unordered_set>
+
+#include "sessions/text/name_hash.h"
+
+namespace hybridscope {
+namespace {
+
+using testing::ElementsAre;
+using Source = PromptSegment::Source;
+
+Result<Traffic> read(const std::string& text) {
+  std::istringstream lines(text);
+  return read_traffic(lines, "t.jsonl");
+}
+
+std::string error_of(const std::string& text) {
+  const auto traffic = read(text);
+  return traffic.ok() ? "" : traffic.error().message;
+}
+
+const std::string kFirst =
+    R"({"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [0, 7]})"
+    "\n";
+
+TEST(Traffic, EachHashIdCovers512TokensAndTheLastTheRest) {
+  const auto traffic = read(kFirst);
+  ASSERT_TRUE(traffic.ok()) << traffic.error().message;
+  ASSERT_EQ(traffic.value().requests.size(), 1U);
+  const AddRequest& request = traffic.value().requests[0].request;
+  EXPECT_THAT(request.prompt, ElementsAre(PromptSegment{Source::text, 0, 0, 512},
+                                          PromptSegment{Source::text, 7, 0, 88}));
+  EXPECT_EQ(request.max_tokens, 5);
+  EXPECT_EQ(request.name, "r1");
+  EXPECT_EQ(request.key, request_key("r1"));
+}
+
+TEST(Traffic, AFullLastBlockHas512Tokens) {
+  const auto traffic =
+      read(R"({"timestamp":1,"input_length":1024,"output_length":1,"hash_ids":[3,4]})");
+  EXPECT_EQ(traffic.value().requests[0].request.prompt[1].length, 512);
+  EXPECT_EQ(traffic.value().requests[0].arrival_us, 1000);
+  EXPECT_EQ(traffic.value().num_prompt_tokens, 1024);
+}
+
+TEST(Traffic, LinesOutOfOrderAreSortedStablyAndCounted) {
+  const auto traffic = read(R"({"timestamp":9,"input_length":1,"output_length":1,"hash_ids":[0]}
+{"timestamp":3,"input_length":2,"output_length":1,"hash_ids":[0]}
+{"timestamp":9,"input_length":3,"output_length":1,"hash_ids":[0]}
+{"timestamp":3,"input_length":4,"output_length":1,"hash_ids":[0]}
+)");
+  std::vector<std::string> names;
+  for (const ArrivingRequest& arriving : traffic.value().requests)
+    names.push_back(arriving.request.name);
+  EXPECT_THAT(names, ElementsAre("r2", "r4", "r1", "r3"));
+  EXPECT_EQ(traffic.value().num_out_of_order, 2);
+}
+
+TEST(Traffic, NoOutputCountsAsOneToken) {
+  const auto traffic = read(R"({"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[0]})");
+  EXPECT_EQ(traffic.value().requests[0].request.max_tokens, 1);
+  EXPECT_EQ(traffic.value().num_without_output, 1);
+}
+
+TEST(Traffic, CarriageReturnsAreSpace) {
+  EXPECT_EQ(read("{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[0]}\r\n")
+                .value()
+                .requests.size(),
+            1U);
+}
+
+TEST(Traffic, AWrongNumberOfIdsIsAnError) {
+  EXPECT_EQ(
+      error_of(kFirst + R"({"timestamp":0,"input_length":512,"output_length":1,"hash_ids":[1,2]})"),
+      "t.jsonl:2: /hash_ids: 2 ids for 512 tokens (expected 1, one per 512 tokens)");
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":513,"output_length":1,"hash_ids":[1]})"),
+            "t.jsonl:1: /hash_ids: 1 ids for 513 tokens (expected 2, one per 512 tokens)");
+}
+
+TEST(Traffic, NumbersOutOfRangeAreErrors) {
+  EXPECT_EQ(error_of(R"({"timestamp":-1,"input_length":1,"output_length":1,"hash_ids":[1]})"),
+            "t.jsonl:1: /timestamp: expected an integer from 0 to 4503599627370, found -1");
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":0,"output_length":1,"hash_ids":[]})"),
+            "t.jsonl:1: /input_length: expected an integer from 1 to 16777216, found 0");
+  EXPECT_EQ(
+      error_of(R"({"timestamp":0,"input_length":4294967297,"output_length":1,"hash_ids":[1]})"),
+      "t.jsonl:1: /input_length: expected an integer from 1 to 16777216, found 4294967297");
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":1,"output_length":-5,"hash_ids":[1]})"),
+            "t.jsonl:1: /output_length: expected an integer from 0 to 16777216, found -5");
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[-1]})"),
+            "t.jsonl:1: /hash_ids/0: expected an integer from 0 to 9223372036854775807, found -1");
+  EXPECT_EQ(error_of(R"({"timestamp":0.5,"input_length":1,"output_length":1,"hash_ids":[1]})"),
+            "t.jsonl:1: /timestamp: expected an integer from 0 to 4503599627370, found 0.5");
+}
+
+TEST(Traffic, KeysMustBeTheFourKnownOnes) {
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":1,"hash_ids":[1]})"),
+            "t.jsonl:1: key \"output_length\" is missing");
+  EXPECT_EQ(
+      error_of(R"({"timestamp":0,"input_length":1,"output_lenght":1,"hash_ids":[1]})"),
+      "t.jsonl:1: /output_lenght: unknown key \"output_lenght\", did you mean \"output_length\"?");
+  EXPECT_EQ(error_of(R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":1})"),
+            "t.jsonl:1: /hash_ids: expected an array, found 1");
+  EXPECT_EQ(error_of("[]"), "t.jsonl:1: expected an object, found an array of 0");
+}
+
+TEST(Traffic, AKeyTwiceNamesItsLine) {
+  EXPECT_EQ(error_of(kFirst + R"({"timestamp":0,"timestamp":1})"),
+            "t.jsonl:2: key \"timestamp\" occurs twice");
+}
+
+TEST(Traffic, HashIdsMayBeWholeFloats) {
+  std::istringstream lines(
+      R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[7.0]})");
+  EXPECT_EQ(read_traffic(lines, "t.jsonl").value().requests[0].request.prompt[0].content, 7);
+}
+
+TEST(Traffic, ATruncatedLineIsAnErrorAtItsEnd) {
+  EXPECT_EQ(error_of(kFirst + R"({"timestamp": 0, "input_len)").substr(0, 13), "t.jsonl:2:28:");
+}
+
+TEST(Traffic, EmptyLinesAndFilesAreErrors) {
+  EXPECT_EQ(error_of(kFirst + "\n" + kFirst),
+            "t.jsonl:2: empty line (expected one JSON object a line)");
+  EXPECT_EQ(error_of(""), "t.jsonl: no request (expected one JSON object a line)");
+}
+
+TEST(Traffic, BytesThatAreNoUtf8NameTheirLine) {
+  EXPECT_EQ(error_of(kFirst + "{\"\xFF"),
+            "t.jsonl:2:3: byte 0xFF is no UTF-8 (expected JSON in UTF-8)");
+}
+
+TEST(Traffic, LinesHaveALimit) {
+  EXPECT_EQ(error_of(std::string((std::size_t{4} << 20) + 1, ' ')),
+            "t.jsonl:1: a line of more than 4194304 bytes");
+}
+
+TEST(Traffic, AFileThatIsNotThereIsAnIoError) {
+  EXPECT_EQ(read_traffic_file("/nowhere/t.jsonl").error().kind, ErrorKind::io);
+  EXPECT_EQ(read_traffic_file("/").error().kind, ErrorKind::io);
+}
+
+TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
+  const std::string path =
+      std::string(HYBRIDSCOPE_SHARED_DIR) + "/traces/mooncake_conversation_trace.jsonl";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no traces beside the project";
+  const auto read = read_traffic_file(path);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const Traffic& traffic = read.value();
+  EXPECT_EQ(traffic.requests.size(), 12031U);
+  EXPECT_EQ(traffic.num_prompt_tokens, 144793823);
+  EXPECT_EQ(traffic.num_out_of_order, 0);
+  EXPECT_EQ(traffic.num_without_output, 0);
+  EXPECT_EQ(traffic.requests.back().arrival_us, 3536999000);
+
+  std::vector<std::int64_t> lengths;
+  std::unordered_set<std::uint64_t> seen;
+  std::int64_t blocks = 0;
+  std::int64_t reused = 0;
+  for (const ArrivingRequest& arriving : traffic.requests) {
+    lengths.push_back(num_prompt_tokens(arriving.request));
+    for (const PromptSegment& segment : arriving.request.prompt) {
+      ++blocks;
+      if (!seen.insert(segment.content).second) ++reused;
+    }
+  }
+  std::sort(lengths.begin(), lengths.end());
+  EXPECT_EQ(lengths[lengths.size() / 2], 6909);
+  EXPECT_EQ(lengths.back(), 126195);
+  EXPECT_EQ(blocks, 288500);
+  EXPECT_EQ(reused, 105710);  // 36.6 %
+}
+
+}  // namespace
+}  // namespace hybridscope

@@ -1,0 +1,61 @@
+#include "sessions/text/text_page.h"
+
+#include <gtest/gtest.h>
+
+namespace hybridscope {
+namespace {
+
+TEST(TextPage, WrapsUnderTheWordsOfAnItem) {
+  TextPage page;
+  page.item("label", 8, std::string(60, 'a') + " " + std::string(40, 'b'));
+  EXPECT_EQ(page.text(),
+            "  label     " + std::string(60, 'a') + "\n            " + std::string(40, 'b') + "\n");
+}
+
+TEST(TextPage, KeepsAClauseTogetherWhenItFitsALine) {
+  TextPage page;
+  page.line(std::string(80, 'a') + "; one two three four five");
+  EXPECT_EQ(page.text(), "  " + std::string(80, 'a') + ";\n    one two three four five\n");
+}
+
+TEST(TextPage, BreaksAClauseThatFitsNoLine) {
+  TextPage page;
+  page.line("start; " + std::string(60, 'a') + " " + std::string(60, 'b'));
+  EXPECT_EQ(page.text(),
+            "  start; " + std::string(60, 'a') + "\n    " + std::string(60, 'b') + "\n");
+}
+
+TEST(TextPage, HasNoTrailingSpaces) {
+  TextPage page;
+  page.item("label", 20, "");
+  page.table({{"a", false}, {"b", false}}, {{"long text", ""}});
+  EXPECT_EQ(page.text(), "  label\n  a          b\n  long text\n");
+}
+
+TEST(TextPage, AlignsNumbersRightAndWordsLeft) {
+  TextPage page;
+  page.table({{"name", false}, {"count", true}}, {{"A", "7"}, {"long name", "123456"}});
+  EXPECT_EQ(page.text(), "  name        count\n  A               7\n  long name  123456\n");
+}
+
+TEST(TextPage, ClipsTheWidestWordsOfATableThatIsTooWide) {
+  TextPage page;
+  page.table({{"name", false}, {"n", true}}, {{std::string(120, 'x'), "5"}});
+  EXPECT_EQ(page.text(),
+            "  name" + std::string(91, ' ') + "  n\n  " + std::string(93, 'x') + "..  5\n");
+}
+
+TEST(TextPage, CountsCodePointsNotBytes) {
+  EXPECT_EQ(text_width("\xC3\xA4\xC3\xB6"), 2U);
+  EXPECT_EQ(clip_text("\xC3\xA4\xC3\xB6\xC3\xBC\xC3\x9F", 3), "\xC3\xA4..");
+  EXPECT_EQ(pad_text("\xC3\xA4", 3), "\xC3\xA4  ");
+}
+
+TEST(TextPage, HeadingsNameTheirSource) {
+  TextPage page;
+  page.heading("Commit", "vLLM v1/core/sched/scheduler.py update_from_output");
+  EXPECT_EQ(page.text(), "\nCommit (vLLM v1/core/sched/scheduler.py update_from_output)\n");
+}
+
+}  // namespace
+}  // namespace hybridscope
