@@ -1,4 +1,4 @@
-// Reads golden vectors (../shared/golden/*.jsonl) and compares JSON with the rules of FORMAT.md.
+// Reads golden vectors (../shared/golden/*.jsonl) and compares JSON as the vectors want it.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Synchronous and asynchronous scheduling of one scenario: the two self-tests at the end of RUNNER
-// 8, and that only the time of what is known differs.
+// Synchronous and asynchronous scheduling of one scenario: where the two agree
+// (semantics: async-equals-sync), and that only the time of what is known differs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -183,8 +183,8 @@ class Replay {
     if (update > 0) compare_update(update);
   }
 
-  // SEMANTICS H2: a request admitted with one token left gets K placeholder drafts, or is refused
-  // for want of budget. The naive engine has no model of it: the case ends there.
+  // A request admitted with one token left (semantics: padded-prompt) gets K placeholder drafts, or
+  // is refused for want of budget. The naive engine has no model of it: the case ends there.
   bool reference_pads(std::size_t i, const NaiveStep& naive) const {
     if (config_.at("num_spec_tokens") == 0) return false;
     const Json& tokens = results_[i].at("num_scheduled_tokens");
@@ -296,7 +296,7 @@ TEST(NaiveEngineGolden, StepsTheWorkerLikeTheReference) {
   replay_file("pipeline.jsonl");
 }
 
-// KNOWN_BUGS 48: "steps 11-13, request r5 (c=8, reads S(7))".
+// Known bug 48: "steps 11-13, request r5 (c=8, reads S(7))".
 TEST(NaiveEngineGolden, FindsTheForgottenCountInThePublishedVectors) {
   HS_NEED_GOLDEN();
   std::vector<std::string> found;

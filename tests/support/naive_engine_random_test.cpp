@@ -1,4 +1,4 @@
-// FORWARD.md's claim, checked: while its four conditions hold no state is ever wrong. That each is
+// While the four conditions hold no state is ever wrong (semantics: four-conditions). That each is
 // needed: naive_dropped_rules_test.cpp.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Random scenarios under asynchronous scheduling and the V2 runner: the safe rules keep every state
-// right there too, and the self-tests of RUNNER 8 hold.
+// right there too, and asynchronous scheduling agrees with synchronous
+// (semantics: async-equals-sync).
 #include <gtest/gtest.h>
 
 #include <iostream>

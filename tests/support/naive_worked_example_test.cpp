@@ -1,4 +1,5 @@
-// RUNNER 6.6: the table, number by number, for synchronous and asynchronous scheduling.
+// The table, number by number, for synchronous and asynchronous scheduling
+// (semantics: async-worked-example).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Random operations on the pool against lists and maps that follow SEMANTICS D word by word.
+// Random operations on the pool against lists and maps that follow the rules word by word
+// (semantics: block-pool, block-hash-map).
 #include <gtest/gtest.h>
 
 #include <algorithm>

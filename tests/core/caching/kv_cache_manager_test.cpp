@@ -172,7 +172,7 @@ TEST(KVCacheManager, AtAllocationAMambaHitOfTheSameStepWaitsAsWell) {
   EXPECT_GT(allocation.num_blocks_to_allocate, 19);
 }
 
-// KNOWN_BUGS 49: preempted in the step in which it was to fill its blocks.
+// Known bug 49: preempted in the step in which it was to fill its blocks.
 CacheHit hit_after_preemption(BlockRegistration registration) {
   KVCacheManager manager = manager_of({.policies = with_registration(registration)});
   TestRequest victim = a_request(0, 8, 0);

@@ -70,7 +70,7 @@ TEST(CopyExecutor, ShiftTakesPositionsFromTheBiasOn) {
   EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(7, 8, 9, 4, 5));
 }
 
-TEST(CopyExecutor, ShiftInsideOneBlockMovesEachTokenOnce) {  // KNOWN_BUGS 4: memmove
+TEST(CopyExecutor, ShiftInsideOneBlockMovesEachTokenOnce) {  // known bug 4: memmove
   RowBench bench({.num_speculative_tokens = 2},
                  {{.computed = 13, .query = 3, .blocks = {2, 3, 4}}});
   bench.put_conv(2, 0, {12, 13, 14, 15, 16});

@@ -1,4 +1,4 @@
-// The formulas of FORWARD.md, with literal positions. W = 4 throughout.
+// The formulas of docs/semantics/forward.md, with literal positions. W = 4 throughout.
 #include "core/check/execute_rows.h"
 
 #include <gmock/gmock.h>

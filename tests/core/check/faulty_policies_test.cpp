@@ -1,5 +1,5 @@
-// Faults of real engines (KNOWN_BUGS) as policies: each is found with the numbers of its entry, and
-// the same scenario under the safe policies has no findings.
+// Faults of real engines (docs/known-bugs.md) as policies: each is found with the numbers of its
+// entry, and the same scenario under the safe policies has no findings.
 #include <gtest/gtest.h>
 
 #include "tests/core/check/planted.h"

@@ -123,7 +123,7 @@ TEST(HandMadeTrace, LostPrefillIsFoundByTheNextRowAndByTheLabel) {
                                .cause = ExpectedCause{WriteKind::attention, 1, 0, 7}}));
 }
 
-// KNOWN_BUGS 43: A registers blocks 1 and 2 as 8 tokens in the very step in which B hits them. The
+// Known bug 43: A registers blocks 1 and 2 as 8 tokens in the very step in which B hits them. The
 // caching stack refuses such a hit under every policy, so only a trace from elsewhere has it.
 TEST(HandMadeTrace, HitOnABlockOfThisStepReadsAStateThatIsNotThereYet) {
   StepChecker checker = StepChecker::create(hand_made_config()).value();

@@ -36,7 +36,7 @@ TEST(PlantedGdn, MixedBatchIsAsDescribed) {
   EXPECT_TRUE(nothing_found(run.findings()));
 }
 
-TEST(PlantedGdn, TokenOfTheOtherRow) {  // KNOWN_BUGS 15, 37
+TEST(PlantedGdn, TokenOfTheOtherRow) {  // known bugs 15, 37
   PlantedRun run = mixed_batch();
   run.step([](StepTrace& trace, OwnedArrays& arrays) {
     const auto spec = arrays.edit(gdn_of(trace).spec_token_indx);
@@ -59,7 +59,7 @@ TEST(PlantedGdn, TokenOfTheOtherRow) {  // KNOWN_BUGS 15, 37
                                      .detail = "non_spec_token_indx"}));
 }
 
-TEST(PlantedGdn, TokensOfARowOutOfOrder) {  // KNOWN_BUGS 37
+TEST(PlantedGdn, TokensOfARowOutOfOrder) {  // known bug 37
   PlantedRun run = mixed_batch();
   run.step([](StepTrace& trace, OwnedArrays& arrays) {
     const auto spec = arrays.edit(gdn_of(trace).spec_token_indx);
@@ -202,7 +202,7 @@ TEST(PlantedGdn, SwappedCounts) {
                                      .cause = ExpectedCause{WriteKind::decode, 2, 0, 4}}));
 }
 
-TEST(PlantedGdn, CountOutsideTheWindow) {  // KNOWN_BUGS 28
+TEST(PlantedGdn, CountOutsideTheWindow) {  // known bug 28
   for (const std::int32_t count : {0, 3}) {
     PlantedRun run = two_verify_rows();
     run.step([&](StepTrace& trace, OwnedArrays& arrays) {

@@ -169,7 +169,7 @@ TEST(PlantedLabels, AttentionBlockThatIsNotFilledToItsEnd) {
                                      .cause = ExpectedCause{WriteKind::attention, 1, 0, 15}}));
 }
 
-TEST(PlantedLabels, ForgedPromptTokenReachesEveryLabelBehindIt) {  // as KNOWN_BUGS 52
+TEST(PlantedLabels, ForgedPromptTokenReachesEveryLabelBehindIt) {  // as known bug 52
   PlantedRun run = one_request();
   run.step([](StepTrace& trace, OwnedArrays&) { trace.tokens[9] ^= 1; });
   EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::label_mismatch,

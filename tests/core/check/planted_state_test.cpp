@@ -238,7 +238,7 @@ TEST(PlantedState, SwappedStateIndicesReadAndOverwriteEachOther) {
                                      .cause = ExpectedCause{WriteKind::decode, 3, 0, 8}}));
 }
 
-TEST(PlantedState, StateOfTheOtherGroupIsNotThisGroupsState) {  // KNOWN_BUGS 42 (a)
+TEST(PlantedState, StateOfTheOtherGroupIsNotThisGroupsState) {  // known bug 42 (a)
   PlantedRun run = one_request(2);
   run.steps(1).step([](StepTrace& trace, OwnedArrays&) {
     auto& copies = trace.pre_copies.copies;

@@ -1,5 +1,5 @@
-// KNOWN_BUGS 9, RUNNER 5.3: asynchronously the accepted counts of the frame before are copied to
-// the host array while the next frame moves its rows.
+// Asynchronously the accepted counts of the frame before are copied to the host array while the
+// next frame moves its rows (known bug 9; semantics: accepted-counts-v1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// In what order runner V2 lays rows out (RUNNER 2.3).
+// In what order runner V2 lays rows out (semantics: row-order-v2).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// RUNNER 2.3, K = 3, scheduler order A (4 tokens, verify), P (20, prefill), T (2, tail), D (1).
+// K = 3, scheduler order A (4 tokens, verify), P (20, prefill), T (2, tail), D (1)
+// (semantics: row-order-v2).
 class RowOrderExample : public testing::Test {
  protected:
   Ids order(RowOrder policy) const {

@@ -1,4 +1,4 @@
-// RUNNER 2.4, the worked example of runner V2's slots.
+// The worked example of runner V2's slots (semantics: accepted-counts-v2).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using enum Admission;
 
 constexpr RequestId A{0}, B{1};
 
-// RUNNER 2.4: at most 4 requests, align, B = 4, K = 1.
+// At most 4 requests, align, B = 4, K = 1.
 class SlotExample : public testing::Test {
  protected:
   SlotExample()

@@ -1,5 +1,5 @@
-// Worked examples of RUNNER 4.2 and 4.3: capture sizes, and what the builders leave of a graph
-// mode.
+// Worked examples (semantics: resolve-cudagraph-mode, capture-sizes): capture sizes, and what the
+// builders leave of a graph mode.
 #include "core/metadata/capture_sizes.h"
 
 #include <gmock/gmock.h>

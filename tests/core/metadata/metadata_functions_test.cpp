@@ -1,4 +1,6 @@
-// Worked examples of the gather, chunk and conv functions (SEMANTICS A3, A5, A7, A8).
+// Worked examples of the gather, chunk and conv functions (semantics: mamba-get-block-table-tensor,
+// compute-causal-conv1d-metadata, compute-chunk-metadata, prepare-chunk-indices,
+// prepare-chunk-offsets).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// The splits of a batch into decodes and prefills against counting row by row (SEMANTICS A2), and
-// the modes in which the block table is not gathered (A3).
+// The splits of a batch into decodes and prefills against counting row by row
+// (semantics: split-decodes-and-prefills), and the modes in which the block table is not gathered
+// (semantics: mamba-get-block-table-tensor).
 #include <gtest/gtest.h>
 
 #include <algorithm>

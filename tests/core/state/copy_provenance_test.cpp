@@ -1,5 +1,6 @@
-// The decisions, executed on states that name the tokens they hold, keep FORWARD.md's invariant and
-// leave S(p * B) in column p - 1 for every boundary that was passed.
+// The decisions, executed on states that name the tokens they hold, keep their invariant
+// (semantics: state-between-steps) and leave S(p * B) in column p - 1 for every boundary that was
+// passed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

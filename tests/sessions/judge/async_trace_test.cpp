@@ -1,5 +1,6 @@
 // Traces of asynchronous scheduling, where a line's frame was scheduled before the frame of the
-// line before it returned, and of runner V2 (docs/trace-format.md, RUNNER 2, 6).
+// line before it returned, and of runner V2 (docs/trace-format.md; semantics: request-slots,
+// frame-phases).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
