@@ -15,8 +15,8 @@
 #include "cli/publish_tests.h"
 #include "cli/settings_options.h"
 #include "cli/standard_output.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 namespace {

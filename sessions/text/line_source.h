@@ -7,12 +7,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/judge/trace_reader.h"
 
 namespace hybridscope {
+
+// Bytes that the parser may read, but does not look at, behind the end of a line.
+inline constexpr std::size_t kLinePadding = 64;
+
+// A line without its newline, with kLinePadding readable bytes behind it.
+struct PaddedLine {
+  std::string_view text;
+};
 
 inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
 

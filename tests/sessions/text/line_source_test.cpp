@@ -1,4 +1,4 @@
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "sessions/judge/zstd_input.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/zstd_input.h"
 
 namespace hybridscope {
 namespace {

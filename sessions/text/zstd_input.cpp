@@ -1,4 +1,4 @@
-#include "sessions/judge/zstd_input.h"
+#include "sessions/text/zstd_input.h"
 
 #include <fmt/format.h>
 #include <zstd.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
