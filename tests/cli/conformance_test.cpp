@@ -89,7 +89,7 @@ TEST(Conformance, AFolderWithoutVectorsHasExitCode3AndHidesNothing) {
   std::filesystem::create_directory(folder);
   const ProgramResult run = conformance(folder + " " + vectors(kRight) + " --no-timings");
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl"));
+  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl or .jsonl.zst"));
   EXPECT_THAT(run.out, HasSubstr("1 passed; 1 invalid"));
   std::filesystem::remove(folder);
 }
