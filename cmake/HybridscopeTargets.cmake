@@ -160,8 +160,7 @@ function(hybridscope_test name)
   target_link_libraries(${target} PRIVATE hybridscope_flags_tests ${ARG_LINKS} GTest::gmock_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE
-    HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    HYBRIDSCOPE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+    HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   hybridscope_precompile(${target} tests
     LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
   if(HYBRIDSCOPE_TESTS_BY_PROGRAM)
