@@ -196,7 +196,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
       ->type_name("SCENARIO.json");
   command
       .add_option("--traffic", run.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic");
   command
       .add_option("--model", run.model,

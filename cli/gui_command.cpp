@@ -103,7 +103,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
                    ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl");
   command
       .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic")
       ->excludes(file);
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");

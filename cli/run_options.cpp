@@ -66,7 +66,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_suite_options(command, options.suite);
   command
       .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic");
   command
       .add_option("--model", options.model,

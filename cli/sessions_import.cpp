@@ -12,7 +12,7 @@
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_writer.h"
 

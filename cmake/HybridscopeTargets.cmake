@@ -127,9 +127,7 @@ function(hybridscope_test name)
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${target} PRIVATE hybridscope_flags_tests GTest::gmock_main)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_compile_definitions(${target} PRIVATE
-      HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      HYBRIDSCOPE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+    target_compile_definitions(${target} PRIVATE HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     hybridscope_precompile(${target} tests
       LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
     hybridscope_add_shards(${name} ${ARG_SHARDS})
