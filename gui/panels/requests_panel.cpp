@@ -1,4 +1,4 @@
-#include "gui/panels/requests_panel.h"
+#include "gui/panels/panels.h"
 
 #include <array>
 
