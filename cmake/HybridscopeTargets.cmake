@@ -41,6 +41,14 @@ endif()
 add_library(hybridscope_flags_above_core INTERFACE)
 target_link_libraries(hybridscope_flags_above_core INTERFACE
   hybridscope_flags hybridscope_fewer_checks)  # in this order: the last word on a check counts
+target_compile_options(hybridscope_flags_above_core INTERFACE $<$<CONFIG:Release>:-O2>)
+
+# Nothing here is hot, and CLI11's templates take the optimiser a minute and a half.
+add_library(hybridscope_less_optimised INTERFACE)
+target_compile_options(hybridscope_less_optimised INTERFACE $<$<CONFIG:Release>:-O1>)
+add_library(hybridscope_flags_cli INTERFACE)
+target_link_libraries(hybridscope_flags_cli INTERFACE
+  hybridscope_flags_above_core hybridscope_less_optimised)  # in this order, as above
 
 # Test programs call optimised code; optimising them as well would cost a quarter more for compiling
 # them, and double that under the sanitizers.
@@ -94,6 +102,8 @@ function(hybridscope_library name)
     set(scope PUBLIC)
     if(name MATCHES "^(core|kernels)_")
       target_link_libraries(${target} PRIVATE hybridscope_flags)
+    elseif(CLI11::CLI11 IN_LIST ARG_LINKS)
+      target_link_libraries(${target} PRIVATE hybridscope_flags_cli)
     else()
       target_link_libraries(${target} PRIVATE hybridscope_flags_above_core)
     endif()
@@ -107,7 +117,7 @@ function(hybridscope_library name)
   target_link_libraries(${target} ${scope} ${ARG_LINKS})
   if(CLI11::CLI11 IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} cli
-      LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+      LINKS hybridscope_flags_cli fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
   elseif(fmt::fmt IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} libraries
       LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json)
