@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
 #include "cli/text_table.h"
+#include "core/engine/policy_table.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/scenario/scenario_writer.h"
@@ -30,8 +31,8 @@ void print_bug(const BugExhibit& exhibit, const BugRun& run) {
   fmt::print("{}{}\n{}\n", bug.id, bug.number > 0 ? fmt::format(" (no. {})", bug.number) : "",
              wrapped_text(exhibit.title + "."));
   fmt::print("where      {}\n", exhibit.function);
-  for (const PolicyChoice& choice : bug.choices())
-    fmt::print("policy     {} = {}\n", choice.policy, choice.value);
+  for (const PolicyValue& value : bug.values())
+    fmt::print("policy     {} = {}\n", policy_name(value), value_name(value));
   fmt::print("V1         {}\nV2         {}\n", life_text(bug.v1), life_text(bug.v2));
   if (!exhibit.upstream.empty()) fmt::print("upstream   {}\n", fmt::join(exhibit.upstream, ", "));
   fmt::print("\n");

@@ -6,6 +6,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
+#include "core/engine/policy_table.h"
 
 namespace hybridscope {
 namespace {
@@ -28,8 +29,8 @@ int fail_bugs(std::string_view subcommand, const Error& error) {
 Json bug_to_json(const BugExhibit& exhibit) {
   const KnownBug& bug = *exhibit.bug;
   Json policies = Json::object();
-  for (const PolicyChoice& choice : bug.choices())
-    policies[std::string(choice.policy)] = std::string(choice.value);
+  for (const PolicyValue& value : bug.values())
+    policies[std::string(policy_name(value))] = std::string(value_name(value));
   return {{"id", bug.id},
           {"number", bug.number > 0 ? Json(bug.number) : Json()},
           {"title", exhibit.title},

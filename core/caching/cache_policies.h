@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/policy_row.h"
+
 namespace hybridscope {
 
 // Does a mamba group get the one-block-longer limit of an eagle group? (known bug 2)
@@ -27,10 +29,32 @@ struct CachePolicies {
   friend bool operator==(const CachePolicies&, const CachePolicies&) = default;
 };
 
+// Calls visit(PolicyRow) for each of them.
+template <class Visit>
+constexpr void for_each_cache_policy(Visit visit) {
+  visit(PolicyRow(&CachePolicies::mamba_eagle_lookahead,
+                  {.name = "mamba_eagle_lookahead",
+                   .values = {"longer_limit", "none"},
+                   .help = "does a recurrent group look one block beyond the hit with drafts"},
+                  MambaEagleLookahead::longer_limit));
+  visit(PolicyRow(&CachePolicies::full_attention_cut,
+                  {.name = "full_attention_cut",
+                   .values = {"first_spec_group", "every_group"},
+                   .help = "which attention groups are cut to the hit"},
+                  FullAttentionCut::first_spec_group));
+  visit(
+      PolicyRow(&CachePolicies::block_registration,
+                {.name = "block_registration",
+                 .values = {"at_allocation", "planned_then_published", "at_allocation_hit_at_once"},
+                 .help = "when a block can be found by others"},
+                BlockRegistration::at_allocation));
+}
+
 // What the reference vectors were made with.
 constexpr CachePolicies pages_cache_policies() {
-  return {MambaEagleLookahead::longer_limit, FullAttentionCut::first_spec_group,
-          BlockRegistration::at_allocation};
+  CachePolicies policies;
+  for_each_cache_policy([&policies](const auto& row) { policies.*row.member = row.pages; });
+  return policies;
 }
 
 }  // namespace hybridscope

@@ -1,10 +1,13 @@
 // Named policy values for every place outside the caching stack where engines have behaved
 // differently. The value that `safe` uses is the default; docs/differences.md has a row each.
+// docs/adding.md says how one is added.
 #pragma once
 
 #include <cstdint>
 
+#include "core/base/policy_row.h"
 #include "core/caching/cache_policies.h"
+#include "core/engine/kernel_policies.h"
 
 namespace hybridscope {
 
@@ -135,53 +138,7 @@ enum class RunningColumn : std::uint8_t {
   of_optimistic_count,  // asynchronous: as if all drafts in flight were accepted
 };
 
-// Is the token order of a mixed GDN batch a stable partition? (known bug 37)
-enum class GdnTokenPartition : std::uint8_t {
-  stable,
-  unstable,  // the first two tokens of the first row of several change places
-};
-
-// Are the gates of a mixed GDN batch gathered like the tokens? (known bug 15)
-enum class GdnGates : std::uint8_t { gathered, in_batch_order };
-
-// By how much does a verify row shift its conv window? (known bug 47)
-enum class ConvRoll : std::uint8_t {
-  row_length,
-  window_length,  // as if it had 1 + K tokens
-};
-
-// Which rows do state kernels skip? (known bug 35)
-enum class NullRows : std::uint8_t {
-  skipped,  // those of the null block, and those of the pad id
-  run,      // the pad id's only
-};
-
-// In which order are the positions of a conv window moved within one block? (known bug 4)
-enum class SameBlockShift : std::uint8_t {
-  memmove,
-  last_position_first,  // the worst order of lanes that do not wait for each other
-};
-
-// What is is_prefilling of padding rows? (known bug 34)
-enum class PaddingPrefilling : std::uint8_t {
-  cleared,
-  left_over,  // of whoever had the row before
-};
-
-// Mode all: which arrays does a group that reuses another's metadata refresh? (known bug 40)
-enum class ReusedMetadata : std::uint8_t {
-  every_array,
-  state_indices_only,
-};
-
-// Data parallel: whose block tables does a dummy run go through? Nobody has the rows that are left
-// over there, but the blocks that they name can be anybody's by now. (known bug 14)
-enum class DummyRunTables : std::uint8_t {
-  zeroed,     // every row is a null row
-  left_over,  // V1: the host's rows; V2: the rows that were gathered last
-};
-
-struct Policies {
+struct Policies : KernelPolicies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
@@ -205,37 +162,126 @@ struct Policies {
   ReturningDrafts returning_drafts = ReturningDrafts::scattered;
   AcceptedCountRead accepted_count_read = AcceptedCountRead::after_the_copy;
   RunningColumn running_column = RunningColumn::of_exact_count;
-  GdnTokenPartition gdn_token_partition = GdnTokenPartition::stable;
-  GdnGates gdn_gates = GdnGates::gathered;
-  ConvRoll conv_roll = ConvRoll::row_length;
-  NullRows null_rows = NullRows::skipped;
-  SameBlockShift same_block_shift = SameBlockShift::memmove;
-  PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
-  ReusedMetadata reused_metadata = ReusedMetadata::every_array;
-  DummyRunTables dummy_run_tables = DummyRunTables::zeroed;
   friend bool operator==(const Policies&, const Policies&) = default;
 };
+
+// Calls visit(PolicyRow) for every policy there is, in the order in which documents list them. Rows
+// whose last argument is missing are in profile `pages` as in `safe`: races whose order the
+// reference pages leave open, and faults of other trees.
+template <class Visit>
+constexpr void for_each_policy(Visit visit) {
+  for_each_cache_policy(visit);
+  visit(PolicyRow(&Policies::aligned_split,
+                  {.name = "aligned_split",
+                   .values = {"every_chunk_on_grid", "until_last_cache_position"},
+                   .help = "where chunks of mode align may end"},
+                  AlignedSplit::until_last_cache_position));
+  visit(PolicyRow(&Policies::row_classing,
+                  {.name = "row_classing",
+                   .values = {"by_meaning", "by_shape", "by_shape_past_the_prompt"},
+                   .help = "what makes a row a decode"},
+                  RowClassing::by_shape));
+  visit(PolicyRow(&Policies::accepted_count_owner,
+                  {.name = "accepted_count_owner",
+                   .values = {"request", "persistent_row"},
+                   .help = "does the accepted count survive a skipped step"},
+                  AcceptedCountOwner::persistent_row));
+  visit(PolicyRow(&Policies::one_token_prompt,
+                  {.name = "one_token_prompt",
+                   .values = {"as_is", "padded_with_placeholders"},
+                   .help = "is a prompt's last token padded to 1 + K"},
+                  OneTokenPrompt::padded_with_placeholders));
+  visit(PolicyRow(&Policies::no_draft_step,
+                  {.name = "no_draft_step",
+                   .values = {"verify_with_counts", "column_zero"},
+                   .help = "where a row without drafts reads its state"},
+                  NoDraftStep::column_zero));
+  visit(PolicyRow(&Policies::uniform_decode_test,
+                  {.name = "uniform_decode_test",
+                   .values = {"by_row_class", "by_shape"},
+                   .help = "which batches replay the verify graph"},
+                  UniformDecodeTest::by_shape));
+  visit(PolicyRow(
+      &Policies::all_mode_speculation,
+      {.name = "all_mode_speculation",
+       .values = {"remembered_column_and_boundary_copies", "full_steps_remembered_no_copies",
+                  "computed_column_no_copies"},
+       .help = "where drafts in mode all read their state, and are boundary states stored"},
+      AllModeSpeculation::full_steps_remembered_no_copies));
+  visit(PolicyRow(&Policies::stale_frame,
+                  {.name = "stale_frame",
+                   .values = {"dropped_by_run", "discard_by_token_count"},
+                   .help = "what becomes of a frame in flight when its request is reset"},
+                  StaleFrame::discard_by_token_count));
+  visit(PolicyRow(&Policies::accepted_count_landing,
+                  {.name = "accepted_count_landing",
+                   .values = {"after_row_moves", "before_row_moves"},
+                   .help = "when accepted counts of a frame in flight reach the host's rows"}));
+  visit(PolicyRow(&Policies::deferred_free_refusal,
+                  {.name = "deferred_free_refusal",
+                   .values = {"wait_for_the_frame", "preempt_on"},
+                   .help = "wait for blocks of a frame in flight, or preempt somebody"},
+                  DeferredFreeRefusal::preempt_on));
+  visit(PolicyRow(&Policies::row_order,
+                  {.name = "row_order",
+                   .values = {"decodes_then_query_len", "query_len", "drafts_then_query_len"},
+                   .help = "runner v2: order of the rows of a step"},
+                  RowOrder::query_len));
+  visit(PolicyRow(
+      &Policies::initial_state_column,
+      {.name = "initial_state_column",
+       .values = {"mamba_block_size", "cache_config_block_size"},
+       .help = "runner v2, mode align: in which blocks an admitted request's column is counted"},
+      InitialStateColumn::cache_config_block_size));
+  visit(PolicyRow(
+      &Policies::slot_count_reset,
+      {.name = "slot_count_reset",
+       .values = {"every_mode", "align_only"},
+       .help = "runner v2: in which modes an admitted request's accepted count starts at 1"},
+      SlotCountReset::align_only));
+  visit(PolicyRow(
+      &Policies::resumed_state_column,
+      {.name = "resumed_state_column",
+       .values = {"forgotten", "remembered"},
+       .help =
+           "runner v1: does a request that is reset and resumed in one step forget its column"}));
+  visit(PolicyRow(&Policies::post_copy_block_table,
+                  {.name = "post_copy_block_table",
+                   .values = {"of_each_group", "of_first_group"},
+                   .help = "whose block ids post-copies of mode align use"}));
+  visit(PolicyRow(&Policies::backward_post_copy,
+                  {.name = "backward_post_copy",
+                   .values = {"made", "suppressed"},
+                   .help = "are post-copies to a column left of the running one made"}));
+  visit(PolicyRow(&Policies::accepted_count_reset,
+                  {.name = "accepted_count_reset",
+                   .values = {"separate_output", "in_place"},
+                   .help = "runner v2: where the post-copy launch writes counts of 1"}));
+  visit(PolicyRow(&Policies::padded_prompt_token,
+                  {.name = "padded_prompt_token",
+                   .values = {"of_the_prompt", "last_sampled"},
+                   .help = "runner v2: first token of a prompt's last row that was padded"}));
+  visit(PolicyRow(&Policies::returning_drafts,
+                  {.name = "returning_drafts",
+                   .values = {"scattered", "placeholders"},
+                   .help = "runner v1: drafts of a request that comes back after a skipped step"}));
+  visit(PolicyRow(
+      &Policies::accepted_count_read,
+      {.name = "accepted_count_read",
+       .values = {"after_the_copy", "before_the_copy"},
+       .help = "runner v1, modes none and all: are counts read before their copy has ended"}));
+  visit(
+      PolicyRow(&Policies::running_column,
+                {.name = "running_column",
+                 .values = {"of_exact_count", "of_optimistic_count"},
+                 .help = "runner v1, mode align: which token count gives the pre-copy's column"}));
+  for_each_kernel_policy(visit);
+}
 
 // Profile `safe`: state is never corrupted.
 constexpr Policies safe_policies() { return {}; }
 
-// Profile `pages`: what the reference pages and the reference vectors do. Policies that are not
-// named are as in `safe`: races whose order the pages leave open, and faults of other trees.
-constexpr Policies pages_policies() {
-  return {pages_cache_policies(),
-          AlignedSplit::until_last_cache_position,
-          RowClassing::by_shape,
-          AcceptedCountOwner::persistent_row,
-          AcceptedCountLanding::after_row_moves,
-          OneTokenPrompt::padded_with_placeholders,
-          NoDraftStep::column_zero,
-          UniformDecodeTest::by_shape,
-          AllModeSpeculation::full_steps_remembered_no_copies,
-          StaleFrame::discard_by_token_count,
-          DeferredFreeRefusal::preempt_on,
-          RowOrder::query_len,
-          InitialStateColumn::cache_config_block_size,
-          SlotCountReset::align_only};
-}
+// Profile `pages`: what the reference pages and the reference vectors do (policy_table.cpp).
+Policies pages_policies();
 
 }  // namespace hybridscope

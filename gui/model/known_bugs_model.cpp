@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/engine/policy_table.h"
 #include "gui/model/open_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_pages.h"
@@ -20,8 +21,8 @@ KnownBugRow row_of(const BugExhibit& exhibit) {
                   .v2 = life_text(bug.v2),
                   .title = exhibit.title,
                   .words = {}};
-  for (const PolicyChoice& choice : bug.choices())
-    row.words.push_back(fmt::format("{} = {}", choice.policy, choice.value));
+  for (const PolicyValue& value : bug.values())
+    row.words.push_back(fmt::format("{} = {}", policy_name(value), value_name(value)));
   row.words.push_back("Users saw: " + exhibit.users_saw);
   row.words.insert(row.words.end(), exhibit.mechanism.begin(), exhibit.mechanism.end());
   if (!exhibit.dates.empty()) row.words.push_back(exhibit.dates);

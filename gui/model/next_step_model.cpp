@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sessions/scenario/scripted_policies.h"
-#include "sessions/scenario/settings_table.h"
+#include "core/engine/policy_table.h"
 
 namespace hybridscope {
 namespace {
@@ -42,14 +41,15 @@ void plan_request(EditableRequest& request, const ScriptStep& script) {
 
 std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
   std::vector<EditablePolicy> policies;
-  for (const Setting& setting : settings_table()) {
-    if (setting.section != "policies") continue;
-    if (std::ranges::find(caching_policy_names(), setting.name) != caching_policy_names().end())
-      continue;
-    policies.push_back({.name = setting.name,
-                        .help = setting.help,
-                        .values = {setting.choices.begin(), setting.choices.end()},
-                        .value = policy_text(in_force, setting.name)});
+  for (std::size_t i = 0; i < kNumPolicies; ++i) {
+    const Policy& policy = policy_table()[i];
+    if (policy.caching) continue;
+    const auto values = policy.text.value_names();
+    const auto value = in_force.values[i];
+    policies.push_back({.name = policy.text.name,
+                        .help = policy.text.help,
+                        .values = {values.begin(), values.end()},
+                        .value = value ? std::string(values[*value]) : std::string()});
   }
   return policies;
 }

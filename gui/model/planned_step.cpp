@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <variant>
+#include <cstddef>
 
-#include "sessions/scenario/scripted_policies.h"
-#include "sessions/scenario/settings_table.h"
+#include "core/engine/policy_table.h"
 
 namespace hybridscope {
 namespace {
@@ -22,20 +21,14 @@ std::vector<std::string> words_of_joining(const RunPlan& plan, std::int64_t step
 }
 
 void add_policy_words(const PolicyOverrides& policies, std::vector<std::string>& words) {
-  for (const Setting& setting : settings_table())
-    if (setting.section == "policies")
-      if (const std::string value = policy_text(policies, setting.name); !value.empty())
-        words.push_back(fmt::format("policy {} {}", setting.name, value));
+  for (std::size_t i = 0; i < kNumPolicies; ++i)
+    if (const auto value = policies.values[i]) {
+      const PolicyText& policy = policy_table()[i].text;
+      words.push_back(fmt::format("policy {} {}", policy.name, policy.values[*value]));
+    }
 }
 
 }  // namespace
-
-std::string policy_text(const PolicyOverrides& policies, std::string_view name) {
-  EngineSettings settings;
-  settings.policies = policies;
-  const auto value = get_setting(settings, *find_setting("policies", name));
-  return value ? std::get<std::string>(*value) : std::string();
-}
 
 std::vector<std::string> words_of(const ScriptStep& changes) {
   std::vector<std::string> words;

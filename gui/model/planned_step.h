@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sessions/run/run_plan.h"
@@ -23,7 +22,5 @@ PlannedStep planned_step(const RunPlan& plan, std::int64_t step);
 
 // What a script's step does, for people, a sentence part each: "accept 2 of A", "preempt B".
 std::vector<std::string> words_of(const ScriptStep& changes);
-// The text of a policy's value; empty: it is as the profile says.
-std::string policy_text(const PolicyOverrides& policies, std::string_view name);
 
 }  // namespace hybridscope

@@ -11,41 +11,6 @@
 namespace hybridscope {
 namespace {
 
-// The settings that lead to `config`, as far as they can be told from it.
-EngineSettings settings_of(const EngineConfig& config) {
-  EngineSettings settings;
-  settings.mamba_cache_mode = config.mamba_cache_mode;
-  settings.num_gpu_blocks_override = config.kv_cache_config.num_blocks;
-  settings.block_size = config.block_size;
-  settings.max_model_len = config.max_model_len;
-  settings.max_num_seqs = config.max_num_seqs;
-  settings.max_num_batched_tokens = config.max_num_batched_tokens;
-  settings.long_prefill_token_threshold = config.long_prefill_token_threshold;
-  settings.enable_chunked_prefill = config.enable_chunked_prefill;
-  settings.enable_prefix_caching = config.enable_prefix_caching;
-  settings.scheduling_policy = config.scheduling_policy;
-  settings.watermark = config.watermark;
-  settings.scheduler_reserve_full_isl = config.scheduler_reserve_full_isl;
-  settings.async_scheduling = config.async_scheduling;
-  settings.kv_consumer = config.kv_consumer;
-  settings.data_parallel_size = config.data_parallel_size;
-  settings.runner = config.runner;
-  settings.attention_backend = config.attention_backend;
-  settings.speculative_method = config.speculative_method;
-  settings.num_speculative_tokens = config.num_speculative_tokens;
-  settings.acceptance_rate = config.acceptance_rate;
-  settings.seed = static_cast<std::int64_t>(config.seed);
-  settings.cudagraph_mode = config.cudagraph_mode;
-  settings.cudagraph_capture_sizes = config.cudagraph_capture_sizes;
-  settings.max_cudagraph_capture_size = config.max_cudagraph_capture_size;
-  settings.step_cost_base_us = config.step_cost_base_us;
-  settings.step_cost_per_token_us = config.step_cost_per_token_us;
-  if (config.policies == safe_policies()) settings.engine = EngineProfile::safe;
-  if (config.policies == pages_policies()) settings.engine = EngineProfile::pages;
-  settings.policies = overrides_of(config.policies);
-  return settings;
-}
-
 // get_setting keeps a choice's text; "-" for what is left alone.
 std::string setting_text(const EngineSettings& settings, const Setting& setting) {
   const auto value = get_setting(settings, setting);

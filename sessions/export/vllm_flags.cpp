@@ -8,6 +8,7 @@
 
 #include "sessions/explain/trace_names.h"
 #include "sessions/scenario/settings_json.h"
+#include "sessions/scenario/settings_table.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope {
@@ -16,12 +17,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Settings that vllm serve takes under their own name, besides those of resolved_settings.
-constexpr std::string_view kFlags[] = {
-    "tensor_parallel_size",       "data_parallel_size",        "mamba_block_size",
-    "mamba_cache_dtype",          "mamba_ssm_cache_dtype",     "long_prefill_token_threshold",
-    "enable_chunked_prefill",     "scheduling_policy",         "watermark",
-    "scheduler_reserve_full_isl", "optimization_level",        "speculative_config",
-    "cudagraph_capture_sizes",    "max_cudagraph_capture_size"};
+bool is_flag(std::string_view key) {
+  const Setting* setting = find_setting("", key);
+  return key == "speculative_config" || (setting != nullptr && setting->use.vllm_flag);
+}
 
 // What the engine started with, whether it was set or not.
 Json resolved_settings(const EngineConfig& config) {
@@ -52,7 +51,7 @@ std::string flag_text(std::string_view key, const Json& value) {
 }
 
 void add_setting(const std::string& key, const Json& value, VllmFlags& result) {
-  if (std::ranges::find(kFlags, key) != std::end(kFlags))
+  if (is_flag(key))
     result.flags.push_back(flag_text(key, value));
   else if (key == "cudagraph_mode")
     result.flags.push_back(flag_text("compilation_config", {{key, value}}));

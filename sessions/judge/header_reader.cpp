@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
 
+#include "core/base/check.h"
 #include "sessions/judge/trace_words.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -16,6 +21,24 @@ constexpr std::int64_t kMaxBlocks = 1 << 22;
 constexpr std::int64_t kMaxSeqs = 1 << 16;
 constexpr std::int64_t kMaxGroups = 32;
 constexpr std::int64_t kMaxSpec = 64;
+
+double fraction_of(const LineValue& value, JsonErrors& errors) {
+  double fraction = 0;
+  if (value.element.get(fraction) != simdjson::SUCCESS || fraction < 0 || fraction > 1)
+    fail_type(value, "a number from 0 to 1", errors);
+  return fraction;
+}
+
+// In the form that Setting::store takes.
+std::optional<SettingValue> value_of(const Setting& setting, const LineValue& value,
+                                     JsonErrors& errors) {
+  if (setting.kind == SettingKind::boolean) return setting_value(boolean_of(value, errors));
+  if (setting.kind == SettingKind::fraction) return setting_value(fraction_of(value, errors));
+  if (setting.kind == SettingKind::choice)
+    return setting_value(static_cast<std::int64_t>(choice_of(value, setting.choices, errors)));
+  HS_EXPECT(setting.kind == SettingKind::integer);
+  return setting_value(integer_of(value, {setting.min, setting.max}, errors));
+}
 
 class ConfigReader {
  public:
@@ -33,7 +56,6 @@ class ConfigReader {
 
   void read_speculation(EngineConfig& config);
   void read_scheduler(EngineConfig& config);
-  void read_watermark(EngineConfig& config);
   void read_batch_order(EngineConfig& config);
   void read_cudagraphs(EngineConfig& config);
   void read_groups(EngineConfig& config);
@@ -110,13 +132,11 @@ void ConfigReader::read_speculation(EngineConfig& config) {
 }
 
 void ConfigReader::read_scheduler(EngineConfig& config) {
-  choice("scheduling_policy", kSchedulingPolicyWords, config.scheduling_policy);
-  boolean("enable_chunked_prefill", config.enable_chunked_prefill);
-  integer("long_prefill_token_threshold", {0, kMaxTokens}, config.long_prefill_token_threshold);
-  boolean("scheduler_reserve_full_isl", config.scheduler_reserve_full_isl);
-  boolean("async_scheduling", config.async_scheduling);
-  choice("runner", kRunnerWords, config.runner);
-  read_watermark(config);
+  EngineSettings settings;
+  for (const Setting* setting : traced_settings())
+    if (const auto member = find_member(object_, setting->name))
+      setting->store(settings, *setting, *value_of(*setting, *member, errors_));
+  store_in_config(settings, config);
   read_batch_order(config);
 }
 
@@ -127,14 +147,6 @@ void ConfigReader::read_batch_order(EngineConfig& config) {
     config.batch_order = BatchOrder::as_condensed;
   else
     fail_type(*threshold, "null (or to leave it out)", errors_);
-}
-
-void ConfigReader::read_watermark(EngineConfig& config) {
-  const auto member = find_member(object_, "watermark");
-  if (!member) return;
-  if (member->element.get(config.watermark) != simdjson::SUCCESS || config.watermark < 0 ||
-      config.watermark > 1)
-    fail_type(*member, "a number from 0 to 1", errors_);
 }
 
 void ConfigReader::read_cudagraphs(EngineConfig& config) {

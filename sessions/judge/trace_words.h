@@ -9,8 +9,6 @@ namespace hybridscope {
 inline constexpr std::array<std::string_view, 3> kCacheModeWords = {"none", "all", "align"};
 inline constexpr std::array<std::string_view, 4> kSpeculativeMethodWords = {"none", "mtp", "ngram",
                                                                             "draft_model"};
-inline constexpr std::array<std::string_view, 2> kSchedulingPolicyWords = {"fcfs", "priority"};
-inline constexpr std::array<std::string_view, 2> kRunnerWords = {"v1", "v2"};
 inline constexpr std::array<std::string_view, 5> kCudagraphModeWords = {
     "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
 inline constexpr std::array<std::string_view, 2> kGroupTypeWords = {"full_attention", "mamba"};

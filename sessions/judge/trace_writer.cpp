@@ -6,6 +6,8 @@
 
 #include "core/metadata/metadata_builders.h"
 #include "sessions/judge/trace_words.h"
+#include "sessions/scenario/settings_json.h"
+#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -93,16 +95,13 @@ std::string TraceWriter::header(const std::string& name) const {
       {"chunk_size", c.chunk_size},
       {"max_model_len", c.max_model_len},
       {"max_num_seqs", c.max_num_seqs},
-      {"max_num_batched_tokens", c.max_num_batched_tokens},
-      {"scheduling_policy", kSchedulingPolicyWords[static_cast<std::size_t>(c.scheduling_policy)]},
-      {"enable_chunked_prefill", c.enable_chunked_prefill},
-      {"long_prefill_token_threshold", c.long_prefill_token_threshold},
-      {"scheduler_reserve_full_isl", c.scheduler_reserve_full_isl},
-      {"watermark", c.watermark},
-      {"async_scheduling", c.async_scheduling},
-      {"runner", kRunnerWords[static_cast<std::size_t>(c.runner)]},
-      {"cudagraph_mode", kCudagraphModeWords[static_cast<std::size_t>(c.cudagraph_mode)]},
-      {"kv_cache_groups", groups}};
+      {"max_num_batched_tokens", c.max_num_batched_tokens}};
+  const EngineSettings settings = settings_of(c);
+  for (const Setting* setting : traced_settings())
+    config[std::string(setting->name)] =
+        setting_to_json(*setting, *get_setting(settings, *setting));
+  config["cudagraph_mode"] = kCudagraphModeWords[static_cast<std::size_t>(c.cudagraph_mode)];
+  config["kv_cache_groups"] = groups;
   if (!c.cudagraph_capture_sizes.empty())
     config["cudagraph_capture_sizes"] = c.cudagraph_capture_sizes;
   return Json({{"hybridscope_trace", 1},

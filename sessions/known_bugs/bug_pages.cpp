@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/engine/policy_table.h"
 #include "sessions/known_bugs/left_out_bugs.h"
 #include "sessions/scenario/scenario_writer.h"
 
@@ -68,8 +69,8 @@ std::string life_text(const BugLife& life) {
 
 std::string policies_text(const KnownBug& bug) {
   std::vector<std::string> texts;
-  for (const PolicyChoice& choice : bug.choices())
-    texts.push_back(fmt::format("`{}` = `{}`", choice.policy, choice.value));
+  for (const PolicyValue& value : bug.values())
+    texts.push_back(fmt::format("`{}` = `{}`", policy_name(value), value_name(value)));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 

@@ -125,9 +125,9 @@ Result<CellRun::Kinds> CellRun::errors_with(const PolicyOverrides& policies,
 // other.
 Result<CellRun::Kinds> CellRun::errors_of(const KnownBug& bug, std::int64_t index) const {
   auto errors = errors_with(policies_of(Bugs{&bug}), index);
-  if (!errors.ok() || errors.value().empty() || bug.choices().size() == 1) return errors;
-  for (const PolicyChoice& choice : bug.choices()) {
-    const KnownBug half{.id = bug.id, .policies = {choice, PolicyChoice{}}};
+  if (!errors.ok() || errors.value().empty() || bug.values().size() == 1) return errors;
+  for (const PolicyValue& value : bug.values()) {
+    const KnownBug half{.id = bug.id, .policies = {value}};
     const auto fewer = errors_with(policies_of(Bugs{&half}), index);
     if (!fewer.ok()) return fewer.error();
     for (const FindingKind& kind : fewer.value()) errors.value().erase(kind);

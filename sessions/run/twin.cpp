@@ -72,7 +72,7 @@ EngineSettings twin_settings(const Scenario& scenario) {
 EngineSettings changed_settings(const EngineSettings& base, const EngineSettings& change) {
   EngineSettings settings = base;
   for (const Setting& setting : settings_table())
-    if (const auto value = setting.load(change)) setting.store(settings, *value);
+    if (const auto value = setting.load(change, setting)) setting.store(settings, setting, *value);
   return settings;
 }
 

@@ -56,11 +56,6 @@ Result<ModelLayout> make_layout(const ModelSpec& model, const EngineSettings& se
   return build_kv_cache_config(model, kv);
 }
 
-template <class T>
-void set_if(T& target, const auto& value) {
-  if (value) target = static_cast<T>(*value);
-}
-
 // Sizes in any order, as the reference takes them.
 std::vector<std::int32_t> ascending(std::vector<std::int32_t> sizes) {
   std::ranges::sort(sizes);
@@ -72,14 +67,14 @@ void set_graphs(EngineConfig& config, const EngineSettings& settings) {
   const OptimizationLevel level = resolved_optimization_level(settings);
   config.cudagraph_mode = settings.cudagraph_mode.value_or(default_cudagraph_mode(level));
   config.compiled_piecewise = level != OptimizationLevel::O0;
-  config.max_cudagraph_capture_size = settings.max_cudagraph_capture_size;
-  set_if(config.attention_backend, settings.attention_backend);
   if (settings.cudagraph_capture_sizes)
     config.cudagraph_capture_sizes = ascending(*settings.cudagraph_capture_sizes);
 }
 
 EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
   EngineConfig config;
+  store_in_config(settings, config);
+  // What follows from the model or from other settings.
   config.kv_cache_config = layout.kv_cache_config;
   config.mamba_cache_mode = layout.mamba_cache_mode;
   if (const auto kernel = conv_kernel_of(layout.model.recurrent); kernel > 0)
@@ -94,27 +89,12 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
 
   // No more requests than blocks can run; full graphs hold a state for each
   // (semantics: resolve-cudagraph-mode).
-  config.max_num_seqs = settings.max_num_seqs.value_or(
-      std::min(config.max_num_seqs, config.kv_cache_config.num_blocks));
-  set_if(config.max_num_batched_tokens, settings.max_num_batched_tokens);
-  set_if(config.long_prefill_token_threshold, settings.long_prefill_token_threshold);
-  set_if(config.enable_chunked_prefill, settings.enable_chunked_prefill);
-  set_if(config.scheduler_reserve_full_isl, settings.scheduler_reserve_full_isl);
-  set_if(config.watermark, settings.watermark);
-  set_if(config.scheduling_policy, settings.scheduling_policy);
+  if (!settings.max_num_seqs)
+    config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
-  set_if(config.kv_consumer, settings.kv_consumer);
-  set_if(config.data_parallel_size, settings.data_parallel_size);
   config.runner = resolved_runner(settings);
-
   config.speculative_method = resolved_speculative_method(settings);
-  config.num_speculative_tokens = resolved_num_speculative_tokens(settings);
-  set_if(config.acceptance_rate, settings.acceptance_rate);
-  set_if(config.seed, settings.seed);
-
   set_graphs(config, settings);
-  set_if(config.step_cost_base_us, settings.step_cost_base_us);
-  set_if(config.step_cost_per_token_us, settings.step_cost_per_token_us);
   config.policies = resolve_policies(settings);
   return config;
 }

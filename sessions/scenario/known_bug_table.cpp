@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/base/check.h"
-#include "sessions/scenario/settings_table.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -26,180 +24,162 @@ constexpr BugLife between(CalendarDate appeared, CalendarDate fixed) {
 constexpr std::array kTable = {
     KnownBug{"mid-block-chunk-poisons-slot",
              1,
-             {{{"aligned_split", "until_last_cache_position"}}},
+             {AlignedSplit::until_last_cache_position},
              until(day(2026, 8, 6)),
              until(day(2026, 8, 6))},
     KnownBug{"eagle-margin-inflates-hybrid-hit",
              2,
-             {{{"mamba_eagle_lookahead", "longer_limit"}}},
+             {MambaEagleLookahead::longer_limit},
              until(day(2026, 7, 12)),
              until(day(2026, 7, 12))},
     KnownBug{"accepted-count-cross-program-race",
              3,
-             {{{"accepted_count_reset", "in_place"}}},
+             {AcceptedCountReset::in_place},
              kNever,
              until(day(2026, 8, 4))},
     KnownBug{"same-block-conv-shift-race",
              4,
-             {{{"same_block_shift", "last_position_first"}}},
+             {SameBlockShift::last_position_first},
              until(day(2026, 8, 17)),
              until(day(2026, 8, 17))},
-    KnownBug{"kplus1-prompt-replays-verify-graph",
-             5,
-             {{{"uniform_decode_test", "by_shape"}}},
-             kOpen,
-             kOpen},
+    KnownBug{"kplus1-prompt-replays-verify-graph", 5, {UniformDecodeTest::by_shape}, kOpen, kOpen},
     KnownBug{"one-token-first-chunk-as-decode",
              6,
-             {{{"row_classing", "by_shape_past_the_prompt"}}},
+             {RowClassing::by_shape_past_the_prompt},
              until(day(2026, 9, 21)),
              until(day(2026, 9, 21))},
-    KnownBug{
-        "no-draft-step-reads-column-zero", 7, {{{"no_draft_step", "column_zero"}}}, kOpen, kOpen},
+    KnownBug{"no-draft-step-reads-column-zero", 7, {NoDraftStep::column_zero}, kOpen, kOpen},
     KnownBug{"padded-prompt-tail-folds-placeholders",
              8,
-             {{{"one_token_prompt", "padded_with_placeholders"}}},
+             {OneTokenPrompt::padded_with_placeholders},
              until(day(2026, 9, 3)),
              until(day(2026, 7, 7))},
     KnownBug{"align-counts-permuted-twice",
              9,
-             {{{"accepted_count_owner", "persistent_row"},
-               {"accepted_count_landing", "before_row_moves"}}},
+             {AcceptedCountOwner::persistent_row, AcceptedCountLanding::before_row_moves},
              kOpen,
              kNever},
     KnownBug{"short-tail-sorted-before-spec-decodes",
              12,
-             {{{"row_order", "query_len"}}},
+             {RowOrder::query_len},
              kNever,
              until(day(2026, 7, 9))},
     KnownBug{"stale-accepted-count-on-slot-reuse",
              13,
-             {{{"slot_count_reset", "align_only"}}},
+             {SlotCountReset::align_only},
              kNever,
              until(day(2026, 7, 9))},
     KnownBug{"dummy-run-writes-through-stale-row",
              14,
-             {{{"dummy_run_tables", "left_over"}}},
+             {DummyRunTables::left_over},
              until(day(2026, 7, 28)),
              until(day(2026, 7, 28))},
     KnownBug{"gdn-gates-not-gathered",
              15,
-             {{{"gdn_gates", "in_batch_order"}, {"no_draft_step", "column_zero"}}},
+             {GdnGates::in_batch_order, NoDraftStep::column_zero},
              until(day(2026, 8, 11)),
              until(day(2026, 8, 11))},
     KnownBug{"reset-stale-frame-rolls-back-computed",
              17,
-             {{{"stale_frame", "discard_by_token_count"}}},
+             {StaleFrame::discard_by_token_count},
              until(day(2026, 7, 29)),
              until(day(2026, 7, 29))},
     KnownBug{"all-mode-spec-boundary-not-stored",
              18,
-             {{{"all_mode_speculation", "full_steps_remembered_no_copies"}}},
+             {AllModeSpeculation::full_steps_remembered_no_copies},
              kOpen,
              kOpen},
     KnownBug{"all-mode-conv-anchor-mismatch",
              19,
-             {{{"all_mode_speculation", "full_steps_remembered_no_copies"}}},
+             {AllModeSpeculation::full_steps_remembered_no_copies},
              kOpen,
              kOpen},
     KnownBug{"stale-mamba-state-idx-after-reset",
              32,
-             {{{"resumed_state_column", "remembered"}}},
+             {ResumedStateColumn::remembered},
              until(day(2026, 2, 24)),
              kNever},
-    KnownBug{"chunk-tail-runs-as-decode",
-             33,
-             {{{"row_classing", "by_shape"}}},
-             until(day(2026, 3, 17)),
-             kNever},
+    KnownBug{
+        "chunk-tail-runs-as-decode", 33, {RowClassing::by_shape}, until(day(2026, 3, 17)), kNever},
     KnownBug{"stale-is-prefilling-in-padding",
              34,
-             {{{"padding_prefilling", "left_over"}, {"row_classing", "by_shape_past_the_prompt"}}},
+             {PaddingPrefilling::left_over, RowClassing::by_shape_past_the_prompt},
              until(day(2026, 5, 21)),
              kNever},
     KnownBug{"pad-id-vs-null-block",
              35,
-             {{{"null_rows", "run"}}},
+             {NullRows::run},
              between(day(2026, 1, 30), day(2026, 4, 11)),
              between(day(2026, 1, 30), day(2026, 4, 11))},
     KnownBug{"gdn-unstable-token-partition",
              37,
-             {{{"gdn_token_partition", "unstable"}}},
+             {GdnTokenPartition::unstable},
              until(day(2025, 12, 14)),
              until(day(2025, 12, 14))},
     KnownBug{"racy-accepted-counts-non-align",
              39,
-             {{{"accepted_count_read", "before_the_copy"}}},
+             {AcceptedCountRead::before_the_copy},
              between(day(2026, 3, 3), day(2026, 3, 4)),
              kNever},
     KnownBug{"all-mode-metadata-reuse-stale-buffers",
              40,
-             {{{"reused_metadata", "state_indices_only"}}},
+             {ReusedMetadata::state_indices_only},
              until(day(2026, 2, 24)),
              kNever},
     KnownBug{"all-plus-spec-source-column-lost",
              41,
-             {{{"all_mode_speculation", "computed_column_no_copies"}}},
+             {AllModeSpeculation::computed_column_no_copies},
              until(day(2026, 5, 18)),
              kNever},
     KnownBug{"fused-postprocess-first-block-table",
              42,
-             {{{"post_copy_block_table", "of_first_group"}}},
+             {PostCopyBlockTable::of_first_group},
              kNever,
              kNever},
     KnownBug{"same-step-prefix-hit",
              43,
-             {{{"block_registration", "at_allocation_hit_at_once"}}},
+             {BlockRegistration::at_allocation_hit_at_once},
              until(day(2026, 2, 9)),
              until(day(2026, 2, 9))},
     KnownBug{"optimistic-length-picks-column",
              44,
-             {{{"running_column", "of_optimistic_count"}}},
+             {RunningColumn::of_optimistic_count},
              until(day(2026, 2, 14)),
              kNever},
     KnownBug{"conv-rolling-window-varlen",
              47,
-             {{{"conv_roll", "window_length"}}},
+             {ConvRoll::window_length},
              until(day(2025, 9, 17)),
              until(day(2025, 9, 17))},
     KnownBug{"skipped-step-forgets-accepted-count",
              48,
-             {{{"accepted_count_owner", "persistent_row"}}},
+             {AcceptedCountOwner::persistent_row},
              kOpen,
              kNever},
     KnownBug{"priority-victim-keeps-registered-block",
              49,
-             {{{"block_registration", "at_allocation"}}},
+             {BlockRegistration::at_allocation},
              kOpen,
              kOpen},
-    KnownBug{"resumed-tail-runs-as-decode",
-             50,
-             {{{"row_classing", "by_shape_past_the_prompt"}}},
-             kOpen,
-             kNever},
+    KnownBug{
+        "resumed-tail-runs-as-decode", 50, {RowClassing::by_shape_past_the_prompt}, kOpen, kNever},
     KnownBug{"reset-discards-later-valid-frames",
              51,
-             {{{"stale_frame", "discard_by_token_count"}}},
+             {StaleFrame::discard_by_token_count},
              until(day(2026, 7, 29)),
              until(day(2026, 7, 29))},
     KnownBug{"padded-prompt-token-overwritten",
              52,
-             {{{"one_token_prompt", "padded_with_placeholders"},
-               {"padded_prompt_token", "last_sampled"}}},
+             {OneTokenPrompt::padded_with_placeholders, PaddedPromptToken::last_sampled},
              kNever,
              until(day(2026, 7, 7))},
     KnownBug{"returning-request-verifies-placeholders",
              53,
-             {{{"returning_drafts", "placeholders"}}},
+             {ReturningDrafts::placeholders},
              kOpen,
              kNever},
-    KnownBug{"deferred-frees-preempt-for-ever",
-             0,
-             {{{"deferred_free_refusal", "preempt_on"}}},
-             kOpen,
-             kOpen},
-    KnownBug{
-        "backward-copy-suppressed", 0, {{{"backward_post_copy", "suppressed"}}}, kNever, kNever},
+    KnownBug{"deferred-frees-preempt-for-ever", 0, {DeferredFreeRefusal::preempt_on}, kOpen, kOpen},
+    KnownBug{"backward-copy-suppressed", 0, {BackwardPostCopy::suppressed}, kNever, kNever},
 };
 
 std::vector<std::string_view> ids() {
@@ -214,10 +194,9 @@ std::int32_t number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-bool has_values(const EngineSettings& settings, const KnownBug& bug) {
-  return std::ranges::all_of(bug.choices(), [&](const PolicyChoice& choice) {
-    return get_setting(settings, *find_setting("policies", choice.policy)) ==
-           setting_value(std::string(choice.value));
+bool has_values(const PolicyOverrides& policies, const KnownBug& bug) {
+  return std::ranges::all_of(bug.values(), [&](const PolicyValue& value) {
+    return policies.values[value.policy] == value.value;
   });
 }
 
@@ -235,18 +214,15 @@ Result<const KnownBug*> find_known_bug(std::string_view name) {
 }
 
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
-  EngineSettings settings;
+  PolicyOverrides policies;
   for (const KnownBug* bug : bugs)
-    for (const PolicyChoice& choice : bug->choices())
-      HS_EXPECT(
-          set_setting_text(settings, *find_setting("policies", choice.policy), choice.value).ok());
-  return settings.policies;
+    for (const PolicyValue& value : bug->values()) policies.set(value);
+  return policies;
 }
 
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner) {
   std::vector<const KnownBug*> found;
-  EngineSettings pages;
-  pages.policies = overrides_of(pages_policies());
+  const PolicyOverrides pages = overrides_of(pages_policies());
   for (const KnownBug& bug : kTable) {
     const BugLife& life = bug.life(runner);
     switch (profile.kind) {

@@ -27,21 +27,16 @@ struct BugLife {
   }
 };
 
-struct PolicyChoice {
-  std::string_view policy;  // of section "policies"; empty: none
-  std::string_view value;
-};
-
 struct KnownBug {
   std::string_view id;      // stable; the name of its file in scenarios/bugs
   std::int32_t number = 0;  // as docs/known-bugs.md has it; 0: none
-  std::array<PolicyChoice, 2> policies = {};
+  std::array<PolicyValue, 2> policies = {};
   BugLife v1 = {};
   BugLife v2 = {};
 
   // The values that are there.
-  std::span<const PolicyChoice> choices() const {
-    return {policies.data(), policies[1].policy.empty() ? std::size_t{1} : policies.size()};
+  std::span<const PolicyValue> values() const {
+    return std::span(policies).first(policies[1].policy == kNumPolicies ? 1 : 2);
   }
   const BugLife& life(ModelRunner runner) const { return runner == ModelRunner::v1 ? v1 : v2; }
 };

@@ -59,7 +59,7 @@ struct ScriptStep {
   std::vector<std::string> abort = {};
   PrefixCacheReset reset_prefix_cache = PrefixCacheReset::none;
   std::optional<EngineProfile> engine = {};  // leaves the caching policies as they are
-  PolicyOverrides policies = {};             // none that caching_policy_names() lists
+  PolicyOverrides policies = {};             // no caching policies
   friend bool operator==(const ScriptStep&, const ScriptStep&) = default;
 };
 

@@ -5,10 +5,9 @@
 #include <string>
 
 #include "core/check/finding.h"
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/scenario_requests.h"
-#include "sessions/scenario/scripted_policies.h"
-#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope {
 namespace {
@@ -117,14 +116,14 @@ void check_names(const ScriptPlace& place, const JoinSteps& requests, JsonErrors
 }
 
 void check_policies(const ScriptPlace& place, JsonErrors& errors) {
-  EngineSettings changed;
-  changed.policies = place.step.policies;
-  for (const std::string_view name : caching_policy_names())
-    if (get_setting(changed, *find_setting("policies", name)))
-      errors.fail(child_pointer(place.pointer + "/policies", name),
+  for (std::size_t i = 0; i < kNumPolicies; ++i) {
+    const Policy& policy = policy_table()[i];
+    if (policy.caching && place.step.policies.values[i])
+      errors.fail(child_pointer(place.pointer + "/policies", policy.text.name),
                   fmt::format("{} is a caching policy, which cannot change while an engine runs: "
                               "blocks have been cached by it (set it in /settings/policies)",
-                              name));
+                              policy.text.name));
+  }
 }
 
 void check_rule(const std::string& pointer, std::string_view slug, JsonErrors& errors) {

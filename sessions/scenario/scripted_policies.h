@@ -4,21 +4,13 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/engine/policies.h"
 #include "sessions/scenario/scenario.h"
 
 namespace hybridscope {
-
-// Settings of section "policies" that cannot change while an engine runs.
-std::span<const std::string_view> caching_policy_names();
-
-// Those of `changes` lie on top.
-void lay_over(PolicyOverrides& policies, const PolicyOverrides& changes);
 
 class ScriptedPolicies {
  public:

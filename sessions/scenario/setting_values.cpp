@@ -158,7 +158,7 @@ std::string allowed_values(const Setting& setting) {
 Status set_setting(EngineSettings& settings, const Setting& setting, const SettingValue& value) {
   const std::optional<SettingValue> checked = checked_value(setting, value);
   if (!checked) return refused(setting, value_text(value));
-  setting.store(settings, *checked);
+  setting.store(settings, setting, *checked);
   return Ok{};
 }
 
@@ -169,7 +169,7 @@ Status set_setting_text(EngineSettings& settings, const Setting& setting, std::s
 }
 
 std::optional<SettingValue> get_setting(const EngineSettings& settings, const Setting& setting) {
-  std::optional<SettingValue> value = setting.load(settings);
+  std::optional<SettingValue> value = setting.load(settings, setting);
   if (value && setting.kind == SettingKind::choice) {
     const auto index = static_cast<std::size_t>(std::get<std::int64_t>(*value));
     return setting_value(std::string(setting.choices[index]));

@@ -7,46 +7,6 @@
 namespace hybridscope {
 namespace {
 
-template <class T>
-void override_with(T& policy, const std::optional<T>& value) {
-  if (value) policy = *value;
-}
-
-void override_all(Policies& policies, const PolicyOverrides& overrides) {
-  override_with(policies.cache.mamba_eagle_lookahead, overrides.mamba_eagle_lookahead);
-  override_with(policies.cache.full_attention_cut, overrides.full_attention_cut);
-  override_with(policies.cache.block_registration, overrides.block_registration);
-  override_with(policies.aligned_split, overrides.aligned_split);
-  override_with(policies.row_classing, overrides.row_classing);
-  override_with(policies.accepted_count_owner, overrides.accepted_count_owner);
-  override_with(policies.one_token_prompt, overrides.one_token_prompt);
-  override_with(policies.no_draft_step, overrides.no_draft_step);
-  override_with(policies.uniform_decode_test, overrides.uniform_decode_test);
-  override_with(policies.all_mode_speculation, overrides.all_mode_speculation);
-  override_with(policies.stale_frame, overrides.stale_frame);
-  override_with(policies.accepted_count_landing, overrides.accepted_count_landing);
-  override_with(policies.deferred_free_refusal, overrides.deferred_free_refusal);
-  override_with(policies.row_order, overrides.row_order);
-  override_with(policies.initial_state_column, overrides.initial_state_column);
-  override_with(policies.slot_count_reset, overrides.slot_count_reset);
-  override_with(policies.resumed_state_column, overrides.resumed_state_column);
-  override_with(policies.post_copy_block_table, overrides.post_copy_block_table);
-  override_with(policies.backward_post_copy, overrides.backward_post_copy);
-  override_with(policies.accepted_count_reset, overrides.accepted_count_reset);
-  override_with(policies.padded_prompt_token, overrides.padded_prompt_token);
-  override_with(policies.returning_drafts, overrides.returning_drafts);
-  override_with(policies.accepted_count_read, overrides.accepted_count_read);
-  override_with(policies.running_column, overrides.running_column);
-  override_with(policies.gdn_token_partition, overrides.gdn_token_partition);
-  override_with(policies.gdn_gates, overrides.gdn_gates);
-  override_with(policies.conv_roll, overrides.conv_roll);
-  override_with(policies.null_rows, overrides.null_rows);
-  override_with(policies.same_block_shift, overrides.same_block_shift);
-  override_with(policies.padding_prefilling, overrides.padding_prefilling);
-  override_with(policies.reused_metadata, overrides.reused_metadata);
-  override_with(policies.dummy_run_tables, overrides.dummy_run_tables);
-}
-
 std::optional<SettingConflict> speculation_conflict(const EngineSettings& settings) {
   const std::int32_t k = resolved_num_speculative_tokens(settings);
   const bool method_given =
@@ -144,49 +104,13 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
 
 }  // namespace
 
-PolicyOverrides overrides_of(const Policies& policies) {
-  return {.mamba_eagle_lookahead = policies.cache.mamba_eagle_lookahead,
-          .full_attention_cut = policies.cache.full_attention_cut,
-          .block_registration = policies.cache.block_registration,
-          .aligned_split = policies.aligned_split,
-          .row_classing = policies.row_classing,
-          .accepted_count_owner = policies.accepted_count_owner,
-          .one_token_prompt = policies.one_token_prompt,
-          .no_draft_step = policies.no_draft_step,
-          .uniform_decode_test = policies.uniform_decode_test,
-          .all_mode_speculation = policies.all_mode_speculation,
-          .stale_frame = policies.stale_frame,
-          .accepted_count_landing = policies.accepted_count_landing,
-          .deferred_free_refusal = policies.deferred_free_refusal,
-          .row_order = policies.row_order,
-          .initial_state_column = policies.initial_state_column,
-          .slot_count_reset = policies.slot_count_reset,
-          .resumed_state_column = policies.resumed_state_column,
-          .post_copy_block_table = policies.post_copy_block_table,
-          .backward_post_copy = policies.backward_post_copy,
-          .accepted_count_reset = policies.accepted_count_reset,
-          .padded_prompt_token = policies.padded_prompt_token,
-          .returning_drafts = policies.returning_drafts,
-          .accepted_count_read = policies.accepted_count_read,
-          .running_column = policies.running_column,
-          .gdn_token_partition = policies.gdn_token_partition,
-          .gdn_gates = policies.gdn_gates,
-          .conv_roll = policies.conv_roll,
-          .null_rows = policies.null_rows,
-          .same_block_shift = policies.same_block_shift,
-          .padding_prefilling = policies.padding_prefilling,
-          .reused_metadata = policies.reused_metadata,
-          .dummy_run_tables = policies.dummy_run_tables};
-}
-
 Policies resolve_policies(const EngineSettings& settings) {
   const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
   Policies policies =
       profile.kind == EngineProfile::Kind::pages ? pages_policies() : safe_policies();
   if (profile.kind == EngineProfile::Kind::vllm)
-    override_all(policies, policies_of(bugs_of(profile, resolved_runner(settings))));
-  override_all(policies, settings.policies);
-  return policies;
+    policies = with_overrides(policies, policies_of(bugs_of(profile, resolved_runner(settings))));
+  return with_overrides(policies, settings.policies);
 }
 
 std::string profile_name(const EngineSettings& settings) {

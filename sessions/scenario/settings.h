@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/engine_config.h"
-#include "core/engine/policies.h"
+#include "core/engine/policy_overrides.h"
 #include "core/metadata/attention_backend.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/conv_state_layout.h"
@@ -19,43 +19,6 @@ namespace hybridscope {
 
 // Names of dtypes as vLLM's cache settings spell them; automatic is "auto".
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
-
-// Single policies set against the profile.
-struct PolicyOverrides {
-  std::optional<MambaEagleLookahead> mamba_eagle_lookahead = {};
-  std::optional<FullAttentionCut> full_attention_cut = {};
-  std::optional<BlockRegistration> block_registration = {};
-  std::optional<AlignedSplit> aligned_split = {};
-  std::optional<RowClassing> row_classing = {};
-  std::optional<AcceptedCountOwner> accepted_count_owner = {};
-  std::optional<OneTokenPrompt> one_token_prompt = {};
-  std::optional<NoDraftStep> no_draft_step = {};
-  std::optional<UniformDecodeTest> uniform_decode_test = {};
-  std::optional<AllModeSpeculation> all_mode_speculation = {};
-  std::optional<StaleFrame> stale_frame = {};
-  std::optional<AcceptedCountLanding> accepted_count_landing = {};
-  std::optional<DeferredFreeRefusal> deferred_free_refusal = {};
-  std::optional<RowOrder> row_order = {};
-  std::optional<InitialStateColumn> initial_state_column = {};
-  std::optional<SlotCountReset> slot_count_reset = {};
-  std::optional<ResumedStateColumn> resumed_state_column = {};
-  std::optional<PostCopyBlockTable> post_copy_block_table = {};
-  std::optional<BackwardPostCopy> backward_post_copy = {};
-  std::optional<AcceptedCountReset> accepted_count_reset = {};
-  std::optional<PaddedPromptToken> padded_prompt_token = {};
-  std::optional<ReturningDrafts> returning_drafts = {};
-  std::optional<AcceptedCountRead> accepted_count_read = {};
-  std::optional<RunningColumn> running_column = {};
-  std::optional<GdnTokenPartition> gdn_token_partition = {};
-  std::optional<GdnGates> gdn_gates = {};
-  std::optional<ConvRoll> conv_roll = {};
-  std::optional<NullRows> null_rows = {};
-  std::optional<SameBlockShift> same_block_shift = {};
-  std::optional<PaddingPrefilling> padding_prefilling = {};
-  std::optional<ReusedMetadata> reused_metadata = {};
-  std::optional<DummyRunTables> dummy_run_tables = {};
-  friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
-};
 
 struct EngineSettings {
   // Memory.
@@ -108,15 +71,12 @@ struct EngineSettings {
   std::optional<std::int64_t> step_cost_per_token_us = {};
 
   std::optional<EngineProfile> engine = {};
-  PolicyOverrides policies;
+  PolicyOverrides policies;  // against the profile
   friend bool operator==(const EngineSettings&, const EngineSettings&) = default;
 };
 
 // The profile's policies (safe unless set) with the overrides on top.
 Policies resolve_policies(const EngineSettings& settings);
-
-// Every policy, set one by one.
-PolicyOverrides overrides_of(const Policies& policies);
 
 // The profile's name where no single policy changes it; else "safe" or "pages" where all policies
 // are theirs, and "mixed".

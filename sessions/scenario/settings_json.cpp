@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/scenario/settings_table.h"
 #include "sessions/text/byte_size.h"
 
 namespace hybridscope {
@@ -71,13 +70,13 @@ void read_section(const ObjectReader& reader, std::string_view section, EngineSe
     if (setting.section == section) read_setting(reader, setting, settings, errors);
 }
 
-nlohmann::ordered_json to_json(const Setting& setting, const SettingValue& value) {
+}  // namespace
+
+nlohmann::ordered_json setting_to_json(const Setting& setting, const SettingValue& value) {
   if (setting.kind == SettingKind::byte_size)
     return format_byte_size(std::get<std::int64_t>(value));
   return std::visit([](const auto& v) { return nlohmann::ordered_json(v); }, value);
 }
-
-}  // namespace
 
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors) {
   EngineSettings settings = read_changed_settings(place, errors);
@@ -115,7 +114,7 @@ nlohmann::ordered_json settings_to_json(const EngineSettings& settings) {
     const std::optional<SettingValue> value = get_setting(settings, setting);
     if (!value) continue;
     auto& object = setting.section.empty() ? json : json[std::string(setting.section)];
-    object[std::string(setting.name)] = to_json(setting, *value);
+    object[std::string(setting.name)] = setting_to_json(setting, *value);
   }
   return json;
 }

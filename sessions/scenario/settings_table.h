@@ -1,7 +1,10 @@
 // The table of settings: one row a setting, with its place in JSON, range, default and help. The
-// JSON reader and writer, the JSON Schema test and the command line all loop over it.
+// JSON reader and writer, the JSON Schema, the command line, the engine's configuration,
+// comparisons of two of them, the headers of traces and the flags of vllm serve all loop over it.
+// Policies get their rows from the list of policies (core/engine/policies.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +39,12 @@ std::optional<SettingValue> setting_value(T value) {
   return std::optional<SettingValue>(std::in_place, std::in_place_type<T>, std::move(value));
 }
 
+// Where else a setting goes, beside documents and the command line.
+struct SettingUse {
+  bool vllm_flag = false;        // `vllm serve` takes it under its own name
+  std::uint8_t trace_place = 0;  // in the header of a trace, counted from 1; 0: not there
+};
+
 struct Setting {
   std::string_view section;  // object of the scenario's settings that holds it; empty: top level
   std::string_view name;     // vLLM's spelling, JSON key
@@ -45,13 +54,21 @@ struct Setting {
   std::span<const std::string_view> choices;
   std::string_view default_text;  // for people
   std::string_view help;          // half a sentence
+  SettingUse use = {};
+  std::size_t policy = 0;  // section "policies": its place in PolicyOverrides
   // Raw access for set_setting and get_setting: values are checked, a choice is its index.
-  void (*store)(EngineSettings&, const SettingValue&) = nullptr;
-  std::optional<SettingValue> (*load)(const EngineSettings&) = nullptr;
+  void (*store)(EngineSettings&, const Setting&, const SettingValue&) = nullptr;
+  std::optional<SettingValue> (*load)(const EngineSettings&, const Setting&) = nullptr;
+  // The member of EngineConfig that holds the setting; null: there is none.
+  void (*to_config)(const EngineSettings&, EngineConfig&) = nullptr;  // nothing if left alone
+  void (*from_config)(const EngineConfig&, EngineSettings&) = nullptr;
 };
 
 // In the order in which documents list them.
 std::span<const Setting> settings_table();
+
+// Those that the header of a trace holds, in its order.
+std::vector<const Setting*> traced_settings();
 
 // The row, or null. `section` is empty for the top level.
 const Setting* find_setting(std::string_view section, std::string_view name);
@@ -71,5 +88,11 @@ Status set_setting_text(EngineSettings& settings, const Setting& setting, std::s
 
 // Empty when the setting was left alone.
 std::optional<SettingValue> get_setting(const EngineSettings& settings, const Setting& setting);
+
+// Copies what is set to the members of EngineConfig that hold it as it is.
+void store_in_config(const EngineSettings& settings, EngineConfig& config);
+
+// The settings that lead to `config`, as far as it shows them: each policy one by one.
+EngineSettings settings_of(const EngineConfig& config);
 
 }  // namespace hybridscope

@@ -25,17 +25,11 @@ void append(ScriptStep& step, const ScriptStep& thing) {
 }
 
 void add_policies(const ScriptStep& step, std::vector<ScriptStep>& things) {
-  EngineSettings settings;
-  settings.policies = step.policies;
-  for (const Setting& setting : settings_table()) {
-    if (setting.section != "policies") continue;
-    const auto value = get_setting(settings, setting);
-    if (!value) continue;
-    EngineSettings one;
-    if (!set_setting(one, setting, *value).ok()) continue;
+  for (std::size_t i = 0; i < kNumPolicies; ++i) {
+    if (!step.policies.values[i]) continue;
     ScriptStep thing;
     thing.step = step.step;
-    thing.policies = one.policies;
+    thing.policies.values[i] = step.policies.values[i];
     things.push_back(std::move(thing));
   }
 }

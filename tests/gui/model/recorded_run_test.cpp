@@ -145,7 +145,7 @@ TEST_F(RecordedRunOf, TheConfigIsTheOneInForceDuringTheStep) {
   RunPlan plan = test::shipped_scenario("preemption_and_resume");
   ForkAt at;
   at.step = 5;
-  at.changes.policies.row_classing = RowClassing::by_shape;
+  at.changes.policies.set(RowClassing::by_shape);
   plan = fork_plan(plan, at).value();
   const auto live = LiveRun::create(plan).value();
   const auto recorded = record(plan, RecordLevel::counts);

@@ -80,7 +80,7 @@ TEST(RequestTotals, FindingsAreCountedByRule) {
 TEST(ConfigDifference, NamesTheSettingsThatDiffer) {
   const Scenario safe = test::shipped_scenario("shared_prefix_align");
   Scenario other = safe;
-  other.settings.policies.aligned_split = AlignedSplit::until_last_cache_position;
+  other.settings.policies.set(AlignedSplit::until_last_cache_position);
   other.settings.max_num_seqs = 5;
   const auto a = test::live_source(safe);
   const auto b = test::live_source(other);

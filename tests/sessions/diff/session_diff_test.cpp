@@ -115,7 +115,7 @@ TEST(SessionDiff, WhatTheBuildersWereToldIsADecision) {
   const Scenario v2 = shipped_scenario("v2_slots");
   Scenario v1 = v2;
   v1.settings.runner = ModelRunner::v1;
-  v1.settings.policies.no_draft_step = NoDraftStep::column_zero;
+  v1.settings.policies.set(NoDraftStep::column_zero);
   const Compared compared = compare_runs(v2, v1);
   EXPECT_THAT(compared.lines, Contains(HasSubstr("groups.accepted_counts_given")));
   EXPECT_EQ(compared.summary.verdict(), "The decisions differ.");

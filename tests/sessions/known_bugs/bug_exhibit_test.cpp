@@ -48,8 +48,9 @@ TEST(BugExhibits, HaveWordsAndTheRowOfTheirName) {
 TEST(BugExhibits, TheFaultyScenarioSetsThePolicyAndTheHealthyOneExpectsNothing) {
   const std::string text = sample().dump();
   const auto bug = parse_bug({.text = text, .file = kFile}).value();
-  EXPECT_EQ(faulty_scenario(bug).settings.policies.aligned_split,
-            AlignedSplit::until_last_cache_position);
+  PolicyOverrides expected;
+  expected.set(AlignedSplit::until_last_cache_position);
+  EXPECT_EQ(faulty_scenario(bug).settings.policies, expected);
   EXPECT_EQ(faulty_scenario(bug).expect.findings->size(), 1U);
   EXPECT_EQ(healthy_scenario(bug).settings.policies, PolicyOverrides{});
   EXPECT_TRUE(healthy_scenario(bug).expect.findings->empty());

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/settings.h"
-#include "sessions/scenario/settings_table.h"
 
 namespace hybridscope::known_bug_table_test {
 namespace {
@@ -65,14 +65,10 @@ TEST(KnownBugTable, IdsAndNumbersAreUnique) {
 }
 
 TEST(KnownBugTable, EveryRowNamesPolicyValuesThatSafeDoesNotHave) {
-  EngineSettings safe;
-  safe.policies = overrides_of(safe_policies());
   for (const KnownBug& bug : known_bug_table())
-    for (const PolicyChoice& choice : bug.choices()) {
-      const Setting* setting = find_setting("policies", choice.policy);
-      ASSERT_NE(setting, nullptr) << bug.id;
-      EXPECT_THAT(setting->choices, Contains(choice.value)) << bug.id;
-      EXPECT_NE(get_setting(safe, *setting), setting_value(std::string(choice.value))) << bug.id;
+    for (const PolicyValue& value : bug.values()) {
+      ASSERT_LT(value.policy, kNumPolicies) << bug.id;
+      EXPECT_NE(value.value, policy_table()[value.policy].safe) << bug.id;
     }
 }
 
@@ -138,7 +134,7 @@ TEST(DatedProfiles, TheOlderAndWiderOfTwoFaultsOfAPolicyHolds) {
 TEST(DatedProfiles, APolicySetAloneStandsAboveTheProfile) {
   EngineSettings settings;
   settings.engine = EngineProfile::vllm({2026, 6, 29});
-  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  settings.policies.set(AlignedSplit::every_chunk_on_grid);
   EXPECT_EQ(resolve_policies(settings).aligned_split, AlignedSplit::every_chunk_on_grid);
 }
 
@@ -147,7 +143,7 @@ TEST(ProfileNames, FollowFromProfileAndPolicies) {
   EXPECT_EQ(profile_name(settings), "safe");
   settings.engine = EngineProfile::vllm({2026, 6, 29});
   EXPECT_EQ(profile_name(settings), "vllm@2026-06-29");
-  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  settings.policies.set(AlignedSplit::every_chunk_on_grid);
   EXPECT_EQ(profile_name(settings), "mixed");
   settings.policies = overrides_of(pages_policies());
   EXPECT_EQ(profile_name(settings), "pages");

@@ -73,7 +73,7 @@ TEST(RunCell, ABugOfTwoPoliciesIsNotBlamedForWhatOneOfThemShows) {
 // Known bug 34 takes a second policy as well.
 TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
   CellRunOptions options{.num_scenarios = 60};
-  options.policies.padding_prefilling = PaddingPrefilling::left_over;
+  options.policies.set(PaddingPrefilling::left_over);
   const CellResult result =
       result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget", options);
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
@@ -85,7 +85,7 @@ TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
 
 TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
   CellRunOptions options{.num_scenarios = 20};
-  options.policies.no_draft_step = NoDraftStep::column_zero;
+  options.policies.set(NoDraftStep::column_zero);
   const CellResult result = result_of("align/mtp2/on/SD/v1/sync/none/none", options);
   EXPECT_THAT(faults_of(result), ElementsAre("no-draft-step-reads-column-zero"));
   EXPECT_THAT(result.unexplained, IsEmpty());
@@ -97,14 +97,14 @@ TEST(RunCell, ABugThatAPolicyTakesAwayIsNotBlamed) {
     return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none", options));
   };
   EXPECT_THAT(blamed(), Contains("eagle-margin-inflates-hybrid-hit"));
-  options.policies.mamba_eagle_lookahead = MambaEagleLookahead::none;
+  options.policies.set(MambaEagleLookahead::none);
   EXPECT_THAT(blamed(), Not(Contains("eagle-margin-inflates-hybrid-hit")));
 }
 
 // What kernels do wrong is not there in bytes.
 TEST(RunCell, AnEngineWithPoliciesOfItsOwnKeepsNoStateInBytes) {
   CellRunOptions options{.num_scenarios = 2};
-  options.policies.null_rows = NullRows::run;
+  options.policies.set(NullRows::run);
   options.make_backend = [](StateMemory) -> Result<std::unique_ptr<StateBackend>> {
     return Error{ErrorKind::not_available, "nobody is to ask for one"};
   };

@@ -1,15 +1,13 @@
-// The files under scenarios/, the examples of the format's document, and the schema.
+// The files under scenarios/ and the examples of the format's document.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/scenario_writer.h"
-#include "sessions/scenario/settings_table.h"
 #include "sessions/text/json_reader.h"
 
 namespace hybridscope::shipped_scenarios_test {
@@ -76,56 +74,6 @@ TEST(ScenarioDocument, ExamplesAreScenariosAndTheFirstHas15Lines) {
     EXPECT_TRUE(scenario.ok()) << scenario.error().message;
   }
   EXPECT_LE(std::count(examples[0].begin(), examples[0].end(), '\n'), 15);
-}
-
-TEST(ScenarioDocument, NamesEverySettingWithItsDefault) {
-  const std::string text = read_text_file(kRoot + "/docs/scenario-format.md").value();
-  for (const Setting& setting : settings_table()) {
-    const std::string row = "| `" + std::string(setting.name) + "` |";
-    EXPECT_NE(text.find(row), std::string::npos) << setting_path(setting);
-  }
-}
-
-// The schema of one setting, or null.
-nlohmann::json schema_of(const nlohmann::json& schema, const Setting& setting) {
-  nlohmann::json at = schema["$defs"]["settings"]["properties"];
-  if (!setting.section.empty()) at = at[std::string(setting.section)]["properties"];
-  return at[std::string(setting.name)];
-}
-
-TEST(ScenarioSchema, HasEverySettingWithItsRange) {
-  const std::string path = kRoot + "/docs/scenario.schema.json";
-  const std::string text = read_text_file(path).value();
-  const nlohmann::json schema = parse_json({.text = text, .file = path}).value();
-  std::size_t properties = 0;
-  for (const auto& property : schema["$defs"]["settings"]["properties"])
-    properties += property.contains("properties") ? property["properties"].size() : 1;
-  EXPECT_EQ(properties, settings_table().size());
-
-  for (const Setting& setting : settings_table()) {
-    const nlohmann::json found = schema_of(schema, setting);
-    ASSERT_TRUE(found.is_object()) << setting_path(setting);
-    if (setting.kind == SettingKind::choice) {
-      EXPECT_EQ(found["enum"].get<std::vector<std::string>>(),
-                std::vector<std::string>(setting.choices.begin(), setting.choices.end()));
-      continue;
-    }
-    if (setting.kind == SettingKind::boolean) {
-      EXPECT_EQ(found["type"], "boolean") << setting_path(setting);
-      continue;
-    }
-    if (setting.kind == SettingKind::engine_profile) {
-      EXPECT_EQ(found["pattern"], "^(safe|pages|vllm@20[0-9]{2}-[0-9]{2}-[0-9]{2})$");
-      continue;
-    }
-    const nlohmann::json& range = setting.kind == SettingKind::byte_size      ? found["anyOf"][0]
-                                  : setting.kind == SettingKind::integer_list ? found["items"]
-                                                                              : found;
-    const bool fraction = setting.kind == SettingKind::fraction;
-    EXPECT_EQ(range["type"], fraction ? "number" : "integer") << setting_path(setting);
-    EXPECT_EQ(range["minimum"], fraction ? 0 : setting.min) << setting_path(setting);
-    EXPECT_EQ(range["maximum"], fraction ? 1 : setting.max) << setting_path(setting);
-  }
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST(EngineSetup, PassesEverySettingOn) {
   settings.step_cost_base_us = 1;
   settings.step_cost_per_token_us = 2;
   settings.engine = EngineProfile::pages;
-  settings.policies.row_classing = RowClassing::by_meaning;
+  settings.policies.set(RowClassing::by_meaning);
   const EngineConfig config = config_of("tiny-mamba2", settings);
   EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(config.block_size, 8);

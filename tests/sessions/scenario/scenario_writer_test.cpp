@@ -22,7 +22,7 @@ Scenario full_scenario() {
   scenario.settings.watermark = 0.1;
   scenario.settings.num_speculative_tokens = 2;
   scenario.settings.cudagraph_capture_sizes = {1, 2, 4};
-  scenario.settings.policies.aligned_split = AlignedSplit::until_last_cache_position;
+  scenario.settings.policies.set(AlignedSplit::until_last_cache_position);
   scenario.requests = {{.id = "A", .prompt = {.tokens = 6}, .max_tokens = 9},
                        {.id = "B",
                         .prompt = {.tokens = 22, .share = "A", .share_tokens = 14},

@@ -23,7 +23,7 @@ TEST(ScriptedPolicies, AStepWithoutPoliciesChangesNone) {
 
 TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   EngineSettings settings;
-  settings.policies.aligned_split = AlignedSplit::every_chunk_on_grid;
+  settings.policies.set(AlignedSplit::every_chunk_on_grid);
   ScriptedPolicies policies(settings);
   policies.change({.step = 2, .policies = {.row_classing = RowClassing::by_meaning}});
   Policies expected = pages_policies();
@@ -37,7 +37,7 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
 
 TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
   EngineSettings settings;
-  settings.policies.full_attention_cut = FullAttentionCut::first_spec_group;
+  settings.policies.set(FullAttentionCut::first_spec_group);
   EXPECT_THAT(
       scripted_policy_notes(settings, {{.step = 2, .budget = 1},
                                        {.step = 7, .engine = EngineProfile::pages},
@@ -51,7 +51,8 @@ TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
 TEST(ScriptedPolicies, HoldFromTheirStepOn) {
   const Scenario scenario =
       read_scenario_file(kRoot + "/scenarios/steps_without_drafts.json").value();
-  const PolicyOverrides column_zero = {.no_draft_step = NoDraftStep::column_zero};
+  PolicyOverrides column_zero;
+  column_zero.set(NoDraftStep::column_zero);
   Scenario from_3 = scenario;
   from_3.script[1].policies = column_zero;
   Scenario from_4 = scenario;

@@ -119,12 +119,12 @@ TEST(ScenarioEdits, CountsAreCutToASmallerK) {
 TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
   Scenario scenario = three_requests();
   scenario.settings.engine = EngineProfile::pages;
-  scenario.settings.policies.row_classing = RowClassing::by_meaning;
+  scenario.settings.policies.set(RowClassing::by_meaning);
   const std::vector<Scenario> candidates = with_one_policy(scenario);
   EXPECT_EQ(candidates.size(), 14U);
   PolicyOverrides first;
-  first.mamba_eagle_lookahead = MambaEagleLookahead::longer_limit;
-  first.row_classing = RowClassing::by_meaning;
+  first.set(MambaEagleLookahead::longer_limit);
+  first.set(RowClassing::by_meaning);
   EXPECT_EQ(candidates.front().settings.policies, first);
   EXPECT_EQ(candidates.front().settings.engine, std::nullopt);
   EXPECT_THAT(with_one_policy(three_requests()), IsEmpty());
@@ -140,12 +140,12 @@ TEST(ScenarioEdits, ADaysProfileIsReplacedByOneOfItsPolicies) {
     });
   };
   PolicyOverrides v1_only;
-  v1_only.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  v1_only.set(AcceptedCountOwner::persistent_row);
   EXPECT_TRUE(has(v1_only));
   scenario.settings.runner = ModelRunner::v2;
   EXPECT_FALSE(has(v1_only));
   PolicyOverrides both;
-  both.no_draft_step = NoDraftStep::column_zero;
+  both.set(NoDraftStep::column_zero);
   EXPECT_TRUE(has(both));
 }
 

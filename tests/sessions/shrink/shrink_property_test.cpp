@@ -59,9 +59,9 @@ Scenario draw_scenario() {
   if (one_in(2))
     settings.engine = EngineProfile::pages;
   else if (one_in(2))
-    settings.policies.row_classing = RowClassing::by_shape;
+    settings.policies.set(RowClassing::by_shape);
   else
-    settings.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+    settings.policies.set(AcceptedCountOwner::persistent_row);
   const std::int32_t num_requests = draw(1, 4);
   for (std::int32_t i = 0; i < num_requests; ++i)
     scenario.requests.push_back(draw_request(static_cast<std::size_t>(i)));

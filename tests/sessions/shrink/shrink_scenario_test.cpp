@@ -104,7 +104,7 @@ TEST(ShrinkScenario, DrawsOfTheSeedBecomeCountsOfTheScript) {
 TEST(ShrinkScenario, TheProfileBecomesThePolicyAtFault) {
   const ShrunkScenario shrunk = shrink(shipped("skipped_for_a_step"));
   PolicyOverrides at_fault;
-  at_fault.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  at_fault.set(AcceptedCountOwner::persistent_row);
   EXPECT_EQ(shrunk.scenario.settings.policies, at_fault);
   EXPECT_EQ(shrunk.scenario.settings.engine, std::nullopt);
 }

@@ -1,0 +1,105 @@
+// Policies of what layers are told and of how their kernels run: GDN's gathers, conv windows, rows
+// that kernels skip, padding. As core/engine/policies.h, of which they are a part.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/policy_row.h"
+
+namespace hybridscope {
+
+// Is the token order of a mixed GDN batch a stable partition? (known bug 37)
+enum class GdnTokenPartition : std::uint8_t {
+  stable,
+  unstable,  // the first two tokens of the first row of several change places
+};
+
+// Are the gates of a mixed GDN batch gathered like the tokens? (known bug 15)
+enum class GdnGates : std::uint8_t { gathered, in_batch_order };
+
+// By how much does a verify row shift its conv window? (known bug 47)
+enum class ConvRoll : std::uint8_t {
+  row_length,
+  window_length,  // as if it had 1 + K tokens
+};
+
+// Which rows do state kernels skip? (known bug 35)
+enum class NullRows : std::uint8_t {
+  skipped,  // those of the null block, and those of the pad id
+  run,      // the pad id's only
+};
+
+// In which order are the positions of a conv window moved within one block? (known bug 4)
+enum class SameBlockShift : std::uint8_t {
+  memmove,
+  last_position_first,  // the worst order of lanes that do not wait for each other
+};
+
+// What is is_prefilling of padding rows? (known bug 34)
+enum class PaddingPrefilling : std::uint8_t {
+  cleared,
+  left_over,  // of whoever had the row before
+};
+
+// Mode all: which arrays does a group that reuses another's metadata refresh? (known bug 40)
+enum class ReusedMetadata : std::uint8_t {
+  every_array,
+  state_indices_only,
+};
+
+// Data parallel: whose block tables does a dummy run go through? Nobody has the rows that are left
+// over there, but the blocks that they name can be anybody's by now. (known bug 14)
+enum class DummyRunTables : std::uint8_t {
+  zeroed,     // every row is a null row
+  left_over,  // V1: the host's rows; V2: the rows that were gathered last
+};
+
+struct KernelPolicies {
+  GdnTokenPartition gdn_token_partition = GdnTokenPartition::stable;
+  GdnGates gdn_gates = GdnGates::gathered;
+  ConvRoll conv_roll = ConvRoll::row_length;
+  NullRows null_rows = NullRows::skipped;
+  SameBlockShift same_block_shift = SameBlockShift::memmove;
+  PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
+  ReusedMetadata reused_metadata = ReusedMetadata::every_array;
+  DummyRunTables dummy_run_tables = DummyRunTables::zeroed;
+  friend bool operator==(const KernelPolicies&, const KernelPolicies&) = default;
+};
+
+// Calls visit(PolicyRow) for each of them.
+template <class Visit>
+constexpr void for_each_kernel_policy(Visit visit) {
+  visit(PolicyRow(&KernelPolicies::gdn_token_partition,
+                  {.name = "gdn_token_partition",
+                   .values = {"stable", "unstable"},
+                   .help = "token order of a mixed GDN batch"}));
+  visit(
+      PolicyRow(&KernelPolicies::gdn_gates, {.name = "gdn_gates",
+                                             .values = {"gathered", "in_batch_order"},
+                                             .help = "are GDN's gates gathered like its tokens"}));
+  visit(PolicyRow(&KernelPolicies::conv_roll,
+                  {.name = "conv_roll",
+                   .values = {"row_length", "window_length"},
+                   .help = "by how much a verify row shifts its conv window"}));
+  visit(PolicyRow(&KernelPolicies::null_rows,
+                  {.name = "null_rows",
+                   .values = {"skipped", "run"},
+                   .help = "do state kernels skip rows of the null block"}));
+  visit(PolicyRow(&KernelPolicies::same_block_shift,
+                  {.name = "same_block_shift",
+                   .values = {"memmove", "last_position_first"},
+                   .help = "order in which a conv window moves within its block"}));
+  visit(PolicyRow(&KernelPolicies::padding_prefilling, {.name = "padding_prefilling",
+                                                        .values = {"cleared", "left_over"},
+                                                        .help = "is_prefilling of padding rows"}));
+  visit(PolicyRow(&KernelPolicies::reused_metadata,
+                  {.name = "reused_metadata",
+                   .values = {"every_array", "state_indices_only"},
+                   .help = "which arrays a group refreshes that reuses another's metadata"}));
+  visit(PolicyRow(&KernelPolicies::dummy_run_tables,
+                  {.name = "dummy_run_tables",
+                   .values = {"zeroed", "left_over"},
+                   .help = "data parallel: block tables of dummy runs"}));
+}
+
+}  // namespace hybridscope
