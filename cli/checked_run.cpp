@@ -21,12 +21,9 @@ CheckedRun::CheckedRun(Runner runner, StepChecker checker, CheckScope scope)
     : runner_(std::move(runner)),
       checker_(std::move(checker)),
       scope_(scope),
-      names_(make_names(runner_.engine().config().kv_cache_config,
-                        [this](RequestId id) { return runner_.engine().name_of(id); })),
+      names_(make_names(runner_.engine())),
       summary_(runner_.engine().config()),
-      expectation_(runner_.plan().expect) {
-  names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
-}
+      expectation_(runner_.plan().expect) {}
 
 Status CheckedRun::keep_state_in(StateBytes bytes) {
   auto twin = StateTwin::create(make_check_config(engine().config()), *bytes.backend);

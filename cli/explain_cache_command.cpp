@@ -67,11 +67,8 @@ class ExplainedRun {
   ExplainedRun(const ExplainCacheOptions& options, Runner runner)
       : options_(options),
         runner_(std::move(runner)),
-        names_(make_names(runner_.engine().config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })),
-        cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
-    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
-  }
+        names_(make_names(runner_.engine())),
+        cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {}
   ExplainedRun(const ExplainedRun&) = delete;  // names refer to this object
   ExplainedRun& operator=(const ExplainedRun&) = delete;
 

@@ -13,11 +13,8 @@ ForkRun::ForkRun(Runner runner, StepChecker checker, CheckScope scope)
     : runner_(std::move(runner)),
       checker_(std::move(checker)),
       scope_(scope),
-      names_(make_names(runner_.engine().config().kv_cache_config,
-                        [this](RequestId id) { return runner_.engine().name_of(id); })),
-      digester_(names_.request) {
-  names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
-}
+      names_(make_names(runner_.engine())),
+      digester_(names_.request) {}
 
 Status ForkRun::record(const RecordOption& option, SessionHeader header) {
   auto begun =

@@ -56,9 +56,7 @@ Status JudgeSession::begin(std::string_view text, std::int64_t line) {
   if (Status begun = begin_comparison(); !begun.ok()) return at_line(begun.error(), line);
   judge_.emplace(std::move(judge).value());
   print_corrections(header.config);
-  names_ = make_names(header.config.kv_cache_config,
-                      [this](RequestId id) { return reader_.name_of(id); });
-  names_.mamba_cache_mode = header.config.mamba_cache_mode;
+  names_ = make_names(header.config, [this](RequestId id) { return reader_.name_of(id); });
   TraceReport& trace = report_.traces.emplace_back();
   trace.name = header.name;
   trace.engine = header.engine;

@@ -46,10 +46,8 @@ Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope)
   auto player = LivePlayer::create(run->plan_, std::move(options));
   if (!player.ok()) return player.error();
   run->player_ = std::move(player).value();
-  run->names_ = make_names(run->config().kv_cache_config, [made = run.get()](RequestId request) {
-    return made->name_of(request);
-  });
-  run->names_.mamba_cache_mode = run->config().mamba_cache_mode;
+  run->names_ = make_names(
+      run->config(), [made = run.get()](RequestId request) { return made->name_of(request); });
   run->whole_ = run->player_->done();
   return run;
 }

@@ -85,8 +85,7 @@ class TraceRecording {
     judge_.emplace(std::move(judge).value());
     judge_->log_writes();
     const auto name_of = [this](RequestId request) { return reader_.name_of(request); };
-    names_ = make_names(foreign.config.kv_cache_config, name_of);
-    names_.mamba_cache_mode = foreign.config.mamba_cache_mode;
+    names_ = make_names(foreign.config, name_of);
     SessionHeader header;
     header.name = place_.name;
     header.kind = SessionKind::judge;

@@ -62,12 +62,10 @@ class Exporter {
       : runner_(std::move(runner)),
         checker_(std::move(checker)),
         scope_(scope),
-        names_(make_names(config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })),
+        names_(make_names(runner_.engine())),
         tables_(static_cast<std::int32_t>(num_groups()), config().kv_cache_config.num_blocks),
         writes_({.num_blocks = config().kv_cache_config.num_blocks,
                  .mamba_cache_mode = config().mamba_cache_mode}) {
-    names_.mamba_cache_mode = config().mamba_cache_mode;
     checker_.log_writes();
   }
   Exporter(const Exporter&) = delete;  // the names refer to the runner of this object

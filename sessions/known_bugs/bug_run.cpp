@@ -23,9 +23,7 @@ Result<BugSide> run_side(Scenario scenario) {
   const Engine& engine = runner.value().engine();
   auto checker = StepChecker::create(make_check_config(engine.config()));
   if (!checker.ok()) return checker.error();
-  Names names = make_names(engine.config().kv_cache_config,
-                           [&engine](RequestId id) { return engine.name_of(id); });
-  names.mamba_cache_mode = engine.config().mamba_cache_mode;
+  const Names names = make_names(engine);
   SummaryBuilder summary(engine.config());
   ExpectationCheck expectation(scenario.expect);
   const KVCacheConfig& cache = engine.config().kv_cache_config;

@@ -41,9 +41,8 @@ Result<TraceLine> LineJudge::judge(Result<TraceLine> kind) {
     auto judge = TraceJudge::create(reader_.header());
     if (!judge.ok()) return judge.error();
     judge_.emplace(std::move(judge).value());
-    names_ = make_names(reader_.header().config.kv_cache_config,
-                        [this](RequestId id) { return reader_.name_of(id); });
-    names_.mamba_cache_mode = reader_.header().config.mamba_cache_mode;
+    names_ =
+        make_names(reader_.header().config, [this](RequestId id) { return reader_.name_of(id); });
     return kind;
   }
   const auto judged = judge_->judge(reader_.step(), scope_);

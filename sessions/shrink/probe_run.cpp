@@ -32,9 +32,7 @@ class Probe {
         options_(options),
         runner_(std::move(runner)),
         checker_(std::move(checker)),
-        names_(make_names(runner_.engine().config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })) {
-    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
+        names_(make_names(runner_.engine())) {
     run_.num_output_tokens.assign(scenario.requests.size(), 0);
   }
   Probe(const Probe&) = delete;  // the names refer to the runner of this object

@@ -46,8 +46,7 @@ class RecordedSessions : public testing::Test {
               SessionKind kind = SessionKind::run) const {
     Runner runner = Runner::create(run).value();
     StepChecker checker = StepChecker::create(make_check_config(run.setup.config)).value();
-    const Names names = make_names(run.setup.config.kv_cache_config,
-                                   [&](RequestId id) { return runner.engine().name_of(id); });
+    const Names names = make_names(runner.engine());
     SessionHeader header;
     header.kind = kind;
     header.source = "v2_slots.json";

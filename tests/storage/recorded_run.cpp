@@ -59,7 +59,7 @@ Status record_run(const RunPlan& plan, const Recording& recording) {
   auto checker = StepChecker::create(make_check_config(runner.engine().config())).value();
   if (recording.level == RecordLevel::full) checker.log_writes();
   const auto name = [&](RequestId id) { return runner.engine().name_of(id); };
-  const Names names = make_names(runner.engine().config().kv_cache_config, name);
+  const Names names = make_names(runner.engine());
   auto writer = SessionWriter::begin(
       recording.place, header_of(plan, recording.level),
       {.program = "hybridscope test",
