@@ -16,8 +16,8 @@ class Replayed {
  public:
   Replayed(const Scenario& scenario, RecordLevel level)
       : run_(scenario, level),
-        config_(run_.runner().engine().config()),
-        names_(make_names(run_.runner().engine())),
+        config_(run_.engine().config()),
+        names_(make_names(run_.engine())),
         scheduler_(num_groups(), config_.kv_cache_config.num_blocks),
         worker_(num_groups()),
         views_(config_) {}
