@@ -230,7 +230,7 @@ int explain_cache_command(const ExplainCacheOptions& options) {
     return usage("--limit is for --traffic: a scenario says itself how many requests it has");
   auto plan = make_run_plan(options.run);
   if (!plan.ok()) return fail(plan.error());
-  auto run = CheckedRun::create(std::move(plan).value(), {.scope = std::nullopt});
+  auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return fail(run.error());
   for (const std::string& note : run.value().plan().notes)
     fmt::print(stderr, "note: {}\n", one_line(note, 1000));

@@ -8,7 +8,7 @@ namespace hybridscope {
 
 Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
                                                          const Backends& backends) {
-  CheckedRunOptions checks{.scope = options.check};
+  CheckedRunOptions checks{.check = options.check};
   std::optional<StateInBytes> state;
   if (options.state.in_bytes()) {
     auto bytes = make_state_bytes(options.state, plan, backends);

@@ -174,7 +174,7 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
   if (!plan.ok()) return plan.error();
   const std::string name = plan.value().name;
-  auto run = CheckedRun::create(std::move(plan).value(), {.scope = std::nullopt});
+  auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return run.error();
   const Engine& engine = run.value().engine();
   TraceWriter writer(

@@ -185,7 +185,7 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   if (std::filesystem::equivalent(parent.value().place.file,
                                   parse_session_place(options.record.place).file, apart))
     header.parent = parent.value().info.session;
-  auto checked = CheckedRun::create(std::move(plan).value(), {.scope = header.check});
+  auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
   if (!checked.ok()) return fail_sessions("fork", checked.error());
   ForkRun run(std::move(checked).value());
   if (!options.record.place.empty())

@@ -28,7 +28,7 @@ void CacheLog::forget_after(std::int64_t step) { outdated_ = outdated_ || last_s
 
 // What was forgotten cannot be taken out of the report; a run without checks is quick.
 void CacheLog::make_again(std::int64_t last_step) {
-  auto run = CheckedRun::create(plan_, {.scope = std::nullopt});
+  auto run = CheckedRun::create(plan_, {.check = std::nullopt});
   if (!run.ok()) return;
   CacheReport again = empty_report(plan_.setup.config);
   std::int64_t made = 0;

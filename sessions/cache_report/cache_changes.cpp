@@ -114,7 +114,7 @@ bool ChangeSearch::helps(const Result<RunPlan>& changed, const LookupOfPlan& loo
 // Empty: the lookup does not happen, the run is refused, or it takes too long.
 std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
-  auto run = CheckedRun::create(plan, {.scope = std::nullopt});
+  auto run = CheckedRun::create(plan, {.check = std::nullopt});
   if (!run.ok()) return std::nullopt;
   while (rows_left_ > 0 && !run.value().has_ended()) {
     const auto stepped = run.value().step();

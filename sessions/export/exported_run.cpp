@@ -275,7 +275,7 @@ Result<ExportedRun> make_exported_run(const Scenario& scenario, const std::strin
   ExportedRun run;
   run.scenario = scenario;
   run.setup = plan.value().setup;
-  auto checked = CheckedRun::create(std::move(plan).value(), {.scope = scope});
+  auto checked = CheckedRun::create(std::move(plan).value(), {.check = scope});
   if (!checked.ok()) return checked.error();
   Exporter exporter(std::move(checked).value());
   if (Status done = exporter.run(run); !done.ok()) return done.error();

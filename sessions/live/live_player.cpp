@@ -11,7 +11,7 @@ namespace hybridscope {
 
 Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options options) {
   HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
-  auto run = CheckedRun::create(std::move(plan), {.scope = options.scope});
+  auto run = CheckedRun::create(std::move(plan), {.check = options.scope});
   if (!run.ok()) return run.error();
   if (options.logs_writes) run.value().log_writes();
   StepTables tables(run.value().engine().config());

@@ -6,7 +6,7 @@ namespace hybridscope {
 
 Result<std::unique_ptr<LiveSource>> LiveSource::create(RunPlan plan, RecordLevel level,
                                                        std::string title, CheckScope scope) {
-  auto run = CheckedRun::create(std::move(plan), {.scope = scope});
+  auto run = CheckedRun::create(std::move(plan), {.check = scope});
   if (!run.ok()) return run.error();
   return std::unique_ptr<LiveSource>(
       new LiveSource(std::move(run).value(), level, std::move(title)));

@@ -10,10 +10,10 @@
 namespace hybridscope {
 
 Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
-  HS_EXPECT(options.scope || options.state == nullptr);
+  HS_EXPECT(options.check || options.state == nullptr);
   auto runner = Runner::create(std::move(plan));
   if (!runner.ok()) return runner.error();
-  if (!options.scope) return CheckedRun(std::move(runner).value(), {}, std::move(options));
+  if (!options.check) return CheckedRun(std::move(runner).value(), {}, std::move(options));
   const CheckConfig config = make_check_config(runner.value().engine().config());
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
@@ -32,7 +32,7 @@ CheckedRun::CheckedRun(Runner runner, std::optional<StepChecker> checker, Checke
 CheckedRun CheckedRun::clone() const {
   HS_EXPECT(!twin_);
   CheckedRun copy(runner_.clone(), checker_,
-                  {.scope = options_.scope, .max_steps = options_.max_steps});
+                  {.check = options_.check, .max_steps = options_.max_steps});
   copy.progress_ = progress_;
   copy.no_progress_ = no_progress_;
   copy.num_steps_ = num_steps_;
@@ -65,10 +65,10 @@ Result<CheckedStep> CheckedRun::step() {
 }
 
 Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
-  const std::span<const Finding> findings = checker_->check(trace, *options_.scope);
+  const std::span<const Finding> findings = checker_->check(trace, *options_.check);
   if (!twin_) return findings;
   // The last step compares what no step should have written as well.
-  const CheckScope scope = runner_.done() ? CheckScope::all : *options_.scope;
+  const CheckScope scope = runner_.done() ? CheckScope::all : *options_.check;
   const auto of_bytes = twin_->follow(*checker_, trace.step, scope);
   if (!of_bytes.ok()) return of_bytes.error();
   findings_.assign(findings.begin(), findings.end());

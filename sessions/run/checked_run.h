@@ -35,7 +35,7 @@ enum class EndReason : std::uint8_t {
 struct CheckedRunOptions {
   // What is checked after each step. Absent: nothing but progress, for callers that read decisions
   // and no states (the cache report of real traffic, a trace that is written again).
-  std::optional<CheckScope> scope = CheckScope::step;
+  std::optional<CheckScope> check = CheckScope::step;
   std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
   // Keeps the states in this memory as well, which holds poison throughout, and compares it with
   // the symbolic ones after each step. May be null. Requires: the run is checked.

@@ -143,7 +143,7 @@ Result<ProbedRun> probe_run(const Scenario& scenario, const ProbeOptions& option
   auto plan = plan_scenario(scenario, "scenario");
   if (!plan.ok()) return plan.error();
   auto run = CheckedRun::create(std::move(plan).value(),
-                                {.scope = options.scope, .max_steps = options.max_steps});
+                                {.check = options.scope, .max_steps = options.max_steps});
   if (!run.ok()) return run.error();
   return Probe(scenario, options, std::move(run).value()).run();
 }

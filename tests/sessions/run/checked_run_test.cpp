@@ -70,7 +70,7 @@ Ended run_to_the_end(CheckedRun run) {
   return ended;
 }
 
-Ended unchecked(RunPlan plan) { return run_to_the_end(run_of(plan, {.scope = std::nullopt})); }
+Ended unchecked(RunPlan plan) { return run_to_the_end(run_of(plan, {.check = std::nullopt})); }
 
 TEST(CheckedRun, EndsWhenEverythingInThePlanHasHappened) {
   CheckedRun run = run_of(two_requests());

@@ -51,7 +51,7 @@ void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
 
 ScenarioRun run_scenario(const Scenario& scenario) {
   CheckedRun checked = CheckedRun::create(plan_scenario(scenario, scenario.name).value(),
-                                          {.scope = CheckScope::all, .max_steps = kMaxSteps})
+                                          {.check = CheckScope::all, .max_steps = kMaxSteps})
                            .value();
   ScenarioRun run;
   while (!checked.has_ended()) {
