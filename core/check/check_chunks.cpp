@@ -15,7 +15,8 @@ std::int32_t length(const PackedRows& rows, std::int32_t row) {
 
 }  // namespace
 
-// SEMANTICS A5: one program for every kCausalConv1dBlockM tokens of a row, in row order.
+// One program for every kCausalConv1dBlockM tokens of a row, in row order
+// (semantics: compute-causal-conv1d-metadata).
 void check_conv_programs(CheckContext& context, const PackedRows& rows,
                          const CausalConv1dMetadata& conv1d) {
   if (!conv1d.present) return;
@@ -42,7 +43,8 @@ void check_conv_programs(CheckContext& context, const PackedRows& rows,
   expect_equal(context, {program, conv1d.tot, "conv1d programs", -1, rows.group});
 }
 
-// SEMANTICS A7: chunks cross neither a row nor a multiple of chunk_size of the row's positions.
+// Chunks cross neither a row nor a multiple of chunk_size of the row's positions
+// (semantics: compute-chunk-metadata).
 void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_t first_row,
                       const Mamba2Metadata& metadata) {
   const TensorView<std::int32_t>& ends = metadata.cu_chunk_seqlen_p;
@@ -80,7 +82,8 @@ void check_ssd_chunks(CheckContext& context, const PackedRows& rows, std::int32_
   expect_equal(context, {chunk + 1, ends.rows, "entries of cu_chunk_seqlen_p", -1, rows.group});
 }
 
-// SEMANTICS A8: chunks of kFlaChunkSize tokens inside each row.
+// Chunks of kFlaChunkSize tokens inside each row (semantics: prepare-chunk-indices,
+// prepare-chunk-offsets).
 void check_fla_chunks(CheckContext& context, const PackedRows& rows, const GdnMetadata& metadata) {
   const TensorView<std::int32_t>& indices = metadata.chunk_indices;
   const TensorView<std::int32_t>& offsets = metadata.chunk_offsets;

@@ -50,7 +50,8 @@ bool expect_ascending(CheckContext& context, const PackedRows& packed, std::stri
   return packed.starts.rows > 0;
 }
 
-// The count that a kernel sees for a row against the one the request has (I7, KNOWN_BUGS 9, 28).
+// The count that a kernel sees for a row against the one the request has (semantics: I7; known
+// bugs 9, 28).
 void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row,
                      std::int32_t count) {
   if (!context.trace().groups[static_cast<std::size_t>(group)].accepted_counts_given) return;
@@ -65,7 +66,8 @@ void check_row_count(CheckContext& context, std::int32_t group, std::int32_t row
            {trace.num_accepted_tokens, count, "accepted count of another row", row, group});
 }
 
-// Columns that a row of mode all is told to read and write (SEMANTICS A6): told by the batch alone.
+// Columns that a row of mode all is told to read and write
+// (semantics: prefix-caching-block-indices): they follow from the batch alone.
 void check_block_indices(CheckContext& context, std::int32_t group, const MambaMetadata& metadata) {
   if (context.config().mamba_cache_mode != MambaCacheMode::all) return;
   const StepTrace& trace = context.trace();

@@ -1,4 +1,5 @@
-// Metadata builder of GatedDeltaNet layers (SEMANTICS A9, GDNAttentionMetadataBuilder).
+// Metadata builder of GatedDeltaNet layers (semantics: gdn-builder; vLLM
+// GDNAttentionMetadataBuilder).
 #pragma once
 
 #include <cstdint>

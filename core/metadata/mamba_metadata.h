@@ -12,7 +12,7 @@
 
 namespace hybridscope {
 
-// What a builder reads of the engine's settings (FORMAT 7).
+// What a builder reads of the engine's settings.
 struct MambaBuilderConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t block_size = 16;
@@ -52,7 +52,7 @@ struct MambaMetadata {
   CausalConv1dMetadata conv1d{};                                 // of the prefill rows
 };
 
-// The same for Mamba2 layers, with the chunks of the SSD scan (SEMANTICS A7).
+// The same for Mamba2 layers, with the chunks of the SSD scan (semantics: compute-chunk-metadata).
 struct Mamba2Metadata {
   MambaMetadata base{};
   bool prep_initial_states = false;  // some prefill row starts from a stored state

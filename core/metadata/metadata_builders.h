@@ -55,7 +55,7 @@ bool supports_update_block_table(const MetadataBuilder& builder);
 // Did the last build write every array that a replay of the builder's captured graph reads?
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
 // Those arrays: persistent buffers by the reference's names. A GDN graph is captured from spec rows
-// when K > 0, else from plain decode rows (RUNNER 4.6).
+// when K > 0, else from plain decode rows (semantics: mamba-capture, gdn-capture).
 std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
 // The same of the builder that layers of this kind get. `num_spec`: K.
 std::span<const std::string_view> replayed_arrays(MambaType type, MambaCacheMode mamba_cache_mode,

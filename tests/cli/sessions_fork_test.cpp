@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 
@@ -13,7 +14,7 @@
 #include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::sessions_fork_test {
 namespace {
 
 using testing::HasSubstr;
@@ -205,4 +206,4 @@ TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::sessions_fork_test

@@ -7,7 +7,7 @@
 
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::metadata_builders_test {
 namespace {
 
 using test::Batch;
@@ -104,4 +104,4 @@ TEST(NamedArrays, PointerArraysKeepOnlyTheirWrittenPart) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::metadata_builders_test

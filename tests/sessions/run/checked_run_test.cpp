@@ -8,7 +8,7 @@
 
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::checked_run_test {
 namespace {
 
 using testing::IsEmpty;
@@ -159,4 +159,4 @@ TEST(CheckedRun, GoesOnByAPlanWithMoreToCome) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::checked_run_test

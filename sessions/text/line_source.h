@@ -3,24 +3,28 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/judge/trace_reader.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
+
+// Bytes that the parser may read, but does not look at, behind the end of a line.
+inline constexpr std::size_t kLinePadding = 64;
+
+// A line without its newline, with kLinePadding readable bytes behind it.
+struct PaddedLine {
+  std::string_view text;
+};
 
 inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
 
 class LineSource {
  public:
-  // Fills the front of the span, which is never empty, and answers with how many bytes; 0: the end.
-  using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
-
   // `file` is for messages. Bytes come as `read` has them, so that a line from a pipe is there as
   // soon as its newline is.
   LineSource(std::string file, ReadBytes read, std::size_t max_line_bytes = kMaxLineBytes);
@@ -30,8 +34,8 @@ class LineSource {
   static Result<LineSource> open(const std::string& path);
 
   // The next line without its newline, valid until the next call; empty at the end. The last line
-  // may lack its newline. Errors: io, the file cannot be read; corrupt "FILE:LINE: ...", a line
-  // above the limit.
+  // may lack its newline. Errors "FILE:LINE: ...": io, the file cannot be read; corrupt, a damaged
+  // zstd stream or a line above the limit.
   Result<std::optional<PaddedLine>> next();
 
   // Of the line that next() gave last, from 1.

@@ -1,37 +1,15 @@
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
-
-#include "sessions/judge/zstd_input.h"
-#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 namespace {
 
 constexpr std::size_t kFirstBufferBytes = std::size_t{1} << 20;
-
-// One read(2): answers with what a pipe has now instead of waiting for a full buffer.
-LineSource::ReadBytes read_from(int descriptor, std::shared_ptr<std::FILE> owner,
-                                const std::string& file) {
-  return
-      [descriptor, owner = std::move(owner), file](std::span<char> bytes) -> Result<std::size_t> {
-        ssize_t count = -1;
-        do count = ::read(descriptor, bytes.data(), bytes.size());
-        while (count < 0 && errno == EINTR);
-        if (count < 0)
-          return Error{ErrorKind::io,
-                       fmt::format("{}: cannot be read: {}", file, std::strerror(errno))};
-        return static_cast<std::size_t>(count);
-      };
-}
 
 }  // namespace
 
@@ -41,18 +19,10 @@ LineSource::LineSource(std::string file, ReadBytes read, std::size_t max_line_by
 }
 
 Result<LineSource> LineSource::open(const std::string& path) {
-  if (path == "-") {
-    const std::string name = "<stdin>";
-    return LineSource(name, unpack_zstd(read_from(STDIN_FILENO, nullptr, name), name));
-  }
-  if (Status no_directory = check_no_directory(path); !no_directory.ok())
-    return no_directory.error();
-  const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rb"),
-                                        [](std::FILE* f) { return f ? std::fclose(f) : 0; });
-  if (!file)
-    return Error{ErrorKind::io,
-                 fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  return LineSource(path, unpack_zstd(read_from(::fileno(file.get()), file, path), path));
+  if (path == "-") return LineSource("<stdin>", read_standard_input());
+  auto read = open_input_file(path);
+  if (!read.ok()) return read.error();
+  return LineSource(path, std::move(read).value());
 }
 
 Result<std::optional<PaddedLine>> LineSource::next() {
@@ -95,7 +65,9 @@ Status LineSource::fill() {
   if (end_ + kLinePadding == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t room = buffer_.size() - kLinePadding - end_;
   const Result<std::size_t> count = read_(std::span(buffer_).subspan(end_, room));
-  if (!count.ok()) return count.error();
+  if (!count.ok())
+    return Error{count.error().kind,
+                 fmt::format("{}:{}: {}", file_, line_number_ + 1, count.error().message)};
   HS_EXPECT(count.value() <= room);
   end_ += count.value();
   return Ok{};

@@ -12,11 +12,11 @@
 
 namespace hybridscope::test {
 
-class ExplainedRun {
+class CacheReportRun {
  public:
-  explicit ExplainedRun(RunPlan plan);
-  ExplainedRun(const ExplainedRun&) = delete;
-  ExplainedRun& operator=(const ExplainedRun&) = delete;
+  explicit CacheReportRun(RunPlan plan);
+  CacheReportRun(const CacheReportRun&) = delete;
+  CacheReportRun& operator=(const CacheReportRun&) = delete;
 
   const RunPlan& plan() const { return runner_.plan(); }
   const EngineConfig& config() const { return runner_.engine().config(); }
@@ -37,7 +37,7 @@ class ExplainedRun {
 // tiny-mamba2 with 64 blocks, synchronous; `settings` and `requests` are the
 // inside of the JSON of those keys.
 std::string scenario_text(const std::string& settings, const std::string& requests);
-std::unique_ptr<ExplainedRun> explain_text(const std::string& scenario);
-std::unique_ptr<ExplainedRun> explain_shipped(const std::string& name);
+std::unique_ptr<CacheReportRun> explain_text(const std::string& scenario);
+std::unique_ptr<CacheReportRun> explain_shipped(const std::string& name);
 
 }  // namespace hybridscope::test

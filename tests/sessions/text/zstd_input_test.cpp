@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 #include "sessions/text/output_file.h"
 
-namespace hybridscope {
+namespace hybridscope::zstd_input_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -83,8 +83,39 @@ TEST_F(ZstdInput, AStreamThatIsCutOffIsAnError) {
   for (const std::size_t length : {frame.size() - 1, frame.size() / 2, std::size_t{5}}) {
     std::ofstream(at("b.zst"), std::ios::binary) << frame.substr(0, length);
     EXPECT_THAT(read_to_end(at("b.zst")),
-                HasSubstr("b.zst: the zstd stream is cut off in the middle of a frame"));
+                HasSubstr(": the zstd stream is cut off in the middle of a frame"));
   }
+}
+
+TEST_F(ZstdInput, AnErrorNamesFileLineAndWhatWasExpected) {
+  write_lines(at("a.zst"));
+  const std::string frame = bytes_of(at("a.zst"));
+  for (const std::size_t length : {2U, 3U, 5U}) {
+    std::ofstream(at("b.zst"), std::ios::binary) << frame.substr(0, length);
+    EXPECT_EQ(read_to_end(at("b.zst")),
+              at("b.zst") +
+                  ":1: the zstd stream is cut off in the middle of a frame (expected a whole file, "
+                  "as zstd wrote it)");
+  }
+  std::ofstream(at("b.zst"), std::ios::binary) << frame << "40001 lines";
+  EXPECT_EQ(read_to_end(at("b.zst")),
+            at("b.zst") +
+                ":40001: damaged zstd stream: Unknown frame descriptor (expected a whole "
+                "file, as zstd wrote it)");
+}
+
+// 1 GiB of one line: packed it is 32 KiB.
+TEST_F(ZstdInput, WhatUnpacksToMoreThanALineMayHaveIsReadNoFurther) {
+  {
+    OutputFile file = std::move(OutputFile::create(at("bomb.zst"))).value();
+    const std::string piece(std::size_t{1} << 20, 'x');
+    for (int i = 0; i < 1024; ++i) ASSERT_TRUE(file.write(piece).ok());
+    ASSERT_TRUE(file.finish().ok());
+  }
+  EXPECT_LT(std::filesystem::file_size(at("bomb.zst")), 200'000U);
+  LineSource source(at("bomb.zst"), open_input_file(at("bomb.zst")).value(), 5'000'000);
+  EXPECT_EQ(source.next().error().message,
+            at("bomb.zst") + ":1: a line of more than 5000000 bytes");
 }
 
 TEST_F(ZstdInput, ADamagedStreamIsAnError) {
@@ -92,7 +123,7 @@ TEST_F(ZstdInput, ADamagedStreamIsAnError) {
   std::string frame = bytes_of(at("a.zst"));
   frame[frame.size() / 2] = static_cast<char>(frame[frame.size() / 2] ^ 0x55);
   std::ofstream(at("b.zst"), std::ios::binary) << frame;
-  EXPECT_THAT(read_to_end(at("b.zst")), HasSubstr("b.zst: damaged zstd stream"));
+  EXPECT_THAT(read_to_end(at("b.zst")), HasSubstr(": damaged zstd stream: "));
 }
 
 TEST_F(ZstdInput, WithoutFinishNothingIsLeftAndWhatWasThereStays) {
@@ -113,4 +144,4 @@ TEST_F(ZstdInput, AFileThatCannotBeMadeIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::zstd_input_test

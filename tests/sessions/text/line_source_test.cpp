@@ -1,13 +1,14 @@
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::line_source_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,11 +94,16 @@ TEST(LineSource, LinesAndBytesAreCounted) {
   EXPECT_EQ(source.line_number(), 3);
 }
 
-TEST(LineSource, AFailedReadIsPassedOn) {
-  LineSource source("t.jsonl", [](std::span<char>) -> Result<std::size_t> {
-    return Error{ErrorKind::io, "t.jsonl: cannot be read: broken"};
+TEST(LineSource, AFailedReadNamesTheLineThatItCutsOff) {
+  bool first = true;
+  LineSource source("t.jsonl", [&](std::span<char> bytes) -> Result<std::size_t> {
+    if (!first) return Error{ErrorKind::io, "cannot be read: broken"};
+    first = false;
+    std::memcpy(bytes.data(), "one\ntw", 6);
+    return std::size_t{6};
   });
-  EXPECT_EQ(source.next().error().message, "t.jsonl: cannot be read: broken");
+  EXPECT_EQ(source.next().value()->text, "one");
+  EXPECT_EQ(source.next().error().message, "t.jsonl:2: cannot be read: broken");
 }
 
 TEST(LineSource, FilesAreReadByPath) {
@@ -121,4 +127,4 @@ TEST(LineSource, ADirectoryIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::line_source_test

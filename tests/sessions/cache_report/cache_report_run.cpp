@@ -1,4 +1,4 @@
-#include "tests/sessions/cache_report/explained_run.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 
 #include <stdexcept>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace hybridscope::test {
 
-ExplainedRun::ExplainedRun(RunPlan plan)
+CacheReportRun::CacheReportRun(RunPlan plan)
     : runner_(Runner::create(std::move(plan)).value()),
       names_(make_names(runner_.engine())),
       cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
   for (int step = 0; step < 2000 && !runner_.done(); ++step) cache_.add(*runner_.step().value());
 }
 
-const LookupReport& ExplainedRun::lookup(const std::string& request) const {
+const LookupReport& CacheReportRun::lookup(const std::string& request) const {
   const LookupReport* found = nullptr;
   for (const LookupReport& report : cache_.lookups())
     if (names_.request(report.request) == request) found = &report;
@@ -24,15 +24,15 @@ const LookupReport& ExplainedRun::lookup(const std::string& request) const {
   return *found;
 }
 
-std::string ExplainedRun::other(const LookupReport& report) const {
+std::string CacheReportRun::other(const LookupReport& report) const {
   return report.common.request.value < 0 ? "" : names_.request(report.common.request);
 }
 
-std::vector<std::string> ExplainedRun::sentences(const std::string& request) const {
+std::vector<std::string> CacheReportRun::sentences(const std::string& request) const {
   return loss_sentences(lookup(request), cache_.rules(), config(), names_);
 }
 
-std::vector<CacheChange> ExplainedRun::changes(const std::string& request) const {
+std::vector<CacheChange> CacheReportRun::changes(const std::string& request) const {
   ChangeSearch search(plan(), 100'000);
   return search.find(
       {.report = lookup(request), .request = request, .other = other(lookup(request))});
@@ -44,12 +44,12 @@ std::string scenario_text(const std::string& settings, const std::string& reques
          settings + R"(}, "requests": [)" + requests + "]}";
 }
 
-std::unique_ptr<ExplainedRun> explain_text(const std::string& scenario) {
-  return std::make_unique<ExplainedRun>(plan_of_text(scenario));
+std::unique_ptr<CacheReportRun> explain_text(const std::string& scenario) {
+  return std::make_unique<CacheReportRun>(plan_of_text(scenario));
 }
 
-std::unique_ptr<ExplainedRun> explain_shipped(const std::string& name) {
-  return std::make_unique<ExplainedRun>(
+std::unique_ptr<CacheReportRun> explain_shipped(const std::string& name) {
+  return std::make_unique<CacheReportRun>(
       plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json"));
 }
 

@@ -1,4 +1,4 @@
-#include "sessions/judge/zstd_input.h"
+#include "sessions/text/zstd_input.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -14,11 +14,11 @@ namespace {
 
 // How a frame begins, little endian (ZSTD_MAGICNUMBER).
 constexpr std::string_view kMagic = "\x28\xb5\x2f\xfd";
+constexpr const char* kWhole = "a whole file, as zstd wrote it";
 
 class ZstdInput {
  public:
-  ZstdInput(LineSource::ReadBytes read, std::string file)
-      : read_(std::move(read)), file_(std::move(file)), packed_(ZSTD_DStreamInSize()) {}
+  explicit ZstdInput(ReadBytes read) : read_(std::move(read)), packed_(ZSTD_DStreamInSize()) {}
 
   Result<std::size_t> operator()(std::span<char> bytes) {
     if (!recognised_) {
@@ -39,7 +39,9 @@ class ZstdInput {
       end_ += count.value();
     }
     recognised_ = true;
-    if (end_ >= kMagic.size() && std::memcmp(packed_.data(), kMagic.data(), kMagic.size()) == 0)
+    // Two of the four are enough where no more come: such a file is cut off, and no text.
+    const std::size_t known = std::min(end_, kMagic.size());
+    if (known >= 2 && std::memcmp(packed_.data(), kMagic.data(), known) == 0)
       stream_.reset(ZSTD_createDStream());
     return Ok{};
   }
@@ -58,8 +60,8 @@ class ZstdInput {
       ZSTD_inBuffer in{packed_.data(), end_, begin_};
       const std::size_t hint = ZSTD_decompressStream(stream_.get(), &out, &in);
       if (ZSTD_isError(hint) != 0)
-        return Error{ErrorKind::corrupt,
-                     fmt::format("{}: damaged zstd stream: {}", file_, ZSTD_getErrorName(hint))};
+        return Error{ErrorKind::corrupt, fmt::format("damaged zstd stream: {} (expected {})",
+                                                     ZSTD_getErrorName(hint), kWhole)};
       const bool moved = in.pos > begin_ || out.pos > 0;
       begin_ = in.pos;
       if (moved) in_frame_ = hint != 0;
@@ -75,16 +77,16 @@ class ZstdInput {
 
   Result<std::size_t> at_end() const {
     if (!in_frame_) return std::size_t{0};
-    return Error{ErrorKind::corrupt,
-                 fmt::format("{}: the zstd stream is cut off in the middle of a frame", file_)};
+    return Error{
+        ErrorKind::corrupt,
+        fmt::format("the zstd stream is cut off in the middle of a frame (expected {})", kWhole)};
   }
 
   struct Free {
     void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
   };
 
-  LineSource::ReadBytes read_;
-  std::string file_;
+  ReadBytes read_;
   std::vector<char> packed_;
   std::size_t begin_ = 0;  // of what is not used yet
   std::size_t end_ = 0;
@@ -95,8 +97,8 @@ class ZstdInput {
 
 }  // namespace
 
-LineSource::ReadBytes unpack_zstd(LineSource::ReadBytes read, std::string file) {
-  const auto input = std::make_shared<ZstdInput>(std::move(read), std::move(file));
+ReadBytes unpack_zstd(ReadBytes read) {
+  const auto input = std::make_shared<ZstdInput>(std::move(read));
   return [input](std::span<char> bytes) { return (*input)(bytes); };
 }
 
