@@ -18,8 +18,8 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 if(HYBRIDSCOPE_SANITIZE)
   target_compile_options(hybridscope_flags INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(hybridscope_flags INTERFACE -fsanitize=address,undefined)
+    -fsanitize=${HYBRIDSCOPE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(hybridscope_flags INTERFACE -fsanitize=${HYBRIDSCOPE_SANITIZE})
   add_library(hybridscope_sanitizer_options OBJECT cmake/sanitizer_options.cpp)
   set(options $<TARGET_OBJECTS:hybridscope_sanitizer_options>)
   target_sources(hybridscope_flags INTERFACE
@@ -36,7 +36,7 @@ endif()
 # What all but core and kernels is compiled with. What a bad pointer does, AddressSanitizer sees;
 # checking each of them first as well would cost a quarter of the build.
 add_library(hybridscope_fewer_checks INTERFACE)
-if(HYBRIDSCOPE_SANITIZE)
+if(HYBRIDSCOPE_SANITIZE MATCHES "undefined")
   target_compile_options(hybridscope_fewer_checks INTERFACE
     -fno-sanitize=null,alignment,object-size,vptr,return)
 endif()

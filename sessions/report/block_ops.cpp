@@ -137,7 +137,7 @@ std::vector<RequestId> BlockState::requests() const {
   return named;
 }
 
-json BlockState::table_ops(const Tables& tables) {
+nlohmann::json BlockState::table_ops(const Tables& tables) {
   nlohmann::json ops = nlohmann::json::array();
   ColumnRun run(ops);
   for (const auto& [key, blocks] : tables)
@@ -147,7 +147,7 @@ json BlockState::table_ops(const Tables& tables) {
   return ops;
 }
 
-json BlockState::scheduler_ops() const {
+nlohmann::json BlockState::scheduler_ops() const {
   nlohmann::json ops = table_ops(scheduler_);
   for (const auto& [block, label] : labels_)
     for (const std::int32_t value : {static_cast<std::int32_t>(kLabel), block, label.key.request,
@@ -156,6 +156,6 @@ json BlockState::scheduler_ops() const {
   return ops;
 }
 
-json BlockState::worker_ops() const { return table_ops(worker_); }
+nlohmann::json BlockState::worker_ops() const { return table_ops(worker_); }
 
 }  // namespace hybridscope

@@ -89,7 +89,7 @@ nlohmann::json copies_of(const CopyLaunch& launch, std::size_t decision) {
 
 }  // namespace
 
-json ReportSteps::commands(const StepTrace& trace) {
+nlohmann::json ReportSteps::commands(const StepTrace& trace) {
   nlohmann::json list = nlohmann::json::array();
   for (const CommandTrace& command : trace.commands) {
     std::string text(command_name(command.command));
@@ -105,7 +105,7 @@ json ReportSteps::commands(const StepTrace& trace) {
   return list;
 }
 
-json ReportSteps::lookups(const StepTrace& trace) {
+nlohmann::json ReportSteps::lookups(const StepTrace& trace) {
   nlohmann::json list = nlohmann::json::array();
   for (const AdmissionLookup& lookup : trace.lookups)
     list.push_back({lookup.request.value, lookup.admitted ? 1 : 0, lookup.num_hit_tokens,
@@ -113,7 +113,7 @@ json ReportSteps::lookups(const StepTrace& trace) {
   return list;
 }
 
-json ReportSteps::skipped(const StepTrace& trace) {
+nlohmann::json ReportSteps::skipped(const StepTrace& trace) {
   nlohmann::json list = nlohmann::json::array();
   for (const SkippedRequest& skipped : trace.skipped)
     list.push_back({skipped.request.value, texts_.add(explain_skip(skipped.reason))});
@@ -136,7 +136,7 @@ void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& la
   }
 }
 
-json ReportSteps::findings(const StepRecord& record) {
+nlohmann::json ReportSteps::findings(const StepRecord& record) {
   nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : record.findings) {
     const RuleInfo& rule = rule_info(finding.rule);
@@ -147,7 +147,7 @@ json ReportSteps::findings(const StepRecord& record) {
   return list;
 }
 
-json ReportSteps::step(const StepRecord& record) {
+nlohmann::json ReportSteps::step(const StepRecord& record) {
   const StepTrace& trace = record.trace;
   nlohmann::json step = {
       {"n", trace.step},

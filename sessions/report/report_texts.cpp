@@ -25,7 +25,7 @@ std::int64_t number_of(std::string_view digits) {
 
 }  // namespace
 
-json ReportTexts::add(std::string_view text) {
+nlohmann::json ReportTexts::add(std::string_view text) {
   std::vector<std::string> pieces(1);
   nlohmann::json reference = nlohmann::json::array();
   reference.push_back(0);
@@ -47,7 +47,7 @@ json ReportTexts::add(std::string_view text) {
   return reference;
 }
 
-json ReportTexts::templates() const {
+nlohmann::json ReportTexts::templates() const {
   nlohmann::json list = nlohmann::json::array();
   for (const auto* pieces : templates_) list.push_back(*pieces);
   return list;
