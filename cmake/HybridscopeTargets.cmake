@@ -6,11 +6,9 @@ add_library(hybridscope_flags INTERFACE)
 target_compile_options(hybridscope_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # At -O3 GCC 12 warns of overlapping and of too long copies inside std::string (its bugs 105329
-  # and 105651) and of strings in alternatives of a std::variant that are not the active one (its
-  # bug 105562).
-  target_compile_options(hybridscope_flags INTERFACE
-    -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized)
+  # At -O3 GCC 12 warns of overlapping copies inside std::string (its bug 105329) and of strings in
+  # alternatives of a std::variant that are not the active one (its bug 105562).
+  target_compile_options(hybridscope_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Sources that are compiled together are included, and their unnamed namespaces with them.
