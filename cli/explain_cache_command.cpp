@@ -17,8 +17,7 @@
 #include "cli/report_error.h"
 #include "cli/shown_text.h"
 #include "sessions/cache_report/planned_requests.h"
-#include "sessions/cache_report/progress_watch.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/traffic_defaults.h"
 #include "sessions/text/object_reader.h"
 
@@ -59,14 +58,11 @@ const CLI::Validator kPositive(
 // The run and what is shown of it.
 class ExplainedRun {
  public:
-  ExplainedRun(const ExplainCacheOptions& options, Runner runner)
+  ExplainedRun(const ExplainCacheOptions& options, CheckedRun run)
       : options_(options),
-        runner_(std::move(runner)),
-        names_(make_names(runner_.engine().config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })),
-        cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
-    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
-  }
+        run_(std::move(run)),
+        names_(make_names(run_.engine())),
+        cache_(run_.engine().config(), planned_requests(run_.plan(), names_.request)) {}
   ExplainedRun(const ExplainedRun&) = delete;  // names refer to this object
   ExplainedRun& operator=(const ExplainedRun&) = delete;
 
@@ -79,7 +75,7 @@ class ExplainedRun {
   void print(const CacheReportView& view) const;
 
   const ExplainCacheOptions& options_;
-  Runner runner_;
+  CheckedRun run_;  // without checks: only decisions are looked at
   Names names_;
   CacheReport cache_;
   std::int64_t num_rows_ = 0;
@@ -87,22 +83,19 @@ class ExplainedRun {
 
 Status ExplainedRun::step_to_the_end() {
   Progress progress;
-  ProgressWatch watch;
-  while (!runner_.done() && !was_interrupted()) {
-    const auto trace = runner_.step();
-    if (!trace.ok()) return trace.error();
-    num_rows_ += static_cast<std::int64_t>(trace.value()->scheduled.size());
-    cache_.add(*trace.value());
-    if (runner_.plan().requests.size() >= 1000)
+  while (!run_.has_ended() && !was_interrupted()) {
+    const auto stepped = run_.step();
+    if (!stepped.ok()) return stepped.error();
+    const StepTrace& trace = stepped.value().trace;
+    num_rows_ += static_cast<std::int64_t>(trace.scheduled.size());
+    cache_.add(trace);
+    if (run_.plan().requests.size() >= 1000)
       progress.show([&] {
-        return fmt::format("step {}, {} of {} requests looked up", trace.value()->step,
-                           cache_.lookups().size(), runner_.plan().requests.size());
+        return fmt::format("step {}, {} of {} requests looked up", trace.step,
+                           cache_.lookups().size(), run_.plan().requests.size());
       });
-    if (!watch.goes_on(*trace.value())) {
-      fmt::print(stderr, "note: the run stopped in step {}: it cannot progress\n",
-                 trace.value()->step);
-      break;
-    }
+    if (run_.end() == EndReason::no_progress)
+      fmt::print(stderr, "note: the run stopped in step {}: it cannot progress\n", trace.step);
   }
   progress.clear();
   return Ok{};
@@ -126,7 +119,7 @@ std::vector<ExplainedLookup> ExplainedRun::shown_lookups() const {
 
 void ExplainedRun::try_changes(std::vector<ExplainedLookup>& lookups) const {
   if (options_.request.empty() && num_rows_ > kMostRowsToTry) return;
-  ChangeSearch search(runner_.plan(), kMostRowsOfTries);
+  ChangeSearch search(run_.plan(), kMostRowsOfTries);
   for (ExplainedLookup& lookup : lookups) {
     if (was_interrupted() || search.exhausted()) return;
     const RequestId other = lookup.report.common.request;
@@ -167,9 +160,9 @@ void ExplainedRun::print(const CacheReportView& view) const {
 }
 
 int ExplainedRun::run() {
-  if (!options_.request.empty() && find_planned(runner_.plan(), options_.request) < 0) {
+  if (!options_.request.empty() && find_planned(run_.plan(), options_.request) < 0) {
     std::vector<std::string_view> known;
-    for (const ArrivingRequest& arriving : runner_.plan().requests)
+    for (const ArrivingRequest& arriving : run_.plan().requests)
       known.push_back(arriving.request.name);
     return report_usage("explain-cache", fmt::format("--request: there is no request {}{}",
                                                      quoted_text(options_.request),
@@ -177,7 +170,7 @@ int ExplainedRun::run() {
   }
   if (Status stepped = step_to_the_end(); !stepped.ok())
     return report_error("explain-cache", stepped.error());
-  CacheReportView view{.plan = runner_.plan(), .cache = cache_, .names = names_};
+  CacheReportView view{.plan = run_.plan(), .cache = cache_, .names = names_};
   view.lookups = shown_lookups();
   try_changes(view.lookups);
   if (was_interrupted()) fmt::print(stderr, "hybridscope explain-cache: interrupted\n");
@@ -237,12 +230,12 @@ int explain_cache_command(const ExplainCacheOptions& options) {
         "--limit is for --traffic: a scenario says itself how many requests it has");
   auto plan = make_run_plan(options.run);
   if (!plan.ok()) return report_error("explain-cache", plan.error());
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return report_error("explain-cache", runner.error());
-  for (const std::string& note : runner.value().plan().notes)
+  auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
+  if (!run.ok()) return report_error("explain-cache", run.error());
+  for (const std::string& note : run.value().plan().notes)
     fmt::print(stderr, "note: {}\n", one_line(note, 1000));
   ask_for_interrupts();
-  return ExplainedRun(options, std::move(runner).value()).run();
+  return ExplainedRun(options, std::move(run).value()).run();
 }
 
 }  // namespace hybridscope

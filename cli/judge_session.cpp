@@ -19,57 +19,52 @@ void print_corrections(const EngineConfig& config) {
     fmt::print(stderr, "note: {}\n", correction_words(correction));
 }
 
-std::string display_name(const std::string& input) { return input == "-" ? "<stdin>" : input; }
-
 }  // namespace
 
 JudgeSession::JudgeSession(const JudgeOptions& options)
-    : options_(options), reader_(options.input), names_(numbered_names()) {
-  report_.input = display_name(options.input);
+    : options_(options), trace_(options.input, options.check) {
+  report_.input = trace_.file();
   report_.engine = options.engine;
 }
 
 Status JudgeSession::take(PaddedLine text, std::int64_t line) {
-  return judge(reader_.read_line(text, line), text.text, line);
+  return judge(trace_.read(text, line), text.text);
 }
 
 Status JudgeSession::take(const std::string& text, std::int64_t line) {
-  return judge(reader_.read_line(std::string_view(text), line), text, line);
+  return judge(trace_.read(std::string_view(text), line), text);
 }
 
-Status JudgeSession::judge(const Result<TraceLine>& kind, std::string_view text,
-                           std::int64_t line) {
+// Steps of a trace that the filter left out are passed over.
+Status JudgeSession::judge(const Result<TraceLine>& kind, std::string_view text) {
   if (!kind.ok()) return kind.error();
-  if (kind.value() == TraceLine::header) return begin(text, line);
-  if (kind.value() == TraceLine::step && !skips_trace_) return judge_step(line);
+  if (kind.value() == TraceLine::header) return begin(text);
+  if (kind.value() == TraceLine::step && trace_.has_begun()) return judge_step();
   return Ok{};
 }
 
-Status JudgeSession::begin(std::string_view text, std::int64_t line) {
+Status JudgeSession::begin(std::string_view text) {
   finish(SessionStatus::complete, "");
   if (record_failure_) return *record_failure_;
-  const ForeignHeader& header = reader_.header();
-  skips_trace_ = header.name.find(options_.filter) == std::string::npos;
-  if (skips_trace_) return Ok{};
-  auto judge = TraceJudge::create(header);
-  if (!judge.ok()) return at_line(judge.error(), line);
-  if (Status begun = begin_comparison(); !begun.ok()) return at_line(begun.error(), line);
-  judge_.emplace(std::move(judge).value());
+  const ForeignHeader& header = trace_.reader().header();
+  if (header.name.find(options_.filter) == std::string::npos) return Ok{};
+  if (Status begun = trace_.begin(); !begun.ok()) return begun;
+  if (Status begun = begin_comparison(); !begun.ok()) {
+    trace_.end();
+    return begun;
+  }
   print_corrections(header.config);
-  names_ = make_names(header.config.kv_cache_config,
-                      [this](RequestId id) { return reader_.name_of(id); });
-  names_.mamba_cache_mode = header.config.mamba_cache_mode;
   TraceReport& trace = report_.traces.emplace_back();
   trace.name = header.name;
   trace.engine = header.engine;
-  trace.line = line;
+  trace.line = trace_.line();
   return begin_recording(text);
 }
 
 // The second trace of an input cannot have the first one's name.
 Status JudgeSession::begin_recording(std::string_view header_line) {
   if (options_.record.place.empty()) return Ok{};
-  const ForeignHeader& foreign = reader_.header();
+  const ForeignHeader& foreign = trace_.reader().header();
   SessionPlace place = parse_session_place(options_.record.place);
   if (!place.name.empty() && report_.traces.size() > 1)
     place.name += fmt::format("-{}", report_.traces.size());
@@ -80,40 +75,38 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
   header.plan = header_line;
   header.config = foreign.config;
   header.check = options_.check;
-  auto begun = RecordedSession::begin(options_.record, place, std::move(header), names_);
+  auto begun = RecordedSession::begin(options_.record, place, std::move(header), trace_.names());
   if (!begun.ok()) {
     record_failure_ = begun.error();
     return begun.error();
   }
   recorded_ = std::move(begun).value();
-  if (recorded_->level() == RecordLevel::full) judge_->log_writes();
+  if (recorded_->level() == RecordLevel::full) trace_.log_writes();
   return Ok{};
-}
-
-Error JudgeSession::at_line(const Error& error, std::int64_t line) const {
-  return {error.kind, fmt::format("{}:{}: {}", report_.input, line, error.message)};
 }
 
 Status JudgeSession::begin_comparison() {
   if (options_.engine.empty()) return Ok{};
   EngineSettings engine;
   engine.engine = parse_engine_profile(options_.engine);
-  engine.runner = reader_.header().config.runner;
+  engine.runner = trace_.reader().header().config.runner;
   const Policies policies = resolve_policies(engine);
-  auto comparison = EngineComparison::create(reader_.header(), policies,
-                                             [this](RequestId id) { return reader_.name_of(id); });
-  if (!comparison.ok()) return comparison.error();
+  auto comparison =
+      EngineComparison::create(trace_.reader().header(), policies,
+                               [this](RequestId id) { return trace_.reader().name_of(id); });
+  if (!comparison.ok()) return trace_.at_line(comparison.error());
   comparison_.emplace(std::move(comparison).value());
   return Ok{};
 }
 
-Status JudgeSession::judge_step(std::int64_t line) {
-  const auto judged = judge_->judge(reader_.step(), options_.check);
-  if (!judged.ok()) return at_line(judged.error(), line);
-  if (comparison_) comparison_->compare(reader_.step());
+Status JudgeSession::judge_step() {
+  const auto judged = trace_.judge();
+  if (!judged.ok()) return judged.error();
+  if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
-  for (const Finding& finding : judged.value().findings) trace.findings.add(finding, false, names_);
-  trace.finding_lines.resize(trace.findings.kept().size(), line);
+  for (const Finding& finding : judged.value().findings)
+    trace.findings.add(finding, false, trace_.names());
+  trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
   if (judged.value().trace.step == options_.explain) explain(judged.value());
   if (!recorded_) return Ok{};
   const JudgedStep& step = judged.value();
@@ -126,24 +119,25 @@ void JudgeSession::explain(const JudgedStep& step) {
   explained_ = true;
   fmt::print(text_stream(options_), "{}",
              explain_step({.trace = step.trace,
-                           .config = judge_->config(),
-                           .names = names_,
+                           .config = trace_.trace_judge().config(),
+                           .names = trace_.names(),
                            .scheduler_tables = step.scheduler_tables,
                            .findings = step.findings}));
 }
 
 void JudgeSession::finish(SessionStatus status, const std::string& reason) {
-  if (!judge_) return;
+  if (!trace_.has_begun()) return;
   if (recorded_)
     if (Status ended = recorded_->finish(status, reason); !ended.ok())
       record_failure_ = ended.error();
   recorded_.reset();
   TraceReport& trace = report_.traces.back();
-  trace.steps = judge_->num_steps();
-  trace.request_steps = judge_->num_request_steps();
+  const TraceJudge& judge = trace_.trace_judge();
+  trace.steps = judge.num_steps();
+  trace.request_steps = judge.num_request_steps();
   for (std::size_t i = 0; i < kNumComputed; ++i)
-    trace.computed[i] = judge_->num_computed(static_cast<Computed>(i));
-  judge_.reset();
+    trace.computed[i] = judge.num_computed(static_cast<Computed>(i));
+  trace_.end();
   if (comparison_) trace.first_difference = comparison_->first_difference();
   comparison_.reset();
 }

@@ -11,8 +11,7 @@
 #include "cli/judge_report.h"
 #include "core/base/result.h"
 #include "sessions/judge/engine_comparison.h"
-#include "sessions/judge/trace_judge.h"
-#include "sessions/judge/trace_reader.h"
+#include "sessions/judge/judged_trace.h"
 
 namespace hybridscope {
 
@@ -32,23 +31,19 @@ class JudgeSession {
   bool explained() const { return explained_; }
 
  private:
-  Status judge(const Result<TraceLine>& kind, std::string_view text, std::int64_t line);
-  Status begin(std::string_view text, std::int64_t line);
+  Status judge(const Result<TraceLine>& kind, std::string_view text);
+  Status begin(std::string_view text);
   Status begin_recording(std::string_view header_line);
   Status begin_comparison();
-  Error at_line(const Error& error, std::int64_t line) const;
-  Status judge_step(std::int64_t line);
+  Status judge_step();
   void explain(const JudgedStep& step);
 
   const JudgeOptions& options_;
-  TraceReader reader_;
-  std::optional<TraceJudge> judge_;
+  JudgedTrace trace_;
   std::optional<EngineComparison> comparison_;  // --engine
-  Names names_;
-  std::unique_ptr<RecordedSession> recorded_;  // --record
+  std::unique_ptr<RecordedSession> recorded_;   // --record
   std::optional<Error> record_failure_;
   JudgeReport report_;
-  bool skips_trace_ = false;  // the filter left it out
   bool explained_ = false;
 };
 

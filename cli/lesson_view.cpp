@@ -51,9 +51,8 @@ Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& p
   auto created = LivePlayer::create(std::move(plan).value(), {});
   if (!created.ok()) return created.error();
   LivePlayer& player = *created.value();
-  const Engine& engine = player.runner().engine();
-  const Names names =
-      make_names(engine.config().kv_cache_config, [&](RequestId id) { return engine.name_of(id); });
+  const Engine& engine = player.run().engine();
+  const Names names = make_names(engine);
   std::vector<StepRow> rows;
   while (player.number() < part.step) {
     if (Status stepped = player.step(); !stepped.ok()) return stepped.error();

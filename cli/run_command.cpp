@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/checked_run.h"
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
+#include "cli/reported_run.h"
 #include "cli/run_recording.h"
 #include "cli/run_report.h"
 #include "cli/run_tests.h"
@@ -68,7 +68,7 @@ int fail(const RunOptions& options, const Error& error, FailedAt failed = Failed
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
-  RunSession(const RunOptions& options, CheckedRun& run, Breakpoints breakpoints)
+  RunSession(const RunOptions& options, ReportedRun& run, Breakpoints breakpoints)
       : options_(options),
         run_(run),
         breakpoints_(std::move(breakpoints)),
@@ -106,7 +106,7 @@ class RunSession {
   }
 
   const RunOptions& options_;
-  CheckedRun& run_;
+  ReportedRun& run_;
   Breakpoints breakpoints_;  // --break
   BlockTableMirror tables_;  // for --explain
   std::vector<StepRow> rows_;
@@ -166,12 +166,12 @@ Status RunSession::step() {
   const auto checked = run_.step();
   if (!checked.ok()) return checked.error();
   const CheckedStep& step = checked.value();
-  if (traced_) *traced_ << writer_.step(*step.trace) << '\n';
+  if (traced_) *traced_ << writer_.step(step.trace) << '\n';
   if (recorded_)
-    if (Status added = record_step(*recorded_, run_, step); !added.ok())
+    if (Status added = recorded_->add(step.trace, step.findings, step.writes); !added.ok())
       record_failure_ = added.error();
-  show_step(*step.trace, step.findings);
-  breakpoints_.look_at({*step.trace, step.findings, run_.writes()}, run_.names().request);
+  show_step(step.trace, step.findings);
+  breakpoints_.look_at({step.trace, step.findings, step.writes}, run_.names().request);
   show_progress();
   return Ok{};
 }
@@ -191,7 +191,7 @@ std::string RunSession::break_words() const {
 
 int RunSession::run() {
   std::optional<Error> refused;
-  while (!run_.over() && !stop() && !refused)
+  while (!run_.has_ended() && !stop() && !refused)
     if (Status stepped = step(); !stepped.ok()) refused = stepped.error();
   if (!refused)
     if (Status digested = run_.digest_state(); !digested.ok()) refused = digested.error();
@@ -231,7 +231,7 @@ int RunSession::finish(const std::optional<Error>& refused) {
   if (options_.explain == 0) print_report();
   if (!breakpoints_.stopped())
     fmt::print(stderr, "{}", breakpoints_.describe());
-  else if (run_.done())
+  else if (run_.finished())
     fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
@@ -319,10 +319,8 @@ int run_command(const RunOptions& options, const Backends& backends) {
   if (options.twin) return twin_command(options);
   auto plan = make_run_plan(options);
   if (!plan.ok()) return fail(options, plan.error());
-  auto run = CheckedRun::create(std::move(plan).value(), options.check);
+  auto run = ReportedRun::create(std::move(plan).value(), options, backends);
   if (!run.ok()) return fail(options, run.error());
-  if (Status kept = keep_state(options.state, backends, *run.value()); !kept.ok())
-    return fail(options, kept.error());
   RunSession session(options, *run.value(), std::move(breakpoints).value());
   if (Status begun = session.begin_recording(); !begun.ok())
     return fail(options, begun.error(), FailedAt::recording);

@@ -9,7 +9,7 @@ namespace hybridscope {
 Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption& option,
                                                              const SessionPlace& place,
                                                              const std::string& source,
-                                                             CheckedRun& run) {
+                                                             ReportedRun& run) {
   const RunPlan& plan = run.plan();
   SessionHeader header = run_header(plan, run.scope());
   header.source = source;
@@ -18,14 +18,10 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
   return begun;
 }
 
-Status record_step(RecordedSession& session, const CheckedRun& run, const CheckedStep& step) {
-  return session.add(*step.trace, step.findings, run.writes());
-}
-
-Status end_run_recording(RecordedSession& session, const CheckedRun& run, const RunEnd& end) {
+Status end_run_recording(RecordedSession& session, const ReportedRun& run, const RunEnd& end) {
   if (!end.refused.empty()) return session.finish(SessionStatus::failed, end.refused);
   if (end.interrupted) return session.finish(SessionStatus::interrupted, run.why_stopped(end));
-  if (run.done()) return session.finish(SessionStatus::complete, "");
+  if (run.finished()) return session.finish(SessionStatus::complete, "");
   return session.finish(SessionStatus::stopped, run.why_stopped(end));
 }
 

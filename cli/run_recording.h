@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "cli/checked_run.h"
 #include "cli/record_option.h"
+#include "cli/reported_run.h"
 #include "core/base/result.h"
 #include "storage/session_file.h"
 
@@ -16,12 +16,9 @@ namespace hybridscope {
 Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption& option,
                                                              const SessionPlace& place,
                                                              const std::string& source,
-                                                             CheckedRun& run);
+                                                             ReportedRun& run);
 
-// The last step of `run`, `step`, goes into the session. Error: what keeps it from being written.
-Status record_step(RecordedSession& session, const CheckedRun& run, const CheckedStep& step);
-
-// Ends the session as the run ended. Error: as record_step().
-Status end_run_recording(RecordedSession& session, const CheckedRun& run, const RunEnd& end);
+// Ends the session as the run ended. Error: what keeps it from being written.
+Status end_run_recording(RecordedSession& session, const ReportedRun& run, const RunEnd& end);
 
 }  // namespace hybridscope

@@ -24,7 +24,7 @@
 #include "sessions/record/step_digests.h"
 #include "sessions/record/step_source.h"
 #include "sessions/report/html_report.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/text/output_file.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_reader.h"
@@ -169,16 +169,16 @@ class SameDecisions {
   StepDigester digester_;
 };
 
-// The tokens that a trace tells are not recorded: the plan runs again, held against the recording,
-// and is written on the way.
+// The tokens that a trace tells are not recorded: the plan runs again, without checks, held against
+// the recording, and is written on the way.
 Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t last_step,
                    OutputFile& file) {
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
   if (!plan.ok()) return plan.error();
   const std::string name = plan.value().name;
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return runner.error();
-  const Engine& engine = runner.value().engine();
+  auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
+  if (!run.ok()) return run.error();
+  const Engine& engine = run.value().engine();
   TraceWriter writer(
       engine.config(),
       {.name = [&engine](RequestId id) { return engine.name_of(id); },
@@ -194,15 +194,15 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
         "hybridscope {}: {} was recorded by another version: what is decided now is not held "
         "against it\n",
         kExport, one_line(recorded.title()));
-  while (!runner.value().done()) {
+  while (!run.value().has_ended()) {
     if (was_interrupted()) return interrupted(info.header.name);
-    const auto trace = runner.value().step();
-    if (!trace.ok()) return trace.error();
-    if (trace.value()->step > last_step) break;
+    const auto stepped = run.value().step();
+    if (!stepped.ok()) return stepped.error();
+    const StepTrace& trace = stepped.value().trace;
+    if (trace.step > last_step) break;
     if (same)
-      if (Status agrees = same->check(*trace.value()); !agrees.ok()) return agrees;
-    if (Status written = file.write(writer.step(*trace.value()) + "\n"); !written.ok())
-      return written;
+      if (Status agrees = same->check(trace); !agrees.ok()) return agrees;
+    if (Status written = file.write(writer.step(trace) + "\n"); !written.ok()) return written;
   }
   if (same)
     if (Status ended = same->check_end(); !ended.ok()) return ended;

@@ -15,9 +15,8 @@
 #include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/run/runner.h"
 #include "sessions/scenario/settings_table.h"
 #include "storage/session_reader.h"
 
@@ -188,11 +187,9 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   if (std::filesystem::equivalent(parent.value().place.file,
                                   parse_session_place(options.record.place).file, apart))
     header.parent = parent.value().info.session;
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return fail_sessions("fork", runner.error());
-  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return fail_sessions("fork", checker.error());
-  ForkRun run(std::move(runner).value(), std::move(checker).value(), header.check);
+  auto checked = CheckedRun::create(std::move(plan).value(), {.check = header.check});
+  if (!checked.ok()) return fail_sessions("fork", checked.error());
+  ForkRun run(std::move(checked).value());
   if (!options.record.place.empty())
     if (Status begun = run.record(options.record, std::move(header)); !begun.ok()) {
       fail_sessions("fork", begun.error());

@@ -30,8 +30,7 @@ Result<std::unique_ptr<SessionWriter>> begin_session(const SessionPlace& place,
                                                      const SessionHeader& header,
                                                      const RecordJsonlReader& reader) {
   const auto name = [&reader](RequestId request) { return reader.request_name(request); };
-  Names names = make_names(header.config.kv_cache_config, name);
-  names.mamba_cache_mode = header.config.mamba_cache_mode;
+  const Names names = make_names(header.config, name);
   const SessionPlace wanted{.file = place.file,
                             .name = place.name.empty() ? header.name : place.name};
   return SessionWriter::begin(wanted, header,

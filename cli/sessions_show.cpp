@@ -39,10 +39,8 @@ class SessionView {
       : options_(options),
         player_(player),
         config_(player.reader().info().header.config),
-        names_(make_names(config_.kv_cache_config,
-                          [this](RequestId id) { return player_.reader().request_name(id); })) {
-    names_.mamba_cache_mode = config_.mamba_cache_mode;
-  }
+        names_(make_names(config_,
+                          [this](RequestId id) { return player_.reader().request_name(id); })) {}
 
   Status show_step();
   Status show_session();

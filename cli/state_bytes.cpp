@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "core/base/check.h"
+#include "core/base/fingerprint.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/run/state_memory_plan.h"
 
@@ -59,6 +62,16 @@ Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& pl
                               .device = option.device.value_or(0)});
   if (!backend.ok()) return backend.error();
   return StateBytes{std::move(backend).value(), std::move(held)};
+}
+
+Result<std::uint64_t> digest_all_blocks(StateBackend& state) {
+  std::vector<std::int32_t> blocks(static_cast<std::size_t>(state.memory().num_blocks));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  const auto digests = state.digests(blocks);
+  if (!digests.ok()) return digests.error();
+  std::uint64_t all = 0;
+  for (const std::uint64_t digest : digests.value()) all = mix(all, digest);
+  return all;
 }
 
 std::string format_state_in_bytes(const StateInBytes& state) {

@@ -36,6 +36,9 @@ struct StateBytes {
 Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& plan,
                                     const Backends& backends);
 
+// Of all blocks, the same on every machine and backend. Error: the device is lost.
+Result<std::uint64_t> digest_all_blocks(StateBackend& state);
+
 // One line: "state in bytes on the CPU: 4 of 12 layers a group, 48 blocks, 234 MiB; ...".
 std::string format_state_in_bytes(const StateInBytes& state);
 // {fidelity, backend, device, layers, of_layers, blocks, bytes, elements_verified, digest}; without

@@ -103,7 +103,7 @@ class SuitePrinter {
 // A line of --jsonl.
 void print_step(const SuiteEntry& entry, const CheckedStep& step, const Names& names) {
   nlohmann::ordered_json json = {{"scenario", entry.name}};
-  json.update(step_to_json(*step.trace, names, step.findings));
+  json.update(step_to_json(step.trace, names, step.findings));
   fmt::print("{}\n", json_line(json));
 }
 

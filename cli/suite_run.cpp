@@ -39,11 +39,11 @@ SuiteResult SuiteRun::unrecorded(const SuiteEntry& entry, const Error& error) co
           .json = {}};
 }
 
-bool SuiteRun::stops(const CheckedRun& run) const {
+bool SuiteRun::stops(const ReportedRun& run) const {
   return was_interrupted() || (options_.steps > 0 && run.summary().steps >= options_.steps);
 }
 
-void SuiteRun::show_progress(const SuiteEntry& entry, const CheckedRun& run) {
+void SuiteRun::show_progress(const SuiteEntry& entry, const ReportedRun& run) {
   progress_.show([&] {
     return fmt::format("{} of {}: {}: step {}, {} of {} requests finished, {} findings",
                        num_started_, num_scenarios_, one_line(entry.name, 60), run.summary().steps,
@@ -54,21 +54,24 @@ void SuiteRun::show_progress(const SuiteEntry& entry, const CheckedRun& run) {
 
 // One session a scenario, named after its file. Null without --record.
 Result<std::unique_ptr<RecordedSession>> SuiteRun::begin_recording(const SuiteEntry& entry,
-                                                                   CheckedRun& run) const {
+                                                                   ReportedRun& run) const {
   if (options_.record.place.empty()) return std::unique_ptr<RecordedSession>();
   return begin_run_recording(options_.record, parse_session_place(options_.record.place),
                              entry.file, run);
 }
 
-Status SuiteRun::step_to_the_end(const SuiteEntry& entry, CheckedRun& run,
+Status SuiteRun::step_to_the_end(const SuiteEntry& entry, ReportedRun& run,
                                  RecordedSession* session) {
-  while (!run.over() && !stops(run)) {
+  while (!run.has_ended() && !stops(run)) {
     const auto step = run.step();
     if (!step.ok()) return step.error();
     if (listener_) listener_(entry, step.value(), run.names());
-    if (session != nullptr)
-      if (Status recorded = record_step(*session, run, step.value()); !recorded.ok())
+    if (session != nullptr) {
+      const CheckedStep& checked = step.value();
+      if (Status recorded = session->add(checked.trace, checked.findings, checked.writes);
+          !recorded.ok())
         return recorded;
+    }
     show_progress(entry, run);
   }
   return Ok{};
@@ -79,11 +82,9 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   options.scenario = entry.file;
   auto plan = make_run_plan(options);
   if (!plan.ok()) return broken(entry, outcome_of(plan.error()), plan.error().message);
-  auto created = CheckedRun::create(std::move(plan).value(), options.check);
+  auto created = ReportedRun::create(std::move(plan).value(), options, backends_);
   if (!created.ok()) return broken(entry, outcome_of(created.error()), created.error().message);
-  CheckedRun& run = *created.value();
-  if (Status kept = keep_state(options.state, backends_, run); !kept.ok())
-    return broken(entry, outcome_of(kept.error()), kept.error().message);
+  ReportedRun& run = *created.value();
   for (const std::string& note : run.plan().notes)
     fmt::print(stderr, "note: {}: {}\n", one_line(entry.name), note);
   auto session = begin_recording(entry, run);
@@ -91,7 +92,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   Status went = step_to_the_end(entry, run, session.value().get());
   if (went.ok()) went = run.digest_state();
   progress_.clear();
-  const bool interrupted = was_interrupted() && !run.over();
+  const bool interrupted = was_interrupted() && !run.has_ended();
   const RunEnd end{.interrupted = interrupted,
                    .refused = went.ok() ? std::string() : went.error().message,
                    .timings = options.timings};

@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "cli/checked_run.h"
 #include "cli/progress.h"
 #include "cli/record_option.h"
+#include "cli/reported_run.h"
 #include "cli/run_options.h"
 #include "cli/suite_report.h"
 #include "cli/suite_selection.h"
@@ -31,13 +31,13 @@ class SuiteRun {
  private:
   SuiteResult run_guarded(const SuiteEntry& entry);
   SuiteResult run_to_the_end(const SuiteEntry& entry);
-  Status step_to_the_end(const SuiteEntry& entry, CheckedRun& run, RecordedSession* session);
+  Status step_to_the_end(const SuiteEntry& entry, ReportedRun& run, RecordedSession* session);
   Result<std::unique_ptr<RecordedSession>> begin_recording(const SuiteEntry& entry,
-                                                           CheckedRun& run) const;
+                                                           ReportedRun& run) const;
   SuiteResult broken(const SuiteEntry& entry, RunOutcome outcome, const std::string& message) const;
   SuiteResult unrecorded(const SuiteEntry& entry, const Error& error) const;
-  bool stops(const CheckedRun& run) const;
-  void show_progress(const SuiteEntry& entry, const CheckedRun& run);
+  bool stops(const ReportedRun& run) const;
+  void show_progress(const SuiteEntry& entry, const ReportedRun& run);
 
   const RunOptions& options_;
   const Backends& backends_;

@@ -4,12 +4,10 @@
 #include <string>
 
 #include "bench/support/measure.h"
-#include "core/check/step_checker.h"
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "storage/session_reader.h"
 #include "storage/session_writer.h"
@@ -57,9 +55,8 @@ RunPlan plan_of(std::int64_t diverges) {
 }
 
 void record(const std::string& file, const std::string& name, std::int64_t diverges) {
-  auto runner = Runner::create(plan_of(diverges)).value();
-  const EngineConfig& config = runner.engine().config();
-  auto checker = StepChecker::create(make_check_config(config)).value();
+  CheckedRun run = CheckedRun::create(plan_of(diverges), {.max_steps = kSteps}).value();
+  const EngineConfig& config = run.engine().config();
   SessionHeader header;
   header.name = name;
   header.level = RecordLevel::blocks;
@@ -68,16 +65,16 @@ void record(const std::string& file, const std::string& name, std::int64_t diver
   header.engine = "safe";
   header.config = config;
   header.plan = write_session_plan(plan_of(0));
-  const auto request_name = [&](RequestId id) { return runner.engine().name_of(id); };
+  const auto request_name = [&](RequestId id) { return run.engine().name_of(id); };
   auto writer = SessionWriter::begin({file, name}, header,
                                      {.program = "bench",
                                       .request_name = request_name,
                                       .finding_text = [](const Finding&) { return std::string(); }})
                     .value();
   StepRecorder recorder(config, RecordLevel::blocks, request_name);
-  for (std::int64_t step = 0; step < kSteps && !runner.done(); ++step) {
-    const StepTrace& trace = *runner.step().value();
-    recorder.record(trace, checker.check(trace), {}, writer->next_record());
+  while (!run.has_ended()) {
+    const CheckedStep step = run.step().value();
+    recorder.record(step.trace, step.findings, {}, writer->next_record());
     HS_EXPECT(writer->push().ok());
   }
   HS_EXPECT(writer->finish(SessionStatus::complete, "").ok());

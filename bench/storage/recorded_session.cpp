@@ -8,11 +8,9 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/check/step_checker.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/synthetic_traffic.h"
 #include "storage/session_writer.h"
 
@@ -31,23 +29,22 @@ RunPlan long_run() {
 }
 
 void record(const SessionPlace& place) {
-  Runner runner = Runner::create(long_run()).value();
-  const EngineConfig& config = runner.engine().config();
-  StepChecker checker = StepChecker::create(make_check_config(config)).value();
-  const auto name = [&](RequestId id) { return runner.engine().name_of(id); };
+  CheckedRun run = CheckedRun::create(long_run(), {.max_steps = kRecordedSteps}).value();
+  const EngineConfig& config = run.engine().config();
+  const auto name = [&](RequestId id) { return run.engine().name_of(id); };
   SessionHeader header;
   header.source = "bench";
   header.model = "tiny-gdn";
   header.engine = "safe";
-  header.plan = write_session_plan(runner.plan());
+  header.plan = write_session_plan(run.plan());
   header.config = config;
   auto begun = SessionWriter::begin(
       place, header, {.program = "hybridscope_bench", .request_name = name, .finding_text = {}});
   const auto writer = std::move(begun).value();
   StepRecorder recorder(config, RecordLevel::blocks, name);
-  for (std::int64_t step = 0; step < kRecordedSteps && !runner.done(); ++step) {
-    const StepTrace& trace = *runner.step().value();
-    recorder.record(trace, checker.check(trace), {}, writer->next_record());
+  while (!run.has_ended()) {
+    const CheckedStep step = run.step().value();
+    recorder.record(step.trace, step.findings, {}, writer->next_record());
     HS_EXPECT(writer->push().ok());
   }
   HS_EXPECT(writer->finish(SessionStatus::stopped, "").ok());

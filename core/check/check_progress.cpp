@@ -5,10 +5,6 @@
 namespace hybridscope {
 namespace {
 
-// Tokens may be computed again after preemptions; more than this many times all live tokens
-// without any request getting further is a run that goes in circles.
-constexpr std::int64_t kFruitlessRounds = 4;
-
 Finding count_finding(Rule rule, RequestId request, std::int64_t expected, std::int64_t seen,
                       std::string_view detail) {
   Finding finding;
@@ -201,46 +197,27 @@ void ProgressCheck::check_commits(CheckContext& context) {
     request.num_tokens = commit.finished ? 0 : commit.num_tokens;
     if (commit.outcome == CommitOutcome::preempted) continue;
     request.num_computed_tokens = commit.num_computed_tokens;
-    const std::int32_t confirmed = commit.num_computed_tokens - commit.num_output_placeholders;
-    if (confirmed > request.most_computed) {
-      request.most_computed = confirmed;
-      tokens_without_progress_ = 0;
-    }
   }
 }
 
 void ProgressCheck::watch(CheckContext& context) {
   const StepTrace& trace = context.trace();
-  for (const CommandTrace& command : trace.commands) {
-    if (command.command == CommandKind::reset_prefix_cache ||
-        command.command == CommandKind::preempt)
-      tokens_without_progress_ = 0;
-    if (command.outcome == CommandOutcome::ignored) {
-      Finding finding = count_finding(Rule::expectation_unused, command.request, command.value, -1,
-                                      ignored_reason_words(command.reason));
-      context.report(finding);
-    }
-  }
-  if (trace.num_unfinished == 0) return;
-  if (trace.num_scheduled_tokens == 0) {
-    const bool told = std::ranges::any_of(trace.commands, [](const CommandTrace& c) {
-      return c.command != CommandKind::add_request;
-    });
-    const bool excused = trace.budget_overridden || trace.num_pending_commands > 0 ||
-                         !trace.preempted.empty() || !trace.committed.empty() || told;
-    if (!excused)
+  for (const CommandTrace& command : trace.commands)
+    if (command.outcome == CommandOutcome::ignored)
+      context.report(count_finding(Rule::expectation_unused, command.request, command.value, -1,
+                                   ignored_reason_words(command.reason)));
+  switch (watch_.take(trace)) {
+    case RunProgress::moving:
+      break;
+    case RunProgress::nothing_scheduled:
       context.report(count_finding(Rule::no_progress, {}, trace.num_unfinished, 0,
                                    "unfinished requests, and nothing was scheduled"));
-    return;
-  }
-  std::int64_t live_tokens = 0;
-  for (const ScheduledTrace& scheduled : trace.scheduled) live_tokens += scheduled.num_tokens;
-  unfinished_tokens_ = std::max(live_tokens, unfinished_tokens_);
-  tokens_without_progress_ += trace.num_scheduled_tokens;
-  if (tokens_without_progress_ > kFruitlessRounds * (unfinished_tokens_ + 64)) {
-    context.report(count_finding(Rule::no_progress, {}, 0, tokens_without_progress_,
-                                 "tokens computed since any request got further"));
-    tokens_without_progress_ = 0;
+      break;
+    case RunProgress::in_circles:
+      context.report(count_finding(Rule::no_progress, {}, 0, watch_.tokens_without_progress(),
+                                   "tokens computed since any request got further"));
+      watch_.restart();
+      break;
   }
 }
 

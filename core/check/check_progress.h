@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/check/check_context.h"
+#include "core/check/progress_watch.h"
 
 namespace hybridscope {
 
@@ -20,7 +21,6 @@ class ProgressCheck {
     std::int32_t num_computed_tokens = -1;    // as the scheduler counts them; -1: not running
     std::int32_t exact_computed_tokens = -1;  // of its last row, rejected drafts taken off
     std::int32_t num_output_placeholders = 0;
-    std::int32_t most_computed = 0;  // high-water mark over all runs
     std::int32_t num_tokens = 0;
     std::int32_t run = 0;
   };
@@ -46,8 +46,7 @@ class ProgressCheck {
   FrameRows frame_;           // of the step under way
   FrameRows in_flight_;       // asynchronous: of the frame before it
   bool asynchronous_ = false;
-  std::int64_t tokens_without_progress_ = 0;
-  std::int64_t unfinished_tokens_ = 0;  // sum of num_tokens over scheduled, of late
+  ProgressWatch watch_;
 };
 
 }  // namespace hybridscope

@@ -59,6 +59,10 @@ struct SetPolicies {
   Policies policies;
 };
 
+// Carried out when the next step begins.
+using DeferredCommand = std::variant<PreemptRequest, AbortRequest, ResetPrefixCache, SetStepBudget,
+                                     SetAcceptedTokens, SetDraftTokens, SetPolicies>;
+
 using Command = std::variant<AddRequest, PreemptRequest, AbortRequest, ResetPrefixCache,
                              SetStepBudget, SetAcceptedTokens, SetDraftTokens, SetPolicies>;
 

@@ -101,11 +101,8 @@ class Engine {
   void commit(StepTrace& trace, const FrameOutput& output);
   CommitTrace commit_row(const FrameOutput::Row& row);
 
+  struct CommandRules;  // one pair of functions per type of command
   void apply_pending(StepTrace& trace);
-  CommandTrace apply_now(const Command& command);
-  CommandTrace preempt_now(RequestId request);
-  CommandTrace abort_now(RequestId request);
-  CommandTrace set_drafts_now(RequestId request, std::int32_t num_draft_tokens);
   void drop_unused_accepts(StepTrace& trace);
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
   void describe_labels(const StepTrace& trace, std::span<const CacheEvent> events,
@@ -120,7 +117,7 @@ class Engine {
   Frame frame_;
   FrameOutput output_;     // of the frame that was sampled last
   FrameOutput in_flight_;  // asynchronous: of the frame before it
-  std::vector<Command> pending_;
+  std::vector<DeferredCommand> pending_;
   std::vector<RequestId> preempted_by_command_;
   std::vector<RequestId> scripted_accepts_;
   std::vector<CommandTrace> added_;  // requests added since the last step

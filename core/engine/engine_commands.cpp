@@ -1,66 +1,58 @@
-#include <algorithm>
+#include <string>
+#include <type_traits>
 
 #include "core/engine/engine.h"
 
 namespace hybridscope {
 namespace {
 
-Status out_of_range(const std::string& what, std::int64_t value, std::int64_t low,
-                    std::int64_t high) {
+Status check_range(const std::string& what, std::int64_t value, std::int64_t low,
+                   std::int64_t high) {
+  if (value >= low && value <= high) return Ok{};
   return invalid_input(what + " is " + std::to_string(value) + ", expected " + std::to_string(low) +
                        ".." + std::to_string(high));
 }
 
 }  // namespace
 
-Status Engine::apply(const Command& command) {
-  if (const auto* add = std::get_if<AddRequest>(&command)) {
-    const auto added = add_request(*add);
-    if (!added.ok()) return added.error();
-    return Ok{};
-  }
-  RequestId request;
-  if (const auto* preempt = std::get_if<PreemptRequest>(&command)) request = preempt->request;
-  if (const auto* abort = std::get_if<AbortRequest>(&command)) request = abort->request;
-  if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
-    request = accepted->request;
-    if (accepted->num_accepted_tokens < 1 ||
-        accepted->num_accepted_tokens > 1 + config_.num_speculative_tokens)
-      return out_of_range("num_accepted_tokens", accepted->num_accepted_tokens, 1,
-                          1 + config_.num_speculative_tokens);
-  }
-  if (const auto* drafts = std::get_if<SetDraftTokens>(&command)) {
-    request = drafts->request;
-    if (drafts->num_draft_tokens < 0 || drafts->num_draft_tokens > config_.num_speculative_tokens)
-      return out_of_range("num_draft_tokens", drafts->num_draft_tokens, 0,
-                          config_.num_speculative_tokens);
-  }
-  if (const auto* budget = std::get_if<SetStepBudget>(&command);
-      budget != nullptr && (budget->max_num_batched_tokens < 0 ||
-                            budget->max_num_batched_tokens > config_.max_num_batched_tokens))
-    return out_of_range("the step's budget", budget->max_num_batched_tokens, 0,
-                        config_.max_num_batched_tokens);
-  if (const auto* policies = std::get_if<SetPolicies>(&command);
-      policies != nullptr && policies->policies.cache != config_.policies.cache)
-    return invalid_input("the caching policies cannot change while an engine runs");
-  const bool names_request = !std::holds_alternative<ResetPrefixCache>(command) &&
-                             !std::holds_alternative<SetStepBudget>(command) &&
-                             !std::holds_alternative<SetPolicies>(command);
-  if (names_request && !requests_.contains(request))
+// For each type of command: `check` says, when it comes, whether it can ever be carried out;
+// `carry_out` does it when the next step begins.
+struct Engine::CommandRules {
+  Engine& engine;
+
+  Status check(const PreemptRequest& command) const { return check_added(command.request); }
+  CommandTrace carry_out(const PreemptRequest& command) const;
+
+  Status check(const AbortRequest& command) const { return check_added(command.request); }
+  CommandTrace carry_out(const AbortRequest& command) const;
+
+  Status check(const ResetPrefixCache&) const { return Ok{}; }
+  CommandTrace carry_out(const ResetPrefixCache& command) const;
+
+  Status check(const SetStepBudget& command) const;
+  CommandTrace carry_out(const SetStepBudget& command) const;
+
+  Status check(const SetAcceptedTokens& command) const;
+  CommandTrace carry_out(const SetAcceptedTokens& command) const;
+
+  Status check(const SetDraftTokens& command) const;
+  CommandTrace carry_out(const SetDraftTokens& command) const;
+
+  Status check(const SetPolicies& command) const;
+  CommandTrace carry_out(const SetPolicies& command) const;
+
+  Status check_added(RequestId request) const {
+    if (engine.requests_.contains(request)) return Ok{};
     return invalid_input("request " + std::to_string(request.value) + " was never added");
-  pending_.push_back(command);
-  return Ok{};
-}
+  }
+};
 
-void Engine::apply_pending(StepTrace& trace) {
-  for (const Command& command : pending_) trace.commands.push_back(apply_now(command));
-  pending_.clear();
-}
-
-CommandTrace Engine::preempt_now(RequestId request) {
+CommandTrace Engine::CommandRules::carry_out(const PreemptRequest& command) const {
+  const RequestId request = command.request;
   CommandTrace trace{.command = CommandKind::preempt, .request = request};
-  if (requests_.holds(request) && scheduler_->preempt(requests_[request].scheduling)) {
-    preempted_by_command_.push_back(request);
+  if (engine.requests_.holds(request) &&
+      engine.scheduler_->preempt(engine.requests_[request].scheduling)) {
+    engine.preempted_by_command_.push_back(request);
   } else {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::not_running;
@@ -68,37 +60,126 @@ CommandTrace Engine::preempt_now(RequestId request) {
   return trace;
 }
 
-CommandTrace Engine::abort_now(RequestId request) {
+CommandTrace Engine::CommandRules::carry_out(const AbortRequest& command) const {
+  const RequestId request = command.request;
   CommandTrace trace{.command = CommandKind::abort, .request = request};
-  if (!requests_.holds(request) ||
-      requests_[request].scheduling.status == RequestStatus::finished) {
+  if (!engine.requests_.holds(request) ||
+      engine.requests_[request].scheduling.status == RequestStatus::finished) {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::has_finished;
     return trace;
   }
-  scheduler_->abort(requests_[request].scheduling);
-  --num_unfinished_;
+  engine.scheduler_->abort(engine.requests_[request].scheduling);
+  --engine.num_unfinished_;
   return trace;
 }
 
-CommandTrace Engine::set_drafts_now(RequestId request, std::int32_t num_draft_tokens) {
-  CommandTrace trace{
-      .command = CommandKind::set_draft_tokens, .request = request, .value = num_draft_tokens};
-  if (config_.async_scheduling) {
+CommandTrace Engine::CommandRules::carry_out(const ResetPrefixCache& command) const {
+  CommandTrace trace{.command = CommandKind::reset_prefix_cache,
+                     .value = command.reset_running_requests ? 1 : 0};
+  const auto& running = engine.scheduler_->running();
+  if (command.reset_running_requests)
+    for (auto it = running.rbegin(); it != running.rend(); ++it)
+      engine.preempted_by_command_.push_back((*it)->id);
+  if (!engine.scheduler_->reset_prefix_cache(command.reset_running_requests)) {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = command.reset_running_requests && engine.config_.kv_consumer
+                       ? IgnoredReason::frees_deferred
+                       : IgnoredReason::blocks_in_use;
+  }
+  return trace;
+}
+
+Status Engine::CommandRules::check(const SetStepBudget& command) const {
+  return check_range("the step's budget", command.max_num_batched_tokens, 0,
+                     engine.config_.max_num_batched_tokens);
+}
+
+CommandTrace Engine::CommandRules::carry_out(const SetStepBudget& command) const {
+  engine.step_budget_ = command.max_num_batched_tokens;
+  return {.command = CommandKind::set_step_budget, .value = command.max_num_batched_tokens};
+}
+
+Status Engine::CommandRules::check(const SetAcceptedTokens& command) const {
+  const Status in_range = check_range("num_accepted_tokens", command.num_accepted_tokens, 1,
+                                      1 + engine.config_.num_speculative_tokens);
+  return in_range.ok() ? check_added(command.request) : in_range;
+}
+
+CommandTrace Engine::CommandRules::carry_out(const SetAcceptedTokens& command) const {
+  CommandTrace trace{.command = CommandKind::set_accepted_tokens,
+                     .request = command.request,
+                     .value = command.num_accepted_tokens};
+  if (engine.requests_.holds(command.request)) {
+    engine.requests_[command.request].scripted_num_accepted = command.num_accepted_tokens;
+    engine.scripted_accepts_.push_back(command.request);
+  } else {
+    trace.outcome = CommandOutcome::ignored;
+    trace.reason = IgnoredReason::has_finished;
+  }
+  return trace;
+}
+
+Status Engine::CommandRules::check(const SetDraftTokens& command) const {
+  const Status in_range = check_range("num_draft_tokens", command.num_draft_tokens, 0,
+                                      engine.config_.num_speculative_tokens);
+  return in_range.ok() ? check_added(command.request) : in_range;
+}
+
+CommandTrace Engine::CommandRules::carry_out(const SetDraftTokens& command) const {
+  CommandTrace trace{.command = CommandKind::set_draft_tokens,
+                     .request = command.request,
+                     .value = command.num_draft_tokens};
+  if (engine.config_.async_scheduling) {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::drafts_planned_ahead;
     return trace;
   }
-  const bool drafts = requests_.holds(request) &&
-                      requests_[request].scheduling.status == RequestStatus::running &&
-                      !requests_[request].scheduling.is_prefill_chunk;
+  const bool drafts =
+      engine.requests_.holds(command.request) &&
+      engine.requests_[command.request].scheduling.status == RequestStatus::running &&
+      !engine.requests_[command.request].scheduling.is_prefill_chunk;
   if (drafts) {
-    requests_[request].scheduling.num_draft_tokens = num_draft_tokens;
+    engine.requests_[command.request].scheduling.num_draft_tokens = command.num_draft_tokens;
   } else {
     trace.outcome = CommandOutcome::ignored;
     trace.reason = IgnoredReason::no_draft_list;
   }
   return trace;
+}
+
+Status Engine::CommandRules::check(const SetPolicies& command) const {
+  if (command.policies.cache == engine.config_.policies.cache) return Ok{};
+  return invalid_input("the caching policies cannot change while an engine runs");
+}
+
+CommandTrace Engine::CommandRules::carry_out(const SetPolicies& command) const {
+  engine.config_.policies = command.policies;
+  engine.scheduler_->set_policies(command.policies);
+  engine.worker_.set_policies(command.policies);
+  return {.command = CommandKind::set_policies};
+}
+
+Status Engine::apply(const Command& command) {
+  return std::visit(
+      [this]<class C>(const C& one) -> Status {
+        if constexpr (std::is_same_v<C, AddRequest>) {
+          const auto added = add_request(one);
+          if (!added.ok()) return added.error();
+        } else {
+          if (Status checked = CommandRules{*this}.check(one); !checked.ok()) return checked;
+          pending_.push_back(one);
+        }
+        return Ok{};
+      },
+      command);
+}
+
+void Engine::apply_pending(StepTrace& trace) {
+  for (const DeferredCommand& command : pending_)
+    trace.commands.push_back(std::visit(
+        [this](const auto& one) { return CommandRules{*this}.carry_out(one); }, command));
+  pending_.clear();
 }
 
 // A scripted count is for this step only.
@@ -115,50 +196,6 @@ void Engine::drop_unused_accepts(StepTrace& trace) {
     request.scripted_num_accepted.reset();
   }
   scripted_accepts_.clear();
-}
-
-CommandTrace Engine::apply_now(const Command& command) {
-  if (const auto* preempt = std::get_if<PreemptRequest>(&command))
-    return preempt_now(preempt->request);
-  if (const auto* abort = std::get_if<AbortRequest>(&command)) return abort_now(abort->request);
-  if (const auto* reset = std::get_if<ResetPrefixCache>(&command)) {
-    CommandTrace trace{.command = CommandKind::reset_prefix_cache,
-                       .value = reset->reset_running_requests ? 1 : 0};
-    if (reset->reset_running_requests)
-      for (auto it = scheduler_->running().rbegin(); it != scheduler_->running().rend(); ++it)
-        preempted_by_command_.push_back((*it)->id);
-    if (!scheduler_->reset_prefix_cache(reset->reset_running_requests)) {
-      trace.outcome = CommandOutcome::ignored;
-      trace.reason = reset->reset_running_requests && config_.kv_consumer
-                         ? IgnoredReason::frees_deferred
-                         : IgnoredReason::blocks_in_use;
-    }
-    return trace;
-  }
-  if (const auto* budget = std::get_if<SetStepBudget>(&command)) {
-    step_budget_ = budget->max_num_batched_tokens;
-    return {.command = CommandKind::set_step_budget, .value = budget->max_num_batched_tokens};
-  }
-  if (const auto* accepted = std::get_if<SetAcceptedTokens>(&command)) {
-    CommandTrace trace{.command = CommandKind::set_accepted_tokens,
-                       .request = accepted->request,
-                       .value = accepted->num_accepted_tokens};
-    if (requests_.holds(accepted->request)) {
-      requests_[accepted->request].scripted_num_accepted = accepted->num_accepted_tokens;
-      scripted_accepts_.push_back(accepted->request);
-    } else {
-      trace.outcome = CommandOutcome::ignored;
-      trace.reason = IgnoredReason::has_finished;
-    }
-    return trace;
-  }
-  if (const auto* drafts = std::get_if<SetDraftTokens>(&command))
-    return set_drafts_now(drafts->request, drafts->num_draft_tokens);
-  const auto& policies = std::get<SetPolicies>(command).policies;
-  config_.policies = policies;
-  scheduler_->set_policies(policies);
-  worker_.set_policies(policies);
-  return {.command = CommandKind::set_policies};
 }
 
 }  // namespace hybridscope

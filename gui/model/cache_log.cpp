@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "sessions/cache_report/planned_requests.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 
@@ -28,15 +28,15 @@ void CacheLog::forget_after(std::int64_t step) { outdated_ = outdated_ || last_s
 
 // What was forgotten cannot be taken out of the report; a run without checks is quick.
 void CacheLog::make_again(std::int64_t last_step) {
-  auto runner = Runner::create(plan_);
-  if (!runner.ok()) return;
+  auto run = CheckedRun::create(plan_, {.check = std::nullopt});
+  if (!run.ok()) return;
   CacheReport again = empty_report(plan_.setup.config);
   std::int64_t made = 0;
-  while (made < last_step && !runner.value().done()) {
-    const auto trace = runner.value().step();
-    if (!trace.ok()) return;
-    again.add(*trace.value());
-    made = trace.value()->step;
+  while (made < last_step && !run.value().has_ended()) {
+    const auto step = run.value().step();
+    if (!step.ok()) return;
+    again.add(step.value().trace);
+    made = step.value().trace.step;
   }
   report_ = std::move(again);
   last_step_ = made;

@@ -42,14 +42,12 @@ Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope)
   LivePlayer::Options options;
   options.scope = scope;
   options.logs_writes = true;
-  options.on_new_step = [made = run.get()](const LivePlayer::NewStep& step) { made->take(step); };
+  options.on_new_step = [made = run.get()](const CheckedStep& step) { made->take(step); };
   auto player = LivePlayer::create(run->plan_, std::move(options));
   if (!player.ok()) return player.error();
   run->player_ = std::move(player).value();
-  run->names_ = make_names(run->config().kv_cache_config, [made = run.get()](RequestId request) {
-    return made->name_of(request);
-  });
-  run->names_.mamba_cache_mode = run->config().mamba_cache_mode;
+  run->names_ = make_names(
+      run->config(), [made = run.get()](RequestId request) { return made->name_of(request); });
   run->whole_ = run->player_->done();
   return run;
 }
@@ -59,11 +57,11 @@ Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope)
 std::string LiveRun::name_of(RequestId request) const {
   const auto index = static_cast<std::size_t>(request.value);
   return index < request_names_.size() ? request_names_[index]
-                                       : player_->runner().engine().name_of(request);
+                                       : player_->run().engine().name_of(request);
 }
 
-void LiveRun::take(const LivePlayer::NewStep& step) {
-  const Engine& engine = player_->runner().engine();
+void LiveRun::take(const CheckedStep& step) {
+  const Engine& engine = player_->run().engine();
   for (auto next = static_cast<std::int32_t>(request_names_.size()); next < engine.num_requests();
        ++next)
     request_names_.push_back(engine.name_of({next}));
@@ -181,7 +179,7 @@ bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   std::ranges::fill(found_by_rule_, 0);
   for (const ShownFinding& found : findings_)
     ++found_by_rule_[static_cast<std::size_t>(found.finding.rule)];
-  request_names_.resize(static_cast<std::size_t>(player_->runner().engine().num_requests()));
+  request_names_.resize(static_cast<std::size_t>(player_->run().engine().num_requests()));
   whole_ = player_->done();
   return true;
 }
@@ -207,7 +205,7 @@ StepView LiveRun::view() const {
 }
 
 BlockFacts LiveRun::block_facts(std::int32_t block, FactParts) {
-  const CheckState& state = player_->checker().state();
+  const CheckState& state = player_->run().state();
   const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
   const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);
   return {.registered = label.registered,
@@ -221,13 +219,13 @@ BlockFacts LiveRun::block_facts(std::int32_t block, FactParts) {
 }
 
 std::vector<std::int32_t> LiveRun::conv_tokens(std::int32_t block) const {
-  const SymbolicState& state = player_->checker().state().state;
+  const SymbolicState& state = player_->run().state().state;
   const WriteEvent& event = state.conv_event(block);
   const std::vector<RequestId> known = unfinished();
   // The engine has released the tokens of those that have finished.
   if (event.kind == WriteKind::never || !std::ranges::binary_search(known, event.request))
     return {};
-  const Engine& engine = player_->runner().engine();
+  const Engine& engine = player_->run().engine();
   const auto arrived =
       std::ranges::find(plan_.requests, names_.request(event.request),
                         [](const ArrivingRequest& arriving) { return arriving.request.name; });
@@ -252,7 +250,7 @@ Result<WriteChain> LiveRun::write_chain(std::int32_t block, ContentKind content)
 }
 
 std::optional<std::vector<std::int32_t>> LiveRun::free_queue() const {
-  return player_->runner().engine().kv_cache().pool().free_queue();
+  return player_->run().engine().kv_cache().pool().free_queue();
 }
 
 Status LiveRun::set_bookmark(std::int64_t step, std::string_view note) {

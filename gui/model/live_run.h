@@ -25,7 +25,7 @@ class LiveRun final : public ShownRun {
   RecordLevel level() const override { return RecordLevel::full; }
   const RunPlan* plan() const override { return &plan_; }
   const Names& names() const override { return names_; }
-  const EngineConfig& config() const override { return player_->runner().engine().config(); }
+  const EngineConfig& config() const override { return player_->run().engine().config(); }
   std::int32_t num_requests() const override {
     return static_cast<std::int32_t>(request_names_.size());
   }
@@ -70,7 +70,7 @@ class LiveRun final : public ShownRun {
 
  private:
   LiveRun(RunPlan plan, CheckScope scope);
-  void take(const LivePlayer::NewStep& step);
+  void take(const CheckedStep& step);
   Status stand_at(std::size_t known);
   StepArrays arrays_here() const;
   std::string name_of(RequestId request) const;

@@ -9,8 +9,7 @@
 
 #include "gui/model/recorded_run.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/judge/trace_judge.h"
-#include "sessions/judge/trace_reader.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/text/line_source.h"
 #include "storage/session_writer.h"
@@ -46,12 +45,12 @@ class TemporaryFolder {
 class TraceRecording {
  public:
   TraceRecording(std::string path, SessionPlace place)
-      : path_(std::move(path)), place_(std::move(place)), reader_(path_) {}
+      : path_(std::move(path)), place_(std::move(place)), trace_(path_, CheckScope::step) {}
 
   Status run() {
     auto lines = LineSource::open(path_);
     if (!lines.ok()) return lines.error();
-    while (!is_over_) {
+    while (!has_more_traces_) {
       const auto line = lines.value().next();
       if (!line.ok()) return line.error();
       if (!line.value()) break;
@@ -62,32 +61,24 @@ class TraceRecording {
       return Error{ErrorKind::invalid_input, fmt::format("{}: no trace is in it", path_)};
     return writer_->finish(SessionStatus::complete, "");
   }
-  bool has_more_traces() const { return is_over_; }
+  bool has_more_traces() const { return has_more_traces_; }
 
  private:
   Status take(PaddedLine text, std::int64_t number) {
-    const auto kind = reader_.read_line(text, number);
+    const auto kind = trace_.read(text, number);
     if (!kind.ok()) return kind.error();
     if (kind.value() == TraceLine::header) {
-      is_over_ = writer_ != nullptr;
-      return is_over_ ? Status(Ok{}) : begin(text.text, number);
+      has_more_traces_ = writer_ != nullptr;
+      return has_more_traces_ ? Status(Ok{}) : begin(text.text);
     }
-    return kind.value() == TraceLine::step ? judge(number) : Status(Ok{});
+    return kind.value() == TraceLine::step ? judge() : Status(Ok{});
   }
 
-  Error at_line(const Error& error, std::int64_t number) const {
-    return {error.kind, fmt::format("{}:{}: {}", path_, number, error.message)};
-  }
-
-  Status begin(std::string_view text, std::int64_t number) {
-    const ForeignHeader& foreign = reader_.header();
-    auto judge = TraceJudge::create(foreign);
-    if (!judge.ok()) return at_line(judge.error(), number);
-    judge_.emplace(std::move(judge).value());
-    judge_->log_writes();
-    const auto name_of = [this](RequestId request) { return reader_.name_of(request); };
-    names_ = make_names(foreign.config.kv_cache_config, name_of);
-    names_.mamba_cache_mode = foreign.config.mamba_cache_mode;
+  Status begin(std::string_view text) {
+    if (Status begun = trace_.begin(); !begun.ok()) return begun;
+    trace_.log_writes();
+    const ForeignHeader& foreign = trace_.reader().header();
+    const auto& name_of = trace_.names().request;
     SessionHeader header;
     header.name = place_.name;
     header.kind = SessionKind::judge;
@@ -101,16 +92,16 @@ class TraceRecording {
                                        {.program = "hybridscope",
                                         .request_name = name_of,
                                         .finding_text = [this](const Finding& finding) {
-                                          return explain_finding(finding, names_);
+                                          return explain_finding(finding, trace_.names());
                                         }});
     if (!writer.ok()) return writer.error();
     writer_ = std::move(writer).value();
     return Ok{};
   }
 
-  Status judge(std::int64_t number) {
-    const auto step = judge_->judge(reader_.step(), CheckScope::step);
-    if (!step.ok()) return at_line(step.error(), number);
+  Status judge() {
+    const auto step = trace_.judge();
+    if (!step.ok()) return step.error();
     const JudgedStep& judged = step.value();
     recorder_->record(judged.trace, judged.findings, judged.writes, writer_->next_record());
     return writer_->push();
@@ -118,12 +109,10 @@ class TraceRecording {
 
   std::string path_;
   SessionPlace place_;
-  TraceReader reader_;
-  std::optional<TraceJudge> judge_;
+  JudgedTrace trace_;
   std::optional<StepRecorder> recorder_;
-  Names names_;
   std::unique_ptr<SessionWriter> writer_;
-  bool is_over_ = false;  // another trace begins
+  bool has_more_traces_ = false;
 };
 
 }  // namespace

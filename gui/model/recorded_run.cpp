@@ -49,9 +49,8 @@ Result<std::unique_ptr<RecordedRun>> RecordedRun::open(const SessionPlace& place
 
 Status RecordedRun::load() {
   const SessionHeader& header = info().header;
-  names_ = make_names(header.config.kv_cache_config,
+  names_ = make_names(header.config,
                       [this](RequestId request) { return reader().request_name(request); });
-  names_.mamba_cache_mode = header.config.mamba_cache_mode;
   if (Status marks = load_marks(); !marks.ok()) return marks;
   if (Status findings = load_findings(); !findings.ok()) return findings;
   const auto bookmarks = reader().bookmarks();

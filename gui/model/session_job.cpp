@@ -31,8 +31,7 @@ class SessionJob final : public FileJob {
     header.name = place_.name;
     header.level = source_->level();
     const auto name_of = [this](RequestId request) { return source_->request_name(request); };
-    names_ = make_names(source_->config().kv_cache_config, name_of);
-    names_.mamba_cache_mode = source_->config().mamba_cache_mode;
+    names_ = make_names(source_->config(), name_of);
     std::error_code ignored;
     made_file_ = !std::filesystem::exists(place_.file, ignored);
     auto writer = SessionWriter::begin(place_, header,

@@ -9,8 +9,7 @@
 
 #include "core/base/math.h"
 #include "sessions/cache_report/changed_plan.h"
-#include "sessions/cache_report/progress_watch.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 namespace {
@@ -115,19 +114,17 @@ bool ChangeSearch::helps(const Result<RunPlan>& changed, const LookupOfPlan& loo
 // Empty: the lookup does not happen, the run is refused, or it takes too long.
 std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
-  auto runner = Runner::create(plan);
-  if (!runner.ok()) return std::nullopt;
-  ProgressWatch progress;
-  while (rows_left_ > 0 && !runner.value().done()) {
-    const auto stepped = runner.value().step();
+  auto run = CheckedRun::create(plan, {.check = std::nullopt});
+  if (!run.ok()) return std::nullopt;
+  while (rows_left_ > 0 && !run.value().has_ended()) {
+    const auto stepped = run.value().step();
     if (!stepped.ok()) return std::nullopt;
-    const StepTrace& trace = *stepped.value();
+    const StepTrace& trace = stepped.value().trace;
     rows_left_ -= static_cast<std::int64_t>(trace.scheduled.size()) + 1;
     for (const ScheduledTrace& scheduled : trace.scheduled)
       if (scheduled.admission != Admission::running && scheduled.run == lookup.report.run &&
-          runner.value().engine().name_of(scheduled.request) == lookup.request)
+          run.value().engine().name_of(scheduled.request) == lookup.request)
         return scheduled.num_hit_tokens;
-    if (!progress.goes_on(trace)) return std::nullopt;
   }
   return std::nullopt;
 }

@@ -35,9 +35,8 @@ struct DivergedSide {
 };
 
 DivergedSide make_side(const StepRecord& record, const StepSource& source) {
-  Names names = make_names(source.config().kv_cache_config,
-                           [&source](RequestId id) { return source.request_name(id); });
-  names.mamba_cache_mode = source.config().mamba_cache_mode;
+  Names names =
+      make_names(source.config(), [&source](RequestId id) { return source.request_name(id); });
   return {record.trace, record.counts, source, std::move(names)};
 }
 

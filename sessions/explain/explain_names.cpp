@@ -2,27 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
+#include "core/engine/engine.h"
 #include "core/model/model_layout.h"
 
 namespace hybridscope {
 
-Names make_names(const KVCacheConfig& config, std::function<std::string(RequestId)> request) {
+Names make_names(const EngineConfig& config, std::function<std::string(RequestId)> request) {
   std::vector<std::string> groups;
-  MambaCacheMode mode = MambaCacheMode::align;
-  for (const KVCacheGroup& group : config.groups) {
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const auto* mamba = std::get_if<MambaSpec>(&group.spec);
     groups.push_back(
         fmt::format("group {} ({})", groups.size(),
                     mamba != nullptr ? mamba_type_name(mamba->mamba_type) : "attention"));
-    if (mamba != nullptr) mode = mamba->mamba_cache_mode;
   }
   const auto group_name = [groups](std::int32_t group) {
     const auto index = static_cast<std::size_t>(group);
     return group >= 0 && index < groups.size() ? groups[index] : fmt::format("group {}", group);
   };
-  return {.request = std::move(request), .group = group_name, .mamba_cache_mode = mode};
+  return {.request = std::move(request),
+          .group = group_name,
+          .mamba_cache_mode = config.mamba_cache_mode};
+}
+
+Names make_names(const Engine& engine) {
+  return make_names(engine.config(), [&engine](RequestId id) { return engine.name_of(id); });
 }
 
 Names numbered_names() {

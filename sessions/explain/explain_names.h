@@ -10,6 +10,9 @@
 
 namespace hybridscope {
 
+class Engine;
+struct EngineConfig;
+
 struct Names {
   std::function<std::string(RequestId)> request;   // "A"
   std::function<std::string(std::int32_t)> group;  // "group 1 (mamba2)"
@@ -18,7 +21,9 @@ struct Names {
 };
 
 // Requests by `request`, groups by number and kind. `config` is copied from, not kept.
-Names make_names(const KVCacheConfig& config, std::function<std::string(RequestId)> request);
+Names make_names(const EngineConfig& config, std::function<std::string(RequestId)> request);
+// The same, requests as `engine` calls them. `engine` stays where it is as long as the names live.
+Names make_names(const Engine& engine);
 
 // "r5" and "group 1", where nobody knows better.
 Names numbered_names();

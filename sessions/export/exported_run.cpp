@@ -13,9 +13,8 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/finding_words.h"
 #include "sessions/live/write_log.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/run/finding_list.h"
-#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {
@@ -59,27 +58,23 @@ std::string write_words(const StateWrite& write, const Names& names) {
 
 class Exporter {
  public:
-  Exporter(Runner runner, StepChecker checker, CheckScope scope)
-      : runner_(std::move(runner)),
-        checker_(std::move(checker)),
-        scope_(scope),
-        names_(make_names(config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })),
+  explicit Exporter(CheckedRun run)
+      : run_(std::move(run)),
+        names_(make_names(run_.engine())),
         tables_(static_cast<std::int32_t>(num_groups()), config().kv_cache_config.num_blocks),
         writes_({.num_blocks = config().kv_cache_config.num_blocks,
                  .mamba_cache_mode = config().mamba_cache_mode}) {
-    names_.mamba_cache_mode = config().mamba_cache_mode;
-    checker_.log_writes();
+    run_.log_writes();
   }
-  Exporter(const Exporter&) = delete;  // the names refer to the runner of this object
+  Exporter(const Exporter&) = delete;  // the names refer to the engine of this object
   Exporter& operator=(const Exporter&) = delete;
 
   Status run(ExportedRun& run);
 
  private:
-  const EngineConfig& config() const { return runner_.engine().config(); }
+  const EngineConfig& config() const { return run_.engine().config(); }
   std::size_t num_groups() const { return config().kv_cache_config.groups.size(); }
-  void take(const StepTrace& trace, ExportedRun& run);
+  void take(const CheckedStep& step, ExportedRun& run);
   void apply(const std::vector<CacheEvent>& events);
   void add_commands(const StepTrace& trace, ExportedStep& step) const;
   void add_preempted(const StepTrace& trace, ExportedStep& step) const;
@@ -89,18 +84,15 @@ class Exporter {
   void add_tokens(RequestId id, std::int32_t end, ExportedRequest& request);
   std::vector<StateWrite> writes_behind(const Finding& finding) const;
   void count_finding(const Finding& finding, ExportedStep& step) const;
-  void add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run);
+  void add_findings(const CheckedStep& checked, ExportedStep& step, ExportedRun& run);
 
-  Runner runner_;
-  StepChecker checker_;
-  CheckScope scope_;
+  CheckedRun run_;
   Names names_;
   BlockTableMirror tables_;
   std::set<std::int32_t> labelled_;  // blocks
   WriteLog writes_;
   std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
   std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered as they come
-  bool cannot_progress_ = false;
 };
 
 void Exporter::apply(const std::vector<CacheEvent>& events) {
@@ -155,7 +147,7 @@ void Exporter::add_preempted(const StepTrace& trace, ExportedStep& step) const {
 void Exporter::add_tokens(RequestId id, std::int32_t end, ExportedRequest& request) {
   for (auto position = static_cast<std::int32_t>(request.tokens.size()); position < end;
        ++position) {
-    const TokenContent token = runner_.engine().token(id, position);
+    const TokenContent token = run_.engine().token(id, position);
     const auto number = static_cast<std::int32_t>(token_ids_.size()) + 1;
     request.tokens.push_back(token_ids_.emplace(token, number).first->second);
   }
@@ -167,7 +159,7 @@ void Exporter::add_request(const ScheduledTrace& scheduled, ExportedRun& run) {
   ExportedRequest& request = run.requests.emplace_back();
   request.id = names_.request(scheduled.request);
   request.num_prompt_tokens = scheduled.num_prompt_tokens;
-  request.max_tokens = runner_.engine().max_tokens(scheduled.request);
+  request.max_tokens = run_.engine().max_tokens(scheduled.request);
   add_tokens(scheduled.request, scheduled.num_prompt_tokens, request);
 }
 
@@ -225,11 +217,9 @@ void Exporter::count_finding(const Finding& finding, ExportedStep& step) const {
   ++(row == step.rows.end() ? step.num_other_findings : row->num_findings);
 }
 
-void Exporter::add_findings(const StepTrace& trace, ExportedStep& step, ExportedRun& run) {
-  const auto findings = checker_.check(trace, scope_);
-  writes_.take(trace, checker_.writes());
-  for (const Finding& finding : findings) {
-    cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
+void Exporter::add_findings(const CheckedStep& checked, ExportedStep& step, ExportedRun& run) {
+  writes_.take(checked.trace, checked.writes);
+  for (const Finding& finding : checked.findings) {
     step.findings.push_back(explain_finding(finding, names_));
     count_finding(finding, step);
     if (run.error || rule_info(finding.rule).severity != Severity::error) continue;
@@ -241,7 +231,8 @@ void Exporter::add_findings(const StepTrace& trace, ExportedStep& step, Exported
   }
 }
 
-void Exporter::take(const StepTrace& trace, ExportedRun& run) {
+void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
+  const StepTrace& trace = checked.trace;
   ExportedStep step;
   step.step = trace.step;
   add_commands(trace, step);
@@ -253,7 +244,7 @@ void Exporter::take(const StepTrace& trace, ExportedRun& run) {
     budget -= scheduled.num_scheduled_tokens;
   }
   add_preempted(trace, step);
-  add_findings(trace, step, run);
+  add_findings(checked, step, run);
   apply(trace.commit_events);
   for (const CommitTrace& commit : trace.committed) {
     const auto found = index_.find(commit.request.value);
@@ -268,10 +259,10 @@ void Exporter::take(const StepTrace& trace, ExportedRun& run) {
 }
 
 Status Exporter::run(ExportedRun& run) {
-  while (!runner_.done() && !cannot_progress_) {
-    const auto trace = runner_.step();
-    if (!trace.ok()) return trace.error();
-    take(*trace.value(), run);
+  while (!run_.has_ended()) {
+    const auto step = run_.step();
+    if (!step.ok()) return step.error();
+    take(step.value(), run);
   }
   return Ok{};
 }
@@ -285,11 +276,9 @@ Result<ExportedRun> make_exported_run(const Scenario& scenario, const std::strin
   ExportedRun run;
   run.scenario = scenario;
   run.setup = plan.value().setup;
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return runner.error();
-  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return checker.error();
-  Exporter exporter(std::move(runner).value(), std::move(checker).value(), scope);
+  auto checked = CheckedRun::create(std::move(plan).value(), {.check = scope});
+  if (!checked.ok()) return checked.error();
+  Exporter exporter(std::move(checked).value());
   if (Status done = exporter.run(run); !done.ok()) return done.error();
   return run;
 }

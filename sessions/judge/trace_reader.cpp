@@ -166,6 +166,8 @@ Result<TraceLine> TraceReader::read_line(std::string_view text, std::int64_t lin
   return read_line(PaddedLine{std::string_view(state_->padded).substr(0, text.size())}, line);
 }
 
+const std::string& TraceReader::file() const { return state_->file; }
+
 const ForeignHeader& TraceReader::header() const {
   HS_EXPECT(state_->header.has_value());
   return *state_->header;

@@ -32,6 +32,8 @@ class TraceReader {
   // The same for text without padding, which is copied.
   Result<TraceLine> read_line(std::string_view text, std::int64_t line);
 
+  // As messages name it.
+  const std::string& file() const;
   // Requires: a header was read.
   const ForeignHeader& header() const;
   // What the last line that was a step said; valid until the next line.

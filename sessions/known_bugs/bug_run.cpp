@@ -4,13 +4,11 @@
 
 #include <utility>
 
-#include "core/check/step_checker.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_step.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/run/expectation_check.h"
-#include "sessions/run/runner.h"
 
 namespace hybridscope {
 namespace {
@@ -18,39 +16,34 @@ namespace {
 Result<BugSide> run_side(Scenario scenario) {
   auto plan = plan_scenario(scenario, scenario.name);
   if (!plan.ok()) return plan.error();
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return runner.error();
-  const Engine& engine = runner.value().engine();
-  auto checker = StepChecker::create(make_check_config(engine.config()));
-  if (!checker.ok()) return checker.error();
-  Names names = make_names(engine.config().kv_cache_config,
-                           [&engine](RequestId id) { return engine.name_of(id); });
-  names.mamba_cache_mode = engine.config().mamba_cache_mode;
-  SummaryBuilder summary(engine.config());
+  auto created = CheckedRun::create(std::move(plan).value());
+  if (!created.ok()) return created.error();
+  CheckedRun& run = created.value();
+  const EngineConfig& config = run.engine().config();
+  const Names names = make_names(run.engine());
+  SummaryBuilder summary(config);
   ExpectationCheck expectation(scenario.expect);
-  const KVCacheConfig& cache = engine.config().kv_cache_config;
+  const KVCacheConfig& cache = config.kv_cache_config;
   BlockTableMirror tables(static_cast<std::int32_t>(cache.groups.size()), cache.num_blocks);
   BugSide side{.scenario = std::move(scenario)};
-  for (bool stuck = false; !stuck && !runner.value().done();) {
-    const auto step = runner.value().step();
+  while (!run.has_ended()) {
+    const auto step = run.step();
     if (!step.ok()) return step.error();
-    const StepTrace& trace = *step.value();
+    const StepTrace& trace = step.value().trace;
     summary.add(trace);
-    const std::span<const Finding> findings = checker.value().check(trace, CheckScope::step);
     bool wrong = false;
-    for (const Finding& finding : findings) {
+    for (const Finding& finding : step.value().findings) {
       side.findings.add(finding, expectation.expects(finding, names), names);
       wrong = wrong || rule_info(finding.rule).severity == Severity::error;
-      stuck = stuck || finding.rule == Rule::no_progress;
     }
     for (const CacheEvent& event : trace.cache_events) tables.apply(event);
     if (wrong && side.first_step == 0) {
       side.first_step = trace.step;
       side.explanation = explain_step({.trace = trace,
-                                       .config = engine.config(),
+                                       .config = config,
                                        .names = names,
                                        .scheduler_tables = tables,
-                                       .findings = findings});
+                                       .findings = step.value().findings});
     }
     for (const CacheEvent& event : trace.commit_events) tables.apply(event);
   }

@@ -31,7 +31,7 @@ Result<std::string> one_value(std::string_view field, std::string_view where,
                               const LivePlayer& player) {
   auto query = BreakQuery::parse(field, where);
   if (!query.ok()) return query.error();
-  const RequestName name = [&](RequestId id) { return player.runner().engine().name_of(id); };
+  const RequestName name = [&](RequestId id) { return player.run().engine().name_of(id); };
   const BreakStep step{player.trace(), player.findings(), player.writes()};
   const std::vector<std::int64_t> values = query.value().values(step, name);
   const BreakField& type = query.value().field();

@@ -6,19 +6,16 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "sessions/run/check_setup.h"
 
 namespace hybridscope {
 
 Result<std::unique_ptr<LivePlayer>> LivePlayer::create(RunPlan plan, Options options) {
   HS_EXPECT(options.max_snapshots >= 3 && options.spacing >= 1);
-  auto checker = StepChecker::create(make_check_config(plan.setup.config));
-  if (!checker.ok()) return checker.error();
-  if (options.logs_writes) checker.value().log_writes();
-  auto runner = Runner::create(std::move(plan));
-  if (!runner.ok()) return runner.error();
-  StepTables tables(runner.value().engine().config());
-  Stand start{std::move(runner).value(), std::move(checker).value(), std::move(tables)};
+  auto run = CheckedRun::create(std::move(plan), {.check = options.scope});
+  if (!run.ok()) return run.error();
+  if (options.logs_writes) run.value().log_writes();
+  StepTables tables(run.value().engine().config());
+  Stand start{std::move(run).value(), std::move(tables)};
   return std::unique_ptr<LivePlayer>(new LivePlayer(std::move(start), std::move(options)));
 }
 
@@ -28,17 +25,20 @@ LivePlayer::LivePlayer(Stand start, Options options)
 }
 
 const StepTrace& LivePlayer::trace() const {
-  HS_EXPECT(trace_ != nullptr);
-  return *trace_;
+  HS_EXPECT(step_.has_value());
+  return step_->trace;
+}
+
+std::span<const Finding> LivePlayer::findings() const {
+  return step_ ? step_->findings : std::span<const Finding>();
+}
+
+std::span<const StateWrite> LivePlayer::writes() const {
+  return step_ ? step_->writes : std::span<const StateWrite>();
 }
 
 std::int64_t LivePlayer::number_of(std::int64_t position) const {
   return position == 0 ? 0 : numbers_[static_cast<std::size_t>(position - 1)];
-}
-
-bool LivePlayer::is_stuck() const {
-  return std::ranges::any_of(
-      findings_, [](const Finding& finding) { return finding.rule == Rule::no_progress; });
 }
 
 Status LivePlayer::step() {
@@ -121,8 +121,7 @@ Status LivePlayer::move_to(std::int64_t position) {
 void LivePlayer::stand_on(const Stand& snapshot) {
   live_ = snapshot.clone();
   position_ = live_.position;
-  trace_ = nullptr;
-  findings_ = {};
+  step_.reset();
   worker_changes_.clear();
   refused_.reset();
 }
@@ -144,20 +143,19 @@ Status LivePlayer::run_next() {
 }
 
 Status LivePlayer::run_unguarded() {
-  const auto trace = live_.runner.step();
-  if (!trace.ok()) {
-    refused_ = trace.error();
-    return trace.error();
+  const auto stepped = live_.run.step();
+  if (!stepped.ok()) {
+    refused_ = stepped.error();
+    return stepped.error();
   }
-  trace_ = trace.value();
-  findings_ = live_.checker.check(*trace_, options_.scope);
+  step_.emplace(stepped.value());
   worker_changes_.clear();
-  live_.tables.take(*trace_, TableReach::whole_row, worker_changes_);
+  live_.tables.take(step_->trace, TableReach::whole_row, worker_changes_);
   ++num_steps_run_;
   ++live_.position;
   if (static_cast<std::size_t>(live_.position) > numbers_.size()) {
-    if (options_.on_new_step) options_.on_new_step({*trace_, findings_, writes()});
-    numbers_.push_back(trace_->step);
+    if (options_.on_new_step) options_.on_new_step(*step_);
+    numbers_.push_back(step_->trace.step);
   }
   position_ = live_.position;
   return Ok{};
@@ -168,8 +166,8 @@ void LivePlayer::continue_with(const RunPlan& plan) {
   const auto shared = std::make_shared<const RunPlan>(plan);
   numbers_.resize(static_cast<std::size_t>(position_));
   std::erase_if(snapshots_, [&](const Stand& stand) { return stand.position > position_; });
-  for (Stand& snapshot : snapshots_) snapshot.runner.follow(shared);
-  live_.runner.follow(shared);
+  for (Stand& snapshot : snapshots_) snapshot.run.follow(shared);
+  live_.run.follow(shared);
 }
 
 void LivePlayer::keep_snapshot() {

@@ -1,4 +1,4 @@
-// Plays a plan on an engine, forward and back: snapshots of runner and checker are kept on the way,
+// Plays a plan on an engine, forward and back: snapshots of the checked run are kept on the way,
 // few in all, dense near the step it is at and sparse far from it. Going back restores the nearest
 // one and runs on from there, which makes the same traces again. For interfaces that move about in
 // a run while it is made.
@@ -13,40 +13,33 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/check/step_checker.h"
 #include "sessions/record/step_tables.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 
 class LivePlayer {
  public:
-  // A step as it was run.
-  struct NewStep {
-    const StepTrace& trace;
-    std::span<const Finding> findings;
-    std::span<const StateWrite> writes;  // empty unless they are logged
-  };
   struct Options {
     std::size_t max_snapshots = 32;  // from 3; the start is always one of them
     std::int64_t spacing = 16;       // steps between two snapshots when going forward
     CheckScope scope = CheckScope::step;
     bool logs_writes = false;  // of state, by the checker
     // Told of each step when it is run for the first time; may be empty.
-    std::function<void(const NewStep&)> on_new_step = {};
+    std::function<void(const CheckedStep&)> on_new_step = {};
   };
 
-  // Stands before the first step. Error: what Runner::create and StepChecker::create refuse.
+  // Stands before the first step. Error: what CheckedRun::create refuses.
   static Result<std::unique_ptr<LivePlayer>> create(RunPlan plan, Options options);
   LivePlayer(const LivePlayer&) = delete;
   LivePlayer& operator=(const LivePlayer&) = delete;
 
   // There is no step behind this one: the run is over, or this step found that it makes no progress
   // any more.
-  bool done() const { return live_.runner.done() || is_stuck(); }
+  bool done() const { return live_.run.has_ended(); }
 
-  // Goes on by one step. Errors: not_found, it is done; those of Runner::step, after which the only
-  // ways are back. What is thrown inside leaves the player at the step before, and likewise.
+  // Goes on by one step. Errors: not_found, it is done; those of CheckedRun::step, after which the
+  // only ways are back. What is thrown inside leaves the player at the step before, and likewise.
   Status step();
   // Error not_found: this is the first step.
   Status step_back();
@@ -62,9 +55,10 @@ class LivePlayer {
   Status begin_go_to(std::int64_t step);
 
   // Goes on by another plan, which says the same of the steps up to the one it is at; those behind
-  // it are forgotten. Requires: so, and what it is at neither refused to go on nor is stuck.
+  // it are forgotten. Requires: so, and what it is at neither refused to go on nor found that it
+  // makes no progress.
   void continue_with(const RunPlan& plan);
-  bool can_continue() const { return !refused_ && !is_stuck(); }
+  bool can_continue() const { return !refused_ && live_.run.end() != EndReason::no_progress; }
 
   // The last step that was ever reached; 0: none.
   std::int64_t last_known_step() const { return numbers_.empty() ? 0 : numbers_.back(); }
@@ -73,16 +67,15 @@ class LivePlayer {
 
   // Of the step it is at: valid until the next move. Requires: number() > 0.
   const StepTrace& trace() const;
-  std::span<const Finding> findings() const { return findings_; }
-  std::span<const StateWrite> writes() const { return live_.checker.writes(); }
+  std::span<const Finding> findings() const;
+  std::span<const StateWrite> writes() const;
   // Block tables during that step.
   const StepTables& tables() const { return live_.tables; }
   // What it changed in the worker's.
   std::span<const WorkerTableChange> worker_changes() const { return worker_changes_; }
 
   std::int64_t number() const { return number_of(position_); }  // 0: before the first step
-  const Runner& runner() const { return live_.runner; }
-  const StepChecker& checker() const { return live_.checker; }
+  const CheckedRun& run() const { return live_.run; }
 
   std::size_t num_snapshots() const { return snapshots_.size(); }
   std::int64_t num_steps_run() const { return num_steps_run_; }  // again and again included
@@ -90,18 +83,16 @@ class LivePlayer {
  private:
   // Before step number `position` + 1 of those that are run.
   struct Stand {
-    Runner runner;
-    StepChecker checker;
+    CheckedRun run;
     StepTables tables;
     std::int64_t position = 0;
-    Stand clone() const { return {runner.clone(), checker, tables, position}; }
+    Stand clone() const { return {run.clone(), tables, position}; }
   };
 
   LivePlayer(Stand start, Options options);
   std::int64_t number_of(std::int64_t position) const;
   std::int64_t position_of(std::int64_t step) const;
   const Stand* restart_for(std::int64_t position) const;
-  bool is_stuck() const;
   const Stand& snapshot_before(std::int64_t position) const;
   void stand_on(const Stand& snapshot);
   Status run_next();
@@ -115,10 +106,9 @@ class LivePlayer {
   std::int64_t position_ = 0;          // steps run to get here
   std::vector<std::int64_t> numbers_;  // [steps ever reached] their numbers
   std::vector<Stand> snapshots_;       // ascending positions
-  const StepTrace* trace_ = nullptr;   // live_'s
-  std::span<const Finding> findings_;  // live_'s
+  std::optional<CheckedStep> step_;    // live_'s last one; empty behind a snapshot
   std::vector<WorkerTableChange> worker_changes_;
-  std::optional<Error> refused_;  // by live_'s runner, which is good for nothing then
+  std::optional<Error> refused_;  // by live_'s run, which is good for nothing then
   std::int64_t num_steps_run_ = 0;
 };
 

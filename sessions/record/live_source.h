@@ -5,22 +5,21 @@
 #include <memory>
 #include <string>
 
-#include "core/check/step_checker.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/record/step_source.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 
 class LiveSource final : public StepSource {
  public:
-  // Errors: those of Runner and StepChecker.
+  // Errors: those of CheckedRun.
   static Result<std::unique_ptr<LiveSource>> create(RunPlan plan, RecordLevel level,
                                                     std::string title,
                                                     CheckScope scope = CheckScope::step);
 
   std::string title() const override { return title_; }
-  const EngineConfig& config() const override { return runner_.engine().config(); }
+  const EngineConfig& config() const override { return run_.engine().config(); }
   RecordLevel level() const override { return recorder_.level(); }
   std::string request_name(RequestId request) const override;
 
@@ -29,17 +28,13 @@ class LiveSource final : public StepSource {
   Result<const StepRecord*> record() override { return &record_; }
 
  private:
-  LiveSource(Runner runner, StepChecker checker, RecordLevel level, std::string title,
-             CheckScope scope);
+  LiveSource(CheckedRun run, RecordLevel level, std::string title);
 
   std::string title_;
-  Runner runner_;
-  StepChecker checker_;
-  CheckScope scope_;
+  CheckedRun run_;
   StepRecorder recorder_;
   StepRecord record_;
   StepStamp stamp_;
-  bool stuck_ = false;  // a step found no_progress
 };
 
 }  // namespace hybridscope

@@ -97,8 +97,7 @@ class HtmlReportWriter::Maker {
   Maker(StepSource& source, HtmlReportOptions options)
       : source_(source),
         options_(std::move(options)),
-        names_(make_names(source.config().kv_cache_config,
-                          [this](RequestId request) { return name_of(request); })),
+        names_(make_names(source.config(), [this](RequestId request) { return name_of(request); })),
         steps_(source.config(), names_) {}
 
   Result<bool> step();

@@ -5,10 +5,8 @@
 #include <algorithm>
 
 #include "core/base/math.h"
-#include "core/check/step_checker.h"
 #include "core/trace/block_table_mirror.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 namespace {
@@ -34,7 +32,8 @@ class TwinRecorder {
     run_.runner = engine.config().runner;
   }
 
-  void take(const StepTrace& trace, std::span<const Finding> findings) {
+  void take(const CheckedStep& step) {
+    const StepTrace& trace = step.trace;
     apply(trace.cache_events, trace.step, false);
     TwinFrame frame{.step = trace.step, .rows = {}, .preempted = {}, .finished = {}};
     for (std::size_t s = 0; s < trace.scheduled.size(); ++s)
@@ -43,7 +42,7 @@ class TwinRecorder {
     apply(trace.commit_events, trace.step, true);
     for (const CommitTrace& commit : trace.committed) take_commit(commit, frame);
     run_.frames.push_back(std::move(frame));
-    for (const Finding& finding : findings)
+    for (const Finding& finding : step.findings)
       run_.num_findings += rule_info(finding.rule).severity == Severity::error ? 1 : 0;
   }
 
@@ -139,18 +138,18 @@ class TwinRecorder {
 }  // namespace
 
 Result<TwinRun> record_twin_run(const RunPlan& plan) {
-  auto runner = Runner::create(plan);
-  if (!runner.ok()) return runner.error();
-  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return checker.error();
-  TwinRecorder recorder(plan, runner.value().engine());
-  for (std::int64_t step = 0; !runner.value().done(); ++step) {
-    if (step == kMaxTwinSteps)
-      return invalid_input(fmt::format("a run of the twins does not end within {} steps", step));
-    const auto trace = runner.value().step();
-    if (!trace.ok()) return trace.error();
-    recorder.take(*trace.value(), checker.value().check(*trace.value(), CheckScope::step));
+  auto created = CheckedRun::create(plan, {.max_steps = kMaxTwinSteps});
+  if (!created.ok()) return created.error();
+  CheckedRun& run = created.value();
+  TwinRecorder recorder(plan, run.engine());
+  while (!run.has_ended()) {
+    const auto step = run.step();
+    if (!step.ok()) return step.error();
+    recorder.take(step.value());
   }
+  if (run.end() != EndReason::finished)
+    return invalid_input(
+        fmt::format("a run of the twins does not end within {} steps", kMaxTwinSteps));
   return recorder.finish();
 }
 

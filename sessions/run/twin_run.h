@@ -58,8 +58,8 @@ struct TwinRun {
   std::int64_t num_findings = 0;                                                // of severity error
 };
 
-// Runs the plan to its end under the checker. Errors: those of Runner and StepChecker; a run that
-// does not end within kMaxTwinSteps.
+// Runs the plan to its end under the checker. Errors: those of CheckedRun; a run that cannot
+// progress or does not end within kMaxTwinSteps.
 inline constexpr std::int64_t kMaxTwinSteps = 100000;
 Result<TwinRun> record_twin_run(const RunPlan& plan);
 

@@ -6,20 +6,19 @@
 
 namespace hybridscope {
 
-LineJudge::LineJudge(std::string file, CheckScope scope)
-    : scope_(scope), reader_(std::move(file)), names_(numbered_names()) {}
+LineJudge::LineJudge(std::string file, CheckScope scope) : trace_(std::move(file), scope) {}
 
 Result<TraceLine> LineJudge::take(const std::string& text, std::int64_t line) {
-  return judge(reader_.read_line(std::string_view(text), line));
+  return judge(trace_.read(std::string_view(text), line));
 }
 
 Result<TraceLine> LineJudge::take(PaddedLine text, std::int64_t line) {
-  return judge(reader_.read_line(text, line));
+  return judge(trace_.read(text, line));
 }
 
 ToldFinding LineJudge::told(const Finding& finding) const {
   const auto name = [&](RequestId request) {
-    return request.value < 0 ? std::string() : reader_.name_of(request);
+    return request.value < 0 ? std::string() : trace_.names().request(request);
   };
   const WriteEvent& cause = finding.cause;
   const bool has_cause = cause.kind != WriteKind::never;
@@ -38,18 +37,13 @@ Result<TraceLine> LineJudge::judge(Result<TraceLine> kind) {
   found_.clear();
   if (!kind.ok() || kind.value() == TraceLine::empty) return kind;
   if (kind.value() == TraceLine::header) {
-    auto judge = TraceJudge::create(reader_.header());
-    if (!judge.ok()) return judge.error();
-    judge_.emplace(std::move(judge).value());
-    names_ = make_names(reader_.header().config.kv_cache_config,
-                        [this](RequestId id) { return reader_.name_of(id); });
-    names_.mamba_cache_mode = reader_.header().config.mamba_cache_mode;
+    if (Status begun = trace_.begin(); !begun.ok()) return begun.error();
     return kind;
   }
-  const auto judged = judge_->judge(reader_.step(), scope_);
+  const auto judged = trace_.judge();
   if (!judged.ok()) return judged.error();
   for (const Finding& finding : judged.value().findings)
-    found_.push_back({.told = told(finding), .text = explain_finding(finding, names_)});
+    found_.push_back({.told = told(finding), .text = explain_finding(finding, trace_.names())});
   return kind;
 }
 

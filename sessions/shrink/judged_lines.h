@@ -5,7 +5,6 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -15,9 +14,7 @@
 #include "core/base/result.h"
 #include "core/check/finding.h"
 #include "core/check/step_checker.h"
-#include "sessions/explain/explain_names.h"
-#include "sessions/judge/trace_judge.h"
-#include "sessions/judge/trace_reader.h"
+#include "sessions/judge/judged_trace.h"
 
 namespace hybridscope {
 
@@ -42,11 +39,8 @@ class LineJudge {
  public:
   // `file` is for messages.
   LineJudge(std::string file, CheckScope scope);
-  LineJudge(const LineJudge&) = delete;  // names refer to the reader of this object
-  LineJudge& operator=(const LineJudge&) = delete;
 
-  // What the line was, and what was found in its step (`found()`). Errors: those of the reader and
-  // of the judge.
+  // What the line was, and what was found in its step (`found()`). Errors: those of JudgedTrace.
   Result<TraceLine> take(const std::string& text, std::int64_t line);
   Result<TraceLine> take(PaddedLine text, std::int64_t line);
   const std::vector<FoundInTrace>& found() const { return found_; }
@@ -55,10 +49,7 @@ class LineJudge {
   Result<TraceLine> judge(Result<TraceLine> kind);
   ToldFinding told(const Finding& finding) const;
 
-  CheckScope scope_;
-  TraceReader reader_;
-  std::optional<TraceJudge> judge_;
-  Names names_;
+  JudgedTrace trace_;
   std::vector<FoundInTrace> found_;
 };
 

@@ -7,8 +7,7 @@
 
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 namespace {
@@ -27,23 +26,20 @@ bool names(const std::vector<RequestCount>& counts, const std::string& request) 
 
 class Probe {
  public:
-  Probe(const Scenario& scenario, const ProbeOptions& options, Runner runner, StepChecker checker)
+  Probe(const Scenario& scenario, const ProbeOptions& options, CheckedRun run)
       : scenario_(scenario),
         options_(options),
-        runner_(std::move(runner)),
-        checker_(std::move(checker)),
-        names_(make_names(runner_.engine().config().kv_cache_config,
-                          [this](RequestId id) { return runner_.engine().name_of(id); })) {
-    names_.mamba_cache_mode = runner_.engine().config().mamba_cache_mode;
-    run_.num_output_tokens.assign(scenario.requests.size(), 0);
+        run_(std::move(run)),
+        names_(make_names(run_.engine())) {
+    probed_.num_output_tokens.assign(scenario.requests.size(), 0);
   }
-  Probe(const Probe&) = delete;  // the names refer to the runner of this object
+  Probe(const Probe&) = delete;  // the names refer to the engine of this object
   Probe& operator=(const Probe&) = delete;
 
   Result<ProbedRun> run();
 
  private:
-  void take(const StepTrace& trace);
+  void take(const CheckedStep& step);
   void add_draws(const StepTrace& trace);
   void add_outputs(const StepTrace& trace);
   void add_finding(const Finding& finding);
@@ -55,92 +51,90 @@ class Probe {
 
   const Scenario& scenario_;
   const ProbeOptions& options_;
-  Runner runner_;
-  StepChecker checker_;
+  CheckedRun run_;
   Names names_;
-  ProbedRun run_;
-  bool cannot_progress_ = false;
+  ProbedRun probed_;
 };
 
 // Rules of the draws: RowInputs::plan_acceptance, Engine::next_draft_count.
 void Probe::add_draws(const StepTrace& trace) {
-  const EngineConfig& config = runner_.engine().config();
+  const EngineConfig& config = run_.engine().config();
   const ScriptStep* script = script_of(scenario_, trace.step);
   const bool drawn_rate = config.acceptance_rate > 0.0 && config.acceptance_rate < 1.0;
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    const std::string name = runner_.engine().name_of(row.request);
+    const std::string name = run_.engine().name_of(row.request);
     const auto step = static_cast<std::int32_t>(trace.step);
     const bool drafts =
         !scheduled.placeholder_drafts && row.num_computed_tokens >= scheduled.num_prompt_tokens;
     if (!drafts) continue;
     if (config.speculative_method == SpeculativeMethod::ngram &&
         (script == nullptr || !names(script->drafts, name)))
-      run_.draws.push_back({.kind = Draw::Kind::num_drafts,
-                            .step = step,
-                            .request = name,
-                            .count = scheduled.num_drafts_offered,
-                            .most = config.num_speculative_tokens});
+      probed_.draws.push_back({.kind = Draw::Kind::num_drafts,
+                               .step = step,
+                               .request = name,
+                               .count = scheduled.num_drafts_offered,
+                               .most = config.num_speculative_tokens});
     if (drawn_rate && scheduled.samples() && scheduled.num_draft_tokens > 0 &&
         (script == nullptr || !names(script->accept, name)))
-      run_.draws.push_back({.kind = Draw::Kind::accepted,
-                            .step = step,
-                            .request = name,
-                            .count = row.num_sampled_tokens,
-                            .most = 1 + scheduled.num_draft_tokens});
+      probed_.draws.push_back({.kind = Draw::Kind::accepted,
+                               .step = step,
+                               .request = name,
+                               .count = row.num_sampled_tokens,
+                               .most = 1 + scheduled.num_draft_tokens});
   }
 }
 
 void Probe::add_outputs(const StepTrace& trace) {
   for (const RowTrace& row : trace.rows) {
-    const std::string& name = runner_.engine().name_of(row.request);
+    const std::string& name = run_.engine().name_of(row.request);
     for (std::size_t i = 0; i < scenario_.requests.size(); ++i)
-      if (scenario_.requests[i].id == name) run_.num_output_tokens[i] += row.num_sampled_tokens;
+      if (scenario_.requests[i].id == name) probed_.num_output_tokens[i] += row.num_sampled_tokens;
   }
 }
 
 void Probe::add_finding(const Finding& finding) {
-  cannot_progress_ = cannot_progress_ || finding.rule == Rule::no_progress;
-  if (!run_.violation && is_wanted(finding))
-    run_.violation = Violation{.finding = finding, .text = explain_finding(finding, names_)};
-  if (!run_.violation && rule_info(finding.rule).severity == Severity::error)
-    run_.errors_before.insert(fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
+  if (!probed_.violation && is_wanted(finding))
+    probed_.violation = Violation{.finding = finding, .text = explain_finding(finding, names_)};
+  if (!probed_.violation && rule_info(finding.rule).severity == Severity::error)
+    probed_.errors_before.insert(
+        fmt::format("{} {}", rule_info(finding.rule).slug, finding.detail));
   ExpectedFinding shown;
   shown.rule = rule_info(finding.rule).slug;
   shown.step = static_cast<std::int32_t>(finding.step);
   if (finding.request.value >= 0) shown.request = names_.request(finding.request);
   const auto known = std::ranges::find_if(
-      run_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
-  if (known == run_.found.end()) {
-    run_.found.push_back(std::move(shown));
+      probed_.found, [&](const ExpectedFinding& other) { return other.rule == shown.rule; });
+  if (known == probed_.found.end()) {
+    probed_.found.push_back(std::move(shown));
     return;
   }
   if (known->step != shown.step) known->step.reset();
   if (known->request != shown.request) known->request.reset();
 }
 
-void Probe::take(const StepTrace& trace) {
-  const bool before = !run_.violation;
-  ++run_.num_steps;
-  for (const Finding& finding : checker_.check(trace, options_.scope)) add_finding(finding);
+void Probe::take(const CheckedStep& step) {
+  const bool before = !probed_.violation;
+  for (const Finding& finding : step.findings) add_finding(finding);
   if (!before) return;
-  add_draws(trace);
-  add_outputs(trace);
+  add_draws(step.trace);
+  add_outputs(step.trace);
 }
 
 Result<ProbedRun> Probe::run() {
-  while (!runner_.done() && !cannot_progress_) {
+  while (!run_.has_ended()) {
     if (options_.go_on && !options_.go_on()) {
-      run_.stopped = true;
+      probed_.stopped = true;
       break;
     }
-    if (run_.num_steps >= options_.max_steps)
-      return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
-    const auto trace = runner_.step();
-    if (!trace.ok()) return trace.error();
-    take(*trace.value());
+    const auto step = run_.step();
+    if (!step.ok()) return step.error();
+    take(step.value());
   }
-  return std::move(run_);
+  if (run_.end() == EndReason::step_limit)
+    return invalid_input(fmt::format("the run has more than {} steps", options_.max_steps));
+  probed_.num_steps = run_.num_steps();
+  return std::move(probed_);
 }
 
 }  // namespace
@@ -148,11 +142,10 @@ Result<ProbedRun> Probe::run() {
 Result<ProbedRun> probe_run(const Scenario& scenario, const ProbeOptions& options) {
   auto plan = plan_scenario(scenario, "scenario");
   if (!plan.ok()) return plan.error();
-  auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return runner.error();
-  auto checker = StepChecker::create(make_check_config(runner.value().engine().config()));
-  if (!checker.ok()) return checker.error();
-  return Probe(scenario, options, std::move(runner).value(), std::move(checker).value()).run();
+  auto run = CheckedRun::create(std::move(plan).value(),
+                                {.check = options.scope, .max_steps = options.max_steps});
+  if (!run.ok()) return run.error();
+  return Probe(scenario, options, std::move(run).value()).run();
 }
 
 }  // namespace hybridscope

@@ -11,8 +11,7 @@
 #include "cli/recorded_plan.h"
 #include "cli/sessions_rerun.h"
 #include "sessions/record/session_plan.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::sessions_fork_test {
@@ -45,10 +44,8 @@ class RecordedSessions : public testing::Test {
   // Runs `run` and stores it as if it were a run of `kept`.
   void record(const std::string& name, const RunPlan& run, const std::string& kept = "",
               SessionKind kind = SessionKind::run) const {
-    Runner runner = Runner::create(run).value();
-    StepChecker checker = StepChecker::create(make_check_config(run.setup.config)).value();
-    const Names names = make_names(run.setup.config.kv_cache_config,
-                                   [&](RequestId id) { return runner.engine().name_of(id); });
+    CheckedRun checked = CheckedRun::create(run).value();
+    const Names names = make_names(checked.engine());
     SessionHeader header;
     header.kind = kind;
     header.source = "v2_slots.json";
@@ -59,9 +56,9 @@ class RecordedSessions : public testing::Test {
     option.place = place(name);
     auto session =
         RecordedSession::begin(option, parse_session_place(option.place), header, names).value();
-    while (!runner.done()) {
-      const StepTrace& trace = *runner.step().value();
-      ASSERT_TRUE(session->add(trace, checker.check(trace), {}).ok());
+    while (!checked.has_ended()) {
+      const CheckedStep step = checked.step().value();
+      ASSERT_TRUE(session->add(step.trace, step.findings, {}).ok());
     }
     ASSERT_TRUE(session->finish(SessionStatus::complete, "").ok());
   }

@@ -6,12 +6,10 @@
 
 #include <algorithm>
 
-#include "core/check/step_checker.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/synthetic_traffic.h"
 
@@ -55,36 +53,33 @@ SessionHeader header_of(const RunPlan& plan, RecordLevel level) {
 }
 
 Status record_run(const RunPlan& plan, const Recording& recording) {
-  auto runner = Runner::create(plan).value();
-  auto checker = StepChecker::create(make_check_config(runner.engine().config())).value();
-  if (recording.level == RecordLevel::full) checker.log_writes();
-  const auto name = [&](RequestId id) { return runner.engine().name_of(id); };
-  const Names names = make_names(runner.engine().config().kv_cache_config, name);
+  CheckedRunOptions options;
+  if (recording.max_steps > 0) options.max_steps = recording.max_steps;
+  CheckedRun run = CheckedRun::create(plan, std::move(options)).value();
+  if (recording.level == RecordLevel::full) run.log_writes();
+  const Names names = make_names(run.engine());
   auto writer = SessionWriter::begin(
       recording.place, header_of(plan, recording.level),
       {.program = "hybridscope test",
-       .request_name = name,
+       .request_name = names.request,
        .finding_text = [&](const Finding& finding) { return explain_finding(finding, names); },
        .busy_timeout_ms = recording.busy_timeout_ms,
        .batch_steps = recording.batch_steps});
   if (!writer.ok()) return writer.error();
-  StepRecorder recorder(runner.engine().config(), recording.level, name);
-  std::int64_t steps = 0;
-  while (!runner.done() && (recording.max_steps == 0 || steps < recording.max_steps)) {
-    const StepTrace& trace = *runner.step().value();
-    const auto findings = checker.check(trace);
+  StepRecorder recorder(run.engine().config(), recording.level, names.request);
+  while (!run.has_ended()) {
+    const CheckedStep step = run.step().value();
     StepRecord& record = writer.value()->next_record();
-    recorder.record(trace, findings, checker.writes(), record);
-    if (recording.watch) recording.watch(record, checker);
+    recorder.record(step.trace, step.findings, step.writes, record);
+    if (recording.watch) recording.watch(record, run.state());
     if (Status pushed = writer.value()->push(); !pushed.ok()) {
       if (recording.finishes) return writer.value()->finish(SessionStatus::failed, "");
       return pushed;
     }
-    ++steps;
   }
   if (!recording.finishes) return Ok{};
-  return writer.value()->finish(runner.done() ? SessionStatus::complete : SessionStatus::stopped,
-                                "");
+  return writer.value()->finish(
+      run.end() == EndReason::finished ? SessionStatus::complete : SessionStatus::stopped, "");
 }
 
 void while_locked(const std::string& file, const std::function<void()>& work) {

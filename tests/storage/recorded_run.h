@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check/step_checker.h"
+#include "core/check/check_context.h"
 #include "sessions/run/run_plan.h"
 #include "storage/session_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -24,8 +24,8 @@ struct Recording {
   std::int64_t max_steps = 0;  // stop after so many, 0: at the end
   bool finishes = true;        // false: the writer is left without finish()
   std::int64_t busy_timeout_ms = 10000;
-  // Sees each record as it is handed over, and the checker after its step.
-  std::function<void(const StepRecord&, const StepChecker&)> watch = {};
+  // Sees each record as it is handed over, and what blocks hold after its step.
+  std::function<void(const StepRecord&, const CheckState&)> watch = {};
   std::size_t batch_steps = kMaxBatchSteps;
 };
 

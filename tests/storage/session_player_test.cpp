@@ -35,7 +35,7 @@ Tables record(const RunPlan& plan, const Recording& recording) {
   BlockTableMirror scheduler(num_groups, config.kv_cache_config.num_blocks);
   WorkerTables worker(num_groups);
   Recording watched = recording;
-  watched.watch = [&](const StepRecord& record, const StepChecker& checker) {
+  watched.watch = [&](const StepRecord& record, const CheckState& state) {
     const auto apply = [&](const std::vector<CacheEvent>& events) {
       for (const CacheEvent& event : events) {
         scheduler.apply(event);
@@ -47,7 +47,7 @@ Tables record(const RunPlan& plan, const Recording& recording) {
     tables.scheduler[record.trace.step] = lines_of(scheduler);
     tables.worker[record.trace.step] = lines_of(worker);
     apply(record.trace.commit_events);
-    tables.after_the_step[record.trace.step] = lines_of(checker.state().tables);
+    tables.after_the_step[record.trace.step] = lines_of(state.tables);
   };
   const Status recorded = record_run(plan, watched);
   EXPECT_TRUE(recorded.ok()) << recorded.error().message;

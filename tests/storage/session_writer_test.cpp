@@ -177,7 +177,7 @@ TEST_F(SessionWriterTest, ADeletedSessionEndsItsRecordingAndTouchesNoOther) {
       synthetic_run(4), {.place = {.file = file_, .name = "deleted"},
                          .level = RecordLevel::blocks,
                          .watch =
-                             [&](const StepRecord&, const StepChecker&) {
+                             [&](const StepRecord&, const CheckState&) {
                                if (++num_records != 2) return;
                                SessionFile file =
                                    SessionFile::open(file_, FileAccess::write).value();
@@ -222,7 +222,7 @@ TEST_F(SessionWriterTest, StepsAreInTheFileWithinASecondHoweverFewTheyAre) {
                           .level = RecordLevel::counts,
                           .max_steps = 4,
                           .watch =
-                              [&](const StepRecord&, const StepChecker&) {
+                              [&](const StepRecord&, const CheckState&) {
                                 if (++num_records != 4) return;
                                 std::this_thread::sleep_for(std::chrono::milliseconds(1000));
                                 num_steps = query_number(file_, "SELECT count(*) FROM steps");

@@ -118,7 +118,7 @@ TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
     while (!done) usleep(200);
   });
   // The run goes on once the lock is there, however busy the machine is.
-  const auto wait_for_lock = [&](const StepRecord&, const StepChecker&) {
+  const auto wait_for_lock = [&](const StepRecord&, const CheckState&) {
     while (!locked) usleep(200);
   };
   const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"},

@@ -39,9 +39,8 @@ TEST_P(WriteHistoryOf, LastWriteIsTheOneTheCheckerKnows) {
   ASSERT_TRUE(record_run(shipped_scenario(GetParam()),
                          {.place = place,
                           .watch =
-                              [&](const StepRecord& record, const StepChecker& checker) {
-                                const auto now =
-                                    held_after(record.trace.step, checker.state().state);
+                              [&](const StepRecord& record, const CheckState& state) {
+                                const auto now = held_after(record.trace.step, state.state);
                                 held.insert(held.end(), now.begin(), now.end());
                               }})
                   .ok());

@@ -54,7 +54,7 @@ TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   std::string text;
   {
     const auto live = LiveRun::create(test::plan_of_file(kScenario)).value();
-    const Engine& engine = live->player().runner().engine();
+    const Engine& engine = live->player().run().engine();
     TraceWriter writer(live->config(), {.name = live->names().request,
                                         .token = [&](RequestId request, std::int32_t position) {
                                           return engine.token(request, position);

@@ -121,9 +121,8 @@ TEST(SpeculativeModel, TheNextReadIsTheStateOfTheAcceptedTokens) {
         for (std::size_t r = 0; r < trace.rows.size(); ++r)
           for (const StripToken& token : row.tokens) {
             if (trace.rows[r].request != row.request || !token.next_reads) continue;
-            EXPECT_EQ(
-                run->player().checker().state().state.temporal(row.next_read.block).fingerprint,
-                truth.at(static_cast<std::int32_t>(r), token.last));
+            EXPECT_EQ(run->player().run().state().state.temporal(row.next_read.block).fingerprint,
+                      truth.at(static_cast<std::int32_t>(r), token.last));
             ++num_states;
           }
       }
@@ -234,7 +233,7 @@ int check_states(LiveRun& run) {
       const Fingerprint meant =
           truth.at(static_cast<std::int32_t>(at - trace.rows.begin()), row.num_tokens_next);
       const Fingerprint held =
-          run.player().checker().state().state.temporal(row.next_read.block).fingerprint;
+          run.player().run().state().state.temporal(row.next_read.block).fingerprint;
       EXPECT_EQ(held != meant, !row.faults.empty())
           << run.title() << " " << run.step() << " " << row.name << ": " << row.next;
       num_faulty += held != meant ? 1 : 0;

@@ -110,7 +110,7 @@ class DrawnWindows {
             known.insert(now.begin(), now.end());
             compare(drawing.conv.source, before.conv(drawing.conv_source.block), known);
           } else {
-            const SymbolicState& after = run.player().checker().state().state;
+            const SymbolicState& after = run.player().run().state().state;
             if (drawing.conv_source.block != drawing.destination.block)
               compare(drawing.conv.source, after.conv(drawing.conv_source.block),
                       known_.at(row.request));
@@ -167,7 +167,7 @@ TEST(StateCopiesModel, DrawnTokensAreThoseTheCheckerHasInTheBlocks) {
     const auto run = LiveRun::create(test::plan_of_file(path)).value();
     DrawnWindows windows;
     while (true) {
-      const SymbolicState before = run->player().checker().state().state;
+      const SymbolicState before = run->player().run().state().state;
       if (!run->forward().value()) break;
       windows.check_step(*run, before);
       if (testing::Test::HasFailure()) return;

@@ -11,8 +11,7 @@ namespace hybridscope::test {
 
 CacheReportRun::CacheReportRun(RunPlan plan)
     : runner_(Runner::create(std::move(plan)).value()),
-      names_(make_names(runner_.engine().config().kv_cache_config,
-                        [this](RequestId id) { return runner_.engine().name_of(id); })),
+      names_(make_names(runner_.engine())),
       cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
   for (int step = 0; step < 2000 && !runner_.done(); ++step) cache_.add(*runner_.step().value());
 }

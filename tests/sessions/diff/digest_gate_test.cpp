@@ -8,11 +8,10 @@
 #include <optional>
 #include <set>
 
-#include "core/check/step_checker.h"
 #include "core/metadata/metadata_fields.h"
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/metadata_arrays.h"
-#include "sessions/run/check_setup.h"
+#include "sessions/run/checked_run.h"
 #include "tests/sessions/diff/changed_field.h"
 #include "tests/sessions/diff/live_pair.h"
 
@@ -122,14 +121,14 @@ class OneStep final : public StepSource {
 class Gate {
  public:
   explicit Gate(const Scenario& scenario)
-      : runner_(Runner::create(plan_scenario(scenario, "test.json").value()).value()),
-        checker_(StepChecker::create(make_check_config(runner_.engine().config())).value()),
-        digester_([this](RequestId id) { return runner_.engine().name_of(id); }) {}
+      : run_(CheckedRun::create(plan_scenario(scenario, "test.json").value()).value()),
+        digester_([this](RequestId id) { return run_.engine().name_of(id); }) {}
 
-  bool done() const { return runner_.done(); }
+  bool done() const { return run_.has_ended(); }
   void step() {
-    const StepTrace& trace = *runner_.step().value();
-    const auto findings = checker_.check(trace);
+    const CheckedStep checked = run_.step().value();
+    const StepTrace& trace = checked.trace;
+    const std::span<const Finding> findings = checked.findings;
     const StepRecord before = record_of(trace, findings);
     // The trace as it is, with the views that digests read.
     StepRecord shown;
@@ -167,8 +166,8 @@ class Gate {
   }
   void compare(const StepRecord& before, const StepRecord& after, DiffList list,
                const std::string& name) {
-    OneStep a(runner_.engine(), before);
-    OneStep b(runner_.engine(), after);
+    OneStep a(run_.engine(), before);
+    OneStep b(run_.engine(), after);
     SessionDiff diff(a, b, {});
     const StepDifference* found = diff.next().value();
     if (found == nullptr || !std::ranges::any_of(found->fields, [&](const FieldDifference& field) {
@@ -177,8 +176,7 @@ class Gate {
       silent_.insert(name);
   }
 
-  Runner runner_;
-  StepChecker checker_;
+  CheckedRun run_;
   StepDigester digester_;
   std::set<std::string> tried_;
   std::set<std::string> silent_;

@@ -10,8 +10,7 @@ ExplainedRun::ExplainedRun(const EngineConfig& config)
       checker_(StepChecker::create(make_check_config(config)).value()),
       tables_(static_cast<std::int32_t>(config.kv_cache_config.groups.size()),
               config.kv_cache_config.num_blocks),
-      names_(make_names(config.kv_cache_config,
-                        [this](RequestId request) { return engine_.name_of(request); })) {}
+      names_(make_names(engine_)) {}
 
 RequestId ExplainedRun::add(const std::string& name, std::int32_t prompt, std::int32_t max_tokens,
                             std::int32_t shared) {

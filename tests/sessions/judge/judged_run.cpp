@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <utility>
 
-#include "sessions/judge/trace_judge.h"
-#include "sessions/judge/trace_reader.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
@@ -46,20 +44,18 @@ void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
 Judgement judge(const std::vector<std::string>& lines) {
   Judgement judgement{.error = {}, .findings = {}, .computed = {}};
   judgement.computed.resize(kNumComputed);
-  TraceReader reader("t.jsonl");
-  std::optional<TraceJudge> judge;
+  JudgedTrace trace("t.jsonl", CheckScope::all);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto kind =
-        reader.read_line(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
+    const auto kind = trace.read(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
     if (!kind.ok()) {
       judgement.error = kind.error().message;
       return judgement;
     }
     if (kind.value() == TraceLine::header) {
-      judge.emplace(TraceJudge::create(reader.header()).value());
+      trace.begin().value();
       continue;
     }
-    const auto judged = judge->judge(reader.step(), CheckScope::all);
+    const auto judged = trace.judge();
     if (!judged.ok()) {
       judgement.error = judged.error().message;
       return judgement;
@@ -67,10 +63,10 @@ Judgement judge(const std::vector<std::string>& lines) {
     for (const Finding& finding : judged.value().findings)
       judgement.findings.push_back(fmt::format(
           "{} step {} {}: expected {}, seen {}", rule_info(finding.rule).slug, finding.step,
-          finding.request.value < 0 ? "-" : reader.name_of(finding.request), finding.expected,
-          finding.seen));
+          finding.request.value < 0 ? "-" : trace.names().request(finding.request),
+          finding.expected, finding.seen));
     for (std::size_t c = 0; c < kNumComputed; ++c)
-      judgement.computed[c] = judge->num_computed(static_cast<Computed>(c));
+      judgement.computed[c] = trace.trace_judge().num_computed(static_cast<Computed>(c));
   }
   return judgement;
 }

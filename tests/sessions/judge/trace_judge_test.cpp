@@ -129,14 +129,16 @@ TEST(TraceJudge, AGraphThatDoesNotHoldTheBatchIsBadInput) {
   std::vector<json> lines = trace_of("graph_padding");
   lines[2]["cudagraph"] = {
       {"cudagraph_runtime_mode", "FULL"}, {"num_tokens", 1}, {"num_reqs", 100}, {"uniform", true}};
-  EXPECT_THAT(judge(lines).error, StartsWith("/cudagraph: 100 rows and 1 tokens; the batch has"));
+  EXPECT_THAT(judge(lines).error,
+              StartsWith("t.jsonl:3: /cudagraph: 100 rows and 1 tokens; the batch has"));
 }
 
 TEST(TraceJudge, AWorkerThatCountsOtherTokensThanTheSchedulerIsBadInput) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["input_batch"]["num_computed_tokens_cpu"] = {5};
   EXPECT_EQ(judge(lines).error,
-            "/input_batch/num_computed_tokens_cpu/0: 5 for a request that the scheduler has at 6, "
+            "t.jsonl:3: /input_batch/num_computed_tokens_cpu/0: 5 for a request that the scheduler "
+            "has at 6, "
             "expected the same");
 }
 
@@ -186,7 +188,8 @@ TEST(TraceJudge, RowsThatOurBuilderWouldRefuseAreJudgedByTheEnginesMetadata) {
 TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["attn_metadata"]["1"]["num_decodes"] = {1, 2};
-  EXPECT_EQ(judge(lines).error, "/attn_metadata/1/num_decodes: is an array, expected a number");
+  EXPECT_EQ(judge(lines).error,
+            "t.jsonl:3: /attn_metadata/1/num_decodes: is an array, expected a number");
 }
 
 }  // namespace

@@ -112,10 +112,10 @@ TEST(LessonRun, GoesToPartsInAnyOrderAndStartsAnewForOtherSettings) {
   EXPECT_EQ(run.part_index(), 1U);
   EXPECT_EQ(run.answer_of(0).value().words, "1");
   ASSERT_TRUE(run.go_to_part(2).ok());
-  EXPECT_EQ(run.player().runner().engine().config().mamba_cache_mode, MambaCacheMode::none);
+  EXPECT_EQ(run.player().run().engine().config().mamba_cache_mode, MambaCacheMode::none);
   EXPECT_EQ(run.answer_of(0).value().words, "0");
   ASSERT_TRUE(run.go_to_part(0).ok());
-  EXPECT_EQ(run.player().runner().engine().config().mamba_cache_mode, MambaCacheMode::align);
+  EXPECT_EQ(run.player().run().engine().config().mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(run.answer_of(0).value().words, "0");
 }
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 // What the player shows of the step it is at.
 DigestedStep shown(const LivePlayer& player) {
-  StepDigester digester([&](RequestId id) { return player.runner().engine().name_of(id); });
+  StepDigester digester([&](RequestId id) { return player.run().engine().name_of(id); });
   return {player.number(), digester.digest(player.trace(), player.findings())};
 }
 
@@ -77,7 +77,7 @@ TEST(LivePlayer, AFaultInsideAStepLeavesItAtTheOneBefore) {
   const auto steps = digests_of(plan, 40);
   bool faulty = true;
   const auto player = LivePlayer::create(plan, {.on_new_step =
-                                                    [&](const LivePlayer::NewStep& step) {
+                                                    [&](const CheckedStep& step) {
                                                       if (faulty && step.trace.step == 30)
                                                         throw std::logic_error("a bug");
                                                     }})
@@ -168,14 +168,13 @@ TEST(LivePlayer, KeepsEachStepsWritesWhereToldTo) {
   const auto silent = LivePlayer::create(plan, {}).value();
   const auto player = LivePlayer::create(plan, {.spacing = 1, .logs_writes = true}).value();
   ASSERT_TRUE(silent->go_to(3).ok());
-  EXPECT_TRUE(silent->checker().writes().empty());
+  EXPECT_TRUE(silent->writes().empty());
   ASSERT_TRUE(player->go_to(3).ok());
-  const std::vector<StateWrite> writes(player->checker().writes().begin(),
-                                       player->checker().writes().end());
+  const std::vector<StateWrite> writes(player->writes().begin(), player->writes().end());
   EXPECT_FALSE(writes.empty());
   ASSERT_TRUE(player->go_to(4).ok());
   ASSERT_TRUE(player->step_back().ok());  // from a snapshot
-  EXPECT_TRUE(std::ranges::equal(player->checker().writes(), writes));
+  EXPECT_TRUE(std::ranges::equal(player->writes(), writes));
 }
 
 // Budgets of 4 tokens never reach the boundary of a block of 8: the engine would go on for ever.

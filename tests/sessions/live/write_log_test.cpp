@@ -121,7 +121,7 @@ TEST(WriteLog, TheLastWriteIsTheOneTheCheckerKnowsInEveryShippedScenario) {
             .value();
     while (!player->done()) {
       ASSERT_TRUE(player->step().ok());
-      const SymbolicState& state = player->checker().state().state;
+      const SymbolicState& state = player->run().state().state;
       for (std::int32_t block = 1; block < state.num_blocks(); ++block) {
         const WriteChain chain = log.chain(block, ContentKind::temporal, player->number());
         const WriteEvent last = chain.writes.empty() ? WriteEvent{} : chain.writes[0].event;

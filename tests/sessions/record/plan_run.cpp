@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sessions/run/check_setup.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
@@ -30,16 +30,15 @@ std::vector<std::string> shipped_scenarios() {
 }
 
 std::vector<DigestedStep> digests_of(RunPlan plan, std::size_t max_steps) {
-  Runner runner = Runner::create(std::move(plan)).value();
-  StepChecker checker = StepChecker::create(make_check_config(runner.engine().config())).value();
-  StepDigester digester([&](RequestId request) { return runner.engine().name_of(request); });
+  CheckedRun run = CheckedRun::create(std::move(plan)).value();
+  StepDigester digester([&](RequestId request) { return run.engine().name_of(request); });
   std::vector<DigestedStep> steps;
-  while (!runner.done() && steps.size() < max_steps) {
-    const auto trace = runner.step();
-    EXPECT_TRUE(trace.ok()) << trace.error().message;
-    if (!trace.ok()) break;
-    const auto findings = checker.check(*trace.value(), CheckScope::step);
-    steps.push_back({trace.value()->step, digester.digest(*trace.value(), findings)});
+  while (!run.has_ended() && steps.size() < max_steps) {
+    const auto step = run.step();
+    EXPECT_TRUE(step.ok()) << step.error().message;
+    if (!step.ok()) break;
+    const CheckedStep& checked = step.value();
+    steps.push_back({checked.trace.step, digester.digest(checked.trace, checked.findings)});
   }
   return steps;
 }

@@ -5,10 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/check/step_checker.h"
 #include "sessions/record/step_digests.h"
 #include "sessions/run/run_plan.h"
-#include "sessions/run/runner.h"
 
 namespace hybridscope::test {
 

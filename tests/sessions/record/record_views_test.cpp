@@ -16,14 +16,11 @@ class Replayed {
  public:
   Replayed(const Scenario& scenario, RecordLevel level)
       : run_(scenario, level),
-        config_(run_.runner().engine().config()),
-        names_(make_names(config_.kv_cache_config,
-                          [this](RequestId id) { return run_.runner().engine().name_of(id); })),
+        config_(run_.engine().config()),
+        names_(make_names(run_.engine())),
         scheduler_(num_groups(), config_.kv_cache_config.num_blocks),
         worker_(num_groups()),
-        views_(config_) {
-    names_.mamba_cache_mode = config_.mamba_cache_mode;
-  }
+        views_(config_) {}
   bool done() const { return run_.done(); }
 
   // Explains the next step from its own trace and from its record.

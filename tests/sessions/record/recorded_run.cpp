@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sessions/run/check_setup.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::test {
 namespace {
 
 const std::string kScenarios = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/";
-
-Runner make_runner(const Scenario& scenario) {
-  auto plan = plan_scenario(scenario, "test.json");
-  return Runner::create(std::move(plan).value()).value();
-}
 
 }  // namespace
 
@@ -43,17 +37,16 @@ std::vector<std::string> shipped_scenario_files() {
 }
 
 RecordedRun::RecordedRun(const Scenario& scenario, RecordLevel level)
-    : runner_(make_runner(scenario)),
-      checker_(StepChecker::create(make_check_config(runner_.engine().config())).value()),
-      recorder_(runner_.engine().config(), level,
-                [this](RequestId id) { return runner_.engine().name_of(id); }) {
-  checker_.log_writes();
+    : run_(CheckedRun::create(plan_scenario(scenario, "test.json").value()).value()),
+      recorder_(run_.engine().config(), level,
+                [this](RequestId id) { return run_.engine().name_of(id); }) {
+  run_.log_writes();
 }
 
 const StepRecord& RecordedRun::next() {
-  trace_ = runner_.step().value();
-  const auto findings = checker_.check(*trace_);
-  recorder_.record(*trace_, findings, checker_.writes(), record_);
+  const CheckedStep step = run_.step().value();
+  trace_ = &step.trace;
+  recorder_.record(step.trace, step.findings, step.writes, record_);
   return record_;
 }
 

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/check/step_checker.h"
 #include "sessions/record/step_recorder.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope::test {
 
@@ -22,17 +21,15 @@ class RecordedRun {
  public:
   RecordedRun(const Scenario& scenario, RecordLevel level);
 
-  bool done() const { return runner_.done(); }
+  bool done() const { return run_.has_ended(); }
   // The record of the next step; valid until the call after it.
   const StepRecord& next();
   const StepTrace& trace() const { return *trace_; }
-  const StepChecker& checker() const { return checker_; }
-  const Runner& runner() const { return runner_; }
+  const Engine& engine() const { return run_.engine(); }
   std::vector<StepRecord> rest();
 
  private:
-  Runner runner_;
-  StepChecker checker_;
+  CheckedRun run_;
   StepRecorder recorder_;
   const StepTrace* trace_ = nullptr;
   StepRecord record_;

@@ -101,7 +101,7 @@ TEST(WorkerTables, ChangesAppliedInOrderGiveWhatTheRowsHold) {
   for (const std::string& file : test::shipped_scenario_files()) {
     SCOPED_TRACE(file);
     RecordedRun run(test::shipped_scenario_file(file), RecordLevel::blocks);
-    const auto groups = run.runner().engine().config().kv_cache_config.groups.size();
+    const auto groups = run.engine().config().kv_cache_config.groups.size();
     WorkerTables replayed(static_cast<std::int32_t>(groups));
     std::int64_t compared = 0;
     while (!run.done()) {

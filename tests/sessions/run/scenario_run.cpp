@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check/step_checker.h"
 #include "sessions/explain/trace_names.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope::test {
 namespace {
@@ -52,13 +50,14 @@ void collect(const StepTrace& trace, const Engine& engine, ScenarioRun& run) {
 }  // namespace
 
 ScenarioRun run_scenario(const Scenario& scenario) {
-  Runner runner = Runner::create(plan_scenario(scenario, scenario.name).value()).value();
-  StepChecker checker = StepChecker::create(make_check_config(runner.engine().config())).value();
+  CheckedRun checked = CheckedRun::create(plan_scenario(scenario, scenario.name).value(),
+                                          {.check = CheckScope::all, .max_steps = kMaxSteps})
+                           .value();
   ScenarioRun run;
-  for (std::int64_t step = 1; step <= kMaxSteps && !runner.done(); ++step) {
-    const StepTrace& trace = *runner.step().value();
-    collect(trace, runner.engine(), run);
-    for (const Finding& finding : checker.check(trace, CheckScope::all))
+  while (!checked.has_ended()) {
+    const CheckedStep step = checked.step().value();
+    collect(step.trace, checked.engine(), run);
+    for (const Finding& finding : step.findings)
       run.findings.push_back(fmt::format(
           "{} step {} request {}: expected {}, seen {} {}", rule_info(finding.rule).slug,
           finding.step, finding.request.value, finding.expected, finding.seen, finding.detail));

@@ -1,0 +1,73 @@
+#include "cli/reported_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hybridscope {
+
+Result<std::unique_ptr<ReportedRun>> ReportedRun::create(RunPlan plan, const RunOptions& options,
+                                                         const Backends& backends) {
+  CheckedRunOptions checks{.check = options.check};
+  std::optional<StateInBytes> state;
+  if (options.state.in_bytes()) {
+    auto bytes = make_state_bytes(options.state, plan, backends);
+    if (!bytes.ok()) return bytes.error();
+    checks.state = std::move(bytes.value().backend);
+    state = std::move(bytes.value().held);
+  }
+  auto run = CheckedRun::create(std::move(plan), std::move(checks));
+  if (!run.ok()) return run.error();
+  return std::unique_ptr<ReportedRun>(
+      new ReportedRun(std::move(run).value(), options.check, std::move(state)));
+}
+
+ReportedRun::ReportedRun(CheckedRun run, CheckScope scope, std::optional<StateInBytes> state)
+    : run_(std::move(run)),
+      scope_(scope),
+      names_(make_names(run_.engine())),
+      summary_(run_.engine().config()),
+      expectation_(run_.plan().expect) {
+  report_.state = std::move(state);
+}
+
+Status ReportedRun::digest_state() {
+  if (run_.state_backend() == nullptr) return Ok{};
+  const auto digest = digest_all_blocks(*run_.state_backend());
+  if (!digest.ok()) return digest.error();
+  report_.state->digest = digest.value();
+  return Ok{};
+}
+
+Result<CheckedStep> ReportedRun::step() {
+  auto stepped = run_.step();
+  if (!stepped.ok()) return stepped;
+  summary_.add(stepped.value().trace);
+  for (const Finding& finding : stepped.value().findings)
+    report_.findings.add(finding, expectation_.expects(finding, names_), names_);
+  return stepped;
+}
+
+std::string ReportedRun::why_stopped(const RunEnd& end) const {
+  if (!end.refused.empty()) return end.refused;
+  if (finished()) return {};
+  if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
+  if (end.unrecorded) return "it could not be recorded";
+  if (run_.end() == EndReason::no_progress) return "it cannot progress";
+  if (!end.broken.empty()) return end.broken;
+  return fmt::format("stopped after {} steps, as asked; expectations were not checked",
+                     summary().steps);
+}
+
+RunReport ReportedRun::finish(const RunEnd& end) {
+  report_.summary = summary();
+  report_.stopped = why_stopped(end);
+  if (report_.state) report_.state->num_elements_verified = run_.num_elements_verified();
+  if (has_ended()) report_.unmet = expectation_.unmet(report_.summary);
+  if (end.timings)
+    report_.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return std::move(report_);
+}
+
+}  // namespace hybridscope

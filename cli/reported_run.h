@@ -1,0 +1,71 @@
+// A run of the command line: a checked run, and what its steps add up to; printing is for others.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/run_options.h"
+#include "cli/run_report.h"
+#include "cli/state_bytes.h"
+#include "sessions/explain/explain_names.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/expectation_check.h"
+#include "sessions/run/run_summary.h"
+
+namespace hybridscope {
+
+// Why a run ends before its own end.
+struct RunEnd {
+  bool interrupted = false;
+  std::string refused = {};  // what the engine refused, empty: nothing
+  std::string broken = {};   // what it stopped at, empty: at nothing
+  bool unrecorded = false;   // its session could not be written
+  bool timings = true;
+};
+
+class ReportedRun {
+ public:
+  // Checks the plan and keeps its state as the options say. Errors: those of make_state_bytes and
+  // of CheckedRun.
+  static Result<std::unique_ptr<ReportedRun>> create(RunPlan plan, const RunOptions& options,
+                                                     const Backends& backends);
+  ReportedRun(const ReportedRun&) = delete;  // the names refer to the engine of this object
+  ReportedRun& operator=(const ReportedRun&) = delete;
+
+  bool has_ended() const { return run_.has_ended(); }
+  // Everything in the plan has happened.
+  bool finished() const { return run_.end() == EndReason::finished; }
+  // Error: a request or command that the engine refuses, a device that is lost.
+  Result<CheckedStep> step();
+  // After the last step: digests the bytes. Error: the device is lost.
+  Status digest_state();
+  // What it was; the steps so far count when it has not ended.
+  RunReport finish(const RunEnd& end);
+  // One line, empty when it is finished.
+  std::string why_stopped(const RunEnd& end) const;
+
+  // From the next step on: steps come with their writes to state.
+  void log_writes() { run_.log_writes(); }
+
+  CheckScope scope() const { return scope_; }
+  const Engine& engine() const { return run_.engine(); }
+  const RunPlan& plan() const { return run_.plan(); }
+  const Names& names() const { return names_; }
+  const RunSummary& summary() const { return summary_.summary(); }
+  std::int64_t num_errors() const { return report_.findings.num_found(Severity::error); }
+
+ private:
+  ReportedRun(CheckedRun run, CheckScope scope, std::optional<StateInBytes> state);
+
+  CheckedRun run_;
+  CheckScope scope_;
+  Names names_;
+  SummaryBuilder summary_;
+  ExpectationCheck expectation_;
+  RunReport report_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace hybridscope

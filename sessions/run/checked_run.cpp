@@ -1,0 +1,89 @@
+#include "sessions/run/checked_run.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/check.h"
+#include "sessions/run/check_setup.h"
+
+namespace hybridscope {
+
+Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
+  HS_EXPECT(options.check || options.state == nullptr);
+  auto runner = Runner::create(std::move(plan));
+  if (!runner.ok()) return runner.error();
+  if (!options.check) return CheckedRun(std::move(runner).value(), {}, std::move(options));
+  const CheckConfig config = make_check_config(runner.value().engine().config());
+  auto checker = StepChecker::create(config);
+  if (!checker.ok()) return checker.error();
+  CheckedRun run(std::move(runner).value(), std::move(checker).value(), std::move(options));
+  if (run.options_.state == nullptr) return run;
+  auto twin = StateTwin::create(config, *run.options_.state);
+  if (!twin.ok()) return twin.error();
+  run.twin_ = std::move(twin).value();
+  run.checker_->log_ops();
+  return run;
+}
+
+CheckedRun::CheckedRun(Runner runner, std::optional<StepChecker> checker, CheckedRunOptions options)
+    : options_(std::move(options)), runner_(std::move(runner)), checker_(std::move(checker)) {}
+
+CheckedRun CheckedRun::clone() const {
+  HS_EXPECT(!twin_);
+  CheckedRun copy(runner_.clone(), checker_,
+                  {.check = options_.check, .max_steps = options_.max_steps});
+  copy.progress_ = progress_;
+  copy.no_progress_ = no_progress_;
+  copy.num_steps_ = num_steps_;
+  return copy;
+}
+
+EndReason CheckedRun::end() const {
+  if (runner_.done()) return EndReason::finished;
+  if (no_progress_) return EndReason::no_progress;
+  return num_steps_ >= options_.max_steps ? EndReason::step_limit : EndReason::none;
+}
+
+Result<CheckedStep> CheckedRun::step() {
+  HS_EXPECT(!has_ended());
+  const auto stepped = runner_.step();
+  if (!stepped.ok()) return stepped.error();
+  const StepTrace& trace = *stepped.value();
+  ++num_steps_;
+  if (!checker_) {
+    no_progress_ = progress_.take(trace) != RunProgress::moving;
+    return CheckedStep{.trace = trace, .findings = {}, .writes = {}};
+  }
+  const auto findings = check(trace);
+  if (!findings.ok())
+    return Error{findings.error().kind,
+                 "step " + std::to_string(trace.step) + ": " + findings.error().message};
+  no_progress_ = std::ranges::any_of(
+      findings.value(), [](const Finding& finding) { return finding.rule == Rule::no_progress; });
+  return CheckedStep{.trace = trace, .findings = findings.value(), .writes = checker_->writes()};
+}
+
+Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
+  const std::span<const Finding> findings = checker_->check(trace, *options_.check);
+  if (!twin_) return findings;
+  // The last step compares what no step should have written as well.
+  const CheckScope scope = runner_.done() ? CheckScope::all : *options_.check;
+  const auto of_bytes = twin_->follow(*checker_, trace.step, scope);
+  if (!of_bytes.ok()) return of_bytes.error();
+  findings_.assign(findings.begin(), findings.end());
+  findings_.insert(findings_.end(), of_bytes.value().begin(), of_bytes.value().end());
+  return std::span<const Finding>(findings_);
+}
+
+void CheckedRun::log_writes() {
+  HS_EXPECT(checker_.has_value());
+  checker_->log_writes();
+}
+
+const CheckState& CheckedRun::state() const {
+  HS_EXPECT(checker_.has_value());
+  return checker_->state();
+}
+
+}  // namespace hybridscope

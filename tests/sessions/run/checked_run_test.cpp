@@ -1,0 +1,162 @@
+#include "sessions/run/checked_run.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sessions/scenario/scenario_reader.h"
+
+namespace hybridscope::checked_run_test {
+namespace {
+
+using testing::IsEmpty;
+using testing::Not;
+
+RunPlan plan_of_text(const std::string& text) {
+  return plan_scenario(parse_scenario({text, "test.json"}).value(), "test.json").value();
+}
+
+// A and B make 4 tokens each, one a step.
+RunPlan two_requests() {
+  return plan_of_text(R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+      "max_model_len": 64, "async_scheduling": false},
+      "requests": [{"id": "A", "prompt": 4, "max_tokens": 4},
+                   {"id": "B", "prompt": 4, "max_tokens": 4}]})");
+}
+
+// Blocks of a preempted request come a frame late. The reference preempts on meanwhile: A and B
+// preempt each other for ever.
+RunPlan crowded_requests(const std::string& refusal) {
+  return plan_of_text(R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 4, "num_gpu_blocks_override": 9,
+      "max_model_len": 256, "max_num_seqs": 8, "max_num_batched_tokens": 64,
+      "async_scheduling": true, "kv_consumer": true, "acceptance_rate": 0,
+      "speculative_config": {"num_speculative_tokens": 1},
+      "policies": {"deferred_free_refusal": ")" +
+                      refusal + R"("}}, "requests": [{"id": "A", "prompt": 5, "max_tokens": 12},
+      {"id": "B", "prompt": 5, "max_tokens": 12}]})");
+}
+
+// A prompt of 9 never fits a budget of 4 with blocks of 8 tokens.
+RunPlan stuck_request() {
+  return plan_of_text(R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
+      "max_model_len": 64, "max_num_batched_tokens": 4, "async_scheduling": false},
+      "requests": [{"id": "A", "prompt": 9, "max_tokens": 1}]})");
+}
+
+CheckedRun run_of(RunPlan plan, CheckedRunOptions options = {}) {
+  return CheckedRun::create(std::move(plan), std::move(options)).value();
+}
+
+struct Ended {
+  EndReason end = EndReason::none;
+  std::int64_t last_step = 0;
+  std::vector<std::int64_t> steps_with_findings;
+  friend bool operator==(const Ended&, const Ended&) = default;
+};
+
+Ended run_to_the_end(CheckedRun run) {
+  Ended ended;
+  while (!run.has_ended()) {
+    const CheckedStep step = run.step().value();
+    ended.last_step = step.trace.step;
+    if (!step.findings.empty()) ended.steps_with_findings.push_back(step.trace.step);
+  }
+  ended.end = run.end();
+  return ended;
+}
+
+Ended unchecked(RunPlan plan) { return run_to_the_end(run_of(plan, {.check = std::nullopt})); }
+
+TEST(CheckedRun, EndsWhenEverythingInThePlanHasHappened) {
+  CheckedRun run = run_of(two_requests());
+  EXPECT_EQ(run.end(), EndReason::none);
+  for (int step = 1; step <= 4; ++step) {
+    EXPECT_FALSE(run.has_ended());
+    EXPECT_EQ(run.step().value().trace.step, step);
+  }
+  EXPECT_EQ(run.end(), EndReason::finished);
+  EXPECT_EQ(run.num_steps(), 4);
+}
+
+TEST(CheckedRun, EndsWithTheStepThatSchedulesNothingThoughNothingIsToCome) {
+  EXPECT_EQ(run_to_the_end(run_of(stuck_request())), (Ended{EndReason::no_progress, 1, {1}}));
+  EXPECT_EQ(unchecked(stuck_request()), (Ended{EndReason::no_progress, 1, {}}));
+}
+
+TEST(CheckedRun, EndsWhenRequestsPreemptEachOtherForEver) {
+  const Ended ended = run_to_the_end(run_of(crowded_requests("preempt_on")));
+  EXPECT_EQ(ended.end, EndReason::no_progress);
+  EXPECT_EQ(ended.last_step, 80);
+  EXPECT_EQ(unchecked(crowded_requests("preempt_on")), (Ended{EndReason::no_progress, 80, {}}));
+}
+
+TEST(CheckedRun, RequestsThatWaitForTheFrameGetToTheirEnd) {
+  EXPECT_EQ(unchecked(crowded_requests("wait_for_the_frame")).end, EndReason::finished);
+}
+
+TEST(CheckedRun, EndsAtTheStepLimit) {
+  EXPECT_EQ(run_to_the_end(run_of(two_requests(), {.max_steps = 3})),
+            (Ended{EndReason::step_limit, 3, {}}));
+  EXPECT_EQ(run_to_the_end(run_of(two_requests(), {.max_steps = 4})),
+            (Ended{EndReason::finished, 4, {}}));
+}
+
+TEST(CheckedRun, ShippedScenariosComeToTheirEndWithAndWithoutChecks) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string file = entry.path().string();
+    const RunPlan plan = plan_scenario(read_scenario_file(file).value(), file).value();
+    const Ended checked = run_to_the_end(run_of(plan));
+    EXPECT_EQ(checked.end, EndReason::finished) << file;
+    EXPECT_EQ(unchecked(plan).last_step, checked.last_step) << file;
+  }
+}
+
+TEST(CheckedRun, StepsComeWithTheirWritesWhenTheseAreLogged) {
+  CheckedRun silent = run_of(two_requests());
+  EXPECT_THAT(silent.step().value().writes, IsEmpty());
+  CheckedRun run = run_of(two_requests());
+  run.log_writes();
+  EXPECT_THAT(run.step().value().writes, Not(IsEmpty()));
+}
+
+TEST(CheckedRun, ACopyGoesOnByItself) {
+  CheckedRun run = run_of(two_requests());
+  (void)run.step().value();
+  CheckedRun copy = run.clone();
+  EXPECT_EQ(copy.num_steps(), 1);
+  EXPECT_EQ(run_to_the_end(std::move(copy)), (Ended{EndReason::finished, 4, {}}));
+  EXPECT_EQ(run.num_steps(), 1);
+  EXPECT_EQ(run.step().value().trace.step, 2);
+}
+
+TEST(CheckedRun, ACopyKnowsThatTheRunHasEnded) {
+  CheckedRun run = run_of(stuck_request());
+  (void)run.step().value();
+  EXPECT_EQ(run.clone().end(), EndReason::no_progress);
+  CheckedRun limited = run_of(two_requests(), {.max_steps = 1});
+  (void)limited.step().value();
+  EXPECT_EQ(limited.clone().end(), EndReason::step_limit);
+}
+
+TEST(CheckedRun, GoesOnByAPlanWithMoreToCome) {
+  CheckedRun run = run_of(two_requests());
+  while (!run.has_ended()) (void)run.step().value();
+  RunPlan longer = two_requests();
+  ArrivingRequest late = longer.requests.back();
+  late.request.name = "C";
+  late.at_step = 9;
+  longer.requests.push_back(late);
+  run.follow(std::make_shared<const RunPlan>(longer));
+  EXPECT_EQ(run.end(), EndReason::none);
+  EXPECT_EQ(run.step().value().trace.step, 9);
+}
+
+}  // namespace
+}  // namespace hybridscope::checked_run_test
