@@ -3,6 +3,7 @@
 #include "core/base/math.h"
 #include "core/check/check_group_metadata.h"
 #include "core/check/mismatch.h"
+#include "core/metadata/gdn_metadata.h"
 
 namespace hybridscope {
 namespace {

@@ -7,12 +7,13 @@
 
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_decode_buffers.h"
+#include "core/metadata/gdn_metadata.h"
 #include "core/metadata/gdn_row_classes.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 
 namespace hybridscope {
 

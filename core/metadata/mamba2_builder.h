@@ -7,8 +7,9 @@
 
 #include "core/base/result.h"
 #include "core/metadata/chunk_metadata.h"
+#include "core/metadata/mamba2_metadata.h"
 #include "core/metadata/mamba_builder.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 
 namespace hybridscope {
 

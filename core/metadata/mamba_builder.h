@@ -9,8 +9,9 @@
 #include "core/base/result.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/mamba_decode_buffers.h"
 #include "core/metadata/mamba_metadata.h"
 

@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/metadata/batch_split.h"
+#include "core/metadata/builder_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/metadata/gdn_builder.h"
+#include "core/metadata/gdn_row_classes.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/named_arrays.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -19,7 +24,6 @@ namespace hybridscope {
 
 using MetadataBuilder =
     std::variant<MambaMetadataBuilder, Mamba2MetadataBuilder, GdnMetadataBuilder>;
-using BuilderMetadata = std::variant<MambaMetadata, Mamba2Metadata, GdnMetadata>;
 
 // Inputs of any builder; each reads what it needs.
 struct MetadataBuildInputs {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/named_arrays.h"
 
 namespace hybridscope {

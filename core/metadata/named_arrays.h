@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/builder_metadata.h"
 
 namespace hybridscope {
 

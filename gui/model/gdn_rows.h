@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/metadata/metadata_builders.h"
+#include "core/metadata/gdn_metadata.h"
 
 namespace hybridscope {
 

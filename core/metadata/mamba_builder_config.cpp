@@ -1,4 +1,4 @@
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 
 #include <string>
 
