@@ -2,10 +2,15 @@
 // reference's metadata class; an absent view is its None.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <type_traits>
+#include <vector>
 
 #include "core/base/tensor_view.h"
 #include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/metadata_description.h"
+#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
 
@@ -30,5 +35,49 @@ struct MambaMetadata {
   TensorView<std::int32_t> seq_lens{};                           // [num_reqs]
   CausalConv1dMetadata conv1d{};                                 // of the prefill rows
 };
+
+// Calls visit(MetadataField, member) for every field, in the order of the reference's class.
+template <class Metadata, class Visit>
+requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
+void for_each_field(Metadata& m, Visit&& visit) {
+  using enum ArrayDtype;
+  using enum ArrayRows;
+  visit({"num_prefills", host_int}, m.num_prefills);
+  visit({"num_prefill_tokens", host_int}, m.num_prefill_tokens);
+  visit({"num_decodes", host_int}, m.num_decodes);
+  visit({"num_decode_tokens", host_int}, m.num_decode_tokens);
+  visit({"num_reqs", host_int}, m.num_reqs);
+  visit({"has_initial_states_p", boolean, prefills}, m.has_initial_states_p);
+  visit({"query_start_loc_p", int32, prefills}, m.query_start_loc_p);
+  visit({"num_computed_tokens_p", int32, prefills}, m.num_computed_tokens_p);
+  visit({"state_indices_tensor_p", int32, prefills}, m.state_indices_tensor_p);
+  visit({"state_indices_tensor_d", int32, decodes}, m.state_indices_tensor_d);
+  visit({"query_start_loc_d", int32, decodes}, m.query_start_loc_d);
+  visit({"num_accepted_tokens", int32, decodes}, m.num_accepted_tokens);
+  visit({"block_idx_last_scheduled_token", int32, batch}, m.block_idx_last_scheduled_token);
+  visit({"block_idx_first_scheduled_token_p", int32, prefills},
+        m.block_idx_first_scheduled_token_p);
+  visit({"block_idx_last_computed_token", int32, batch}, m.block_idx_last_computed_token);
+  visit({"seq_lens", int32, batch}, m.seq_lens);
+  visit({"nums_dict", int32, prefills}, m.conv1d);
+}
+
+// What builder_metadata.h asks of each kind.
+void append_needed_arrays(const MambaMetadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out);
+void append_state_accesses(const MambaMetadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out);
+void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out);
+MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
+ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
+
+// The offsets of the prefill rows and no more, whatever the array's length.
+TensorView<std::int32_t> prefill_starts(const MambaMetadata& m);
+
+struct BatchMismatches;
+// append_mismatches, for Mamba2 as well. True: the prefill rows are those behind the decode rows,
+// so that their chunks can be checked.
+bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check);
 
 }  // namespace hybridscope

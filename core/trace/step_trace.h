@@ -143,6 +143,12 @@ struct GroupTrace {
   TensorView<std::int32_t> conv_source_column;      // [num_decodes]
 };
 
+struct StepTrace;
+
+// What the kernels of a mamba group are given beside its metadata.
+ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
+                               MambaCacheMode mamba_cache_mode);
+
 // What became of a request that was scheduled in the frame that returned, decided at commit.
 struct CommitTrace {
   RequestId request{};
