@@ -1,5 +1,7 @@
 #include "cli/break_option.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // --break and --break-hits: expressions that a run stops at.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "core/base/result.h"
 #include "sessions/breakpoint/break_condition.h"
 

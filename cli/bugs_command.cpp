@@ -1,5 +1,7 @@
 #include "cli/bugs_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <vector>
 
 #include "cli/bugs_list.h"

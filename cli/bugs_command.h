@@ -1,8 +1,9 @@
 // `hybridscope bugs`: the catalogue of known bugs, listed, told and run.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

@@ -1,5 +1,7 @@
 #include "cli/bugs_run.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

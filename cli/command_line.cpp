@@ -68,7 +68,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope matrix --engine vllm@2026-06-29\n"
       "  hybridscope shrink big.json --engine pages\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
-      "  hybridscope conformance golden/\n"
+      "  hybridscope conformance tests/golden\n"
       "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json");
 
   RunOptions run;

@@ -1,5 +1,7 @@
 #include "cli/conformance_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -68,17 +70,19 @@ int exit_code(const ConformanceReport& report) {
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options) {
   command.footer(
       "Examples:\n"
-      "  hybridscope conformance golden/\n"
-      "  hybridscope conformance golden/gdn_builder.jsonl --filter gdn_17\n"
+      "  hybridscope conformance tests/golden\n"
+      "  hybridscope conformance tests/golden/gdn_builder.jsonl.zst --filter gdn_17\n"
       "  hybridscope conformance new_scheduler.jsonl --json --junit report.xml\n"
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
+      "Files that zstd compressed are unpacked while they are read, whatever they are called;\n"
+      "of a folder every *.jsonl and *.jsonl.zst is checked, x.jsonl beside x.jsonl.zst too.\n"
       "The text shows the first failure of each file in full, --json and --junit the first 20.\n"
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
       "3 a file or line that is no vector or a folder without any (the others are still checked),\n"
       "4 environment, 5 a bug of hybridscope.");
-  command.add_option("files", options.paths, "vector files, or folders of *.jsonl")
+  command.add_option("files", options.paths, "vector files, or folders of *.jsonl and *.jsonl.zst")
       ->required()
       ->type_name("FILE|DIR");
   command.add_option("--filter", options.filter, "only cases whose id contains this")

@@ -1,11 +1,11 @@
 // `hybridscope conformance`: recomputes reference vectors and compares every field.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/backends.h"
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

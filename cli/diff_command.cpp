@@ -18,13 +18,6 @@
 namespace hybridscope {
 namespace {
 
-int fail(const Error& error) { return report_error("diff", error); }
-
-int usage(std::string_view message) {
-  fmt::print(stderr, "hybridscope diff: {}\n", message);
-  return kExitUsage;
-}
-
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
   if (!source.ok()) return source.error();
@@ -100,9 +93,9 @@ const std::string* rule_about_steps(const DiffOptions& options) {
 int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const IgnoreRules& rules,
                      DiffReport& report) {
   const auto totals_a = total_session(*a.source);
-  if (!totals_a.ok()) return fail(totals_a.error());
+  if (!totals_a.ok()) return report_error("diff", totals_a.error());
   const auto totals_b = total_session(*b.source);
-  if (!totals_b.ok()) return fail(totals_b.error());
+  if (!totals_b.ok()) return report_error("diff", totals_b.error());
   report.by_request = true;
   report.totals = compare_totals(totals_a.value(), totals_b.value());
   std::erase_if(report.totals,
@@ -129,7 +122,7 @@ int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRu
   SessionDiff diff(*a.source, *b.source, std::move(rules));
   auto collected = collect_diff(diff, *a.source, *b.source,
                                 {.limit = report.limit, .first_only = options.first});
-  if (!collected.ok()) return fail(collected.error());
+  if (!collected.ok()) return report_error("diff", collected.error());
   report.collected = std::move(collected).value();
   report.summary = diff.summary();
   report.by_request_name = sort_requests(diff);
@@ -140,17 +133,18 @@ int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRu
 
 int diff_command(const DiffOptions& options) {
   if (options.scenario.empty() && options.sessions.size() != 2)
-    return usage("give two sessions FILE.db[:NAME], or --scenario (hybridscope diff --help)");
+    return report_usage(
+        "diff", "give two sessions FILE.db[:NAME], or --scenario (hybridscope diff --help)");
   if (!options.engines.empty() && options.engines.size() != 2)
-    return usage("--engine is given twice: the profile of A, then that of B");
+    return report_usage("diff", "--engine is given twice: the profile of A, then that of B");
   auto rules = IgnoreRules::parse(options.ignore);
-  if (!rules.ok()) return usage(rules.error().message);
+  if (!rules.ok()) return report_usage("diff", rules.error().message);
   if (const Status settings = check_live_settings(options); !settings.ok())
-    return usage(settings.error().message);
+    return report_usage("diff", settings.error().message);
   auto a = open_side(options, 0);
-  if (!a.ok()) return fail(a.error());
+  if (!a.ok()) return report_error("diff", a.error());
   auto b = open_side(options, 1);
-  if (!b.ok()) return fail(b.error());
+  if (!b.ok()) return report_error("diff", b.error());
   DiffReport report;
   report.a = report_side(a.value());
   report.b = report_side(b.value());
@@ -164,10 +158,11 @@ int diff_command(const DiffOptions& options) {
     report.notes.push_back(fmt::format("Steps are not compared: {}.", reason));
   if (options.requests || !reasons.empty()) {
     if (const std::string* rule = rule_about_steps(options))
-      return usage(fmt::format(
-          "--ignore {}: what each request got in all is compared ({}), of which only request:NAME "
-          "can be left out",
-          *rule, options.requests ? "--requests" : reasons.front()));
+      return report_usage("diff",
+                          fmt::format("--ignore {}: what each request got in all is compared ({}), "
+                                      "of which only request:NAME "
+                                      "can be left out",
+                                      *rule, options.requests ? "--requests" : reasons.front()));
     return compare_requests(options, a.value(), b.value(), rules.value(), report);
   }
   return compare_steps(options, a.value(), b.value(), std::move(rules).value(), report);

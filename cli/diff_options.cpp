@@ -1,5 +1,7 @@
 #include "cli/diff_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 #include "sessions/record/session_header.h"
@@ -13,7 +15,7 @@ class UsageFormatter : public CLI::Formatter {
   std::string make_option_usage(const CLI::Option*) const override { return "[A B]"; }
 };
 
-constexpr const char* kExamples =
+constexpr const char* kDiffExamples =
     "Examples:\n"
     "  hybridscope diff runs.db:before runs.db:after\n"
     "  hybridscope diff main.db branch.db --ignore blocks --ignore metadata --json\n"
@@ -32,7 +34,7 @@ constexpr const char* kExamples =
 }  // namespace
 
 void add_diff_options(CLI::App& command, DiffOptions& options) {
-  command.footer(kExamples);
+  command.footer(kDiffExamples);
   command.formatter(std::make_shared<UsageFormatter>());
   auto* sessions =
       command.add_option("sessions", options.sessions, "two recorded sessions (run --record)")

@@ -1,11 +1,11 @@
 // What `hybridscope diff` was told.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "sessions/record/step_record.h"
 
 namespace hybridscope {

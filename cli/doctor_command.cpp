@@ -1,5 +1,7 @@
 #include "cli/doctor_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,9 +1,8 @@
 // `hybridscope doctor`: what this build and this machine have.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/backends.h"
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

@@ -1,5 +1,7 @@
 #include "cli/explain_cache_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ constexpr std::int64_t kTopOfTraffic = 20;
 constexpr std::int64_t kMostRowsToTry = 20'000;
 constexpr std::int64_t kMostRowsOfTries = 2'000'000;
 
-constexpr const char* kExamples =
+constexpr const char* kExplainCacheExamples =
     "Examples:\n"
     "  hybridscope explain-cache scenarios/shared_prefix_align.json\n"
     "  hybridscope explain-cache scenarios/shared_prefix_align.json --request C\n"
@@ -53,13 +55,6 @@ const CLI::Validator kPositive(
                  : "\"" + text + "\" is no positive whole number";
     },
     "", "positive");
-
-int fail(const Error& error) { return report_error("explain-cache", error); }
-
-int usage(std::string_view message) {
-  fmt::print(stderr, "hybridscope explain-cache: {}\n", message);
-  return kExitUsage;
-}
 
 // The run and what is shown of it.
 class ExplainedRun {
@@ -176,10 +171,12 @@ int ExplainedRun::run() {
     std::vector<std::string_view> known;
     for (const ArrivingRequest& arriving : runner_.plan().requests)
       known.push_back(arriving.request.name);
-    return usage(fmt::format("--request: there is no request {}{}", quoted_text(options_.request),
-                             nearest_key_hint(options_.request, known)));
+    return report_usage("explain-cache", fmt::format("--request: there is no request {}{}",
+                                                     quoted_text(options_.request),
+                                                     nearest_key_hint(options_.request, known)));
   }
-  if (Status stepped = step_to_the_end(); !stepped.ok()) return fail(stepped.error());
+  if (Status stepped = step_to_the_end(); !stepped.ok())
+    return report_error("explain-cache", stepped.error());
   CacheReportView view{.plan = runner_.plan(), .cache = cache_, .names = names_};
   view.lookups = shown_lookups();
   try_changes(view.lookups);
@@ -193,13 +190,13 @@ int ExplainedRun::run() {
 }  // namespace
 
 void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) {
-  command.footer(kExamples);
+  command.footer(kExplainCacheExamples);
   RunOptions& run = options.run;
   command.add_option("scenario", run.scenario, "scenario file (docs/scenario-format.md)")
       ->type_name("SCENARIO.json");
   command
       .add_option("--traffic", run.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic");
   command
       .add_option("--model", run.model,
@@ -228,17 +225,20 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
 
 int explain_cache_command(const ExplainCacheOptions& options) {
   if (options.run.scenario.empty() == options.run.traffic.empty())
-    return usage(
+    return report_usage(
+        "explain-cache",
         fmt::format("give a scenario file or --traffic, not {} (hybridscope explain-cache --help)",
                     options.run.scenario.empty() ? "nothing" : "both"));
   if (const auto settings = options.run.settings.apply({}); !settings.ok())
-    return usage(one_line(settings.error().message, 1000));
+    return report_usage("explain-cache", one_line(settings.error().message, 1000));
   if (options.run.limit > 0 && options.run.traffic.empty())
-    return usage("--limit is for --traffic: a scenario says itself how many requests it has");
+    return report_usage(
+        "explain-cache",
+        "--limit is for --traffic: a scenario says itself how many requests it has");
   auto plan = make_run_plan(options.run);
-  if (!plan.ok()) return fail(plan.error());
+  if (!plan.ok()) return report_error("explain-cache", plan.error());
   auto runner = Runner::create(std::move(plan).value());
-  if (!runner.ok()) return fail(runner.error());
+  if (!runner.ok()) return report_error("explain-cache", runner.error());
   for (const std::string& note : runner.value().plan().notes)
     fmt::print(stderr, "note: {}\n", one_line(note, 1000));
   ask_for_interrupts();

@@ -1,10 +1,10 @@
 // hybridscope explain-cache: why the prefix cache served each request as much as it did.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
+#include "cli/cli_fwd.h"
 #include "cli/run_options.h"
 
 namespace hybridscope {

@@ -1,5 +1,7 @@
 #include "cli/export_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,11 +36,6 @@ struct ExportCommandOptions {
   CheckScope check = CheckScope::step;
   bool json = false;
 };
-
-int usage(const std::string& message) {
-  fmt::print(stderr, "hybridscope export: {}\n", one_line(message, 4000));
-  return kExitUsage;
-}
 
 // Those asked for, or all that ran. Error: a request that the scenario does not have, or that never
 // ran.
@@ -79,13 +76,15 @@ Result<std::string> export_text(const ExportCommandOptions& options, const Expor
 int export_command(const ExportCommandOptions& options) {
   const bool actions = options.form == "step-actions";
   if (options.json && !actions)
-    return usage(
+    return report_usage(
+        "export",
         fmt::format("--json is a form of step-actions, {} has one form only", options.form));
   if (!options.requests.empty() && !actions)
-    return usage(
+    return report_usage(
+        "export",
         fmt::format("--request is for step-actions, {} tells of all requests", options.form));
   if (const auto settings = options.settings.apply({}); !settings.ok())
-    return usage(settings.error().message);
+    return report_usage("export", settings.error().message);
   auto scenario = read_scenario_file(options.scenario);
   if (!scenario.ok()) return report_error("export", scenario.error());
   auto settings = options.settings.apply(scenario.value().settings);
@@ -94,9 +93,9 @@ int export_command(const ExportCommandOptions& options) {
   const auto run = make_exported_run(scenario.value(), options.scenario, options.check);
   if (!run.ok()) return report_error("export", run.error());
   const auto requests = wanted_requests(options, run.value());
-  if (!requests.ok()) return usage(requests.error().message);
+  if (!requests.ok()) return report_usage("export", requests.error().message);
   const auto text = export_text(options, run.value(), requests.value());
-  if (!text.ok()) return usage(text.error().message);
+  if (!text.ok()) return report_usage("export", text.error().message);
   if (options.output == "-") {
     fmt::print("{}", text.value());
     return kExitFine;

@@ -1,8 +1,9 @@
 // hybridscope export: a scenario's run in the forms that vLLM's developers use.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

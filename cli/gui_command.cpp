@@ -1,5 +1,7 @@
 #include "cli/gui_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -15,7 +17,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kGuiExamples =
     "Examples:\n"
     "  hybridscope gui\n"
     "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json\n"
@@ -84,7 +86,7 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
   return Ok{};
 }
 
-int fail(const Error& error) {
+int report_failure(const Error& error) {
   if (error.kind == ErrorKind::not_available) {
     fmt::print(stderr, "hybridscope gui: {}\n{}", error.message, kHeadless);
     return kExitEnvironment;
@@ -96,12 +98,12 @@ int fail(const Error& error) {
 }  // namespace
 
 void add_gui_options(CLI::App& command, GuiOptions& options) {
-  command.footer(kExamples);
+  command.footer(kGuiExamples);
   auto* file = command.add_option("file", options.file, "what to open")
                    ->type_name("SCENARIO.json|FILE.db[:NAME]|TRACE.jsonl");
   command
       .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic")
       ->excludes(file);
   command.add_option("--model", options.model, "preset or config.json")->type_name("NAME|FILE");
@@ -160,9 +162,9 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   if (!options.theme.empty()) start.commands.push_back("view.theme " + options.theme);
   if (!options.scale.empty()) start.commands.push_back("view.scale " + options.scale);
   start.commands.insert(start.commands.end(), options.commands.begin(), options.commands.end());
-  if (Status filled = fill_run(options, start); !filled.ok()) return fail(filled.error());
+  if (Status filled = fill_run(options, start); !filled.ok()) return report_failure(filled.error());
   const Status done = backends.run_gui(std::move(start));
-  return done.ok() ? kExitFine : fail(done.error());
+  return done.ok() ? kExitFine : report_failure(done.error());
 }
 
 }  // namespace hybridscope

@@ -1,11 +1,11 @@
 // `hybridscope gui`: the workbench, in a window or into a picture.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/backends.h"
+#include "cli/cli_fwd.h"
 #include "cli/settings_options.h"
 
 namespace hybridscope {

@@ -1,5 +1,7 @@
 #include "cli/judge_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -15,8 +17,8 @@
 #include "cli/publish_tests.h"
 #include "cli/settings_options.h"
 #include "cli/standard_output.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/judge/pipeline_trace.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 namespace {
@@ -108,7 +110,8 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "Examples:\n"
       "  hybridscope judge trace.jsonl\n"
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
-      "  hybridscope judge golden/pipeline.jsonl --from pipeline --filter pipe_46 --explain 13\n"
+      "  hybridscope judge tests/golden/pipeline.jsonl.zst --from pipeline --filter pipe_46 "
+      "--explain 13\n"
       "  hybridscope judge trace.jsonl --engine pages --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "\n"

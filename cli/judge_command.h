@@ -1,11 +1,11 @@
 // `hybridscope judge`: executes and checks the decisions of another engine.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
+#include "cli/cli_fwd.h"
 #include "cli/record_option.h"
 #include "core/check/step_checker.h"
 

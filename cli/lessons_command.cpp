@@ -1,5 +1,7 @@
 #include "cli/lessons_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,8 +1,9 @@
 // `hybridscope lessons ...`: list, show, take and check lessons.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

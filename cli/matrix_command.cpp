@@ -1,5 +1,7 @@
 #include "cli/matrix_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -50,11 +52,6 @@ CLI::Validator is_path() {
             return text.empty() ? "expected a path, found \"\"" : "";
           },
           ""};
-}
-
-int usage(const std::string& message) {
-  fmt::print(stderr, "hybridscope matrix: {}\n", one_line(message, 4000));
-  return kExitUsage;
 }
 
 std::string progress_text(const MatrixProgress& at) {
@@ -143,7 +140,7 @@ int report(const MatrixCommandOptions& options, const MatrixStory& story,
 
 int run(const MatrixCommandOptions& options, const Backends& backends) {
   auto job = make_matrix_job(options, backends);
-  if (!job.ok()) return usage(job.error().message);
+  if (!job.ok()) return report_usage("matrix", job.error().message);
   auto file = MatrixFile::open(job.value().folder, job.value().header);
   if (!file.ok()) return report_error("matrix", file.error());
   auto page = open_page(options);
@@ -182,7 +179,7 @@ int merge(const MatrixCommandOptions& options) {
 
 int write_scenarios(const MatrixCommandOptions& options, const Backends& backends) {
   const auto job = make_matrix_job(options, backends);
-  if (!job.ok()) return usage(job.error().message);
+  if (!job.ok()) return report_usage("matrix", job.error().message);
   ask_for_interrupts();
   const auto count = write_matrix_scenarios(job.value().options, options.scenario_folder);
   if (!count.ok()) return report_error("matrix", count.error());
@@ -204,13 +201,13 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
   if (const Status one =
           check_one_document({{"--json", options.json ? "-" : ""}, {"--html", options.html}});
       !one.ok())
-    return usage(one.error().message);
+    return report_usage("matrix", one.error().message);
   if (!options.merge.empty()) return merge(options);
   if (options.engine.empty())
-    return usage(
-        fmt::format("which engine? give --engine {} (hybridscope bugs list --engine "
-                    "PROFILE tells what is in one)",
-                    kEngineProfileNames));
+    return report_usage(
+        "matrix", fmt::format("which engine? give --engine {} (hybridscope bugs list --engine "
+                              "PROFILE tells what is in one)",
+                              kEngineProfileNames));
   if (!options.scenario_folder.empty()) return write_scenarios(options, backends);
   return run(options, backends);
 }
@@ -300,7 +297,8 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       {listed,
        {engine, policy, only, scenarios, seed, jobs, out, shard, html, labels_only, no_shrink}}};
   return [options, uses, &backends] {
-    if (const std::string fault = meaningless_option(uses); !fault.empty()) return usage(fault);
+    if (const std::string fault = meaningless_option(uses); !fault.empty())
+      return report_usage("matrix", fault);
     return matrix_command(*options, backends);
   };
 }

@@ -1,10 +1,10 @@
 // hybridscope matrix: which combinations of settings are safe in an engine.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "cli/backends.h"
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

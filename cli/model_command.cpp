@@ -1,5 +1,7 @@
 #include "cli/model_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 // `hybridscope model`: shapes, dtypes, page and block size and why.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/cli_fwd.h"
 #include "cli/settings_options.h"
 
 namespace hybridscope {

@@ -1,5 +1,7 @@
 #include "cli/record_option.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <csignal>

@@ -1,13 +1,13 @@
 // --record and --record-level, and the session that they ask for.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "cli/cli_fwd.h"
 #include "core/base/result.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/record/step_recorder.h"

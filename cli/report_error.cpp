@@ -25,4 +25,9 @@ int report_error(std::string_view command, const Error& error) {
   return error_exit_code(error);
 }
 
+int report_usage(std::string_view command, std::string_view message) {
+  fmt::print(stderr, "hybridscope {}: {}\n", command, one_line(message, kMaxMessage));
+  return kExitUsage;
+}
+
 }  // namespace hybridscope

@@ -14,4 +14,7 @@ int error_exit_code(const Error& error);
 // files and sessions are foreign text. Answers the exit code.
 int report_error(std::string_view command, const Error& error);
 
+// The same for a command line that makes no sense; answers kExitUsage.
+int report_usage(std::string_view command, std::string_view message);
+
 }  // namespace hybridscope

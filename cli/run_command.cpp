@@ -41,8 +41,6 @@ std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-int fail(const Error& error) { return report_error("run", error); }
-
 PublishOptions publish_options(const RunOptions& options) {
   return {.command = "run",
           .junit = options.junit,
@@ -54,7 +52,7 @@ enum class FailedAt : std::uint8_t { input, recording };
 
 // What cannot even start, because of its input or of what --record asks for.
 int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
-  fail(error);
+  report_error("run", error);
   const bool by_recording = failed == FailedAt::recording;
   const int code = by_recording ? record_exit_code(error) : error_exit_code(error);
   const std::filesystem::path path = options.scenario;
@@ -212,7 +210,7 @@ int RunSession::run() {
     fmt::print(stderr, "hybridscope run: {}\n", record_failure_->message);
     return record_exit_code(*record_failure_);
   }
-  return refused ? fail(*refused) : code;
+  return refused ? report_error("run", *refused) : code;
 }
 
 int RunSession::publish(const std::optional<Error>& refused) const {
@@ -291,11 +289,11 @@ int run_command(const RunOptions& options, const Backends& backends) {
     return kExitUsage;
   }
   if (const auto settings = options.settings.apply({}); !settings.ok()) {
-    fail(settings.error());
+    report_error("run", settings.error());
     return kExitUsage;
   }
   if (Status one = check_documents(options); !one.ok()) {
-    fail(one.error());
+    report_error("run", one.error());
     return kExitUsage;
   }
   auto breakpoints = Breakpoints::make(options.breaks);
@@ -305,15 +303,16 @@ int run_command(const RunOptions& options, const Backends& backends) {
     return kExitUsage;
   }
   if (options.suite.is_suite() && !breakpoints.value().empty()) {
-    fail(invalid_input("--break is for one run, not for a suite of scenarios"));
+    report_error("run", invalid_input("--break is for one run, not for a suite of scenarios"));
     return kExitUsage;
   }
   if (Status state = check_state_option(options.state); !state.ok()) {
-    fail(state.error());
+    report_error("run", state.error());
     return kExitUsage;
   }
   if (options.twin && options.state.in_bytes()) {
-    fail(invalid_input("--twin compares two symbolic runs: --state bytes is for one"));
+    report_error("run",
+                 invalid_input("--twin compares two symbolic runs: --state bytes is for one"));
     return kExitUsage;
   }
   if (options.suite.is_suite()) return suite_command(options, backends);

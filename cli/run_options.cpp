@@ -1,5 +1,7 @@
 #include "cli/run_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <utility>
 
 #include "cli/standard_output.h"
@@ -10,7 +12,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "Examples:\n"
     "  hybridscope run scenarios/align_boundary_by_decode.json\n"
     "  hybridscope run scenarios/align_boundary_by_accepted_drafts.json --explain 2\n"
@@ -51,7 +53,7 @@ Result<Traffic> read_any_traffic(const std::string& source, const EngineSettings
 }  // namespace
 
 void add_run_options(CLI::App& command, RunOptions& options) {
-  command.footer(kExamples);
+  command.footer(kRunExamples);
   command
       .add_option_function<std::vector<std::string>>(
           "scenario",
@@ -64,7 +66,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_suite_options(command, options.suite);
   command
       .add_option("--traffic", options.traffic,
-                  "traffic file (JSON Lines, Mooncake format) or \"synthetic\"")
+                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
       ->type_name("FILE|synthetic");
   command
       .add_option("--model", options.model,

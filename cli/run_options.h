@@ -1,12 +1,12 @@
 // What `hybridscope run` was told, and the plan that follows from it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
 #include "cli/break_option.h"
+#include "cli/cli_fwd.h"
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/state_option.h"

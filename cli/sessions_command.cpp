@@ -1,5 +1,7 @@
 #include "cli/sessions_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 #include <vector>
 

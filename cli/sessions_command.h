@@ -1,8 +1,9 @@
 // `hybridscope sessions ...`: what can be done with recorded sessions, one row a subcommand.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

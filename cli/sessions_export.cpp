@@ -1,5 +1,7 @@
 #include "cli/sessions_export.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +32,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr const char* kCommand = "sessions export";
+constexpr const char* kExport = "sessions export";
 
 struct ExportOptions {
   std::string place;
@@ -88,7 +90,7 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   const auto report = write_html_report(*source.value(), about);
   if (!report.ok()) return report.error();
   if (!report.value().left_out.empty())
-    fmt::print(stderr, "hybridscope {}: {}{}\n", kCommand, report.value().left_out,
+    fmt::print(stderr, "hybridscope {}: {}{}\n", kExport, report.value().left_out,
                options.steps.empty() ? "; --steps A-B chooses others" : "");
   return write_output_file(options.html, report.value().html);
 }
@@ -191,7 +193,7 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
         stderr,
         "hybridscope {}: {} was recorded by another version: what is decided now is not held "
         "against it\n",
-        kCommand, one_line(recorded.title()));
+        kExport, one_line(recorded.title()));
   while (!runner.value().done()) {
     if (was_interrupted()) return interrupted(info.header.name);
     const auto trace = runner.value().step();
@@ -241,24 +243,24 @@ Status export_session(const ExportOptions& options) {
 int run_export(const ExportOptions& options) {
   if (options.html.empty() && options.jsonl.empty() && options.trace.empty()) {
     fmt::print(stderr, "hybridscope {}: nothing to write, expected --html, --jsonl or --trace\n",
-               kCommand);
+               kExport);
     return kExitUsage;
   }
   if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps))) {
     fmt::print(stderr, "hybridscope {}: --steps {}: expected A-B with 1 <= A <= B, and --html\n",
-               kCommand, options.steps);
+               kExport, options.steps);
     return kExitUsage;
   }
   const std::array<OutputTarget, 3> outputs = {
       {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
   if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);
       !apart.ok()) {
-    report_error(kCommand, apart.error());
+    report_error(kExport, apart.error());
     return kExitUsage;
   }
   const Status done = export_session(options);
   if (done.ok()) return kExitFine;
-  const int code = report_error(kCommand, done.error());
+  const int code = report_error(kExport, done.error());
   return was_interrupted() ? kExitInterrupted : code;
 }
 

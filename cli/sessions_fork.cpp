@@ -1,5 +1,7 @@
 #include "cli/sessions_fork.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <charconv>

@@ -1,12 +1,12 @@
 // `hybridscope sessions fork`: a recorded session goes another way from a step on.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "cli/record_option.h"
 #include "core/base/result.h"
 #include "sessions/live/fork.h"

@@ -1,5 +1,7 @@
 #include "cli/sessions_import.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,14 +12,14 @@
 #include "cli/report_error.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/judge/line_source.h"
+#include "sessions/text/line_source.h"
 #include "storage/record_jsonl.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr const char* kCommand = "sessions import";
+constexpr const char* kImport = "sessions import";
 
 struct ImportOptions {
   std::string input;
@@ -93,7 +95,7 @@ Status import_session(const ImportOptions& options) {
   if (copied.ok()) copied = annotate(place.file, session, *reader.end());
   if (!copied.ok()) {
     if (Status removed = writer->discard(); !removed.ok())
-      fmt::print(stderr, "hybridscope {}: {}\n", kCommand, removed.error().message);
+      fmt::print(stderr, "hybridscope {}: {}\n", kImport, removed.error().message);
     return copied;
   }
   fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);
@@ -123,7 +125,7 @@ SessionsSubcommand add_sessions_import(CLI::App& sessions) {
             ask_for_interrupts();
             const Status done = import_session(*options);
             if (done.ok()) return static_cast<int>(kExitFine);
-            const int code = report_error(kCommand, done.error());
+            const int code = report_error(kImport, done.error());
             return was_interrupted() ? static_cast<int>(kExitInterrupted) : code;
           }};
 }

@@ -1,5 +1,7 @@
 #include "cli/sessions_list.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

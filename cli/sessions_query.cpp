@@ -1,5 +1,7 @@
 #include "cli/sessions_query.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,5 +1,7 @@
 #include "cli/sessions_rerun.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,10 +1,10 @@
 // `hybridscope sessions rerun`: does a recorded session reproduce?
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "cli/cli_fwd.h"
 #include "core/check/step_checker.h"
 
 namespace hybridscope {

@@ -1,5 +1,7 @@
 #include "cli/sessions_show.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,7 @@
 #include "cli/settings_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

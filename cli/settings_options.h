@@ -2,12 +2,12 @@
 // and a few short forms.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "core/base/result.h"
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"

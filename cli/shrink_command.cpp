@@ -1,5 +1,7 @@
 #include "cli/shrink_command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -16,13 +18,13 @@
 #include "cli/shown_text.h"
 #include "cli/shrink_report.h"
 #include "core/check/finding.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/record/session_header.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/shrink/shrink_trace.h"
+#include "sessions/text/line_source.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
 
@@ -57,14 +59,9 @@ std::string result_file(const ShrinkCommandOptions& options) {
   return options.output.empty() ? default_output(options.input) : options.output;
 }
 
-bool same_file(const std::string& a, const std::string& b) {
+bool is_input_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return a == b || std::filesystem::equivalent(a, b, ignored);
-}
-
-int usage(const std::string& message) {
-  fmt::print(stderr, "hybridscope shrink: {}\n", one_line(message, 4000));
-  return kExitUsage;
 }
 
 // Error: no rule is called that.
@@ -179,18 +176,21 @@ int fail(const ShrinkCommandOptions& options, const Error& error) {
 
 int shrink_command(const ShrinkCommandOptions& options) {
   const auto rule = read_rule(options.rule);
-  if (!rule.ok()) return usage(rule.error().message);
+  if (!rule.ok()) return report_usage("shrink", rule.error().message);
   const bool scenario = is_scenario(options.input);
   if (!scenario && !options.settings.words().empty())
-    return usage("a trace has its settings in its header: " + options.settings.words().front() +
-                 " is for scenarios (SCENARIO.json)");
+    return report_usage(
+        "shrink", "a trace has its settings in its header: " + options.settings.words().front() +
+                      " is for scenarios (SCENARIO.json)");
   if (const auto settings = options.settings.apply({}); !settings.ok())
-    return usage(settings.error().message);
+    return report_usage("shrink", settings.error().message);
   const std::string file = result_file(options);
   if (file == "-" && options.json)
-    return usage("--json and the result would both be on standard output: give -o FILE");
-  if (file != "-" && same_file(file, options.input))
-    return usage(fmt::format("the result would replace {}: give -o another name", options.input));
+    return report_usage("shrink",
+                        "--json and the result would both be on standard output: give -o FILE");
+  if (file != "-" && is_input_file(file, options.input))
+    return report_usage(
+        "shrink", fmt::format("the result would replace {}: give -o another name", options.input));
   ask_for_interrupts();
   Progress progress(options.quiet);
   const ShrinkOptions shrink = shrink_options(options, rule.value(), progress);

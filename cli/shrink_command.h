@@ -1,8 +1,9 @@
 // hybridscope shrink: a smaller scenario or trace that still shows a finding.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 

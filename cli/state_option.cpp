@@ -1,5 +1,7 @@
 #include "cli/state_option.h"
 
+#include <CLI/CLI.hpp>
+
 #include "sessions/text/byte_size.h"
 
 namespace hybridscope {

@@ -1,12 +1,12 @@
 // --state, --backend, --device and --state-memory: whether a run keeps state in bytes, and where.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "core/base/result.h"
 
 namespace hybridscope {

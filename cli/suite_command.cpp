@@ -28,11 +28,6 @@ namespace {
 
 constexpr std::size_t kMaxNamesShown = 20;
 
-int usage(const std::string& message) {
-  fmt::print(stderr, "hybridscope run: {}\n", message);
-  return kExitUsage;
-}
-
 // What means one run, and would be written over or mixed up by several; "" when there is nothing.
 std::string excluded_option(const RunOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
@@ -162,14 +157,16 @@ int run_suite(const RunOptions& options, const Backends& backends, const SuiteSe
 int suite_command(const RunOptions& options, const Backends& backends) {
   const SuiteOptions& suite = options.suite;
   if (suite.paths.empty())
-    return usage("--shard, --filter and --rerun-failed need scenario files or a folder");
+    return report_usage("run",
+                        "--shard, --filter and --rerun-failed need scenario files or a folder");
   if (const std::string option = excluded_option(options); !option.empty())
-    return usage(option +
-                 " is for one scenario; here are several, or a folder, --shard or "
-                 "--filter");
+    return report_usage("run",
+                        option +
+                            " is for one scenario; here are several, or a folder, --shard or "
+                            "--filter");
   auto shard = suite.shard ? Result<std::optional<Shard>>(suite.shard)
                            : shard_of_environment(environment_variable);
-  if (!shard.ok()) return usage(shard.error().message);
+  if (!shard.ok()) return report_usage("run", shard.error().message);
   tell_that_shards_work();
   std::optional<std::vector<std::string>> failed;
   if (!suite.failed_in.empty()) {
@@ -184,7 +181,7 @@ int suite_command(const RunOptions& options, const Backends& backends) {
     fmt::print(stderr, "hybridscope run: nothing failed in {}\n", suite.failed_in);
     return kExitFine;
   }
-  if (selection.num_matching == 0) return usage(nothing_selected(suite, selection));
+  if (selection.num_matching == 0) return report_usage("run", nothing_selected(suite, selection));
   if (!selection.runs.empty())
     if (const Status recordable = check_record_file(options.record); !recordable.ok())
       return fail_to_record(options, recordable.error());

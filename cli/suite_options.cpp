@@ -1,5 +1,7 @@
 #include "cli/suite_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <filesystem>
 
 namespace hybridscope {

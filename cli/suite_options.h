@@ -1,11 +1,11 @@
 // Which scenarios `hybridscope run` was told to run.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "cli/shard.h"
 
 namespace hybridscope {

@@ -10,14 +10,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # alternatives of a std::variant that are not the active one (its bug 105562).
   target_compile_options(hybridscope_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
-if(HYBRIDSCOPE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Unnamed namespaces in what a source file includes, as all sources of a batch are.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Sources that are compiled together are included, and their unnamed namespaces with them.
   target_compile_options(hybridscope_flags INTERFACE -Wno-subobject-linkage)
 endif()
 if(HYBRIDSCOPE_SANITIZE)
   target_compile_options(hybridscope_flags INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(hybridscope_flags INTERFACE -fsanitize=address,undefined)
+    -fsanitize=${HYBRIDSCOPE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(hybridscope_flags INTERFACE -fsanitize=${HYBRIDSCOPE_SANITIZE})
   add_library(hybridscope_sanitizer_options OBJECT cmake/sanitizer_options.cpp)
   set(options $<TARGET_OBJECTS:hybridscope_sanitizer_options>)
   target_sources(hybridscope_flags INTERFACE
@@ -34,7 +34,7 @@ endif()
 # What all but core and kernels is compiled with. What a bad pointer does, AddressSanitizer sees;
 # checking each of them first as well would cost a quarter of the build.
 add_library(hybridscope_fewer_checks INTERFACE)
-if(HYBRIDSCOPE_SANITIZE)
+if(HYBRIDSCOPE_SANITIZE MATCHES "undefined")
   target_compile_options(hybridscope_fewer_checks INTERFACE
     -fno-sanitize=null,alignment,object-size,vptr,return)
 endif()
@@ -55,6 +55,7 @@ set(hybridscope_precompiled_standard
   <utility> <variant> <vector>)
 set(hybridscope_precompiled_libraries
   ${hybridscope_precompiled_standard} <fmt/format.h> <nlohmann/json.hpp>)
+set(hybridscope_precompiled_cli ${hybridscope_precompiled_libraries} <CLI/CLI.hpp>)
 set(hybridscope_precompiled_tests
   ${hybridscope_precompiled_standard} <deque> <filesystem> <fstream> <random> <sstream>
   <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
@@ -82,45 +83,6 @@ function(hybridscope_precompile target name)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# hybridscope_sources(TARGET a.cpp b.h ...): the sources of TARGET. With HYBRIDSCOPE_UNITY they wait
-# for hybridscope_batch_sources, which has to be the last call of all.
-function(hybridscope_sources target)
-  if(NOT HYBRIDSCOPE_UNITY)
-    target_sources(${target} PRIVATE ${ARGN})
-    return()
-  endif()
-  set(batched ${target})
-  foreach(source IN LISTS ARGN)
-    if(source MATCHES "[.]cpp$")
-      cmake_path(ABSOLUTE_PATH source NORMALIZE)
-      list(APPEND batched ${source})
-    else()
-      target_sources(${target} PRIVATE ${source})
-    endif()
-  endforeach()
-  if(batched MATCHES ";")
-    set_property(GLOBAL APPEND_STRING PROPERTY HYBRIDSCOPE_BATCHED "${batched}\n")
-  endif()
-endfunction()
-
-# A target's sources are small and most of compiling one is reading headers: with HYBRIDSCOPE_UNITY
-# several are compiled as one. scripts/unity_sources.py finds out which can.
-function(hybridscope_batch_sources)
-  if(NOT HYBRIDSCOPE_UNITY)
-    return()
-  endif()
-  find_program(HYBRIDSCOPE_PYTHON python3 HINTS /usr/bin REQUIRED)
-  set(script ${PROJECT_SOURCE_DIR}/scripts/unity_sources.py)
-  set(folder ${PROJECT_BINARY_DIR}/unity)
-  get_property(batched GLOBAL PROPERTY HYBRIDSCOPE_BATCHED)
-  file(WRITE ${folder}/targets.txt "${batched}")
-  execute_process(COMMAND ${HYBRIDSCOPE_PYTHON} ${script} ${PROJECT_SOURCE_DIR} ${folder}/targets.txt
-                          ${folder} 24
-                  COMMAND_ERROR_IS_FATAL ANY)
-  include(${folder}/sources.cmake)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
-endfunction()
-
 # hybridscope_library(NAME HEADERS a.h ... SOURCES a.cpp ... LINKS lib ...)
 # A library named hybridscope_NAME whose headers are included from the project root ("core/base/ids.h").
 function(hybridscope_library name)
@@ -128,7 +90,7 @@ function(hybridscope_library name)
   set(target hybridscope_${name})
   if(ARG_SOURCES)
     add_library(${target} STATIC)
-    hybridscope_sources(${target} ${ARG_SOURCES})
+    target_sources(${target} PRIVATE ${ARG_SOURCES})
     set(scope PUBLIC)
     if(name MATCHES "^(core|kernels)_")
       target_link_libraries(${target} PRIVATE hybridscope_flags)
@@ -143,33 +105,51 @@ function(hybridscope_library name)
                  FILES ${ARG_HEADERS})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_link_libraries(${target} ${scope} ${ARG_LINKS})
-  if(fmt::fmt IN_LIST ARG_LINKS)
+  if(CLI11::CLI11 IN_LIST ARG_LINKS)
+    hybridscope_precompile(${target} cli
+      LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+  elseif(fmt::fmt IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} libraries
       LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json)
   endif()
 endfunction()
 
-# hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
-# A GoogleTest program test_NAME; each of its tests is a CTest, or with HYBRIDSCOPE_TESTS_BY_PROGRAM
-# the program is one CTest, and gtest/NAME.xml says what became of its tests.
+# hybridscope_test(NAME [SHARDS N] SOURCES a_test.cpp ... LINKS lib ...)
+# Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
+# long as compiling them. CTest knows the program, as N parts that can run at once where the first
+# call says so; gtest/NAME.xml or gtest/NAME_I.xml says what became of its tests.
 function(hybridscope_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SHARDS" "SOURCES;LINKS" ${ARGN})
   set(target test_${name})
-  add_executable(${target})
-  hybridscope_sources(${target} ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE hybridscope_flags_tests ${ARG_LINKS} GTest::gmock_main)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${target} PRIVATE
-    HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    HYBRIDSCOPE_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-  hybridscope_precompile(${target} tests
-    LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
-  if(HYBRIDSCOPE_TESTS_BY_PROGRAM)
-    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1
-             --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${name}.xml)
+  if(NOT TARGET ${target})
+    add_executable(${target})
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${target} PRIVATE hybridscope_flags_tests GTest::gmock_main)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(${target} PRIVATE HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    hybridscope_precompile(${target} tests
+      LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
+    hybridscope_add_shards(${name} ${ARG_SHARDS})
+  endif()
+  target_sources(${target} PRIVATE ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_LINKS})
+endfunction()
+
+# hybridscope_add_shards(NAME [N]): the program test_NAME as one test of CTest, or as N.
+function(hybridscope_add_shards name)
+  set(shards ${ARGN})
+  set(xml ${PROJECT_BINARY_DIR}/gtest)
+  if(NOT shards)
+    add_test(NAME ${name} COMMAND test_${name} --gtest_brief=1 --gtest_output=xml:${xml}/${name}.xml)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
     return()
   endif()
-  gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 600)
+  math(EXPR last "${shards} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}_${shard}
+             COMMAND test_${name} --gtest_brief=1 --gtest_output=xml:${xml}/${name}_${shard}.xml)
+    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT 1200
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

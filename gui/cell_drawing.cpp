@@ -126,8 +126,8 @@ void draw_mark(ImDrawList& list, const CellMark& mark, ImVec2 centre, float radi
   draw_sign(list, mark.shape, centre, radius, packed(mark.colour));
 }
 
-void draw_text(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
-               std::string_view text) {
+void draw_cell_text(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
+                    std::string_view text) {
   ImFont* font = look.fonts.small;
   const ImVec2 size =
       font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size());
@@ -164,7 +164,7 @@ void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const Blo
   const float height = box.max.y - box.min.y;
   if (height < look.px(kLeastPatternPixels)) return;
   draw_pattern(list, look, box, style);
-  draw_text(list, look, box, style, text);
+  draw_cell_text(list, look, box, style, text);
   const float radius = look.px(3.5F);
   const auto mark = state_mark(cell.state);
   if (mark && cell.role != CellRole::null_block)

@@ -12,7 +12,7 @@ namespace {
 
 // Points of scale 1.
 constexpr float kArcHeight = 25;
-constexpr float kNumberHeight = 15;  // of column numbers
+constexpr float kColumnNumberHeight = 15;  // of column numbers
 
 // Series 0 of the theme; 1 is the conv window.
 ImU32 temporal_colour(const Look& look) { return packed(series_style(look.theme, 0).colour); }
@@ -47,7 +47,7 @@ struct ColumnLayout {
   const StateCopyDrawing& drawing;
   ImVec2 at;
 
-  float top() const { return at.y + look.px(kArcHeight + kNumberHeight); }
+  float top() const { return at.y + look.px(kArcHeight + kColumnNumberHeight); }
   float bottom() const { return top() + look.px(kCopyCellHeight); }
   float left(std::int32_t slot) const {
     return at.x + look.px(kCopyLabelWidth) + look.px(kCopyCellWidth) * static_cast<float>(slot);
@@ -68,7 +68,7 @@ void draw_labels(ImDrawList& list, const ColumnLayout& layout) {
   if (layout.drawing.has_temporal)
     draw_text(list, font, ImVec2(x, layout.at.y + look.px(6)), temporal_colour(look),
               fmt::format("temporal S({})", layout.drawing.held_tokens));
-  draw_text(list, font, ImVec2(x, layout.top() - look.px(kNumberHeight)),
+  draw_text(list, font, ImVec2(x, layout.top() - look.px(kColumnNumberHeight)),
             packed(look.ui().text_dim), "column");
   draw_text(list, font, ImVec2(x, layout.top() + look.px(4)), packed(look.ui().text), "block");
   if (layout.drawing.has_conv)
@@ -86,9 +86,10 @@ void draw_column(PanelContext& context, const ColumnLayout& layout, const CopyCe
   const Look& look = layout.look;
   const CellBox box = layout.box(shown);
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  draw_centred_text(list, look.fonts.small,
-                    ImVec2((box.min.x + box.max.x) / 2, layout.top() - look.px(kNumberHeight)),
-                    packed(look.ui().text_dim), fmt::format("{}", shown.column));
+  draw_centred_text(
+      list, look.fonts.small,
+      ImVec2((box.min.x + box.max.x) / 2, layout.top() - look.px(kColumnNumberHeight)),
+      packed(look.ui().text_dim), fmt::format("{}", shown.column));
   draw_cell(list, look, box, shown.cell, fmt::format("{}", shown.cell.block));
   const Selection& selection = context.workbench.selection;
   if (shown.cell.block > 0 && shown.cell.block == selection.block)
@@ -112,7 +113,7 @@ void draw_copy_columns(PanelContext& context, const StateCopyDrawing& drawing,
   const ColumnLayout layout{look, drawing, ImGui::GetCursorScreenPos()};
   ImGui::InvisibleButton("columns",
                          ImVec2(copy_columns_width(look, drawing),
-                                look.px(2 * kArcHeight + kNumberHeight + kCopyCellHeight)));
+                                look.px(2 * kArcHeight + kColumnNumberHeight + kCopyCellHeight)));
   const bool clicked = ImGui::IsItemClicked();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_labels(list, layout);
@@ -131,7 +132,7 @@ void draw_copy_columns(PanelContext& context, const StateCopyDrawing& drawing,
     draw_arc(list, look,
              {.from = layout.centre(drawing.temporal_source),
               .to = layout.centre(drawing.destination),
-              .y = layout.top() - look.px(kNumberHeight) + 1,
+              .y = layout.top() - look.px(kColumnNumberHeight) + 1,
               .direction = 1,
               .colour = temporal_colour(look)});
   if (drawing.has_conv)

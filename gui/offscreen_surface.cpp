@@ -1,5 +1,4 @@
 // An image in memory by EGL without a display (Mesa's surfaceless platform).
-#define GL_GLEXT_PROTOTYPES
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
 #include <GL/gl.h>

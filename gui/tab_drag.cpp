@@ -8,11 +8,11 @@
 namespace hybridscope {
 namespace {
 
-std::int32_t whole(float value) { return static_cast<std::int32_t>(value); }
+std::int32_t truncated(float value) { return static_cast<std::int32_t>(value); }
 
 LayoutRect rect_of(const ItemBox& box) {
-  return {whole(box.min.x), whole(box.min.y), whole(box.max.x - box.min.x),
-          whole(box.max.y - box.min.y)};
+  return {truncated(box.min.x), truncated(box.min.y), truncated(box.max.x - box.min.x),
+          truncated(box.max.y - box.min.y)};
 }
 
 ItemBox box_of(const LayoutRect& rect) {
@@ -67,13 +67,13 @@ void TabDrag::draw(PanelContext& context, const LayoutAreas& areas) {
   std::vector<TabBox> tabs;
   for (const DrawnTab& tab : drawn) tabs.push_back({tab.panel, rect_of(tab.box)});
   const ImVec2 mouse = ImGui::GetMousePos();
-  const auto drop =
-      tab_drop(context.workbench.view.layout, areas,
-               {.panel = panel_,
-                .x = whole(mouse.x),
-                .y = whole(mouse.y),
-                .bar_height = whole(ImGui::GetFrameHeight() + ImGui::GetStyle().WindowPadding.y)},
-               tabs);
+  const auto drop = tab_drop(
+      context.workbench.view.layout, areas,
+      {.panel = panel_,
+       .x = truncated(mouse.x),
+       .y = truncated(mouse.y),
+       .bar_height = truncated(ImGui::GetFrameHeight() + ImGui::GetStyle().WindowPadding.y)},
+      tabs);
   if (!is_down) {
     if (drop) context.emit("panel.move", drop->argument);
     panel_.clear();

@@ -18,7 +18,7 @@ constexpr float kLabels = 52;  // width of the words left of the strip
 constexpr float kCell = 66;
 constexpr float kGap = 10;  // behind the state that the step reads
 constexpr float kHeight = 22;
-constexpr float kLine = 15;
+constexpr float kStripLine = 15;
 
 CellRole role_of(StripTokenKind kind) {
   constexpr std::array<CellRole, kNumStripTokenKinds> kRoles = {
@@ -54,9 +54,9 @@ class Strip {
   // Tops of the lines.
   static constexpr float kTokens = 0;
   static constexpr float kWords = kTokens + kHeight + 1;
-  static constexpr float kStates = kWords + kLine + 3;
+  static constexpr float kStates = kWords + kStripLine + 3;
   static constexpr float kColumns = kStates + kHeight + 1;
-  static constexpr float kNext = kColumns + kLine;
+  static constexpr float kNext = kColumns + kStripLine;
 
   float y(float points) const { return at_.y + look_.px(points); }
   // Cell 0 is the state that the step reads, then one a token.
@@ -132,7 +132,7 @@ class Strip {
 
 }  // namespace
 
-float token_strip_height(const Look& look) { return look.px(kHeight * 2 + kLine * 3 + 7); }
+float token_strip_height(const Look& look) { return look.px(kHeight * 2 + kStripLine * 3 + 7); }
 
 float token_strip_width(const Look& look, const SpeculativeRow& row) {
   return look.px(kLabels + kGap + kCell * static_cast<float>(row.tokens.size() + 1));

@@ -1,5 +1,5 @@
-// What one row of a layer kernel does to one channel of a conv state (FORWARD.md, "Decode rows" 3
-// and 4, "Prefill rows" 2).
+// What one row of a layer kernel does to one channel of a conv state (semantics: decode-conv,
+// decode-conv-without-counts, prefill-conv).
 #pragma once
 
 #include <cstddef>

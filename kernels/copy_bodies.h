@@ -81,10 +81,10 @@ struct CopyBody {
 };
 
 // Copies of one launch that get in each other's way: all sources are read before anything is
-// written (I13), and writes to one block keep their order. A copy moves an element only inside its
-// lane of its buffer, whatever the group, so that each lane can carry out all copies by itself. One
-// item: lanes [first_lane, first_lane + num_lanes) of those of all states of the widest group,
-// which may be as few as the scratch has room for.
+// written (semantics: I13), and writes to one block keep their order. A copy moves an element only
+// inside its lane of its buffer, whatever the group, so that each lane can carry out all copies by
+// itself. One item: lanes [first_lane, first_lane + num_lanes) of those of all states of the widest
+// group, which may be as few as the scratch has room for.
 struct MeetingCopiesBody {
   MemoryView memory;
   const StateCopyOp* copies = nullptr;  // [num_copies]

@@ -1,5 +1,5 @@
 // Do the copies of one launch get in each other's way? Sources are read before anything is written
-// (I13), so such copies cannot all run at once.
+// (semantics: I13), so such copies cannot all run at once.
 #pragma once
 
 #include <cstdint>

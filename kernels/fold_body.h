@@ -1,5 +1,5 @@
 // What one row of a layer kernel does to one recurrent state: the trace recurrence folds its tokens
-// (FORWARD.md, "A state whose content proves itself").
+// (semantics: fingerprint).
 #pragma once
 
 #include <cstddef>

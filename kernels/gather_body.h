@@ -1,4 +1,4 @@
-// One block id of the gathered block table (SEMANTICS A3, mamba_get_block_table_tensor).
+// One block id of the gathered block table (semantics: mamba-get-block-table-tensor).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Unfinished marks, paths of one machine, dead links, tests that documents name and nobody wrote,
-and C++ files that nothing builds.
+"""Unfinished marks, paths of one machine, dead links, citations of rules and bugs that do not exist,
+tests that documents name and nobody wrote, and C++ files that nothing builds.
 
 check_tree.py [ROOT] prints one line a fault and exits with 1; long C++ files are only named.
 """
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from citations import Citations
 from source_tree import CPP_SUFFIXES, files
 
 LONG_FILE_LINES = 400
@@ -74,8 +75,12 @@ def _read(path: Path) -> list[str] | None:
 def faults(root: Path) -> list[str]:
     found: list[str] = []
     tests = _tests(root)
+    citations = Citations(root)
+    found += citations.faults_of_pages()
     for path in files(root):
-        for number, line in enumerate(_read(root / path) or (), start=1):
+        lines = _read(root / path) or []
+        found += citations.faults_of_text(path, "\n".join(lines))
+        for number, line in enumerate(lines, start=1):
             found += [f"{path}:{number}: {name}" for rule, name in _LINE_RULES if rule.search(line)]
             if path.endswith(".md"):
                 found += [f"{path}:{number}: {text}" for text in _dead_links(root, path, line)]
@@ -87,7 +92,7 @@ def faults(root: Path) -> list[str]:
 
 
 def long_files(root: Path) -> list[str]:
-    """C++ files that a reviewer asks about (STYLE: above 400 lines)."""
+    """C++ files that a reviewer asks about (above 400 lines)."""
     lengths = {path: len(_read(root / path) or ()) for path in files(root, CPP_SUFFIXES)}
     return [f"{path}: {n} lines" for path, n in lengths.items() if n > LONG_FILE_LINES]
 

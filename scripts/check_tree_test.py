@@ -59,6 +59,52 @@ class CheckTree(unittest.TestCase):
         self.assertEqual(self.faults_of("docs/runner.md", text),
                          ["docs/runner.md:2: test Rows.AreGone, which does not exist"])
 
+    def plant_rules(self) -> None:
+        self.plant("docs/semantics/state.md", "# State\n\n### pre-copy\n\ntext\n")
+        self.plant("docs/semantics/invariants.md", "### I7\n")
+        self.plant("docs/semantics/README.md", "| [`pre-copy`](#a) | b |\n| [`I7`](#a) | b |\n")
+        self.plant("docs/known-bugs.md", "| 48 | [id](#id) | text |\n\n- 20 left-out: why\n")
+
+    def test_citations_of_what_exists_pass(self) -> None:
+        self.plant_rules()
+        text = ("// (semantics: " + "pre-copy, I7), (known bug " + "48; semantics: " + "pre-copy)\n"
+                "// known bugs " + "20, 48, known bug " + "20 and 48, known bugs of engines, I99\n"
+                "// as known\n// bug 48 (semantics:\n// pre-copy,\n// I7; vLLM pre_copy)\n")
+        self.assertEqual(self.faults_of("docs/adding.md", text), [])
+
+    def test_citations_of_what_does_not_exist_are_found(self) -> None:
+        self.plant_rules()
+        for text, fault in (("(semantics: " + "post-copy)", "1: rule post-copy"),
+                            ("(known bug 48; semantics: " + "I15)", "1: rule I15"),
+                            ("(semantics:" + "\n  # pre-copy,\n  # pre)", "1: rule pre"),
+                            ("Known bug " + "47", "1: known bug 47"),
+                            ("\nknown bugs " + "48, 7", "2: known bug 7"),
+                            ("known\n// bugs " + "20 and 2", "1: known bug 2")):
+            with self.subTest(text=text):
+                self.assertEqual(self.faults_of("scripts/demo", text + "\n"),
+                                 [f"scripts/demo:{fault}, which does not exist"])
+
+    def test_texts_that_a_clone_does_not_have_are_found(self) -> None:
+        for text in ("SEMANT" + "ICS C5", "RUN" + "NER 3.4", "KNOWN_" + "BUGS", "FORW" + "ARD.md",
+                     "PAG" + "ES.md", "STY" + "LE R22c", "DES" + "IGN.md"):
+            with self.subTest(text=text):
+                self.assertEqual(self.faults_of("scripts/demo", f"\n# ({text})\n"),
+                                 ["scripts/demo:2: cites a text that a clone does not have"])
+        text = "semantics, MODEL_RUNNER=1, RUNNER, FORWARD_CONTEXT, _SC_PAGES, known bugs\n"
+        self.assertEqual(self.faults_of("scripts/demo", text), [])
+
+    def test_two_rules_of_one_name_are_found(self) -> None:
+        self.plant_rules()
+        found = self.faults_of("docs/semantics/forward.md", "\n### pre-copy\n")
+        self.assertEqual(found, ["docs/semantics/state.md:3: rule pre-copy is at "
+                                 "docs/semantics/forward.md:2 as well"])
+
+    def test_the_index_names_every_rule_and_no_other(self) -> None:
+        self.plant_rules()
+        found = self.faults_of("docs/semantics/README.md", "| [`I7`](#a) | b |\n| [`I8`](#a) | b |\n")
+        self.assertEqual(found, ["docs/semantics/README.md: rule I8 has a row but no page",
+                                 "docs/semantics/README.md: rule pre-copy has no row"])
+
     def test_links_start_at_their_file(self) -> None:
         self.plant("docs/glossary.md", "text\n")
         self.assertEqual(self.faults_of("docs/adding.md", "[a](glossary.md)\n"), [])

@@ -161,13 +161,8 @@ class CiRun(ShellTest):
     """A copy of .ci/run in a tree whose scripts are stand-ins."""
 
     STAGES = {
-        "test": 'echo "output"; echo "$1: 7 passed, 0 failed, 2 skipped (junit.xml)"',
-        "check_format": "true",
-        "check_layers.py": "print('layers: 1 files, 0 faults')",
-        "check_tree.py": "print('tree: 1 files, 0 faults')",
-        "check_headers.py": "print('headers: 1 files, 0 faults')",
+        "test": 'echo "output"; echo "asan: 7 passed, 0 failed, 2 skipped (junit.xml)"',
         "build": "true",
-        "fuzz": 'echo "5 passed, 0 failed"',
         "run_scenarios": 'echo "3 passed, 0 failed"',
     }
 
@@ -175,11 +170,11 @@ class CiRun(ShellTest):
         tree = self.folder / "tree"
         (tree / ".ci").mkdir(parents=True)
         (tree / "scripts").mkdir()
-        (tree / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())
+        for name in (".ci/run", "scripts/stages.sh"):
+            (tree / name).write_bytes((ROOT / name).read_bytes())
         for name, body in {**self.STAGES, **changed}.items():
             file = tree / "scripts" / name
-            text = body if name.endswith(".py") else f"#!/bin/bash\n{body}\n"
-            file.write_text(text, encoding="utf-8")
+            file.write_text(f"#!/bin/bash\n{body}\n", encoding="utf-8")
             file.chmod(0o755)
         return subprocess.run(["bash", str(tree / ".ci/run")], text=True, timeout=60,
                               capture_output=True, check=False)
@@ -187,23 +182,23 @@ class CiRun(ShellTest):
     def test_sums_tests_and_scenarios_and_counts_other_stages_once(self) -> None:
         result = self.run_ci()
         self.assertEqual(result.returncode, 0, result.stdout)
-        # Two times seven tests, five fuzzed readers, three scenarios, and format, layers, tree, headers, release build.
-        self.assertTrue(result.stdout.endswith("\n27 passed, 0 failed\n"), result.stdout)
+        # Seven tests, three scenarios and the release build.
+        self.assertTrue(result.stdout.endswith("\n11 passed, 0 failed\n"), result.stdout)
 
     def test_a_failed_stage_fails_the_run_and_the_others_still_run(self) -> None:
-        result = self.run_ci(check_format="exit 77")
+        result = self.run_ci(build="exit 77")
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n26 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n10 passed, 1 failed\n"), result.stdout)
 
     def test_failed_tests_are_counted(self) -> None:
-        result = self.run_ci(test='echo "$1: 5 passed, 2 failed, 0 skipped (junit.xml)"; exit 8')
+        result = self.run_ci(test='echo "asan: 5 passed, 2 failed, 0 skipped (junit.xml)"; exit 8')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n23 passed, 4 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n9 passed, 2 failed\n"), result.stdout)
 
     def test_a_crash_after_a_clean_count_still_fails(self) -> None:
         result = self.run_ci(run_scenarios='echo "3 passed, 0 failed"; exit 139')
         self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.endswith("\n27 passed, 1 failed\n"), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n11 passed, 1 failed\n"), result.stdout)
 
 
 class FuzzRun(ShellTest):
@@ -213,13 +208,13 @@ class FuzzRun(ShellTest):
 
     def run_fuzz(self, *arguments: str, broken: str = "") -> subprocess.CompletedProcess:
         tree = self.folder / "tree"
-        for folder in ("scripts", "scenarios", "tests/fuzz", "build/asan/tests/fuzz"):
+        for folder in ("scripts", "scenarios", "tests/fuzz", "build/fuzz/tests/fuzz"):
             (tree / folder).mkdir(parents=True)
         (tree / "scenarios/one.json").write_text('{"name": "one"}', encoding="utf-8")
         programs = {"scripts/setup": "true", "scripts/build": 'echo "build $*"'}
         for name in ("scenario", "traffic"):
             (tree / f"tests/fuzz/fuzz_{name}.cpp").touch()
-            programs[f"build/asan/tests/fuzz/fuzz_{name}"] = (
+            programs[f"build/fuzz/tests/fuzz/fuzz_{name}"] = (
                 'echo "broken: a promise"; exit 77' if name == broken
                 else f'echo "$*" >arguments_{name}; {self.EXECUTIONS}')
         for name, body in programs.items():
@@ -233,13 +228,13 @@ class FuzzRun(ShellTest):
     def test_every_reader_runs_for_the_time_told_from_the_files_of_the_repository(self) -> None:
         result = self.run_fuzz("7")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("build asan fuzz_scenario fuzz_traffic\n", result.stdout)
+        self.assertIn("build fuzz fuzz_scenario fuzz_traffic\n", result.stdout)
         self.assertIn("traffic: 1234 executions, nothing found\n", result.stdout)
         self.assertTrue(result.stdout.endswith("\n2 passed, 0 failed\n"), result.stdout)
         tree = self.folder / "tree"
         self.assertIn("-max_total_time=7 ", (tree / "arguments_scenario").read_text("utf-8"))
-        self.assertTrue((tree / "build/fuzz/seeds/scenario/one.json").exists())
-        self.assertEqual((tree / "build/fuzz/seeds/scenario.dict").read_text("utf-8"),
+        self.assertTrue((tree / "build/fuzzing/seeds/scenario/one.json").exists())
+        self.assertEqual((tree / "build/fuzzing/seeds/scenario.dict").read_text("utf-8"),
                          '"\\"name\\""\n"\\"one\\""\n')
 
     def test_a_find_fails_the_run_and_is_told(self) -> None:

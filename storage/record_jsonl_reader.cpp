@@ -14,8 +14,6 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 // Requests are numbered in the order in which they arrive, so that a number far above those that
 // were named keeps a damaged line from asking for all memory.
 constexpr std::int64_t kMaxNamesAhead = 1 << 16;
@@ -27,7 +25,7 @@ std::optional<E> enum_of(std::string_view (*name)(E), std::int32_t count, const 
   return std::nullopt;
 }
 
-std::string string_at(const json& object, const char* key) {
+std::string string_at(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -38,7 +36,8 @@ Error RecordJsonlReader::fault(const std::string& pointer, const std::string& te
   return {ErrorKind::corrupt, fmt::format("{}:{}: {}: {}", file_, line_, pointer, text)};
 }
 
-Result<json> RecordJsonlReader::parse(std::string_view line, std::int64_t line_number) const {
+Result<nlohmann::json> RecordJsonlReader::parse(std::string_view line,
+                                                std::int64_t line_number) const {
   auto parsed = parse_json({.text = line, .file = file_, .line = static_cast<int>(line_number)});
   if (!parsed.ok()) return parsed.error();
   if (!parsed.value().is_object())
@@ -56,7 +55,7 @@ std::string_view RecordJsonlReader::keep(const std::string& text) {
 // Fills the members it is shown from the elements of a row. Stops at the first fault.
 struct RecordJsonlReader::Unpacker {
   RecordJsonlReader& reader;
-  const json& row;
+  const nlohmann::json& row;
   std::string pointer;
   std::optional<Error>& error;
   std::size_t next = 0;
@@ -66,7 +65,7 @@ struct RecordJsonlReader::Unpacker {
       error =
           reader.fault(fmt::format("{}/{}", pointer, next - 1), fmt::format("{}: {}", name, text));
   }
-  const json* take(std::string_view name) {
+  const nlohmann::json* take(std::string_view name) {
     if (error) return nullptr;
     ++next;
     if (next <= row.size()) return &row[next - 1];
@@ -74,7 +73,7 @@ struct RecordJsonlReader::Unpacker {
     return nullptr;
   }
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) {
-    const json* value = take(name);
+    const nlohmann::json* value = take(name);
     if (value == nullptr) return least;
     const std::optional<std::int64_t> number = whole_number(*value);
     if (number && *number >= least && *number <= most) return *number;
@@ -83,7 +82,7 @@ struct RecordJsonlReader::Unpacker {
     return least;
   }
   const std::string* text(std::string_view name) {
-    const json* value = take(name);
+    const nlohmann::json* value = take(name);
     if (value == nullptr) return nullptr;
     if (value->is_string()) return value->get_ptr<const std::string*>();
     fail(name, fmt::format("{}, expected a string", describe_json(*value)));
@@ -132,7 +131,7 @@ struct RecordJsonlReader::Unpacker {
   }
   template <class T>
   void operator()(std::string_view name, std::vector<T>& list) {
-    const json* value = take(name);
+    const nlohmann::json* value = take(name);
     if (value == nullptr) return;
     const std::string place = fmt::format("{}/{}", pointer, next - 1);
     if constexpr (std::is_arithmetic_v<T>)
@@ -141,28 +140,29 @@ struct RecordJsonlReader::Unpacker {
       rows(*value, place, list,
            [](auto& item, auto& visit) { fields::fields_inside(item)(item, visit); });
   }
-  bool is_list(const json& value, const std::string& place) {
+  bool is_list(const nlohmann::json& value, const std::string& place) {
     if (error) return false;
     if (value.is_array()) return true;
     error = reader.fault(place, describe_json(value) + ", expected an array");
     return false;
   }
   template <class T>
-  void numbers(const json& value, const std::string& place, std::vector<T>& list) {
+  void numbers(const nlohmann::json& value, const std::string& place, std::vector<T>& list) {
     list.clear();
     if (!is_list(value, place)) return;
     Unpacker unpack{reader, value, place, error};
     for (std::size_t i = 0; i < value.size() && !error; ++i) unpack("values", list.emplace_back());
   }
   template <class T, class Fields>
-  void rows(const json& value, const std::string& place, std::vector<T>& list, Fields fields) {
+  void rows(const nlohmann::json& value, const std::string& place, std::vector<T>& list,
+            Fields fields) {
     list.clear();
     if (!is_list(value, place)) return;
     for (std::size_t i = 0; i < value.size() && !error; ++i)
       one(value[i], fmt::format("{}/{}", place, i), list.emplace_back(), fields);
   }
   template <class T, class Fields>
-  void one(const json& value, const std::string& place, T& item, Fields fields) {
+  void one(const nlohmann::json& value, const std::string& place, T& item, Fields fields) {
     if (!is_list(value, place)) return;
     Unpacker unpack{reader, value, place, error};
     fields(item, unpack);
@@ -177,7 +177,7 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   line_ = line_number;
   const auto parsed = parse(line, line_number);
   if (!parsed.ok()) return parsed.error();
-  const json& object = parsed.value();
+  const nlohmann::json& object = parsed.value();
   const auto version = object.find("hybridscope_session");
   if (version == object.end())
     return fault("/",
@@ -187,8 +187,8 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
     return fault("/hybridscope_session", fmt::format("version {}, this program reads {}",
                                                      describe_json(*version), kRecordJsonlVersion));
   RecordJsonlWriter expected([](RequestId) { return std::string(); });
-  const json columns = json::parse(expected.header({}))["columns"];
-  if (object.value("columns", json()) != columns)
+  const nlohmann::json columns = nlohmann::json::parse(expected.header({}))["columns"];
+  if (object.value("columns", nlohmann::json()) != columns)
     return fault("/columns", "other columns than version 1 has");
   SessionInfo info;
   SessionHeader& header = info.header;
@@ -226,11 +226,11 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
   return header;
 }
 
-Status RecordJsonlReader::read_names(const json& object) {
+Status RecordJsonlReader::read_names(const nlohmann::json& object) {
   const auto names = object.find("names");
   if (names == object.end()) return Ok{};
   for (std::size_t i = 0; names->is_array() && i < names->size(); ++i) {
-    const json& entry = (*names)[i];
+    const nlohmann::json& entry = (*names)[i];
     const std::string place = fmt::format("/names/{}", i);
     if (!entry.is_array() || entry.size() != 2 || !entry[1].is_string())
       return fault(place, "expected [number, name]");
@@ -245,7 +245,7 @@ Status RecordJsonlReader::read_names(const json& object) {
   return Ok{};
 }
 
-Status RecordJsonlReader::read_end(const json& object) {
+Status RecordJsonlReader::read_end(const nlohmann::json& object) {
   const auto status = enum_of(session_status_name, 5, string_at(object, "end"));
   if (!status) return fault("/end", "no status of a session");
   const auto count = object.find("num_steps");
@@ -259,9 +259,9 @@ Status RecordJsonlReader::read_end(const json& object) {
                     .note = string_at(object, "note"),
                     .bookmarks = {},
                     .num_steps = num_steps_};
-  const json bookmarks = object.value("bookmarks", json::array());
+  const nlohmann::json bookmarks = object.value("bookmarks", nlohmann::json::array());
   for (std::size_t i = 0; i < bookmarks.size(); ++i) {
-    const json& entry = bookmarks[i];
+    const nlohmann::json& entry = bookmarks[i];
     const auto step = entry.is_array() && entry.size() == 2 ? whole_number(entry[0]) : std::nullopt;
     if (!step || !entry[1].is_string())
       return fault(fmt::format("/bookmarks/{}", i), "expected [step, note]");
@@ -278,7 +278,7 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
                  fmt::format("{}:{}: a line behind the last one of the session", file_, line_)};
   const auto parsed = parse(line, line_number);
   if (!parsed.ok()) return parsed.error();
-  const json& object = parsed.value();
+  const nlohmann::json& object = parsed.value();
   if (object.contains("end")) {
     if (Status end = read_end(object); !end.ok()) return end.error();
     return false;
@@ -292,7 +292,7 @@ Result<bool> RecordJsonlReader::read_step(std::string_view line, std::int64_t li
                              step == object.end() ? "missing" : describe_json(*step), last_step_));
   if (Status names = read_names(object); !names.ok()) return names.error();
   std::optional<Error> error;
-  const json none = json::array();
+  const nlohmann::json none = nlohmann::json::array();
   Unpacker unpack{*this, none, "", error};
   fields::for_each_single(record, [&](const char* name, auto& row, auto fields) {
     const auto found = object.find(name);

@@ -12,7 +12,7 @@ namespace hybridscope::bench {
 namespace {
 
 constexpr std::int32_t kBlocks = 40;
-constexpr std::int32_t kLayers = 12;
+constexpr std::int32_t kNumLayers = 12;
 constexpr std::int32_t kCopies = 8;
 constexpr std::int64_t kConvBytes = std::int64_t{5} * 8192 * 2;
 constexpr std::int64_t kTemporalBytes = std::int64_t{32} * 128 * 128 * 2;
@@ -27,7 +27,7 @@ std::unique_ptr<CpuStateBackend> backend(ConvStateLayout layout) {
   spec.page_size_bytes = kConvBytes + kTemporalBytes;
   KVCacheGroup group;
   group.spec = spec;
-  for (std::int32_t layer = 0; layer < kLayers; ++layer) group.layers.push_back(layer);
+  for (std::int32_t layer = 0; layer < kNumLayers; ++layer) group.layers.push_back(layer);
   KVCacheConfig config;
   config.num_blocks = kBlocks;
   config.groups = {group};
@@ -42,17 +42,17 @@ void set_bytes(benchmark::State& state, std::int64_t bytes) {
 // As many bytes as kCopies whole copies, page by page.
 void state_memcpy(benchmark::State& state) {
   const auto page = static_cast<std::size_t>(kConvBytes + kTemporalBytes);
-  std::vector<std::byte> memory(page * kBlocks * kLayers);
+  std::vector<std::byte> memory(page * kBlocks * kNumLayers);
   measure(state, kCopies, [&] {
-    for (std::size_t i = 0; i < std::size_t{kCopies} * kLayers; ++i) {
-      const std::size_t buffer = i % kLayers * kBlocks;
-      const std::size_t block = i / kLayers;
+    for (std::size_t i = 0; i < std::size_t{kCopies} * kNumLayers; ++i) {
+      const std::size_t buffer = i % kNumLayers * kBlocks;
+      const std::size_t block = i / kNumLayers;
       std::memcpy(memory.data() + (buffer + 2 * block + 1) * page,
                   memory.data() + (buffer + 2 * block) * page, page);
     }
     return memory.data();
   });
-  set_bytes(state, std::int64_t{kCopies} * kLayers * (kConvBytes + kTemporalBytes));
+  set_bytes(state, std::int64_t{kCopies} * kNumLayers * (kConvBytes + kTemporalBytes));
 }
 BENCHMARK(state_memcpy);
 
@@ -72,7 +72,7 @@ void state_copies(benchmark::State& state, ConvStateLayout layout, Source source
   }
   measure(state, kCopies, [&] { return states->run(ops); });
   set_bytes(state,
-            std::int64_t{kCopies} * kLayers * (kConvBytes * (5 - bias) / 5 + kTemporalBytes));
+            std::int64_t{kCopies} * kNumLayers * (kConvBytes * (5 - bias) / 5 + kTemporalBytes));
 }
 BENCHMARK_CAPTURE(state_copies, sd, ConvStateLayout::SD, Source::other_block, 0);
 BENCHMARK_CAPTURE(state_copies, sd_shift_in_place, ConvStateLayout::SD, Source::own_block, 1);
@@ -99,7 +99,7 @@ void state_verify_rows(benchmark::State& state, ConvStateLayout layout) {
                  .num_writes = 4});
   }
   measure(state, kCopies, [&] { return states->run(ops); });
-  set_bytes(state, std::int64_t{kCopies} * kLayers * (kConvBytes + 3 * kTemporalBytes));
+  set_bytes(state, std::int64_t{kCopies} * kNumLayers * (kConvBytes + 3 * kTemporalBytes));
 }
 BENCHMARK_CAPTURE(state_verify_rows, sd, ConvStateLayout::SD);
 BENCHMARK_CAPTURE(state_verify_rows, ds, ConvStateLayout::DS);
@@ -121,7 +121,7 @@ void state_verify(benchmark::State& state, ConvStateLayout layout) {
   const BlockContents contents = all_contents();
   HS_EXPECT(states->fill(contents).ok() && states->verify(contents).value().empty());
   measure(state, kCopies, [&] { return states->verify(contents); });
-  set_bytes(state, std::int64_t{kCopies} * kLayers * (kConvBytes + kTemporalBytes));
+  set_bytes(state, std::int64_t{kCopies} * kNumLayers * (kConvBytes + kTemporalBytes));
 }
 BENCHMARK_CAPTURE(state_verify, sd, ConvStateLayout::SD);
 BENCHMARK_CAPTURE(state_verify, ds, ConvStateLayout::DS);
@@ -130,7 +130,7 @@ void state_digest(benchmark::State& state) {
   const auto states = backend(ConvStateLayout::SD);
   const std::vector<std::int32_t> blocks{0, 1, 2, 3, 4, 5, 6, 7};
   measure(state, kCopies, [&] { return states->digests(blocks); });
-  set_bytes(state, std::int64_t{kCopies} * kLayers * (kConvBytes + kTemporalBytes));
+  set_bytes(state, std::int64_t{kCopies} * kNumLayers * (kConvBytes + kTemporalBytes));
 }
 BENCHMARK(state_digest);
 

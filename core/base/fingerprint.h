@@ -1,5 +1,5 @@
-// Fingerprints: 64-bit values that name a token history (FORWARD.md, "A state whose content proves
-// itself"). The constants are fixed for ever: digests are compared across machines and releases.
+// Fingerprints: 64-bit values that name a token history (semantics: fingerprint). The constants are
+// fixed for ever: digests are compared across machines and releases.
 #pragma once
 
 #include <cstdint>

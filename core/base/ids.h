@@ -7,7 +7,7 @@
 namespace hybridscope {
 
 // The null block: popped from the free queue when the pool is made, never given out, target of
-// every padded row and of every column that has no block (SEMANTICS D).
+// every padded row and of every column that has no block (semantics: block-pool).
 inline constexpr std::int32_t kNullBlock = 0;
 
 // The slot id of a padding token or row (vLLM v1/attention/backends/utils.py PAD_SLOT_ID). Not the

@@ -1,4 +1,4 @@
-// Input and answer of KVCacheManager::allocate_slots (SEMANTICS G). Plain values.
+// Input and answer of KVCacheManager::allocate_slots (semantics: allocate-slots). Plain values.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class AllocationRefusal : std::uint8_t {
   none,                  // it did not refuse
   full_sequence,         // the whole sequence would not fit (full_sequence_must_fit)
   not_enough_blocks,     // too few free blocks for this step
-  hit_cached_this_step,  // the hit's mamba state was registered in this step (SEMANTICS E3, need)
+  hit_cached_this_step,  // its state is of this step (semantics: mamba-get-num-blocks-to-allocate)
   hit_planned            // a block of the hit is planned in this step and not published yet
 };
 

@@ -1,7 +1,6 @@
-// Hashes of a request's tokens, one per hash_block_size tokens, chained (SEMANTICS D, "Request
-// hashes"). The hash of a hash block is the fingerprint F at its end (FORWARD, "A state whose
-// content proves itself"), so equal prefixes under one cache salt have equal hashes and no others
-// do.
+// Hashes of a request's tokens, one per hash_block_size tokens, chained (semantics: block-hashes).
+// The hash of a hash block is the fingerprint F at its end (semantics: fingerprint), so equal
+// prefixes under one cache salt have equal hashes and no others do.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// (hash, group) -> the blocks registered under it, in order of insertion (SEMANTICS D, "hash map").
-// Each block is in the map at most once. Memory is fixed when it is made: nothing is allocated
-// later.
+// (hash, group) -> the blocks registered under it, in order of insertion
+// (semantics: block-hash-map). Each block is in the map at most once. Memory is fixed when it is
+// made: nothing is allocated later.
 #pragma once
 
 #include <cstdint>

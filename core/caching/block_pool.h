@@ -1,5 +1,6 @@
 // All blocks of a KV cache: who holds them, in which order the free ones are given out, and under
-// which hash a block can be found (SEMANTICS D). Shared by all groups; knows no block tables.
+// which hash a block can be found (semantics: block-pool). Shared by all groups; knows no block
+// tables.
 #pragma once
 
 #include <cstdint>

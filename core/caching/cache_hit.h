@@ -1,4 +1,5 @@
-// The answer to "how much of this request is cached", with the reasons (SEMANTICS F). Plain values.
+// The answer to "how much of this request is cached", with the reasons
+// (semantics: find-longest-cache-hit). Plain values.
 #pragma once
 
 #include <cstdint>

@@ -6,14 +6,14 @@
 
 namespace hybridscope {
 
-// Does a mamba group get the one-block-longer limit of an eagle group? (KNOWN_BUGS 2)
+// Does a mamba group get the one-block-longer limit of an eagle group? (known bug 2)
 enum class MambaEagleLookahead : std::uint8_t { longer_limit, none };
 
-// Which full-attention groups are cut to the agreed hit length? (SEMANTICS F, second defect)
+// Which full-attention groups are cut to the agreed hit length? (semantics: find-longest-cache-hit)
 enum class FullAttentionCut : std::uint8_t { first_spec_group, every_group };
 
 // What happens to a block that was registered in this step when its writer is preempted before it
-// wrote it, and may another request use it in the same step? (KNOWN_BUGS 43, 49)
+// wrote it, and may another request use it in the same step? (known bugs 43, 49)
 enum class BlockRegistration : std::uint8_t {
   at_allocation,  // another request waits if the last state of its hit was registered in this step
   planned_then_published,
@@ -27,7 +27,7 @@ struct CachePolicies {
   friend bool operator==(const CachePolicies&, const CachePolicies&) = default;
 };
 
-// What golden/ was made with.
+// What the reference vectors were made with.
 constexpr CachePolicies pages_cache_policies() {
   return {MambaEagleLookahead::longer_limit, FullAttentionCut::first_spec_group,
           BlockRegistration::at_allocation};

@@ -1,5 +1,5 @@
 // The block list of a full-attention group: one block per block_size tokens, none is ever dropped
-// while the request runs (SEMANTICS E2).
+// while the request runs (semantics: full-attention-cache-hit).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Makes the KV-cache groups agree: on the length of a cache hit and on how many tokens are cached
-// (SEMANTICS F). Holds no blocks.
+// (semantics: kv-cache-coordinator, find-longest-cache-hit). Holds no blocks.
 #pragma once
 
 #include <cstdint>

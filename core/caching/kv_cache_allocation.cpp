@@ -1,4 +1,4 @@
-// KVCacheManager::allocate_slots, SEMANTICS G steps 1 to 9.
+// KVCacheManager::allocate_slots, step by step (semantics: allocate-slots).
 #include <algorithm>
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // The scheduler's view of the KV cache: looks up cached prefixes, gives blocks to requests, takes
-// them back (SEMANTICS G). Owns the pool and the block lists of all requests. A plain copy is a
-// snapshot.
+// them back (semantics: get-computed-blocks, allocate-slots). Owns the pool and the block lists of
+// all requests. A plain copy is a snapshot.
 //
 // A step: new_step_starts, then get_computed_blocks / allocate_slots / withdraw / free while
 // scheduling, and publish when the step's work is known to happen before anything scheduled later.
@@ -57,7 +57,8 @@ class KVCacheManager {
   // Where events go from now on; null: nowhere. A copy writes to the log of its original.
   void set_event_log(CacheEventLog* log) { pool_.set_event_log(log); }
 
-  // Hits on mamba states registered before this call become usable (SEMANTICS E3).
+  // Hits on mamba states registered before this call become usable
+  // (semantics: mamba-get-num-blocks-to-allocate).
   void new_step_starts();
 
   // The cached prefix of the request, at most num_tokens - 1 tokens. Error: too few block hashes.
@@ -71,7 +72,7 @@ class KVCacheManager {
   Result<Allocation> allocate_slots(const RequestCacheView& request, const AllocateSlotsArgs& args);
 
   // Registers and publishes the request's blocks that are full after num_tokens computed tokens,
-  // which frames that have returned confirm (RUNNER 6.3,
+  // which frames that have returned confirm (semantics: update-from-output-async; vLLM
   // AsyncScheduler._update_request_with_output). No effect without caching or without blocks.
   // Requires: block hashes of num_tokens tokens.
   void cache_computed_blocks(const RequestCacheView& request, std::int32_t num_tokens);
@@ -79,8 +80,8 @@ class KVCacheManager {
   // Takes all blocks back. No effect on a request without blocks.
   void free(RequestId request);
 
-  // RUNNER 6.4, deferred frees: the request gives its lists up, the blocks keep their references
-  // until they are handed to free_blocks.
+  // The request gives its lists up, but the blocks keep their references until they are handed to
+  // free_blocks (semantics: deferred-frees).
   struct DeferredBlocks {
     RequestId request;
     std::vector<std::vector<std::int32_t>> block_ids;  // [num_groups], in freeing order

@@ -1,7 +1,8 @@
 // The block list of a mamba group: a block holds the recurrent state at its end; all but the last
-// states are dropped as the request goes on (SEMANTICS E3). Modes none and all: a block per
-// block_size tokens and num_speculative_blocks more. Align: null blocks up to the running column,
-// the running block, then the speculative blocks, which move along.
+// states are dropped as the request goes on (semantics: mamba-allocate-new-blocks,
+// mamba-remove-skipped-blocks). Modes none and all: a block per block_size tokens and
+// num_speculative_blocks more. Align: null blocks up to the running column, the running block, then
+// the speculative blocks, which move along.
 #pragma once
 
 #include <cstdint>

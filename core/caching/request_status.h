@@ -1,4 +1,5 @@
-// Where a request is in its life, as the cache manager needs to know it (SEMANTICS G, H).
+// Where a request is in its life, as the cache manager needs to know it (semantics: allocate-slots,
+// schedule-waiting).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The block list of one request in one KV-cache group (SEMANTICS E, "State per request"), and the
+// The block list of one request in one KV-cache group (semantics: cache-blocks), and the
 // two ways to change it. Every change is recorded, so that a log mirrors the list exactly.
 #pragma once
 

@@ -1,5 +1,6 @@
-// What the managers of full-attention and of mamba groups have in common (SEMANTICS E1). A manager
-// holds the parameters of one group; block lists are passed in.
+// What the managers of full-attention and of mamba groups have in common
+// (semantics: get-num-blocks-to-allocate, allocate-new-blocks, cache-blocks). A manager holds the
+// parameters of one group; block lists are passed in.
 #pragma once
 
 #include <algorithm>
@@ -95,7 +96,7 @@ std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters
 void free_table(TableEdit edit);
 
 // The same, but the blocks keep their references; appends them to `blocks` in the order in which
-// they would be freed, null blocks left out (RUNNER 6.4).
+// they would be freed, null blocks left out (semantics: deferred-frees).
 void defer_table(TableEdit edit, std::vector<std::int32_t>& blocks);
 
 }  // namespace hybridscope

@@ -109,7 +109,7 @@ class CheckContext {
   void look_again_at(std::int32_t block);
 
   // Call before reading state of `where.request` from an existing block: reports a block that
-  // nobody holds any more, and one that belongs to another request or group (I4, I7).
+  // nobody holds any more, and one that belongs to another request or group (semantics: I4, I7).
   // `owns`: the request holds it where the reader expects it.
   void check_source(std::int32_t block, bool owns, const Finding& where);
 

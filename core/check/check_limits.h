@@ -10,7 +10,8 @@ namespace hybridscope {
 void check_schedule_limits(CheckContext& context);
 
 // Reports graph_not_captured: a replay of a size that was not captured, with rows that the captured
-// graph of that size does not have, or one that is too small for the batch (RUNNER 4.4, 4.5).
+// graph of that size does not have, or one that is too small for the batch
+// (semantics: cudagraph-dispatch, cudagraph-dispatch-v2).
 void check_replayed_graph(CheckContext& context);
 
 }  // namespace hybridscope

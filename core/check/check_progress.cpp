@@ -84,7 +84,8 @@ void ProgressCheck::check_counts(CheckContext& context) {
   }
 }
 
-// The c that a row runs with is exact, whatever the scheduler counts on (RUNNER 6.5).
+// The c that a row runs with is exact, whatever the scheduler counts on
+// (semantics: optimistic-and-exact).
 void ProgressCheck::check_rows(CheckContext& context) {
   const StepTrace& trace = context.trace();
   frame_.clear();

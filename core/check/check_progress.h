@@ -10,8 +10,9 @@ namespace hybridscope {
 
 class ProgressCheck {
  public:
-  // Reports counts that contradict the accepted tokens (I12), prefill chunks that end off the grid,
-  // cut drafts, unusable scripted values, and a run that cannot move any more (I11).
+  // Reports counts that contradict the accepted tokens (semantics: I12), prefill chunks that end
+  // off the grid, cut drafts, unusable scripted values, and a run that cannot move any more
+  // (semantics: I11).
   void check(CheckContext& context);
 
  private:

@@ -1,5 +1,5 @@
-// One launch of state copies on symbolic state: every source is read before anything is written,
-// as copies of a launch have no order (SEMANTICS C3, C4; I13).
+// One launch of state copies on symbolic state: every source is read before anything is written, as
+// copies of a launch have no order (semantics: collect-mamba-copy-meta, do-mamba-copy-block, I13).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The forward of one step on symbolic state: reads the metadata of every KV-cache group as the
-// layer kernels would and runs each row (FORWARD.md).
+// layer kernels would and runs each row (docs/semantics/forward.md).
 #pragma once
 
 #include "core/check/check_context.h"

@@ -34,7 +34,7 @@ void check_padding_row(CheckContext& context, const GroupTrace& group, std::int3
   if (runs) execute_unneutral_padding_row(context, group.group, block);
 }
 
-// A row whose window column 0 is null or the pad id is skipped whole (FORWARD decode rule 1).
+// A row whose window column 0 is null or the pad id is skipped whole (semantics: null-rows).
 bool skipped_whole(CheckContext& context, const GroupTrace& group, std::int32_t row,
                    std::int32_t block) {
   if (block != kNullBlock && block != kPadSlotId) return false;

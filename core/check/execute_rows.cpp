@@ -196,7 +196,7 @@ void roll_by_window(const CheckContext& context, const RowTruth& truth, const De
   }
 }
 
-// FORWARD "Decode rows" 3 (counts given) and 4 (without counts).
+// What a decode row does to the conv window (semantics: decode-conv, decode-conv-without-counts).
 void write_decode_conv(CheckContext& context, const RowTruth& truth, const DecodeRow& row,
                        const ConvWindow& prior) {
   Finding where = place(context, row.row, row.group, ContentKind::conv);

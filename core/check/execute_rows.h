@@ -1,5 +1,6 @@
-// What the layer kernels of one row do to recurrent state, on fingerprints (FORWARD.md "Decode
-// rows", "Prefill rows"). Every read is held against the row's truth before it is used.
+// What the layer kernels of one row do to recurrent state, on fingerprints
+// (semantics: decode-temporal, decode-conv, prefill-temporal, prefill-conv). Every read is held
+// against the row's truth before it is used.
 #pragma once
 
 #include <cstdint>

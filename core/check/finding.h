@@ -1,5 +1,5 @@
 // A broken invariant, found by looking at what a step decided and what its blocks hold. Findings
-// are values: never logged, never thrown (STYLE R22c). Words are made in sessions/explain.
+// are values: never logged, never thrown. Words are made in sessions/explain.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct RuleInfo {
   Rule rule;
   std::string_view slug{};  // stable name in files and reports
   Severity severity;
-  std::string_view invariant{};  // of KNOWN_BUGS section 0, "" where none is numbered
+  std::string_view invariant{};  // of docs/semantics/invariants.md, "" where none
   std::string_view meaning{};    // one sentence
 };
 

@@ -1,5 +1,5 @@
 // Real bytes beside symbolic state: carries out on a StateBackend what the checker executed, and
-// holds each element against what symbolic state says (FORWARD.md, "Bytes fidelity"). The checker
+// holds each element against what symbolic state says (semantics: bytes-state). The checker
 // judges the metadata, the twin the bytes: a state that went wrong has to be as wrong in memory.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Which draft tokens are accepted, and what drafts look like: keyed draws, no random stream, so
-// that modes, runners and forks stay comparable (FORWARD.md "Tokens, drafts, acceptance, time").
+// that modes, runners and forks stay comparable (semantics: draft-acceptance).
 #pragma once
 
 #include <cstdint>

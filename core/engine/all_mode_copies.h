@@ -1,5 +1,5 @@
-// Mode all with drafts, after sampling: what both runners do for a row (FORWARD, "Mode all with
-// drafts").
+// Mode all with drafts, after sampling: what both runners do for a row
+// (semantics: mode-all-with-drafts).
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,8 @@ void BatchMetadata::place_rows(const StepTrace& trace) {
   }
 }
 
-// RUNNER 4.4, 4.5.
+// Which graph the step runs in (semantics: is-uniform-decode, cudagraph-dispatch,
+// cudagraph-dispatch-v2).
 Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const {
   const std::int32_t num_spec = config_.num_speculative_tokens;
   const BatchShape shape{max_query_len_, query_start_loc_.back(),
@@ -130,7 +131,7 @@ Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const
                                           .uniform_token_count = uniform_token_count});
 }
 
-// RUNNER 3.1.
+// Dispatch, then padding (semantics: common-attention-metadata).
 Status BatchMetadata::dispatch(StepTrace& trace, std::span<BlockTable> tables) {
   place_rows(trace);
   const auto dispatched = dispatch_runner(trace);

@@ -1,7 +1,8 @@
-// From a batch's rows to common metadata, graph dispatch and every group's metadata (RUNNER 3, 4):
-// the half of a runner that does not care where its rows come from. Both runners use it, and so
-// does whoever judges rows that another engine made; EngineConfig::runner says which rules of
-// dispatch and of building hold.
+// From a batch's rows to common metadata, graph dispatch and every group's metadata
+// (semantics: common-attention-metadata, draft-and-accepted-counts, cudagraph-dispatch): the half
+// of a runner that does not care where its rows come from. Both runners use it, and so does whoever
+// judges rows that another engine made; EngineConfig::runner says which rules of dispatch and of
+// building hold.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ class BatchMetadata {
   const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
   bool has_mamba() const { return !builders_.empty(); }
   std::int32_t mamba_block_size() const { return mamba_block_size_; }
-  // Smallest of the builders' (RUNNER 1.5); 1 without builders.
+  // Smallest of the builders' (semantics: reorder-batch); 1 without builders.
   std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
 
  private:
@@ -94,15 +95,16 @@ class BatchMetadata {
 };
 
 // What makes a row a decode (RowClassing): c = 0 and prompt rows are prefills; by meaning, one
-// non-draft token is left to compute; by shape, at most 1 + K tokens. FORWARD condition 1.
+// non-draft token is left to compute; by shape, at most 1 + K tokens (semantics: row-class).
 RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
                       std::int32_t num_speculative_tokens);
 
-// slot_mapping, run by run: tokens at positions c .. c + q - 1 (FORWARD "Attention groups").
+// slot_mapping, run by run: tokens at positions c .. c + q - 1 (semantics: attention-slots).
 void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group);
 
 // Appends one copy a mamba group for decision number `decision` of the launch, with the block ids
-// that its row has in `tables` (SEMANTICS C3); a column outside a row's list is the pad id.
+// that its row has in `tables` (semantics: collect-mamba-copy-meta); a column outside a row's list
+// is the pad id.
 void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
                          std::span<const BlockTable> tables, std::int32_t decision);
 

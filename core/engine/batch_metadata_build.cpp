@@ -6,8 +6,9 @@
 
 namespace hybridscope {
 
-// RUNNER 3.4: the reference's V1 passes counts only in a step in which some row has drafts, its V2
-// always. Without speculation they are all 1 and no builder takes them.
+// The reference's V1 passes counts only in a step in which some row has drafts, its V2 always
+// (semantics: draft-and-accepted-counts). Without speculation they are all 1 and no builder takes
+// them.
 bool BatchMetadata::passes_counts(const StepTrace& trace) const {
   if (config_.num_speculative_tokens == 0) return false;
   if (config_.runner == ModelRunner::v2 ||
@@ -49,8 +50,8 @@ Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables
   return status;
 }
 
-// A split has one border: rows behind the first prefill are prefills whatever they are (KNOWN_BUGS
-// 12). Only orders that do not ask for the class put decodes there.
+// A split has one border: rows behind the first prefill are prefills whatever they are (known
+// bug 12). Only orders that do not ask for the class put decodes there.
 std::span<const RowClass> BatchMetadata::classes_to_split() {
   if (config_.policies.row_order == RowOrder::decodes_then_query_len) return row_classes_;
   classes_to_split_ = row_classes_;
@@ -62,7 +63,8 @@ std::span<const RowClass> BatchMetadata::classes_to_split() {
 }
 
 // V1 by shape: the recorded builder, which looks at query lengths alone. V2 by shape, and V1 of
-// later trees: RUNNER 3.3, a prefilling row is a prefill unless it is one token with context.
+// later trees: a prefilling row is a prefill unless it is one token with context
+// (semantics: mamba-short-extends).
 Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
                                              std::int32_t threshold) {
   if (config_.policies.row_classing == RowClassing::by_meaning)
@@ -114,7 +116,8 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
     inputs.gdn_row_classes = classes.value();
     return inputs;
   }
-  // Without counts the threshold of a split by shape is 1 (RUNNER 3.3).
+  // Without counts the threshold of a split by shape is 1 (semantics: mamba-builder,
+  // mamba-short-extends).
   const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder));
   if (!split.ok()) return split.error();
   inputs.split = split.value();
@@ -127,8 +130,8 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   return inputs;
 }
 
-// RUNNER 3.5: on V1 the first group of a kind builds, later ones exchange the block table where
-// their builder can; on V2 every group builds.
+// On V1 the first group of a kind builds, later ones exchange the block table where their builder
+// can; on V2 every group builds (semantics: several-groups).
 Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_index) {
   GroupTrace& group = trace.groups[group_index];
   MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group_index])];
@@ -181,8 +184,8 @@ void BatchMetadata::swap_tokens(GroupTrace& group) {
   gdn->spec_token_indx = vector_view(swapped_tokens_.data(), tokens.rows);
 }
 
-// FORWARD "Mode all with drafts": the column a row reads from is the last scheduled one of its
-// previous step; the reference takes the conv window from the last computed column instead.
+// The column a row reads from is the last scheduled one of its previous step; the reference takes
+// the conv window from the last computed column instead (semantics: mode-all-with-drafts).
 void BatchMetadata::fill_source_columns(const StepTrace& trace,
                                         std::span<const std::int32_t> remembered_columns) {
   const bool safe = config_.policies.all_mode_speculation ==

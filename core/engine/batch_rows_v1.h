@@ -1,5 +1,5 @@
 // The V1 runner's persistent batch: a dense list of rows that survives between steps
-// (RUNNER 1.2-1.5; vLLM v1/worker/gpu_input_batch.py).
+// (semantics: update-states, input-batch, reorder-batch; vLLM v1/worker/gpu_input_batch.py).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hybridscope {
 
-// Regions of a batch, in row order, and what they are for (RUNNER 1.5).
+// Regions of a batch, in row order, and what they are for (semantics: reorder-batch).
 enum class RowRegion : std::uint8_t { decode, short_extend, long_extend, prefill };
 
 struct BatchRow {
@@ -31,7 +31,7 @@ class BatchRowsV1 {
   // Row of a request, -1: none. Linear in nothing: looked up by id.
   std::int32_t row_of(RequestId request) const;
   // What the arrays of the batch hold at a row, whether or not it is still one: a vacated row keeps
-  // its values (RUNNER 1.3).
+  // its values (semantics: input-batch).
   const BatchRow& left_at(std::int32_t row) const;
   BlockTable& block_table(std::int32_t group) { return tables_[static_cast<std::size_t>(group)]; }
   const BlockTable& block_table(std::int32_t group) const {

@@ -1,6 +1,7 @@
 // The V2 runner's request slots: a request keeps its slot from admission until it finishes or is
-// preempted, and nothing moves between slots (RUNNER 2.1, 2.3; vLLM v1/worker/gpu/states.py,
-// block_table.py). Rows are laid out anew in every step and read their slot's data.
+// preempted, and nothing moves between slots (semantics: request-slots, gather-block-tables; vLLM
+// v1/worker/gpu/states.py, block_table.py). Rows are laid out anew in every step and read their
+// slot's data.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The worker's block table of one KV-cache group: one row a batch row, ids by column. Append-only:
 // the scheduler empties and moves columns without telling the worker, so old columns keep old ids
-// ("stale heads", RUNNER 1.6; vLLM v1/worker/block_table.py).
+// ("stale heads"; semantics: worker-block-table; vLLM v1/worker/block_table.py).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The CUDA graph mode and capture sizes that an engine starts with (RUNNER 4.2, 4.3).
+// The CUDA graph mode and capture sizes that an engine starts with
+// (semantics: resolve-cudagraph-mode, capture-sizes).
 #pragma once
 
 #include "core/base/result.h"

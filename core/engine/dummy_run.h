@@ -1,6 +1,7 @@
 // A dummy run: what a data-parallel rank launches in a step in which it schedules nothing, so that
-// the collectives of ranks with work go on (RUNNER 1.6, 2.2; vLLM v1/worker/gpu_model_runner.py,
-// _dummy_run). It replays the largest graph that decodes have: another rank may have that many.
+// the collectives of ranks with work go on (semantics: dummy-runs; vLLM
+// v1/worker/gpu_model_runner.py, _dummy_run). It replays the largest graph that decodes have:
+// another rank may have that many.
 #pragma once
 
 #include <cstdint>

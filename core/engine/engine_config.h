@@ -16,7 +16,7 @@ enum class SpeculativeMethod : std::uint8_t {
   none,
   mtp,          // eagle rules: always K drafts unless budget or length cuts them
   ngram,        // no eagle rules; 0..K drafts by a keyed draw
-  draft_model,  // no eagle rules; always K drafts (RUNNER 6)
+  draft_model,  // no eagle rules; always K drafts (semantics: draft-methods)
 };
 
 enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
@@ -27,7 +27,7 @@ enum class ModelRunner : std::uint8_t {
   v2,  // a slot a request, rows laid out anew in every step
 };
 
-// In what order the persistent batch is handed to the builders (RUNNER 1.5).
+// In what order the persistent batch is handed to the builders (semantics: reorder-batch).
 enum class BatchOrder : std::uint8_t {
   by_region,    // decodes first: a builder has a reorder_batch_threshold
   as_condensed  // reorder_batch_threshold is None: there is no builder, rows stay as condensed
@@ -58,7 +58,7 @@ struct EngineConfig {
   bool async_scheduling = false;
 
   // The KV connector of a consumer writes blocks outside the stream of frames: with frames in
-  // flight, whole requests are freed when those have returned (RUNNER 6.4).
+  // flight, whole requests are freed when those have returned (semantics: deferred-frees).
   bool kv_consumer = false;
 
   // Ranks that run other requests in lock-step with this one: with more than one, a step that

@@ -1,5 +1,6 @@
 // The tokens of a batch's rows and what each of them will sample: the part of "prepare inputs" and
-// of sampling that does not care which runner laid out the rows (RUNNER 3.4, 5.1).
+// of sampling that does not care which runner laid out the rows
+// (semantics: draft-and-accepted-counts, sampled-tokens).
 #pragma once
 
 #include <cstdint>
@@ -47,10 +48,11 @@ class RowInputs {
 RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission);
 
 // num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling
-// (RUNNER 3.4; the runners differ in what they call prefilling).
+// (semantics: draft-and-accepted-counts; the runners differ in what they call prefilling).
 std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling);
 
-// After sampling: the row's exact computed tokens, rejected drafts taken off (RUNNER 5.1).
+// After sampling: the row's exact computed tokens, rejected drafts taken off
+// (semantics: sampled-tokens).
 std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled);
 
 // After sampling: the count for the next step, 1 for a row whose sample was discarded.

@@ -101,8 +101,8 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
 }
 
 // Drafts count as computed until the frame returns. Asynchronously the tokens that the frame will
-// bring get placeholders, and so do the drafts of the next step (RUNNER 6.3,
-// AsyncScheduler._update_after_schedule).
+// bring get placeholders, and so do the drafts of the next step (semantics: output-placeholders;
+// vLLM AsyncScheduler._update_after_schedule).
 void Scheduler::count_scheduled(const ScheduledRequest& entry) {
   Request& request = *entry.request;
   request.last_frame = num_frames_scheduled_ + 1;
@@ -312,7 +312,7 @@ bool Scheduler::admit(Request& request) {
 
 // The reference keeps a batch of verify rows uniform by padding a waiting request with one token
 // left, when running requests were scheduled and the last chunk of none of them was short of its
-// known tokens, this step's not counted (SEMANTICS H2).
+// known tokens, this step's not counted (semantics: padded-prompt).
 bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
   if (config_.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
   if (config_.num_speculative_tokens == 0 || num_new_tokens != 1) return false;

@@ -1,5 +1,6 @@
 // Decides which requests get how many tokens in a step, and whose blocks pay for it
-// (SEMANTICS H; vLLM v1/core/sched/scheduler.py, without connectors, encoders and LoRA).
+// (semantics: schedule-running, schedule-waiting; vLLM v1/core/sched/scheduler.py, without
+// connectors, encoders and LoRA).
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,8 @@ class Scheduler {
   // Requests stay where they are until they are aborted or finished (owned by the caller).
   void add_request(Request& request);
 
-  // Decides one step; the answer is valid until the next call. SEMANTICS H2.
+  // Decides one step; the answer is valid until the next call (semantics: schedule-running,
+  // schedule-waiting).
   const ScheduleOutput& schedule(std::int32_t token_budget);
 
   // Call when a frame returns, before its rows: deferred frees that are due reach the pool
@@ -93,13 +95,15 @@ class Scheduler {
   void frame_returned(std::int32_t num_scheduled_tokens);
 
   // Takes back drafts that were not accepted and appends sampled tokens, at most to max_tokens and
-  // max_model_len. A request that ends is freed and leaves. SEMANTICS H3. Asynchronous: the request
-  // may have been preempted, reset or ended since; blocks are cached up to what is confirmed, for
-  // which block_hashes must cover the sampled tokens too. RUNNER 6.3, 6.4.
+  // max_model_len. A request that ends is freed and leaves (semantics: update-from-output).
+  // Asynchronous: the request may have been preempted, reset or ended since; blocks are cached up
+  // to what is confirmed, for which block_hashes must cover the sampled tokens too
+  // (semantics: update-from-output-async, preempted-in-flight, reset-in-flight).
   UpdatedRequest update_from_output(Request& request, const ReturnedRow& row);
 
   // Stores the length of the draft list for the next step, unless the request is in the middle of
-  // its prefill. SEMANTICS H3. Synchronous only: asynchronously nothing comes back.
+  // its prefill (semantics: update-draft-token-ids). Synchronous only: asynchronously nothing comes
+  // back.
   void update_draft_tokens(Request& request, std::int32_t num_draft_tokens);
 
   // Frees the request and takes it out of its queue; reported in the next finished_req_ids.
@@ -173,12 +177,12 @@ struct AlignedSplitInputs {
   bool use_eagle = false;
 };
 
-// Tokens of this chunk under mode align, 0: not now. The reference's rule (SEMANTICS H1,
-// Scheduler._mamba_block_aligned_split).
+// Tokens of this chunk under mode align, 0: not now. The reference's rule
+// (semantics: aligned-split; vLLM Scheduler._mamba_block_aligned_split).
 std::int32_t mamba_block_aligned_split(const AlignedSplitInputs& inputs);
 
 // As above; then a chunk that does not reach the last known token ends on the block grid, and one
-// that starts off the grid stops at the next boundary (FORWARD condition 2, KNOWN_BUGS 1).
+// that starts off the grid stops at the next boundary (semantics: aligned-split; known bug 1).
 std::int32_t mamba_block_aligned_split_on_grid(const AlignedSplitInputs& inputs);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
 // The half of the scheduler that takes frames back: rejected drafts, appended tokens, deferred
-// frees (SEMANTICS H3, RUNNER 6.3, 6.4).
+// frees (semantics: update-from-output, update-from-output-async, deferred-frees).
 #include <algorithm>
 
 #include "core/engine/scheduler.h"
@@ -58,8 +58,8 @@ void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tok
   request.num_draft_tokens = request.is_prefill_chunk ? 0 : num_draft_tokens;
 }
 
-// RUNNER 6.4 (Scheduler._free_request_blocks): at once, as later frames run behind the one in
-// flight; unless somebody writes outside their stream.
+// Blocks are free at once, as later frames run behind the one in flight, unless somebody writes
+// outside their stream (semantics: deferred-frees; vLLM Scheduler._free_request_blocks).
 void Scheduler::free_request_blocks(const Request& request) {
   if (config_.defer_frees && request.last_frame > num_frames_returned_)
     deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id)});
@@ -74,7 +74,7 @@ void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
     kv_cache_.free_blocks(deferred_frees_.front().blocks);
 }
 
-// RUNNER 6.4: what a frame in flight will bring does not count any more.
+// What a frame in flight will bring does not count any more (semantics: reset-in-flight).
 void Scheduler::forget_frame_in_flight(Request& request) const {
   if (config_.stale_frame == StaleFrame::dropped_by_run)
     request.first_valid_run = request.run;

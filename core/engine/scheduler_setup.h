@@ -7,7 +7,8 @@
 
 namespace hybridscope {
 
-// Mode align splits chunks on blocks when a group of layers is recurrent (SEMANTICS H1).
+// Mode align splits chunks on blocks when a group of layers is recurrent
+// (semantics: aligned-split).
 SchedulerConfig scheduler_config(const EngineConfig& config);
 
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config);

@@ -1,5 +1,5 @@
 // The tokens of one request, never stored: any token is computed from where it came from
-// (FORWARD.md, "Tokens, drafts, acceptance, time").
+// (semantics: token-contents).
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,9 @@
 namespace hybridscope {
 namespace {
 
-// RUNNER 6.5 (update_num_computed_tokens_for_batch_change): what the scheduler reports counts on
-// the drafts of the row's previous frame; the device knows how many were accepted.
+// What the scheduler reports counts on the drafts of the row's previous frame; the device knows how
+// many were accepted (semantics: optimistic-and-exact; vLLM
+// update_num_computed_tokens_for_batch_change).
 std::int32_t computed_tokens_of(const BatchRow& row, const ScheduledTrace& scheduled,
                                 const WorkerRequest& worker) {
   return row.previous_row >= 0 && worker.num_draft_tokens > 0 ? worker.num_computed_tokens
@@ -52,15 +53,15 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   metadata_.build(trace, tables, remembered_columns_).value();
 }
 
-// Padding nulls rows of the device's tables alone (RUNNER 3.1). What the host's rows keep is read
-// by nothing but dummy runs.
+// Padding nulls rows of the device's tables alone (semantics: common-attention-metadata). What the
+// host's rows keep is read by nothing but dummy runs.
 std::span<BlockTable> WorkerV1::device_tables() {
   if (!dummy_runs_name_blocks(config_)) return rows_.block_tables();
   device_tables_.assign(rows_.block_tables().begin(), rows_.block_tables().end());
   return device_tables_;
 }
 
-// Mode all with drafts: where each row's last step ended (FORWARD, "Mode all with drafts").
+// Mode all with drafts: where each row's last step ended (semantics: mode-all-with-drafts).
 void WorkerV1::find_remembered_columns(const StepTrace& trace, const RequestList& requests) {
   remembered_columns_.clear();
   if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
@@ -69,7 +70,7 @@ void WorkerV1::find_remembered_columns(const StepTrace& trace, const RequestList
     remembered_columns_.push_back(requests[row.request].worker.mamba_state_idx.value_or(-1));
 }
 
-// RUNNER 1.2, steps 1 to 8.
+// Rows leave, come and move up (semantics: update-states, input-batch).
 void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
                            std::span<const RequestId> finished, RequestList& requests) {
   rows_.start_step();
@@ -112,7 +113,7 @@ void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
   rows_.condense();
 }
 
-// RUNNER 1.6: the worker appends; only a resumed request's list is replaced.
+// The worker appends; only a resumed request's list is replaced (semantics: worker-block-table).
 void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
                            std::size_t scheduled, RequestList& requests) {
   const ScheduledTrace& entry = trace.scheduled[scheduled];
@@ -143,7 +144,7 @@ RowClass WorkerV1::class_of(const ScheduledTrace& scheduled) const {
   return row_class_of(scheduled, config_.policies.row_classing, config_.num_speculative_tokens);
 }
 
-// RUNNER 1.5, with the row's class in place of its shape.
+// Regions by the row's class in place of its shape (semantics: reorder-batch, row-class).
 void WorkerV1::reorder_rows(const StepTrace& trace) {
   regions_.clear();
   for (const BatchRow& row : rows_.rows()) {
@@ -161,7 +162,7 @@ void WorkerV1::reorder_rows(const StepTrace& trace) {
   rows_.reorder(regions_);
 }
 
-// Each row's accepted count of the frame before (RUNNER 5.3).
+// Each row's accepted count of the frame before (semantics: accepted-counts-v1).
 void WorkerV1::take_counts(const RequestList& requests) {
   const auto num_rows = static_cast<std::int32_t>(rows_.rows().size());
   const bool reads_old_counts =

@@ -1,5 +1,6 @@
-// The V1 runner: turns what was scheduled into rows, metadata and state copies (RUNNER 1, 3, 4).
-// Reads the step's trace and its own state, never the scheduler.
+// The V1 runner: turns what was scheduled into rows, metadata and state copies
+// (semantics: update-states, running-column, accepted-counts-v1). Reads the step's trace and its
+// own state, never the scheduler.
 #pragma once
 
 #include <cstdint>

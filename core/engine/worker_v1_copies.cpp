@@ -5,7 +5,7 @@
 
 namespace hybridscope {
 
-// SEMANTICS C5 (preprocess_mamba): the running state moves with the running column.
+// The running state moves with the running column (semantics: preprocess-mamba).
 void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
   if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
   const bool exact = config_.policies.running_column == RunningColumn::of_exact_count;
@@ -29,7 +29,7 @@ void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
   }
 }
 
-// SEMANTICS C6: boundary snapshots after acceptance.
+// Boundary snapshots after acceptance (semantics: postprocess-mamba).
 void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
@@ -52,8 +52,8 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
     use_blocks_of_first_group(trace.post_copies);
 }
 
-// FORWARD "Mode all with drafts": the last scheduled column is remembered, and boundary states that
-// lie in scratch columns are stored where the hash will say they are.
+// The last scheduled column is remembered, and boundary states that lie in scratch columns are
+// stored where the hash will say they are (semantics: mode-all-with-drafts).
 void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
   const bool safe = config_.policies.all_mode_speculation ==
                     AllModeSpeculation::remembered_column_and_boundary_copies;

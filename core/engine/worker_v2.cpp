@@ -43,7 +43,8 @@ WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata,
       metadata_(std::move(metadata)),
       slots_(config.max_num_seqs, columns) {}
 
-// RUNNER 2.2. The dispatch reads no more than the scheduler's output, so it may follow the rows.
+// The dispatch reads no more than the scheduler's output, so it may follow the rows
+// (semantics: v2-step).
 void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
   slots_.start_step();
@@ -94,7 +95,7 @@ void WorkerV2::update_slots(const StepTrace& trace, const NewBlocks& new_blocks)
   }
 }
 
-// add_request (RUNNER 2.2): counts and columns that the slot starts with.
+// Counts and columns that the slot starts with (semantics: add-request).
 void WorkerV2::admit(const ScheduledTrace& scheduled) {
   RequestSlot& slot = slots_.slot(slots_.add({.request = scheduled.request,
                                               .num_computed_tokens = scheduled.num_computed_tokens,
@@ -151,7 +152,7 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
   }
 }
 
-// Mode all with drafts: where each row's last step ended (FORWARD, "Mode all with drafts").
+// Mode all with drafts: where each row's last step ended (semantics: mode-all-with-drafts).
 void WorkerV2::find_remembered_columns() {
   remembered_columns_.clear();
   if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
@@ -160,7 +161,7 @@ void WorkerV2::find_remembered_columns() {
     remembered_columns_.push_back(slots_.slot(slot).last_scheduled_col);
 }
 
-// RUNNER 5.4.
+// What the device knows after sampling (semantics: accepted-counts-v2).
 void WorkerV2::sample(StepTrace& trace, RequestList&) {
   inputs_.sample(trace);
   for (const RowTrace& row : trace.rows) {

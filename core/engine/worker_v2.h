@@ -1,5 +1,6 @@
-// The V2 runner: a slot a request, rows laid out anew in every step (RUNNER 2, 3, 4.5, 5.4; vLLM
-// v1/worker/gpu). Reads the step's trace and its own state, never the scheduler.
+// The V2 runner: a slot a request, rows laid out anew in every step (semantics: v2-step,
+// request-slots, row-order-v2, accepted-counts-v2; vLLM v1/worker/gpu). Reads the step's trace and
+// its own state, never the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace hybridscope {
 
-// Indices into `scheduled`, sorted into row order (RUNNER 2.3). `row_classes`: [scheduled].
+// Indices into `scheduled`, sorted into row order (semantics: row-order-v2). `row_classes`:
+// [scheduled].
 struct RowOrderInput {
   std::span<const ScheduledTrace> scheduled;
   std::span<const RowClass> row_classes;

@@ -4,7 +4,8 @@
 
 namespace hybridscope {
 
-// SEMANTICS C8: the advance kernel, then the pre-copy kernel, which takes the slot's columns.
+// The advance kernel, then the pre-copy kernel, which takes the slot's columns
+// (semantics: preprocess-mamba-align, precopy-mamba-align).
 void WorkerV2::pre_copy(StepTrace& trace) {
   if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
@@ -26,7 +27,7 @@ void WorkerV2::pre_copy(StepTrace& trace) {
   }
 }
 
-// SEMANTICS C6, V2 form: boundary snapshots after acceptance, with the new count given.
+// Boundary snapshots after acceptance, with the new count given (semantics: postprocess-mamba-v2).
 void WorkerV2::post_copy_align(StepTrace& trace) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
@@ -45,7 +46,8 @@ void WorkerV2::post_copy_align(StepTrace& trace) {
     use_blocks_of_first_group(trace.post_copies);
 }
 
-// FORWARD "Mode all with drafts". The reference's V2 remembers no column and stores no boundaries.
+// The reference's V2 remembers no column and stores no boundaries
+// (semantics: mode-all-with-drafts).
 void WorkerV2::post_copy_all(StepTrace& trace) {
   const bool safe = config_.policies.all_mode_speculation ==
                     AllModeSpeculation::remembered_column_and_boundary_copies;

@@ -1,4 +1,4 @@
-// Attention backends, as far as CUDA graphs tell them apart (RUNNER 4.2).
+// Attention backends, as far as CUDA graphs tell them apart (semantics: resolve-cudagraph-mode).
 #pragma once
 
 #include <cstdint>

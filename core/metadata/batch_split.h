@@ -25,7 +25,7 @@ struct SplitOptions {
   bool require_uniform = false;       // decodes must all have the first row's query length
 };
 
-// The split by query length of commit f5972a872 (SEMANTICS A2, split_decodes_and_prefills), used by
+// The split by query length of commit f5972a872 (semantics: split-decodes-and-prefills), used by
 // the Mamba1 and Mamba2 builders. Errors: a uniform batch whose padded token count is no multiple
 // of its rows; a decode row above the threshold; arrays that do not fit num_reqs.
 Result<BatchSplit> split_decodes_and_prefills(const CommonAttentionMetadata& common,
@@ -37,8 +37,8 @@ struct SplitOptionsV2 {
   bool treat_short_extends_as_decodes = true;  // false: is_prefilling rows are prefills as well
 };
 
-// The split of commit cb10b7e80 (SEMANTICS A2, second version), used by the GDN builder. Errors:
-// is_prefilling needed and absent; arrays that do not fit num_reqs.
+// The split of commit cb10b7e80 (semantics: split-decodes-and-prefills-v2), used by the GDN
+// builder. Errors: is_prefilling needed and absent; arrays that do not fit num_reqs.
 Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& common,
                                                  const SplitOptionsV2& options);
 
@@ -48,9 +48,9 @@ struct RowClassBatch {
   std::int32_t num_actual_tokens = 0;               // padded tokens included
 };
 
-// The split by each row's class, without looking at lengths (DESIGN, "Settled before the first
-// line"). Padding rows stand last: they are decodes of a batch without prefills, else prefills, as
-// in SEMANTICS A2. Errors: a decode or verify row behind a prefill; a padding row before another
+// The split by each row's class, without looking at lengths (semantics: split-by-row-class).
+// Padding rows stand last: they are decodes of a batch without prefills, else prefills, as in the
+// splits by length. Errors: a decode or verify row behind a prefill; a padding row before another
 // row; sizes that do not fit.
 Result<BatchSplit> split_by_row_class(const RowClassBatch& batch);
 

@@ -1,6 +1,6 @@
-// Which columns of the block table the Mamba builders use (SEMANTICS A3,
-// mamba_get_block_table_tensor): the whole table, or in align mode the running column of each row
-// and its speculative columns.
+// Which columns of the block table the Mamba builders use
+// (semantics: mamba-get-block-table-tensor): the whole table, or in align mode the running column
+// of each row and its speculative columns.
 #pragma once
 
 #include <cstdint>

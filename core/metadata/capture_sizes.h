@@ -1,5 +1,5 @@
 // Token counts that CUDA graphs are captured for, and the resolution of the graph mode at start-up
-// (RUNNER 4.2, 4.3).
+// (semantics: resolve-cudagraph-mode, capture-sizes).
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ Result<CaptureSizes> make_cudagraph_capture_sizes(const CaptureSizesInput& input
 Result<std::vector<std::int32_t>> round_capture_sizes(std::span<const std::int32_t> sizes,
                                                       std::int32_t multiple);
 
-// When are sizes rounded to K + 1? (RUNNER 4.3)
+// When are sizes rounded to K + 1? (semantics: capture-sizes)
 enum class SpecRounding : std::uint8_t {
   with_full_graphs,  // V1: where decode batches run in full graphs
   always             // V2

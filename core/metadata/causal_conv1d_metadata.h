@@ -1,5 +1,5 @@
-// Which program of the varlen causal conv kernel works on which row and token block (SEMANTICS A5,
-// compute_causal_conv1d_metadata; BLOCK_M 8 only).
+// Which program of the varlen causal conv kernel works on which row and token block
+// (semantics: compute-causal-conv1d-metadata; BLOCK_M 8 only).
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ struct Mamba2ChunkInput {
   std::span<const std::int32_t> query_start_loc_p{};      // [rows + 1]
 };
 
-// Chunks aligned to each sequence's own absolute position (SEMANTICS A7, _compute_chunk_metadata).
+// Chunks aligned to each sequence's own absolute position (semantics: compute-chunk-metadata).
 // Results are valid until the next call.
 class Mamba2ChunkMetadataBuilder {
  public:
@@ -51,8 +51,8 @@ class Mamba2ChunkMetadataBuilder {
   std::vector<std::int32_t> last_chunk_indices_;
 };
 
-// Chunk lists of the FLA kernels (SEMANTICS A8). Results are valid until the next call of the same
-// function.
+// Chunk lists of the FLA kernels (semantics: prepare-chunk-indices, prepare-chunk-offsets). Results
+// are valid until the next call of the same function.
 class FlaChunkBuilder {
  public:
   // int32 [chunks, 2]: number of the sequence among those that have a chunk, chunk inside it

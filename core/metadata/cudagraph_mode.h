@@ -1,4 +1,5 @@
-// CUDA graph modes and what a metadata builder supports (RUNNER 4.1, 4.2).
+// CUDA graph modes and what a metadata builder supports (semantics: cudagraph-modes,
+// resolve-cudagraph-mode).
 #pragma once
 
 #include <cstdint>

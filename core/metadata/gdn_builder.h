@@ -1,4 +1,5 @@
-// Metadata builder of GatedDeltaNet layers (SEMANTICS A9, GDNAttentionMetadataBuilder).
+// Metadata builder of GatedDeltaNet layers (semantics: gdn-builder; vLLM
+// GDNAttentionMetadataBuilder).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ class GdnMetadataBuilder {
     return {inputs.common, inputs.num_accepted_tokens, inputs.gdn_row_classes};
   }
   // As of MambaMetadataBuilder. The graph is captured from spec rows when K > 0, else from plain
-  // decode rows (RUNNER 4.6).
+  // decode rows (semantics: mamba-capture, gdn-capture).
   static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
                                                            std::int32_t num_spec);
 

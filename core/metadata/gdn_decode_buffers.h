@@ -1,5 +1,6 @@
 // The persistent buffers of a GDN builder: what a replayed graph of spec rows, or of non-spec
-// decode rows, reads (SEMANTICS A9, end of GDNAttentionMetadataBuilder.build).
+// decode rows, reads (semantics: gdn-persistent-buffers; vLLM, the end of
+// GDNAttentionMetadataBuilder.build).
 #pragma once
 
 #include <cstdint>

@@ -139,7 +139,8 @@ void expect_counts(const GdnMetadata& m, BatchMismatches& check) {
       check.expect_row_count(row, m.num_accepted_tokens.at(index++));
 }
 
-// Chunks of kFlaChunkSize tokens inside each row (prepare_chunk_indices, prepare_chunk_offsets).
+// Chunks of kFlaChunkSize tokens inside each row (semantics: prepare-chunk-indices,
+// prepare-chunk-offsets).
 void expect_chunks(const GdnMetadata& m, BatchMismatches& check) {
   const TensorView<std::int32_t>& starts = m.non_spec_query_start_loc;
   const TensorView<std::int32_t>& indices = m.chunk_indices;

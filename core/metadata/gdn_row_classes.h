@@ -31,10 +31,11 @@ struct GdnDraftCounts {
   TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: row without draft tokens
 };
 
-// The reference's classing (SEMANTICS A9): rows with a draft count >= 0 are spec rows, but nothing
-// is when K is 0, no counts are given or the non-negative counts add up to 0. The other path splits
-// with threshold 1 (second version of SEMANTICS A2). `masks` is storage of at least num_reqs
-// elements that the result points to. Errors: counts or storage that do not fit num_reqs.
+// The reference's classing (semantics: gdn-row-classes): rows with a draft count >= 0 are spec
+// rows, but nothing is when K is 0, no counts are given or the non-negative counts add up to 0. The
+// other path splits with threshold 1 (semantics: split-decodes-and-prefills-v2). `masks` is storage
+// of at least num_reqs elements that the result points to. Errors: counts or storage that do not
+// fit num_reqs.
 Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata& common,
                                                   const GdnDraftCounts& drafts,
                                                   std::span<std::uint8_t> masks);
@@ -45,7 +46,7 @@ struct GdnRowClassInput {
 };
 
 // Classing by each row's class: with K > 0 every decode and verify row is a spec row, with or
-// without drafts, so that each of them reads the column of its accepted count (KNOWN_BUGS 7).
+// without drafts, so that each of them reads the column of its accepted count (known bug 7).
 // Without such rows, or with K = 0, split_by_row_class. Errors: its errors, sizes that do not fit.
 Result<GdnRowClasses> classify_gdn_rows_by_class(const CommonAttentionMetadata& common,
                                                  const GdnRowClassInput& input,

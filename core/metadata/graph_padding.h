@@ -1,5 +1,6 @@
 // Which captured graph a step runs in, and how many tokens and rows it is padded to: dispatch of
-// the V1 runner (RUNNER 4.4, CudagraphDispatcher) and of V2 (RUNNER 4.5, CudaGraphManager).
+// the V1 runner (semantics: cudagraph-dispatch; vLLM CudagraphDispatcher) and of V2
+// (semantics: cudagraph-dispatch-v2; vLLM CudaGraphManager).
 #pragma once
 
 #include <cstdint>
@@ -42,14 +43,14 @@ struct BatchShape {
 };
 
 // The reference's uniform test (_is_uniform_decode): shape only, so that a prefill of K + 1 tokens
-// passes for a decode (KNOWN_BUGS 5, 46).
+// passes for a decode (known bugs 5, 46).
 constexpr bool is_uniform_decode_by_shape(const BatchShape& batch) {
   return batch.max_query_len == batch.num_spec + 1 &&
          batch.num_tokens == (batch.num_spec + 1) * batch.num_reqs;
 }
 
 // V2's count of tokens that every row has, absent if rows differ (get_uniform_token_count): looks
-// neither at K nor at what the rows are (KNOWN_BUGS 5, 46).
+// neither at K nor at what the rows are (known bugs 5, 46).
 constexpr std::optional<std::int32_t> get_uniform_token_count(const BatchShape& batch) {
   if (batch.num_reqs == 0 || batch.num_tokens != batch.max_query_len * batch.num_reqs)
     return std::nullopt;

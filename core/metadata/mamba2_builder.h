@@ -1,5 +1,5 @@
 // Metadata builder of Mamba2 layers: the Mamba1 metadata plus the chunks of the prefill rows
-// (SEMANTICS A7, Mamba2AttentionMetadataBuilder).
+// (semantics: mamba2-builder; vLLM Mamba2AttentionMetadataBuilder).
 #pragma once
 
 #include <cstdint>

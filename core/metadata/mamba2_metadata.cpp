@@ -16,7 +16,7 @@ void expect_prep_initial_states(const Mamba2Metadata& m, BatchMismatches& check)
 }
 
 // Chunks cross neither a row nor a multiple of chunk_size of the row's own positions
-// (_compute_chunk_metadata).
+// (semantics: compute-chunk-metadata).
 void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
   const TensorView<std::int32_t>& ends = m.cu_chunk_seqlen_p;
   if (m.chunk_size < 1 || !ends.present || !m.seq_idx_p.present || !m.last_chunk_indices_p.present)

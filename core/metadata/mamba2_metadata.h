@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// The same for Mamba2 layers, with the chunks of the SSD scan (SEMANTICS A7).
+// The same for Mamba2 layers, with the chunks of the SSD scan (semantics: compute-chunk-metadata).
 struct Mamba2Metadata {
   MambaMetadata base{};
   bool prep_initial_states = false;  // some prefill row starts from a stored state

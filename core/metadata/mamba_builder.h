@@ -1,5 +1,5 @@
-// Metadata builder of Mamba1 layers, and the part that Mamba2 shares (SEMANTICS A6,
-// BaseMambaAttentionMetadataBuilder in mamba_attn.py).
+// Metadata builder of Mamba1 layers, and the part that Mamba2 shares (semantics: mamba-builder;
+// vLLM BaseMambaAttentionMetadataBuilder in mamba_attn.py).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct MambaBuildInputs {
 };
 
 // The reference's classing of a Mamba1/2 batch: by query length, with reorder_batch_threshold when
-// accepted counts are given, else 1 (SEMANTICS A6). Errors: of split_decodes_and_prefills.
+// accepted counts are given, else 1 (semantics: mamba-builder). Errors: of
+// split_decodes_and_prefills.
 Result<BatchSplit> split_mamba_batch_by_shape(const CommonAttentionMetadata& common,
                                               std::int32_t reorder_batch_threshold,
                                               const TensorView<std::int32_t>& num_accepted_tokens);

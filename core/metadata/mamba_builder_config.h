@@ -9,7 +9,7 @@
 
 namespace hybridscope {
 
-// What a builder reads of the engine's settings (FORMAT 7).
+// What a builder reads of the engine's settings.
 struct MambaBuilderConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t block_size = 16;

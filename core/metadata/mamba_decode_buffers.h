@@ -1,5 +1,6 @@
-// The persistent buffers of a Mamba1/2 builder: what a replayed decode graph reads (SEMANTICS A6,
-// _update_metadata_for_cudagraph_capture in mamba_attn.py).
+// The persistent buffers of a Mamba1/2 builder: what a replayed decode graph reads
+// (semantics: mamba-persistent-buffers; vLLM _update_metadata_for_cudagraph_capture in
+// mamba_attn.py).
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ StateAccess prefill_access(const MambaMetadata& m, const ForwardContext& context
 }
 
 // Columns that a row of mode all is told to read and write
-// (_compute_prefix_caching_block_indices): told by the batch alone.
+// (semantics: prefix-caching-block-indices): they follow from the batch alone.
 void expect_block_indices(const MambaMetadata& m, BatchMismatches& check) {
   if (check.batch.mamba_cache_mode != MambaCacheMode::all) return;
   const std::int32_t block_size = check.batch.block_size;

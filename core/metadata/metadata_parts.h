@@ -73,10 +73,11 @@ struct BatchMismatches {
   bool expect_row_starts(const PackedRows& rows, std::string_view detail);
   // Offsets from 0 on that never go back, within the batch's tokens.
   bool expect_ascending(const TensorView<std::int32_t>& starts, std::string_view detail);
-  // The count that a kernel sees for a row against the one the request has (I7, known bugs 9, 28).
+  // The count that a kernel sees for a row against the one the request has (semantics: I7; known
+  // bugs 9, 28).
   void expect_row_count(std::int32_t row, std::int32_t count);
   // One program for every kCausalConv1dBlockM tokens of a row, in row order
-  // (compute_causal_conv1d_metadata). `starts`: token offsets of the rows, from 0.
+  // (semantics: compute-causal-conv1d-metadata). `starts`: token offsets of the rows, from 0.
   void expect_conv_programs(const TensorView<std::int32_t>& starts,
                             const CausalConv1dMetadata& conv1d);
 };

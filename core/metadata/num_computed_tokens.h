@@ -1,4 +1,4 @@
-// Tokens of a row whose state existed before this step (SEMANTICS A1, compute_num_computed_tokens).
+// Tokens of a row whose state existed before this step (semantics: compute-num-computed-tokens).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Block columns that an "all" mode kernel reads and writes for one row (SEMANTICS A6;
-// _compute_prefix_caching_block_indices in mamba_attn.py).
+// Block columns that an "all" mode kernel reads and writes for one row
+// (semantics: prefix-caching-block-indices).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Longest query that the runner may order as a decode (SEMANTICS A4,
-// _init_reorder_batch_threshold).
+// Longest query that the runner may order as a decode (semantics: init-reorder-batch-threshold).
 #pragma once
 
 #include <algorithm>

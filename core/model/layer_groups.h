@@ -1,5 +1,5 @@
 // Puts layers of equal spec into groups of equal size, because one block id stands for the same
-// page in every layer of a group (PAGES.md "Groups of layers").
+// page in every layer of a group (semantics: layer-groups).
 #pragma once
 
 #include <cstdint>

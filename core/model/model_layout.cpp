@@ -16,7 +16,7 @@ struct ModeChoice {
   ModeReason reason = ModeReason::requested;
 };
 
-// PAGES.md "Mode choice"; without prefix caching there is nothing to keep states for.
+// Without prefix caching there is nothing to keep states for (semantics: cache-mode-choice).
 ModeChoice choose_mode(const ModelSpec& model, const KVCacheSettings& settings) {
   const auto requested = settings.mamba_cache_mode;
   if (requested == MambaCacheMode::none) return {MambaCacheMode::none, ModeReason::requested};

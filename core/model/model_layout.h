@@ -18,7 +18,8 @@
 
 namespace hybridscope {
 
-// How many positions a conv state gets when the model speculates with K drafts (KNOWN_BUGS 25).
+// How many positions a conv state gets when the model speculates with K drafts
+// (semantics: conv-state-sizing; known bug 25).
 // as_reference: W-1+K only where the reference's model code passes K on, else W-1.
 // kernel_plus_spec: W-1+K for every family, so that a verify window always fits; families whose
 // shape function takes no num_spec (mamba1, short_conv, kda) get it as a kernel K wider.

@@ -43,10 +43,11 @@ constexpr Mamba2Dims kTinyMamba2{.intermediate_size = 16,
                                  .conv_kernel = 4};
 
 // Mode all: the kernels of mamba1 and mamba2 save a state at every block boundary; those of GDN and
-// KDA do not (FORWARD.md). For short_conv and linear attention no document here says so; they are
-// taken as not having it. (A later reference announced prefix caching for short convolutions.)
-// spec_in_state_shape: KNOWN_BUGS 25 lists who passes num_spec on; bamba is in neither list and its
-// model code as far as seen does not.
+// KDA do not (semantics: cache-mode-choice). For short_conv and linear attention no source says so;
+// they are taken as not having it. (A later reference announced prefix caching for short
+// convolutions.)
+// spec_in_state_shape: whose model code passes num_spec on (known bug 25); bamba's does not as far
+// as seen.
 constexpr Preset kPresets[] = {
     {"mamba-2.8b",
      "Hugging Face state-spaces/mamba-2.8b-hf config.json; neither the file nor the architecture "

@@ -43,8 +43,7 @@ Result<std::vector<StateShape>> state_shapes(const RecurrentDims& dims,
 // Convolution width W; 0 for a layer without conv state.
 std::int64_t conv_kernel_of(const RecurrentDims& dims);
 
-// Does the reference's model code hand num_speculative_tokens to the shape function? (KNOWN_BUGS
-// 25)
+// Does the reference's model code hand num_speculative_tokens to the shape function? (known bug 25)
 enum class SpecInStateShape : std::uint8_t { not_passed, passed };
 
 // Can the layer's kernels leave a state at every block boundary?

@@ -1,5 +1,6 @@
 // How the block size and the page size of a hybrid model follow from what its layers keep
-// (PAGES.md). Every intermediate term is kept, so that the choice can be explained.
+// (semantics: block-and-page-size). Every intermediate term is kept, so that the choice can be
+// explained.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ struct BlockSizeChoice {
   friend bool operator==(const BlockSizeChoice&, const BlockSizeChoice&) = default;
 };
 
-// Error: a term below its smallest sensible value, or (KNOWN_BUGS 26) mode all with a mamba block
+// Error: a term below its smallest sensible value, or (known bug 26) mode all with a mamba block
 // size that the chunk size does not divide.
 // Without attention layers no page has to match: block_size is the user's, else the chunk size; the
 // page is exactly mamba_page; mode all takes the lcm as above.

@@ -54,7 +54,8 @@ Result<Dtype> parse_dtype(std::string_view name) {
 }
 
 Result<std::vector<Dtype>> linear_attention_state_dtype(const StateDtypeNames& names) {
-  // Only the spelling "float32" is refused: a float32 model with "auto" is not (SEMANTICS B).
+  // Only the spelling "float32" is refused: a float32 model with "auto" is not
+  // (semantics: state-dtypes).
   if (names.mamba_cache_dtype == "float32")
     return invalid_input("mamba_cache_dtype \"float32\" is not supported by linear attention");
   const auto dtype = cache_dtype_of(names);

@@ -1,6 +1,6 @@
 // Dtypes of state tensors and of attention caches from the names a user gives, and the copy
 // function kind of each state tensor (vLLM mamba_utils.py, MambaStateDtypeCalculator and
-// MambaStateCopyFuncCalculator; SEMANTICS B).
+// MambaStateCopyFuncCalculator; semantics: state-dtypes).
 #pragma once
 
 #include <cstdint>

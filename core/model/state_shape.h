@@ -1,7 +1,7 @@
 // Shapes of the state tensors that one recurrent layer keeps per block, on one tensor-parallel rank
-// (vLLM model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator; SEMANTICS B).
-// Pure functions, exactly as the reference; what hybridscope makes of them for a speculating model
-// is conv_state_sizing in core/model/model_layout.h.
+// (vLLM model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator;
+// semantics: state-shapes). Pure functions, exactly as the reference; what hybridscope makes of
+// them for a speculating model is conv_state_sizing in core/model/model_layout.h.
 #pragma once
 
 #include <cstdint>

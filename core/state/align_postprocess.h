@@ -29,10 +29,11 @@ struct PostprocessV1Inputs {
   BlockTables block_tables;                            // rows by request
 };
 
-// SEMANTICS C6, run_fused_postprocess. `num_accepted_tokens_out` is the context's output buffer as
-// the previous call left it (initially zeros); the result holds it after this call: entries below
-// num_reqs are the count, or 1 where the boundary lies in the running column; later ones are old.
-// Errors: an array shorter than num_reqs, a column outside the table, a block outside the state.
+// run_fused_postprocess (semantics: postprocess-mamba). `num_accepted_tokens_out` is the context's
+// output buffer as the previous call left it (initially zeros); the result holds it after this
+// call: entries below num_reqs are the count, or 1 where the boundary lies in the running column;
+// later ones are old. Errors: an array shorter than num_reqs, a column outside the table, a block
+// outside the state.
 Result<PostprocessAlignResult> run_fused_postprocess(
     const StateLayout& layout, const PostprocessV1Inputs& inputs,
     std::vector<std::int32_t> num_accepted_tokens_out);
@@ -46,9 +47,9 @@ struct PostprocessV2Inputs {
   BlockTables block_tables;                               // rows in batch order
 };
 
-// SEMANTICS C6, run_fused_postprocess_align. The result's num_accepted_tokens is the array after
-// the launch; every (row, state) program decided with the count from before it (KNOWN_BUGS 3).
-// Errors as above, and a slot outside the arrays.
+// run_fused_postprocess_align (semantics: postprocess-mamba-v2). The result's num_accepted_tokens
+// is the array after the launch; every (row, state) program decided with the count from before it
+// (known bug 3). Errors as above, and a slot outside the arrays.
 Result<PostprocessAlignResult> run_fused_postprocess_align(const StateLayout& layout,
                                                            const PostprocessV2Inputs& inputs);
 

@@ -23,8 +23,8 @@ struct AlignSlots {
 };
 AlignSlots make_align_slots(std::int32_t max_num_reqs);
 
-// add_request (RUNNER 2.2): state_idx = column of the last computed token, -1 for none; count 1.
-// Errors: slot outside the arrays, block_size < 1.
+// add_request (semantics: add-request): state_idx = column of the last computed token, -1 for none;
+// count 1. Errors: slot outside the arrays, block_size < 1.
 struct AddedSlot {
   std::int32_t slot = 0;
   std::int32_t num_computed_tokens = 0;
@@ -44,8 +44,9 @@ struct AlignAdvanceResult {
   AlignSlots slots;
 };
 
-// SEMANTICS C8, preprocess_mamba_align_fused_kernel. Slots outside the batch keep everything.
-// Errors: an array too short, a slot outside the arrays (also -1: the kernel has no guard there).
+// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align). Slots outside the batch
+// keep everything. Errors: an array too short, a slot outside the arrays (also -1: the kernel has
+// no guard there).
 Result<AlignAdvanceResult> preprocess_mamba_align(const AlignAdvanceInputs& inputs,
                                                   AlignSlots slots);
 
@@ -62,8 +63,8 @@ struct PrecopyResult {
   std::vector<RowStateCopy> copies;          // by row, then state
 };
 
-// SEMANTICS C8, run_fused_precopy. Errors: an array too short, a slot outside the arrays, a column
-// outside the table, a block outside the state.
+// run_fused_precopy (semantics: precopy-mamba-align). Errors: an array too short, a slot outside
+// the arrays, a column outside the table, a block outside the state.
 Result<PrecopyResult> run_fused_precopy(const StateLayout& layout, const PrecopyInputs& inputs);
 
 }  // namespace hybridscope

@@ -35,16 +35,16 @@ struct PreprocessMambaResult {
   MambaStateIdx mamba_state_idx;
 };
 
-// SEMANTICS C5, preprocess_mamba. Copies are one region each and may run in any order. Errors:
-// prefix caching off, arrays of unequal length, a copy that get_copy_spec refuses (DS with an
-// accepted count above 1), a column outside the request's block ids.
+// preprocess_mamba (semantics: preprocess-mamba). Copies are one region each and may run in any
+// order. Errors: prefix caching off, arrays of unequal length, a copy that get_copy_spec refuses
+// (DS with an accepted count above 1), a column outside the request's block ids.
 Result<PreprocessMambaResult> preprocess_mamba(const MambaStateTensors& tensors,
                                                const PreprocessMambaInputs& inputs,
                                                MambaStateIdx mamba_state_idx);
 
-// SEMANTICS C3, collect_mamba_copy_meta: the copies of one request, all groups, layers and states
-// in order; none if src_col == dst_col and the bias is 0. A slice that is empty gives a copy of 0
-// bytes. Errors as above.
+// collect_mamba_copy_meta (semantics: collect-mamba-copy-meta): the copies of one request, all
+// groups, layers and states in order; none if src_col == dst_col and the bias is 0. A slice that is
+// empty gives a copy of 0 bytes. Errors as above.
 Result<std::vector<StateCopy>> collect_mamba_copy_meta(const MambaStateTensors& tensors,
                                                        const StateCopyColumns& columns,
                                                        const RequestBlockIds& block_ids);

@@ -22,16 +22,16 @@ struct PostprocessMambaAllInputs {
   std::span<const std::int32_t> num_computed_tokens;   // [num_reqs] before the step
 };
 
-// SEMANTICS C9, postprocess_mamba_all: after a step of exactly 1 + num_spec_tokens tokens the entry
-// is the column of the last scheduled token, after any other it is removed; requests outside
-// req_ids are untouched; nothing happens without speculative tokens. Errors: arrays of unequal
-// length, block_size < 1.
+// postprocess_mamba_all (semantics: postprocess-mamba-all): after a step of exactly 1 +
+// num_spec_tokens tokens the entry is the column of the last scheduled token, after any other it is
+// removed; requests outside req_ids are untouched; nothing happens without speculative tokens.
+// Errors: arrays of unequal length, block_size < 1.
 Status postprocess_mamba_all(const PostprocessMambaAllInputs& inputs,
                              MambaStateIdx& mamba_state_idx);
 
-// SEMANTICS C9, preprocess_mamba_all_specdec: cleanup, then the buffer that goes to the device:
-// [max_num_reqs] entry of each row's request, -1 without one and behind the rows. Error: more
-// requests than max_num_reqs.
+// preprocess_mamba_all_specdec (semantics: preprocess-mamba-all-specdec): cleanup, then the buffer
+// that goes to the device: [max_num_reqs] entry of each row's request, -1 without one and behind
+// the rows. Error: more requests than max_num_reqs.
 struct PreprocessMambaAllInputs {
   std::int32_t max_num_reqs = 0;
   GoneRequests gone{};

@@ -12,15 +12,15 @@
 namespace hybridscope {
 
 // Which rule made a decision. The first five are functions of the reference (vLLM
-// v1/worker/mamba_utils.py), the last two belong to the safe profile (FORWARD.md).
+// v1/worker/mamba_utils.py), the last two belong to the safe profile (docs/semantics/forward.md).
 enum class StateCopyRule : std::uint8_t {
-  preprocess_mamba,                     // V1 pre-copy, SEMANTICS C5
-  preprocess_mamba_align_fused_kernel,  // V2 advance, SEMANTICS C8
-  precopy_mamba_align_fused_kernel,     // V2 pre-copy, SEMANTICS C8
-  postprocess_mamba_v1,                 // postprocess_mamba_fused_kernel, V1 form, SEMANTICS C6
+  preprocess_mamba,                     // V1 pre-copy (semantics: preprocess-mamba)
+  preprocess_mamba_align_fused_kernel,  // V2 advance (semantics: preprocess-mamba-align)
+  precopy_mamba_align_fused_kernel,     // V2 pre-copy (semantics: precopy-mamba-align)
+  postprocess_mamba_v1,                 // V1 post-copy (semantics: postprocess-mamba)
   postprocess_mamba_v2,                 // the same with idx_mapping and a precomputed new count
-  all_mode_boundary,                    // FORWARD, "Mode all with drafts"
-  normalise_to_column_zero              // FORWARD, decode rule 7
+  all_mode_boundary,                    // (semantics: mode-all-with-drafts)
+  normalise_to_column_zero              // (semantics: no-draft-rows)
 };
 
 enum class StateCopyOutcome : std::uint8_t {
@@ -85,8 +85,9 @@ struct PreprocessV1Terms {
   std::int32_t block_size = 0;  // > 0
 };
 
-// preprocess_mamba for one request (SEMANTICS C5). dst_col is the entry to remember in every case;
-// mamba_state_idx without an entry is the column of the last computed token, -1 for none computed.
+// preprocess_mamba for one request (semantics: preprocess-mamba). dst_col is the entry to remember
+// in every case; mamba_state_idx without an entry is the column of the last computed token, -1 for
+// none computed.
 HS_HOST_DEVICE constexpr StateCopyDecision decide_preprocess_v1(const PreprocessV1Terms& in) {
   StateCopyDecision d;
   d.rule = StateCopyRule::preprocess_mamba;
@@ -120,8 +121,8 @@ struct AlignAdvanceV2Terms {
   std::int32_t block_size = 0;  // > 0
 };
 
-// The V2 advance kernel for one request (SEMANTICS C8): src_col and accept_token_bias (src_off) for
-// the pre-copy, dst_col is the slot's new state_idx.
+// The V2 advance kernel for one request (semantics: preprocess-mamba-align): src_col and
+// accept_token_bias (src_off) for the pre-copy, dst_col is the slot's new state_idx.
 HS_HOST_DEVICE constexpr StateCopyDecision decide_align_advance_v2(const AlignAdvanceV2Terms& in) {
   StateCopyDecision d;
   d.rule = StateCopyRule::preprocess_mamba_align_fused_kernel;
@@ -152,8 +153,8 @@ struct PrecopyV2Terms {
   std::int32_t state_idx = -1;  // of the slot, after the advance
 };
 
-// The V2 pre-copy kernel for one request (SEMANTICS C8). It leaves the accepted count alone: the
-// advance has reset it already.
+// The V2 pre-copy kernel for one request (semantics: precopy-mamba-align). It leaves the accepted
+// count alone: the advance has reset it already.
 HS_HOST_DEVICE constexpr StateCopyDecision decide_precopy_v2(const PrecopyV2Terms& in) {
   StateCopyDecision d;
   d.rule = StateCopyRule::precopy_mamba_align_fused_kernel;
@@ -204,8 +205,9 @@ struct PostprocessV1Terms {
   std::int32_t block_size = 0;  // > 0
 };
 
-// postprocess_mamba_fused_kernel for one request, V1 form (SEMANTICS C6). Without a boundary the
-// terms bias and dst_col are still those of the formula; only the outcome says nothing is done.
+// postprocess_mamba_fused_kernel for one request, V1 form (semantics: postprocess-mamba). Without a
+// boundary the terms bias and dst_col are still those of the formula; only the outcome says nothing
+// is done.
 HS_HOST_DEVICE constexpr StateCopyDecision decide_postprocess_v1(const PostprocessV1Terms& in) {
   StateCopyDecision d;
   d.rule = StateCopyRule::postprocess_mamba_v1;
@@ -231,7 +233,7 @@ struct PostprocessV2Terms {
   std::int32_t block_size = 0;               // > 0
 };
 
-// The V2 form: the new count is given (SEMANTICS C6).
+// The V2 form: the new count is given (semantics: postprocess-mamba-v2).
 HS_HOST_DEVICE constexpr StateCopyDecision decide_postprocess_v2(const PostprocessV2Terms& in) {
   StateCopyDecision d;
   d.rule = StateCopyRule::postprocess_mamba_v2;

@@ -27,15 +27,16 @@ struct CopySpecArgs {
   std::int32_t num_accepted_tokens = 1;     // 1 .. 1 + num_speculative_tokens
 };
 
-// SEMANTICS B: SD: positions num_accepted_tokens - 1 .. of block block_ids[cur_block_idx] (a
-// negative start counts from the end, a start behind the end gives an empty slice). DS: the whole
-// block; error when num_accepted_tokens > 1. Errors also for a column outside block_ids and a block
-// outside the tensor; both accept negative indices as Python does.
+// SD: positions num_accepted_tokens - 1 .. of block block_ids[cur_block_idx] (a negative start
+// counts from the end, a start behind the end gives an empty slice). DS: the whole block; error
+// when num_accepted_tokens > 1 (semantics: get-conv-copy-spec). Errors also for a column outside
+// block_ids and a block outside the tensor; both accept negative indices as Python does.
 Result<CopySpec> get_conv_copy_spec(const StateTensor& state, const CopySpecArgs& args,
                                     ConvStateLayout layout);
 
-// SEMANTICS B: the whole block block_ids[cur_block_idx + num_accepted_tokens - 1]. Errors for a
-// column outside block_ids and a block outside the tensor.
+// The whole block block_ids[cur_block_idx + num_accepted_tokens - 1]
+// (semantics: get-temporal-copy-spec). Errors for a column outside block_ids and a block outside
+// the tensor.
 Result<CopySpec> get_temporal_copy_spec(const StateTensor& state, const CopySpecArgs& args);
 
 // The one that `kind` names.

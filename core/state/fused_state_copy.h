@@ -1,5 +1,5 @@
 // The copies that a fused kernel makes for one batch row: one program per state, each with the
-// block table of its own group (KNOWN_BUGS 42a).
+// block table of its own group (known bug 42a).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct FusedCopyRow {
 };
 
 // Appends the copies of all states, ascending; states with nothing to copy are left out. Columns
-// decide, never addresses (KNOWN_BUGS 42d). Errors: a negative bias, not one table per group, a row
+// decide, never addresses (known bug 42d). Errors: a negative bias, not one table per group, a row
 // or column outside the table, a block outside the state; `copies` is then incomplete.
 Status append_row_copies(const StateLayout& layout, BlockTables block_tables,
                          const FusedCopyRow& row, std::vector<RowStateCopy>& copies);

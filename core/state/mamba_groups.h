@@ -14,10 +14,12 @@ struct MambaGroups {
   MambaSpec spec;
 };
 
-// SEMANTICS C1, get_mamba_groups. Errors: no group with a MambaSpec, or different ones.
+// get_mamba_groups (semantics: get-mamba-groups). Errors: no group with a MambaSpec, or different
+// ones.
 Result<MambaGroups> get_mamba_groups(const KVCacheConfig& kv_cache_config);
 
-// Entries of MambaCopyBuffers (SEMANTICS C2): one request may copy each state of each layer once.
+// Entries of MambaCopyBuffers (semantics: mamba-copy-buffers): one request may copy each state of
+// each layer once.
 struct CopyBufferShape {
   std::int32_t max_num_reqs = 0;
   std::int32_t num_mamba_layers = 0;  // over all mamba groups

@@ -18,8 +18,8 @@ struct GoneRequests {
   std::span<const RequestId> resumed_req_ids{};
 };
 
-// SEMANTICS C7, cleanup_mamba_state_idx: forgets finished, preempted and resumed requests; unknown
-// ids are fine.
+// cleanup_mamba_state_idx (semantics: cleanup-mamba-state-idx): forgets finished, preempted and
+// resumed requests; unknown ids are fine.
 void cleanup_mamba_state_idx(const GoneRequests& gone, MambaStateIdx& mamba_state_idx);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// State moves that the reference lacks and the safe profile makes (FORWARD.md), as decisions of the
-// same form as the reference's. One body for the host and for kernels.
+// State moves that the reference lacks and the safe profile makes (docs/semantics/forward.md), as
+// decisions of the same form as the reference's. One body for the host and for kernels.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ HS_HOST_DEVICE constexpr AllModeBoundaries all_mode_boundaries(const AllModeBoun
   return {first, last >= first ? last - first + 1 : 0};
 }
 
-// FORWARD "Mode all with drafts", safe: S(boundary * block_size) goes from column
+// Safe (semantics: mode-all-with-drafts): S(boundary * block_size) goes from column
 // L + (boundary * block_size - c - 1) to column boundary - 1. Requires: boundary is one of
 // all_mode_boundaries(in). Copies of one request run in ascending order of boundary: the last one
 // may write column L, which the others read. resets_accepted_count then says that the running state
@@ -55,8 +55,9 @@ struct NormaliseTerms {
   std::int32_t running_col = 0;          // first column of the row's window; none: 0
 };
 
-// FORWARD decode rule 7, safe: before a row runs without counts, the accepted state moves to the
-// first column of its window (temporal from a - 1 columns further, conv shifted by a - 1), a := 1.
+// Safe (semantics: no-draft-rows): before a row runs without counts, the accepted state moves to
+// the first column of its window (temporal from a - 1 columns further, conv shifted by a - 1), and
+// the count becomes 1.
 HS_HOST_DEVICE constexpr StateCopyDecision decide_normalise_to_column_zero(
     const NormaliseTerms& in) {
   StateCopyDecision d;

@@ -37,7 +37,7 @@ struct StateGeometry {
 static_assert(std::is_trivially_copyable_v<StateGeometry>);
 
 // The column whose block a copy reads: conv states shift inside src_col, temporal ones come from
-// the column that the bias selects (SEMANTICS C3).
+// the column that the bias selects (semantics: collect-mamba-copy-meta).
 struct StateCopyColumns {
   std::int32_t src_col = 0;
   std::int32_t dst_col = 0;
@@ -54,9 +54,10 @@ struct StateCopyBlocks {
   std::int32_t accept_token_bias = 0;
 };
 
-// SEMANTICS C3 and C6, _copy_mamba_state_block: conv positions bias.. of src_block to positions
-// 0.. of dst_block (DS: row by row), or the whole temporal state without the page's padding. A bias
-// of conv_width or more leaves nothing to copy (row_bytes 0). Requires: bias >= 0.
+// _copy_mamba_state_block (semantics: collect-mamba-copy-meta, within-block-shift): conv positions
+// bias.. of src_block to positions 0.. of dst_block (DS: row by row), or the whole temporal state
+// without the page's padding. A bias of conv_width or more leaves nothing to copy (row_bytes 0).
+// Requires: bias >= 0.
 HS_HOST_DEVICE constexpr StateCopy make_state_copy(std::int32_t state_index,
                                                    const StateGeometry& state,
                                                    const StateCopyBlocks& blocks) {

@@ -1,6 +1,6 @@
 // What one step does to recurrent state, as values: the checker makes them out of the decisions and
-// metadata it executes, a StateBackend carries them out on bytes (FORWARD.md). Plain arrays, so
-// that they go to a device as they are.
+// metadata it executes, a StateBackend carries them out on bytes (semantics: bytes-state). Plain
+// arrays, so that they go to a device as they are.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ inline constexpr Fingerprint kBeforeFirstToken = 0;
 inline constexpr std::int32_t kNoSource = -1;  // temporal: `start`; conv: before the first token
 inline constexpr std::int32_t kPoisonSource = -2;  // what was to be read cannot be
 
-// One decided copy, in every layer of a group (SEMANTICS C3): conv positions accept_token_bias.. of
-// conv_src_block to positions 0.. of dst_block, the temporal state of temporal_src_block whole.
+// One decided copy, in every layer of a group (semantics: collect-mamba-copy-meta): conv positions
+// accept_token_bias.. of conv_src_block to positions 0.. of dst_block, the temporal state of
+// temporal_src_block whole.
 struct StateCopyOp {
   std::int32_t group_index = 0;         // into the mamba groups
   std::int32_t conv_src_block = 0;      // or kPoisonSource
@@ -65,7 +66,7 @@ struct ForwardRow {
 enum class StateOpKind : std::uint8_t { poison, copy, forward };
 
 // Consecutive operations of one kind; of copies: one launch, whose sources are all read before
-// anything is written (I13).
+// anything is written (semantics: I13).
 struct StateOpBatch {
   StateOpKind kind = StateOpKind::poison;
   std::int32_t first = 0;

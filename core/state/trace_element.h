@@ -1,5 +1,5 @@
 // The 'trace' state model: what an element of a state is when its content proves itself
-// (FORWARD.md, "A state whose content proves itself"). One body for the host and for kernels.
+// (semantics: trace-element). One body for the host and for kernels.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // A step is one turn of the engine: frame number `step` is scheduled, prepared, executed and
 // sampled; then frame number `committed_step` returns to the scheduler. Both are the same when
 // scheduling is synchronous; asynchronously the frame before returns, so that a step's frame was
-// scheduled without knowing what the frame before accepted (RUNNER 6.2, 8).
+// scheduled without knowing what the frame before accepted (semantics: frame-phases).
 #pragma once
 
 #include <array>
@@ -41,7 +41,8 @@ enum class RowOrigin : std::uint8_t {
 };
 
 // One request's part in the step, decided at schedule. With a frame in flight the scheduler counts
-// on all its drafts being accepted: c is then optimistic, a row's own c is exact (RUNNER 6.5).
+// on all its drafts being accepted: c is then optimistic, a row's own c is exact
+// (semantics: optimistic-and-exact).
 struct ScheduledTrace {
   RequestId request{};
   Admission admission = Admission::running;
@@ -71,12 +72,12 @@ struct RowTrace {
   std::int32_t previous_row = -1;        // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;
   RowClass row_class = RowClass::prefill;
-  bool is_prefilling = false;                   // what the builders are told (RUNNER 3.2)
+  bool is_prefilling = false;                   // told to the builders (semantics: is-prefilling)
   std::int32_t num_accepted_tokens_before = 1;  // a as the step begins, before pre-copies
   std::int32_t num_accepted_tokens = 1;         // a given to the builders, after pre-copies
   RequestId accepted_from{};                    // the request this count was taken from
   std::int32_t num_draft_count = -1;            // num_decode_draft_tokens of the row
-  bool lost_drafts = false;  // it had no row before, so its drafts are ids of -1 (KNOWN_BUGS 53)
+  bool lost_drafts = false;  // it had no row before, so its drafts are ids of -1 (known bug 53)
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
   std::array<Fingerprint, kMaxConvKernel> history{};

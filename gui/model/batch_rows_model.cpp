@@ -38,9 +38,9 @@ CellRole role_of(RowClass row_class) {
   return CellRole::padding;
 }
 
-class Maker {
+class BatchRowsMaker {
  public:
-  Maker(const ShownRun& run, const Selection& selection)
+  BatchRowsMaker(const ShownRun& run, const Selection& selection)
       : run_(run), view_(run.view()), trace_(view_.trace), selection_(selection) {}
 
   BatchRowsModel make() {
@@ -183,7 +183,7 @@ float scale_for(std::span<const AxisSegment> segments, AxisRoom room) {
 }  // namespace
 
 BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selection) {
-  return Maker(run, selection).make();
+  return BatchRowsMaker(run, selection).make();
 }
 
 std::string batch_row_tokens(const ShownBatchRow& row) {

@@ -32,6 +32,8 @@ enum class CommandNeeds : std::uint8_t {
   comparison,  // another run is compared with
   unsaved,     // a command waits until it is said what becomes of edits
 };
+inline constexpr CommandNeeds kNeedsNothing = CommandNeeds::nothing;
+inline constexpr CommandNeeds kNeedsRun = CommandNeeds::run;
 
 struct CommandRow {
   std::string_view id;        // "run.go_to": stable, in scripts and settings

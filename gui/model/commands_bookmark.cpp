@@ -52,7 +52,7 @@ Status say_and_go(Workbench& workbench, const ShownBookmark& bookmark) {
   return Ok{};
 }
 
-Status next(Workbench& workbench, const std::string&) {
+Status next_bookmark(Workbench& workbench, const std::string&) {
   workbench.control.pause();
   const std::int64_t here = workbench.run()->step();
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(*workbench.run()))
@@ -61,7 +61,7 @@ Status next(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-Status previous(Workbench& workbench, const std::string&) {
+Status previous_bookmark(Workbench& workbench, const std::string&) {
   workbench.control.pause();
   const std::int64_t here = workbench.run()->step();
   auto known = bookmarks_of_known_steps(*workbench.run());
@@ -75,18 +75,18 @@ Status previous(Workbench& workbench, const std::string&) {
 constexpr CommandNeeds kStep = CommandNeeds::step;
 constexpr CommandNeeds kBookmark = CommandNeeds::bookmark;
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kBookmarkCommands[] = {
     {"bookmark.add", "Run", "Bookmark this step", "Ctrl+B", "", kStep, add},
     {"bookmark.note", "Run", "Bookmark this step with a note, or change its note", "Ctrl+Shift+B",
      "NOTE", kStep, set, note_here},
     {"bookmark.remove", "Run", "Remove the bookmark of this step", "Ctrl+Alt+B", "", kBookmark,
      remove},
-    {"bookmark.next", "Run", "Next bookmark", "F2", "", kBookmark, next},
-    {"bookmark.previous", "Run", "Previous bookmark", "Shift+F2", "", kBookmark, previous},
+    {"bookmark.next", "Run", "Next bookmark", "F2", "", kBookmark, next_bookmark},
+    {"bookmark.previous", "Run", "Previous bookmark", "Shift+F2", "", kBookmark, previous_bookmark},
 };
 
 }  // namespace
 
-std::span<const CommandRow> bookmark_commands() { return kRows; }
+std::span<const CommandRow> bookmark_commands() { return kBookmarkCommands; }
 
 }  // namespace hybridscope

@@ -69,12 +69,12 @@ std::int64_t here(const Workbench& workbench) {
   return workbench.comparison()->place(workbench.run()->step());
 }
 
-Status next(Workbench& workbench, const std::string&) {
+Status next_difference(Workbench& workbench, const std::string&) {
   return go_to(workbench, workbench.comparison()->after(here(workbench), filter_of(workbench)),
                "behind");
 }
 
-Status previous(Workbench& workbench, const std::string&) {
+Status previous_difference(Workbench& workbench, const std::string&) {
   return go_to(workbench, workbench.comparison()->before(here(workbench), filter_of(workbench)),
                "before");
 }
@@ -109,15 +109,15 @@ Status first(Workbench& workbench, const std::string&) {
 
 constexpr CommandNeeds kDiff = CommandNeeds::comparison;
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kDiffCommands[] = {
     {"edit.fork", "Edit", "Fork from here", "", "", CommandNeeds::plan, fork_here},
     {"bug.open", "Compare", "Known bug beside its healthy twin", "", "ID", CommandNeeds::nothing,
      open_bug},
     {"diff.open", "Compare", "Compare with", "Ctrl+D", "FILE", CommandNeeds::step, open_other},
     {"diff.before_edit", "Compare", "Compare with the run before the last edit", "", "",
      CommandNeeds::undo, before_edit},
-    {"diff.next", "Compare", "Next difference", "F8", "", kDiff, next},
-    {"diff.previous", "Compare", "Previous difference", "F7", "", kDiff, previous},
+    {"diff.next", "Compare", "Next difference", "F8", "", kDiff, next_difference},
+    {"diff.previous", "Compare", "Previous difference", "F7", "", kDiff, previous_difference},
     {"diff.first", "Compare", "First divergence", "Shift+F8", "", kDiff, first},
     {"diff.go_to", "Compare", "Go to a difference", "", "STEP", kDiff, go_to_difference},
     {"diff.filter", "Compare", "List and go to differences in", "", "TEXT", kDiff, filter},
@@ -127,6 +127,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> diff_commands() { return kRows; }
+std::span<const CommandRow> diff_commands() { return kDiffCommands; }
 
 }  // namespace hybridscope

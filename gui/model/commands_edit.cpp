@@ -142,7 +142,7 @@ Status copy_markdown(Workbench& workbench, const std::string&) {
 
 constexpr CommandNeeds kPlan = CommandNeeds::plan;
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kEditCommands[] = {
     {"edit.undo", "Edit", "Undo", "Ctrl+Z", "", CommandNeeds::undo, undo},
     {"edit.redo", "Edit", "Redo", "Ctrl+Y Ctrl+Shift+Z", "", CommandNeeds::redo, redo},
     {"edit.copy_text", "Edit", "Copy the panel clicked last as text", "Ctrl+C", "",
@@ -175,6 +175,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> edit_commands() { return kRows; }
+std::span<const CommandRow> edit_commands() { return kEditCommands; }
 
 }  // namespace hybridscope

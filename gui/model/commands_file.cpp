@@ -97,7 +97,7 @@ Status quit(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kFileCommands[] = {
     {"file.open", "File", "Open a scenario, session, trace or traffic", "Ctrl+O", "FILE",
      CommandNeeds::nothing, open},
     {"file.save_session", "File", "Save as a session", "Ctrl+S", "FILE.db[:NAME]",
@@ -115,6 +115,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> file_commands() { return kRows; }
+std::span<const CommandRow> file_commands() { return kFileCommands; }
 
 }  // namespace hybridscope

@@ -66,7 +66,7 @@ Status close_lesson(Workbench& workbench, const std::string&) {
 
 constexpr CommandNeeds kLesson = CommandNeeds::lesson;
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kLessonCommands[] = {
     {"lesson.open", "Help", "Take a lesson", "", "NAME", CommandNeeds::nothing, open_lesson},
     {"lesson.next", "Help", "Lesson: next part", "Ctrl+PageDown", "", kLesson, next_part},
     {"lesson.previous", "Help", "Lesson: part before", "Ctrl+PageUp", "", kLesson, previous_part},
@@ -81,6 +81,6 @@ bool answer_moves_on(const LessonSession& lesson, const std::string& argument) {
   return question.ok() && lesson.waits_only_for(question.value());
 }
 
-std::span<const CommandRow> lesson_commands() { return kRows; }
+std::span<const CommandRow> lesson_commands() { return kLessonCommands; }
 
 }  // namespace hybridscope

@@ -51,19 +51,17 @@ Status timeline_steps(Workbench& workbench, const std::string& argument) {
   return Ok{};
 }
 
-constexpr CommandNeeds kNothing = CommandNeeds::nothing;
-constexpr CommandNeeds kRun = CommandNeeds::run;
-
-constexpr CommandRow kRows[] = {
-    {"metadata.array", "View", "Metadata: show an array as a whole", "", "GROUP ARRAY", kRun,
+constexpr CommandRow kPanelsCommands[] = {
+    {"metadata.array", "View", "Metadata: show an array as a whole", "", "GROUP ARRAY", kNeedsRun,
      show_array},
-    {"metadata.close_array", "View", "Metadata: close the array", "", "", kRun, close_array},
-    {"requests.sort", "View", "Requests: sort by", "", "COLUMN", kNothing, sort_requests},
-    {"timeline.steps", "View", "Timeline: steps at once", "", "STEPS", kNothing, timeline_steps},
+    {"metadata.close_array", "View", "Metadata: close the array", "", "", kNeedsRun, close_array},
+    {"requests.sort", "View", "Requests: sort by", "", "COLUMN", kNeedsNothing, sort_requests},
+    {"timeline.steps", "View", "Timeline: steps at once", "", "STEPS", kNeedsNothing,
+     timeline_steps},
 };
 
 }  // namespace
 
-std::span<const CommandRow> panel_commands() { return kRows; }
+std::span<const CommandRow> panel_commands() { return kPanelsCommands; }
 
 }  // namespace hybridscope

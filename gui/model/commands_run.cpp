@@ -206,35 +206,35 @@ Status clear_breakpoints(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-constexpr CommandNeeds kRun = CommandNeeds::run;
-constexpr CommandNeeds kNothing = CommandNeeds::nothing;
-
-constexpr CommandRow kRows[] = {
-    {"run.play", "Run", "Play or pause", "Space F5", "", kRun, play},
-    {"run.step", "Run", "Step", "Right F10 .", "", kRun, step},
-    {"run.step_back", "Run", "Step back", "Left Shift+F10 ,", "", kRun, step_back},
-    {"run.go_to", "Run", "Go to step", "G Ctrl+G", "STEP", kRun, go_to},
-    {"run.start", "Run", "Go to the first step", "Home", "", kRun, go_to_start},
-    {"run.end", "Run", "Run to the end", "End", "", kRun, go_to_end},
-    {"run.to_breakpoint", "Run", "Run to the next breakpoint", "Ctrl+F5", "", kRun,
+constexpr CommandRow kRunCommands[] = {
+    {"run.play", "Run", "Play or pause", "Space F5", "", kNeedsRun, play},
+    {"run.step", "Run", "Step", "Right F10 .", "", kNeedsRun, step},
+    {"run.step_back", "Run", "Step back", "Left Shift+F10 ,", "", kNeedsRun, step_back},
+    {"run.go_to", "Run", "Go to step", "G Ctrl+G", "STEP", kNeedsRun, go_to},
+    {"run.start", "Run", "Go to the first step", "Home", "", kNeedsRun, go_to_start},
+    {"run.end", "Run", "Run to the end", "End", "", kNeedsRun, go_to_end},
+    {"run.to_breakpoint", "Run", "Run to the next breakpoint", "Ctrl+F5", "", kNeedsRun,
      run_to_breakpoint},
-    {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kRun, next_event},
-    {"run.previous_event", "Run", "Previous mark", "Ctrl+Left", "", kRun, previous_event},
-    {"run.next_finding", "Run", "Next finding", "F4", "", kRun, next_finding},
-    {"run.previous_finding", "Run", "Previous finding", "Shift+F4", "", kRun, previous_finding},
-    {"run.speed", "Run", "Set the speed", "", "1..5", kNothing, set_speed},
-    {"run.faster", "Run", "Play faster", "]", "", kNothing, faster},
-    {"run.slower", "Run", "Play slower", "[", "", kNothing, slower},
-    {"breakpoint.add", "Run", "Add a breakpoint", "F9", "EXPRESSION", kNothing, add_breakpoint},
-    {"breakpoint.remove", "Run", "Remove a breakpoint", "", "NUMBER", kNothing, remove_breakpoint},
-    {"breakpoint.toggle", "Run", "Switch a breakpoint on or off", "", "NUMBER", kNothing,
+    {"run.next_event", "Run", "Next mark", "Ctrl+Right", "", kNeedsRun, next_event},
+    {"run.previous_event", "Run", "Previous mark", "Ctrl+Left", "", kNeedsRun, previous_event},
+    {"run.next_finding", "Run", "Next finding", "F4", "", kNeedsRun, next_finding},
+    {"run.previous_finding", "Run", "Previous finding", "Shift+F4", "", kNeedsRun,
+     previous_finding},
+    {"run.speed", "Run", "Set the speed", "", "1..5", kNeedsNothing, set_speed},
+    {"run.faster", "Run", "Play faster", "]", "", kNeedsNothing, faster},
+    {"run.slower", "Run", "Play slower", "[", "", kNeedsNothing, slower},
+    {"breakpoint.add", "Run", "Add a breakpoint", "F9", "EXPRESSION", kNeedsNothing,
+     add_breakpoint},
+    {"breakpoint.remove", "Run", "Remove a breakpoint", "", "NUMBER", kNeedsNothing,
+     remove_breakpoint},
+    {"breakpoint.toggle", "Run", "Switch a breakpoint on or off", "", "NUMBER", kNeedsNothing,
      toggle_breakpoint},
-    {"breakpoint.clear", "Run", "Remove all breakpoints", "Ctrl+Shift+F9", "", kNothing,
+    {"breakpoint.clear", "Run", "Remove all breakpoints", "Ctrl+Shift+F9", "", kNeedsNothing,
      clear_breakpoints},
 };
 
 }  // namespace
 
-std::span<const CommandRow> run_commands() { return kRows; }
+std::span<const CommandRow> run_commands() { return kRunCommands; }
 
 }  // namespace hybridscope

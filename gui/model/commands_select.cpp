@@ -95,21 +95,19 @@ Status select_nothing(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-constexpr CommandNeeds kRun = CommandNeeds::run;
-
-constexpr CommandRow kRows[] = {
-    {"select.request", "Select", "Select a request", "", "REQUEST", kRun, select_request},
-    {"select.group", "Select", "Select a KV-cache group", "", "GROUP", kRun, select_group},
-    {"select.block", "Select", "Select a block", "B", "BLOCK", kRun, select_block},
+constexpr CommandRow kSelectCommands[] = {
+    {"select.request", "Select", "Select a request", "", "REQUEST", kNeedsRun, select_request},
+    {"select.group", "Select", "Select a KV-cache group", "", "GROUP", kNeedsRun, select_group},
+    {"select.block", "Select", "Select a block", "B", "BLOCK", kNeedsRun, select_block},
     {"select.cell", "Select", "Select a cell of a block table", "", "REQUEST GROUP COLUMN [TABLE]",
      CommandNeeds::step, select_cell},
     {"select.finding", "Select", "Select what a finding is about", "", "NUMBER",
      CommandNeeds::finding, select_finding},
-    {"select.nothing", "Select", "Select nothing", "Escape", "", kRun, select_nothing},
+    {"select.nothing", "Select", "Select nothing", "Escape", "", kNeedsRun, select_nothing},
 };
 
 }  // namespace
 
-std::span<const CommandRow> select_commands() { return kRows; }
+std::span<const CommandRow> select_commands() { return kSelectCommands; }
 
 }  // namespace hybridscope

@@ -195,36 +195,34 @@ Status dismiss(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-constexpr CommandNeeds kNothing = CommandNeeds::nothing;
-
-constexpr CommandRow kRows[] = {
-    {"block_tables.side", "View", "Block tables: whose", "", "scheduler|worker", kNothing,
+constexpr CommandRow kViewCommands[] = {
+    {"block_tables.side", "View", "Block tables: whose", "", "scheduler|worker", kNeedsNothing,
      show_side},
-    {"block_tables.cell_size", "View", "Block tables: size of a cell", "", "PIXELS|fit", kNothing,
-     cell_size},
-    {"view.theme", "View", "Theme", "", "dark|light|high_contrast", kNothing, set_theme},
-    {"view.next_theme", "View", "Next theme", "F6", "", kNothing, next_theme},
-    {"view.scale", "View", "Scale", "", "PERCENT", kNothing, set_scale},
-    {"view.scale_up", "View", "Larger", "Ctrl+= Ctrl++", "", kNothing, scale_up},
-    {"view.scale_down", "View", "Smaller", "Ctrl+-", "", kNothing, scale_down},
-    {"view.scale_reset", "View", "Usual size", "Ctrl+0", "", kNothing, scale_reset},
-    {"panel.show", "View", "Show a panel", "", "PANEL", kNothing, show_panel},
-    {"panel.hide", "View", "Hide a panel", "", "PANEL", kNothing, hide_panel},
+    {"block_tables.cell_size", "View", "Block tables: size of a cell", "", "PIXELS|fit",
+     kNeedsNothing, cell_size},
+    {"view.theme", "View", "Theme", "", "dark|light|high_contrast", kNeedsNothing, set_theme},
+    {"view.next_theme", "View", "Next theme", "F6", "", kNeedsNothing, next_theme},
+    {"view.scale", "View", "Scale", "", "PERCENT", kNeedsNothing, set_scale},
+    {"view.scale_up", "View", "Larger", "Ctrl+= Ctrl++", "", kNeedsNothing, scale_up},
+    {"view.scale_down", "View", "Smaller", "Ctrl+-", "", kNeedsNothing, scale_down},
+    {"view.scale_reset", "View", "Usual size", "Ctrl+0", "", kNeedsNothing, scale_reset},
+    {"panel.show", "View", "Show a panel", "", "PANEL", kNeedsNothing, show_panel},
+    {"panel.hide", "View", "Hide a panel", "", "PANEL", kNeedsNothing, hide_panel},
     {"panel.move", "View", "Move a panel", "", "PANEL TO_PANEL tab|before|left|right|top|bottom",
-     kNothing, move_panel},
-    {"layout.ratio", "", "Move a splitter", "", "SPLIT PERMILLE", kNothing, set_ratio},
-    {"layout.reset", "View", "Usual layout", "Ctrl+Shift+L", "", kNothing, reset_layout},
-    {"layout.save", "View", "Save the layout", "", "NAME", kNothing, save_layout},
-    {"layout.load", "View", "Load a layout", "", "NAME", kNothing, load_layout},
-    {"layout.remove", "View", "Delete a layout", "", "NAME", kNothing, remove_layout},
-    {"help.palette", "Help", "Find a command", "Ctrl+Shift+P F1", "", kNothing, open_palette},
-    {"help.keys", "Help", "Keys", "?", "", kNothing, open_keys},
-    {"view.close_dialog", "", "Close the dialog", "", "", kNothing, close_dialog},
+     kNeedsNothing, move_panel},
+    {"layout.ratio", "", "Move a splitter", "", "SPLIT PERMILLE", kNeedsNothing, set_ratio},
+    {"layout.reset", "View", "Usual layout", "Ctrl+Shift+L", "", kNeedsNothing, reset_layout},
+    {"layout.save", "View", "Save the layout", "", "NAME", kNeedsNothing, save_layout},
+    {"layout.load", "View", "Load a layout", "", "NAME", kNeedsNothing, load_layout},
+    {"layout.remove", "View", "Delete a layout", "", "NAME", kNeedsNothing, remove_layout},
+    {"help.palette", "Help", "Find a command", "Ctrl+Shift+P F1", "", kNeedsNothing, open_palette},
+    {"help.keys", "Help", "Keys", "?", "", kNeedsNothing, open_keys},
+    {"view.close_dialog", "", "Close the dialog", "", "", kNeedsNothing, close_dialog},
     {"view.dismiss_banner", "View", "Dismiss the banner", "", "", CommandNeeds::banner, dismiss},
 };
 
 }  // namespace
 
-std::span<const CommandRow> view_commands() { return kRows; }
+std::span<const CommandRow> view_commands() { return kViewCommands; }
 
 }  // namespace hybridscope

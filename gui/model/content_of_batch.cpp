@@ -163,11 +163,11 @@ PanelContent speculative(Workbench& workbench) {
   return content;
 }
 
-constexpr ContentRow kRows[] = {
+constexpr ContentRow kBatchContents[] = {
     {"batch_rows", batch_rows}, {"state_copies", state_copies}, {"speculative", speculative}};
 
 }  // namespace
 
-std::span<const ContentRow> batch_contents() { return kRows; }
+std::span<const ContentRow> batch_contents() { return kBatchContents; }
 
 }  // namespace hybridscope

@@ -162,13 +162,13 @@ PanelContent state_inspector(Workbench& workbench) {
   return content;
 }
 
-constexpr ContentRow kRows[] = {{"block_tables", block_tables},
-                                {"physical_blocks", physical_blocks},
-                                {"prefix_cache", prefix_cache},
-                                {"state_inspector", state_inspector}};
+constexpr ContentRow kBlocksContents[] = {{"block_tables", block_tables},
+                                          {"physical_blocks", physical_blocks},
+                                          {"prefix_cache", prefix_cache},
+                                          {"state_inspector", state_inspector}};
 
 }  // namespace
 
-std::span<const ContentRow> block_contents() { return kRows; }
+std::span<const ContentRow> block_contents() { return kBlocksContents; }
 
 }  // namespace hybridscope

@@ -171,11 +171,11 @@ PanelContent chunks(Workbench& workbench) {
   return content;
 }
 
-constexpr ContentRow kRows[] = {
+constexpr ContentRow kMetadataContents[] = {
     {"metadata", metadata}, {"graph_padding", graph_padding}, {"chunks", chunks}};
 
 }  // namespace
 
-std::span<const ContentRow> metadata_contents() { return kRows; }
+std::span<const ContentRow> metadata_contents() { return kMetadataContents; }
 
 }  // namespace hybridscope

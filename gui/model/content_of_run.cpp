@@ -173,13 +173,13 @@ PanelContent known_bugs(Workbench&) {
   return {.tables = {std::move(table)}};
 }
 
-constexpr ContentRow kRows[] = {
+constexpr ContentRow kRunContents[] = {
     {"requests", requests},       {"timeline", timeline},       {"findings", findings},
     {"breakpoints", breakpoints}, {"next_step", next_step},     {"lesson", lesson},
     {"known_bugs", known_bugs},   {"differences", differences}, {"explanation", explanation}};
 
 }  // namespace
 
-std::span<const ContentRow> run_contents() { return kRows; }
+std::span<const ContentRow> run_contents() { return kRunContents; }
 
 }  // namespace hybridscope

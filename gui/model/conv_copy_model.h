@@ -1,5 +1,5 @@
 // The conv windows of one state copy, position by position: which tokens the source block holds,
-// which of them move, and what the destination holds afterwards (FORWARD.md, "Decode rows" 3).
+// which of them move, and what the destination holds afterwards (semantics: decode-conv).
 #pragma once
 
 #include <cstdint>

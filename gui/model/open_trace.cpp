@@ -9,9 +9,10 @@
 
 #include "gui/model/recorded_run.h"
 #include "sessions/explain/explain_finding.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/judge/trace_judge.h"
+#include "sessions/judge/trace_reader.h"
 #include "sessions/record/step_recorder.h"
+#include "sessions/text/line_source.h"
 #include "storage/session_writer.h"
 
 namespace hybridscope {

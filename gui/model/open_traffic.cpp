@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "gui/model/live_run.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/scenario/traffic.h"
 #include "sessions/scenario/traffic_defaults.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 

@@ -13,9 +13,9 @@
 namespace hybridscope {
 namespace {
 
-class Maker {
+class SpeculativeMaker {
  public:
-  Maker(ShownRun& run, const Selection& selection)
+  SpeculativeMaker(ShownRun& run, const Selection& selection)
       : run_(run), view_(run.view()), trace_(view_.trace), selection_(selection), meant_(run) {}
 
   SpeculativeModel make() {
@@ -255,7 +255,7 @@ std::string computed_words(const SpeculativeRow& row) {
 }
 
 SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection) {
-  return Maker(run, selection).make();
+  return SpeculativeMaker(run, selection).make();
 }
 
 }  // namespace hybridscope

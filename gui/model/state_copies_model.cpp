@@ -39,9 +39,9 @@ std::string columns_of(const StateCopyDecision& decision) {
   return fmt::format("{}, {} -> {}", decision.src_col, temporal, decision.dst_col);
 }
 
-class Maker {
+class StateCopiesMaker {
  public:
-  Maker(ShownRun& run, const Selection& selection)
+  StateCopiesMaker(ShownRun& run, const Selection& selection)
       : run_(run), view_(run.view()), selection_(selection), meant_(run) {}
 
   StateCopiesModel make() {
@@ -294,7 +294,7 @@ std::string decisions_words(const StateCopiesModel& model) {
 }
 
 StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection) {
-  return Maker(run, selection).make();
+  return StateCopiesMaker(run, selection).make();
 }
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-#include "gui/panels/batch_rows_panel.h"
+#include "gui/panels/panels.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ namespace hybridscope {
 namespace {
 
 // Points of scale 1.
-constexpr std::array<float, kBatchRowColumns.size()> kWidths = {26, 28, 56, 50, 134, 48,
-                                                                36, 44, 18, 58, 82};
+constexpr std::array<float, kBatchRowColumns.size()> kBatchRowsWidths = {26, 28, 56, 50, 134, 48,
+                                                                         36, 44, 18, 58, 82};
 
 class BatchRowsPanel final : public Panel {
  public:
@@ -49,7 +49,7 @@ class BatchRowsPanel final : public Panel {
     ImGui::TableSetupScrollFreeze(0, 1);
     for (std::size_t i = 0; i < kBatchRowColumns.size(); ++i)
       ImGui::TableSetupColumn(kBatchRowColumns[i].title.data(), ImGuiTableColumnFlags_WidthFixed,
-                              look.px(kWidths[i]));
+                              look.px(kBatchRowsWidths[i]));
     ImGui::TableSetColumnEnabled(kSlotColumn, model.has_slots);
     table_headers(kBatchRowColumns);
     const auto selected =

@@ -1,4 +1,4 @@
-#include "gui/panels/block_tables_panel.h"
+#include "gui/panels/panels.h"
 
 #include <fmt/format.h>
 

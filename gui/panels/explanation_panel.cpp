@@ -1,4 +1,4 @@
-#include "gui/panels/explanation_panel.h"
+#include "gui/panels/panels.h"
 
 #include "gui/widgets.h"
 

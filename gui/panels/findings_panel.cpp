@@ -1,4 +1,4 @@
-#include "gui/panels/findings_panel.h"
+#include "gui/panels/panels.h"
 
 #include <fmt/format.h>
 

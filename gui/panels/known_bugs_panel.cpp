@@ -1,4 +1,4 @@
-#include "gui/panels/known_bugs_panel.h"
+#include "gui/panels/panels.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "gui/panels/next_step_panel.h"
+#include "gui/panels/panels.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,25 +4,7 @@
 #include <iterator>
 
 #include "core/base/check.h"
-#include "gui/panels/batch_rows_panel.h"
-#include "gui/panels/block_tables_panel.h"
-#include "gui/panels/breakpoints_panel.h"
-#include "gui/panels/chunks_panel.h"
-#include "gui/panels/differences_panel.h"
-#include "gui/panels/explanation_panel.h"
-#include "gui/panels/findings_panel.h"
-#include "gui/panels/graph_padding_panel.h"
-#include "gui/panels/known_bugs_panel.h"
-#include "gui/panels/lesson_panel.h"
-#include "gui/panels/metadata_panel.h"
-#include "gui/panels/next_step_panel.h"
-#include "gui/panels/physical_blocks_panel.h"
-#include "gui/panels/prefix_cache_panel.h"
-#include "gui/panels/requests_panel.h"
-#include "gui/panels/speculative_panel.h"
-#include "gui/panels/state_copies_panel.h"
-#include "gui/panels/state_inspector_panel.h"
-#include "gui/panels/timeline_panel.h"
+#include "gui/panels/panels.h"
 
 namespace hybridscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "gui/panels/prefix_cache_panel.h"
+#include "gui/panels/panels.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "gui/panels/requests_panel.h"
+#include "gui/panels/panels.h"
 
 #include <array>
 
@@ -11,7 +11,8 @@ namespace hybridscope {
 namespace {
 
 // Points of scale 1; 0: as for names.
-constexpr std::array<float, kNumRequestColumns> kWidths = {0, 128, 52, 50, 52, 40, 34, 50, 34, 38};
+constexpr std::array<float, kNumRequestColumns> kRequestsWidths = {0,  128, 52, 50, 52,
+                                                                   40, 34,  50, 34, 38};
 
 class RequestsPanel final : public Panel {
  public:
@@ -41,7 +42,7 @@ class RequestsPanel final : public Panel {
     for (std::size_t i = 0; i < kNumRequestColumns; ++i)
       ImGui::TableSetupColumn(request_column_name(static_cast<RequestColumn>(i)).data(),
                               ImGuiTableColumnFlags_WidthFixed,
-                              look.px(kWidths[i] > 0 ? kWidths[i] : 76));
+                              look.px(kRequestsWidths[i] > 0 ? kRequestsWidths[i] : 76));
     draw_headers(context);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()));

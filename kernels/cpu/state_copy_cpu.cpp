@@ -14,7 +14,7 @@ std::int64_t region_end(const StateCopy& copy, std::int64_t start) {
 
 // One call with the offset of each row, in the direction of the shift.
 template <class Move>
-void for_each_row(const StateCopy& copy, const Move& move) {
+void for_each_row_in_order(const StateCopy& copy, const Move& move) {
   const bool downwards = copy.dst_byte_offset <= copy.src_byte_offset;
   for (std::int64_t i = 0; i < copy.num_rows; ++i)
     move((downwards ? i : copy.num_rows - 1 - i) * copy.row_stride_bytes);
@@ -23,7 +23,7 @@ void for_each_row(const StateCopy& copy, const Move& move) {
 // Rows of a size known to the compiler: a call of memmove a row costs more than the row.
 template <std::size_t kBytes>
 void move_short_rows(const StateCopy& copy, std::byte* to, const std::byte* from) {
-  for_each_row(copy, [&](std::int64_t offset) {
+  for_each_row_in_order(copy, [&](std::int64_t offset) {
     std::array<std::byte, kBytes> row;
     std::memcpy(row.data(), from + offset, kBytes);
     std::memcpy(to + offset, row.data(), kBytes);
@@ -58,7 +58,7 @@ void move_rows(const StateCopy& copy, std::byte* state) {
     case 16:
       return move_short_rows<16>(copy, to, from);
     default:
-      for_each_row(copy, [&](std::int64_t offset) {
+      for_each_row_in_order(copy, [&](std::int64_t offset) {
         std::memmove(to + offset, from + offset, static_cast<std::size_t>(copy.row_bytes));
       });
   }

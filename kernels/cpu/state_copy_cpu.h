@@ -19,7 +19,7 @@ using StateBytes = std::span<const std::span<std::byte>>;
 void move_rows(const StateCopy& copy, std::byte* state);
 
 // Runs one copy: all rows as if the whole source was read before the destination is written
-// (KNOWN_BUGS 4). Requires: regions inside the state's bytes; rows do not overlap each other.
+// (known bug 4). Requires: regions inside the state's bytes; rows do not overlap each other.
 void execute_copy(const StateCopy& copy, std::span<std::byte> state);
 
 // Runs the copies in order.

@@ -23,7 +23,8 @@ using CudaStream = CUstream_st*;  // cudaStream_t
 // One table a mamba group, all of one row stride (StateLayout::block_table_stride_req).
 using DeviceBlockTables = std::span<const std::int32_t* const>;
 
-// SEMANTICS C6, run_fused_postprocess: see PostprocessV1Inputs (core/state/align_postprocess.h).
+// run_fused_postprocess (semantics: postprocess-mamba): see PostprocessV1Inputs
+// (core/state/align_postprocess.h).
 struct PostprocessV1Device {
   std::int32_t num_reqs = 0;
   const std::int32_t* num_accepted_tokens = nullptr;   // [num_reqs]
@@ -35,7 +36,7 @@ struct PostprocessV1Device {
   std::int32_t* num_accepted_tokens_out = nullptr;     // [num_reqs] the count, or 1 where reset
 };
 
-// SEMANTICS C6, run_fused_postprocess_align: see PostprocessV2Inputs.
+// run_fused_postprocess_align (semantics: postprocess-mamba-v2): see PostprocessV2Inputs.
 struct PostprocessV2Device {
   std::int32_t num_reqs = 0;
   std::int32_t num_slots = 0;
@@ -47,7 +48,7 @@ struct PostprocessV2Device {
   std::int32_t* num_accepted_tokens_out = nullptr;        // [num_slots] every slot's count after it
 };
 
-// SEMANTICS C8, preprocess_mamba_align_fused_kernel: see AlignAdvanceInputs
+// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): see AlignAdvanceInputs
 // (core/state/align_precopy.h), which refuses padding rows; this one skips them. In place:
 // state_idx and num_accepted_tokens of the rows' slots.
 struct AlignAdvanceDevice {
@@ -62,7 +63,7 @@ struct AlignAdvanceDevice {
   std::int32_t* src_off = nullptr;                    // [slots] out
 };
 
-// SEMANTICS C8, precopy_mamba_align_fused_kernel: see PrecopyInputs.
+// precopy_mamba_align_fused_kernel (semantics: precopy-mamba-align): see PrecopyInputs.
 struct PrecopyDevice {
   std::int32_t num_reqs = 0;
   const std::int32_t* idx_mapping = nullptr;  // [num_reqs] row -> slot, -1: skip

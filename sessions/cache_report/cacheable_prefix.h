@@ -1,5 +1,6 @@
-// The lengths that a prefix-cache hit can have under a configuration (SEMANTICS F,
-// HybridKVCacheCoordinator.find_longest_cache_hit), whatever the cache holds.
+// The lengths that a prefix-cache hit can have under a configuration
+// (semantics: find-longest-cache-hit; HybridKVCacheCoordinator.find_longest_cache_hit), whatever
+// the cache holds.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace hybridscope {
 // gdn a row a token of a verify window.
 enum class BuilderFamily { mamba, gdn };
 
-// `config` of FORMAT 7 to 9. Throws for persistent arrays beyond kMaxPersistentElements.
+// `config` of the vectors of a builder. Throws for persistent arrays beyond kMaxPersistentElements.
 MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
 
 // A production size, 1024 requests of a million tokens in blocks of 16, is just allowed.

@@ -12,15 +12,15 @@ namespace {
 using nlohmann::json;
 
 // Block lists may grow by this many null blocks in one call.
-constexpr std::int32_t kMaxTokens = 1 << 17;
+constexpr std::int32_t kMaxCallTokens = 1 << 17;
 
-std::vector<TokenContent> read_tokens(const VectorValue& ids) {
+std::vector<TokenContent> read_token_ids(const VectorValue& ids) {
   std::vector<TokenContent> tokens;
   for (const std::int64_t id : ids.int64s()) tokens.push_back(static_cast<TokenContent>(id));
   return tokens;
 }
 
-std::int32_t read_tokens_count(const VectorValue& value) { return value.int32_in(0, kMaxTokens); }
+std::int32_t read_count(const VectorValue& value) { return value.int32_in(0, kMaxCallTokens); }
 
 RequestStatus read_status(const VectorValue& name) {
   // An ended request has one of the FINISHED names.
@@ -111,13 +111,13 @@ RequestCacheView CacheCalls::view_of(const VectorValue& call) {
   return {.id = request.id,
           .block_hashes = request.hashes.block_hashes,
           .num_tokens = request.hashes.num_tokens,
-          .num_computed_tokens = read_tokens_count(fields["num_computed_tokens"]),
+          .num_computed_tokens = read_count(fields["num_computed_tokens"]),
           .status = read_status(fields["status"])};
 }
 
 json CacheCalls::add_request(const VectorValue& call) {
   const VectorValue name = call["request"]["id"];
-  const std::vector<TokenContent> tokens = read_tokens(call["prompt_token_ids"]);
+  const std::vector<TokenContent> tokens = read_token_ids(call["prompt_token_ids"]);
   Request request{.id = {static_cast<std::int32_t>(requests_.size())},
                   .hashes = start_block_hashes(hash_block_size_),
                   .num_prompt_tokens = static_cast<std::int32_t>(tokens.size())};
@@ -139,13 +139,14 @@ json CacheCalls::get_computed_blocks(const VectorValue& call) {
 json CacheCalls::allocate_slots(const VectorValue& call) {
   const bool use_hit = call["use_last_computed_blocks"].boolean() && !last_hit_.empty();
   const Result<Allocation> allocation = manager_.allocate_slots(
-      view_of(call), {.num_new_tokens = read_tokens_count(call["num_new_tokens"]),
-                      .num_new_computed_tokens = read_tokens_count(call["num_new_computed_tokens"]),
-                      .new_computed_blocks = use_hit ? &last_hit_ : nullptr,
-                      .num_lookahead_tokens = read_tokens_count(call["num_lookahead_tokens"]),
-                      .full_sequence_must_fit = call["full_sequence_must_fit"].boolean(),
-                      .reserved_blocks = call["reserved_blocks"].int32_in(-kMaxTokens, kMaxTokens),
-                      .has_scheduled_reqs = call["has_scheduled_reqs"].boolean()});
+      view_of(call),
+      {.num_new_tokens = read_count(call["num_new_tokens"]),
+       .num_new_computed_tokens = read_count(call["num_new_computed_tokens"]),
+       .new_computed_blocks = use_hit ? &last_hit_ : nullptr,
+       .num_lookahead_tokens = read_count(call["num_lookahead_tokens"]),
+       .full_sequence_must_fit = call["full_sequence_must_fit"].boolean(),
+       .reserved_blocks = call["reserved_blocks"].int32_in(-kMaxCallTokens, kMaxCallTokens),
+       .has_scheduled_reqs = call["has_scheduled_reqs"].boolean()});
   if (!allocation) return error_json(allocation.error());
   if (!allocation.value().granted()) return {{"new_block_ids", nullptr}};
   json new_block_ids = json::array();
@@ -157,7 +158,7 @@ json CacheCalls::allocate_slots(const VectorValue& call) {
 }
 
 json CacheCalls::append_output_token_ids(const VectorValue& call) {
-  extend_block_hashes(request_of(call).hashes, read_tokens(call["token_ids"]));
+  extend_block_hashes(request_of(call).hashes, read_token_ids(call["token_ids"]));
   return json::object();
 }
 

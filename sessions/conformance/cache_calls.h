@@ -1,4 +1,4 @@
-// Answers the calls of kv_cache_manager vectors on one KVCacheManager (FORMAT 15).
+// Answers the calls of kv_cache_manager vectors on one KVCacheManager.
 #pragma once
 
 #include <map>

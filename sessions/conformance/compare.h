@@ -1,4 +1,4 @@
-// The rules by which an answer equals a vector's `output` (golden/FORMAT.md, "Conventions").
+// The rules by which an answer equals a vector's `output` (tests/golden/README.md, "Every case").
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -63,12 +63,20 @@ class FileChecker {
   void check_line(const NumberedLine& line);
   void check_case(const NumberedLine& line, const json& vector);
   void invalid(std::int64_t line, std::string message) {
+    kept_bytes_ += sizeof(InvalidCase) + message.size();
     report_.invalid.push_back({.line = line, .message = std::move(message)});
+  }
+  void failed(FailedCase failed) {
+    const VectorDifference& difference = failed.difference;
+    kept_bytes_ += sizeof(FailedCase) + failed.id.size() + failed.input.size() +
+                   difference.expected.size() + difference.got.size();
+    report_.failed.push_back(std::move(failed));
   }
 
   const std::string& path_;
   const ConformanceOptions& options_;
   FileReport report_;
+  std::size_t kept_bytes_ = 0;  // of failed and invalid cases
 };
 
 FileReport FileChecker::run() {
@@ -83,15 +91,26 @@ FileReport FileChecker::run() {
 }
 
 void FileChecker::read(LineReader& lines) {
-  if (lines.peek(1).empty() && !lines.failed())
+  if (!lines.peek(1).empty())
+    recognise(lines);
+  else if (lines.fault())
+    report_.kind = recognise_by_name(path_);
+  else
     return invalid(0, fmt::format("{}: no vector (expected one JSON object a line)", path_));
-  recognise(lines);
-  if (report_.kind == nullptr) return;
-  while (const auto line = lines.next()) {
+  while (report_.kind != nullptr) {
+    const auto line = lines.next();
+    if (!line) break;
     check_line(*line);
     if (options_.progress) options_.progress(report_.cases);
+    // A small file may unpack to any number of lines that are wrong.
+    if (kept_bytes_ > kMaxJsonBytes)
+      return invalid(line->number,
+                     fmt::format("{}:{}: what is wrong with this file takes more than {} bytes; "
+                                 "nothing behind this line was read",
+                                 path_, line->number, kMaxJsonBytes));
   }
-  if (lines.failed()) invalid(0, fmt::format("{}: cannot be read to its end", path_));
+  if (const auto& fault = lines.fault())
+    invalid(fault->line, fmt::format("{}:{}: {}", path_, fault->line, fault->error.message));
 }
 
 void FileChecker::recognise(LineReader& lines) {
@@ -141,14 +160,14 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
     ++report_.passed;
     return;
   }
-  FailedCase failed;
-  failed.id = id;
-  failed.line = line.number;
+  FailedCase differs;
+  differs.id = id;
+  differs.line = line.number;
   if (report_.failed.size() < kFailuresInFull) {
-    failed.difference = *difference;
-    failed.input = what_led_to(*report_.kind, vector, difference->pointer).dump();
+    differs.difference = *difference;
+    differs.input = what_led_to(*report_.kind, vector, difference->pointer).dump();
   }
-  report_.failed.push_back(std::move(failed));
+  failed(std::move(differs));
 }
 
 // Opening a pipe or a socket would wait for somebody; a link that leads nowhere is named when it is
@@ -156,8 +175,10 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
 bool is_vector_file(const std::filesystem::directory_entry& entry) {
   std::error_code code;
   const auto type = entry.status(code).type();
-  return entry.path().extension() == ".jsonl" && (type == std::filesystem::file_type::regular ||
-                                                  type == std::filesystem::file_type::not_found);
+  std::filesystem::path name = entry.path().filename();
+  if (name.extension() == ".zst") name = name.stem();
+  return name.extension() == ".jsonl" && (type == std::filesystem::file_type::regular ||
+                                          type == std::filesystem::file_type::not_found);
 }
 
 }  // namespace
@@ -175,7 +196,8 @@ Result<std::vector<std::string>> vector_files(const std::string& path) {
     if (is_vector_file(*entry)) files.push_back(entry->path().string());
   if (code) return Error{ErrorKind::io, fmt::format("{}: {}", path, code.message())};
   if (files.empty())
-    return Error{ErrorKind::not_found, fmt::format("{}: no file there ends in .jsonl", path)};
+    return Error{ErrorKind::not_found,
+                 fmt::format("{}: no file there ends in .jsonl or .jsonl.zst", path)};
   std::ranges::sort(files);
   return files;
 }

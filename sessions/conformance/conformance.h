@@ -21,7 +21,7 @@ struct FailedCase {
   std::string input;  // JSON text of what led there: config, and the call or step or whole input
 };
 
-// A line that is no vector, or a file that is no file of vectors (line 0).
+// A line that is no vector or cannot be read, or a file that is no file of vectors (line 0).
 struct InvalidCase {
   std::int64_t line = 0;
   std::string message;  // "FILE:LINE: POINTER: what was found and expected"
@@ -49,11 +49,13 @@ struct ConformanceOptions {
   std::function<void(std::int64_t)> progress{};
 };
 
-// Regular files of a folder, or links to them, that end in .jsonl, by name; a file is itself, of
-// any type. Error: neither exists, the folder cannot be read or has no such file.
+// Regular files of a folder, or links to them, that end in .jsonl or .jsonl.zst, by name; a file is
+// itself, of any type. x.jsonl and x.jsonl.zst are two files: which of them somebody meant is not
+// guessed. Error: neither exists, the folder cannot be read or has no such file.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
-// Reads line by line; one bad line never hides another.
+// Reads line by line, a zstd file as it is unpacked; one bad line never hides another, until what
+// is wrong with the file takes more than kMaxJsonBytes.
 FileReport check_vector_file(const std::string& path, const ConformanceOptions& options);
 
 // Recomputes one case and compares it. A fault of our own is a difference that says so. Throws

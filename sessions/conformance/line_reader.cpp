@@ -1,9 +1,6 @@
 #include "sessions/conformance/line_reader.h"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstring>
+#include <span>
 #include <utility>
 
 #include "sessions/text/json_reader.h"
@@ -11,27 +8,30 @@
 namespace hybridscope {
 
 Result<LineReader> LineReader::open(const std::string& path) {
-  if (Status file = check_no_directory(path); !file.ok()) return file.error();
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    return Error{ErrorKind::io, fmt::format("{}: cannot be opened: {}", path, strerror(errno))};
-  return LineReader(std::move(stream));
+  auto read = open_input_file(path);
+  if (!read.ok()) return read.error();
+  return LineReader(std::move(read).value());
 }
 
 std::optional<NumberedLine> LineReader::read() {
   constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
-  while (!too_long_) {
+  while (!ended_) {
     std::string text;
     for (std::size_t end = std::string::npos; end == std::string::npos;) {
       end = chunk_.find('\n', used_);
       text.append(chunk_, used_, end == std::string::npos ? end : end - used_);
       used_ = end == std::string::npos ? chunk_.size() : end + 1;
-      too_long_ = text.size() > kMaxJsonBytes;
-      if (end != std::string::npos || too_long_) break;
+      ended_ = text.size() > kMaxJsonBytes;
+      if (end != std::string::npos || ended_) break;
       chunk_.resize(kChunkBytes);
-      stream_.read(chunk_.data(), static_cast<std::streamsize>(kChunkBytes));
-      chunk_.resize(static_cast<std::size_t>(stream_.gcount()));
+      const Result<std::size_t> count = read_(std::span(chunk_));
+      chunk_.resize(count.ok() ? count.value() : 0);
       used_ = 0;
+      if (!count.ok()) {
+        ended_ = true;
+        fault_ = Fault{.line = number_ + 1, .error = count.error()};
+        return std::nullopt;
+      }
       if (!chunk_.empty()) continue;
       if (text.empty()) return std::nullopt;
       break;
@@ -47,13 +47,15 @@ std::optional<NumberedLine> LineReader::next() {
   if (ahead_.empty()) return read();
   NumberedLine line = std::move(ahead_.front());
   ahead_.pop_front();
+  bytes_ahead_ -= line.text.size();
   return line;
 }
 
 const std::deque<NumberedLine>& LineReader::peek(std::size_t count) {
-  while (ahead_.size() < count) {
+  while (ahead_.size() < count && bytes_ahead_ <= kMaxJsonBytes) {
     std::optional<NumberedLine> line = read();
     if (!line) break;
+    bytes_ahead_ += line->text.size();
     ahead_.push_back(*std::move(line));
   }
   return ahead_;

@@ -1,4 +1,4 @@
-// V1's worker step of pipeline vectors (FORMAT 17): pre-copy, staged inputs and fused post-copy on
+// V1's worker step of pipeline vectors: pre-copy, staged inputs and fused post-copy on
 // one set of state tensors.
 #pragma once
 

@@ -112,7 +112,9 @@ std::vector<std::string_view> kind_names() {
 }  // namespace
 
 const VectorKind* recognise_by_name(const std::string& path) {
-  const std::string stem = std::filesystem::path(path).stem().string();
+  std::filesystem::path name = std::filesystem::path(path).filename();
+  if (name.extension() == ".zst") name = name.stem();
+  const std::string stem = name.stem().string();
   const VectorKind* longest = nullptr;
   for (const VectorKind& kind : vector_kinds())
     if (has_words(stem, kind.name) &&

@@ -13,8 +13,8 @@ namespace hybridscope {
 // Cases that recognise_by_fields wants to see at most.
 inline constexpr std::size_t kCasesToRecognise = 32;
 
-// The kind whose name stands in the file's name (without folder and .jsonl) between its ends or any
-// of "_-.", the longest if there are several; null if there is none.
+// The kind whose name stands in the file's name (without folder, .zst and .jsonl) between its ends
+// or any of "_-.", the longest if there are several; null if there is none.
 const VectorKind* recognise_by_name(const std::string& path);
 
 // The one kind that fits: `config` of every case has its fields and no unknown one, `input` has its

@@ -1,5 +1,5 @@
-// split_batch, block_table_gather, prefix_block_indices and mamba_aligned_split (FORMAT 2, 3, 14
-// and 15): what rows are and which columns and chunks follow.
+// split_batch, block_table_gather, prefix_block_indices and mamba_aligned_split: what rows are and
+// which columns and chunks follow.
 #include "core/engine/scheduler.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"

@@ -1,4 +1,4 @@
-// varlen_chunks, conv1d_metadata and fla_chunks (FORMAT 4 to 6): how kernels cut packed tokens.
+// varlen_chunks, conv1d_metadata and fla_chunks: how kernels cut packed tokens.
 #include <algorithm>
 #include <string>
 

@@ -1,4 +1,4 @@
-// gdn_builder (FORMAT 9): all calls of a case on one builder.
+// gdn_builder: all calls of a case on one builder.
 #include "core/metadata/gdn_builder.h"
 
 #include "sessions/conformance/builder_json.h"

@@ -1,4 +1,4 @@
-// kv_cache_manager and cache_hits (FORMAT 15): who holds which block, and what is cached.
+// kv_cache_manager and cache_hits: who holds which block, and what is cached.
 #include <nlohmann/json.hpp>
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// mamba_builder and mamba2_builder (FORMAT 7 and 8): all calls of a case on one builder.
+// mamba_builder and mamba2_builder: all calls of a case on one builder.
 #include <list>
 #include <string>
 

@@ -1,4 +1,4 @@
-// state_shapes, state_dtypes and block_sizes (FORMAT 1 and 15): functions of numbers and names.
+// state_shapes, state_dtypes and block_sizes: functions of numbers and names.
 #include <array>
 
 #include "core/model/model_spec.h"

@@ -1,4 +1,4 @@
-// postprocess_align (FORMAT 12): one launch of the fused kernel, in V1's or V2's form.
+// postprocess_align: one launch of the fused kernel, in V1's or V2's form.
 #include <nlohmann/json.hpp>
 
 #include "core/state/align_postprocess.h"

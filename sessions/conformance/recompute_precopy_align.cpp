@@ -1,4 +1,4 @@
-// precopy_align (FORMAT 13): V2's advance, pre-copy and post-copy, step by step on one memory.
+// precopy_align: V2's advance, pre-copy and post-copy, step by step on one memory.
 #include <nlohmann/json.hpp>
 
 #include "core/state/align_postprocess.h"

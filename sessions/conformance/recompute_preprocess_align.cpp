@@ -1,4 +1,4 @@
-// preprocess_align (FORMAT 11): V1's copies before the forward pass, step by step on one memory.
+// preprocess_align: V1's copies before the forward pass, step by step on one memory.
 #include <nlohmann/json.hpp>
 
 #include "core/state/align_preprocess.h"

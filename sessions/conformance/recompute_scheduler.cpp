@@ -1,4 +1,4 @@
-// scheduler and pipeline (FORMAT 16, 17): whole runs, call by call.
+// scheduler and pipeline: whole runs, call by call.
 #include <nlohmann/json.hpp>
 
 #include "sessions/conformance/answer_json.h"

@@ -1,4 +1,4 @@
-// stage_inputs and all_mode (FORMAT 13, 14): what is remembered of each request between steps.
+// stage_inputs and all_mode: what is remembered of each request between steps.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

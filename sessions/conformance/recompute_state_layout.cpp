@@ -1,4 +1,4 @@
-// copy_specs and ctx_init (FORMAT 10): where the bytes of a state are.
+// copy_specs and ctx_init: where the bytes of a state are.
 #include <nlohmann/json.hpp>
 
 #include "core/state/copy_spec.h"

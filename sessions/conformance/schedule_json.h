@@ -1,4 +1,4 @@
-// The scheduler's answers as the vectors write them (FORMAT 16).
+// The scheduler's answers as the vectors write them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

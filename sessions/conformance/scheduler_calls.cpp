@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int32_t kMaxTokens = 1 << 26;
+constexpr std::int32_t kMaxRequestTokens = 1 << 26;
 
 // A time as an integer in the same order: a double's bits are ordered like its size.
 std::int64_t ordered(double time) {
@@ -65,7 +65,7 @@ json SchedulerCalls::add_request(const VectorValue& call) {
   const Status added =
       replay_.add_request({.name = id.string(),
                            .prompt_token_ids = call["prompt_token_ids"].int64s(),
-                           .max_tokens = call["max_tokens"].int32_in(0, kMaxTokens),
+                           .max_tokens = call["max_tokens"].int32_in(0, kMaxRequestTokens),
                            .priority = call["priority"].int32(),
                            .arrival_time = ordered(call["arrival_time"].number())});
   if (!added) id.fail(added.error().message);

@@ -1,4 +1,4 @@
-// Answers the calls of scheduler vectors on a SchedulerReplay (FORMAT 16).
+// Answers the calls of scheduler vectors on a SchedulerReplay.
 #pragma once
 
 #include <map>

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int32_t kMaxBlocks = 1 << 20;
 constexpr std::int32_t kMaxBlockSize = 1 << 22;
 constexpr std::int32_t kMaxSpeculation = 1 << 8;
-constexpr std::int32_t kMaxTokens = 1 << 26;
+constexpr std::int32_t kMaxConfigTokens = 1 << 26;
 constexpr std::size_t kMaxGroups = 64;
 
 MambaCacheMode read_mode(const VectorValue& name) {
@@ -56,12 +56,13 @@ EngineConfig read_cache_config(const VectorValue& config) {
   EngineConfig result;
   result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
   result.kv_cache_config = read_kv_cache_config(config, result.mamba_cache_mode);
-  result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxTokens);
-  result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxTokens);
+  result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxConfigTokens);
+  result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxConfigTokens);
   result.speculative_method =
       config["use_eagle"].boolean() ? SpeculativeMethod::mtp : SpeculativeMethod::none;
   const auto max_model_len = config.find("max_model_len");
-  result.max_model_len = max_model_len ? max_model_len->int32_in(1, kMaxTokens) : kMaxTokens;
+  result.max_model_len =
+      max_model_len ? max_model_len->int32_in(1, kMaxConfigTokens) : kMaxConfigTokens;
   const auto enable_caching = config.find("enable_caching");
   result.enable_prefix_caching = !enable_caching || enable_caching->boolean();
   const auto watermark = config.find("watermark");
@@ -74,9 +75,9 @@ EngineConfig read_scheduler_config(const VectorValue& config) {
   EngineConfig result = read_cache_config(config);
   result.block_size = config["block_size"].int32_in(1, kMaxBlockSize);
   result.max_num_seqs = config["max_num_seqs"].int32_in(1, kMaxBlocks);
-  result.max_num_batched_tokens = config["max_num_batched_tokens"].int32_in(0, kMaxTokens);
+  result.max_num_batched_tokens = config["max_num_batched_tokens"].int32_in(0, kMaxConfigTokens);
   result.long_prefill_token_threshold =
-      config["long_prefill_token_threshold"].int32_in(0, kMaxTokens);
+      config["long_prefill_token_threshold"].int32_in(0, kMaxConfigTokens);
   result.enable_chunked_prefill = config["enable_chunked_prefill"].boolean();
   result.scheduler_reserve_full_isl = config["reserve_full_isl"].boolean();
   result.scheduling_policy = config["policy"].one_of({"fcfs", "priority"}) == 0

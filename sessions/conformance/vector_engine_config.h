@@ -1,4 +1,4 @@
-// `config` of the vectors about caching and scheduling (FORMAT 15-17) as an engine's settings.
+// `config` of the vectors about caching and scheduling as an engine's settings.
 #pragma once
 
 #include "core/engine/engine_config.h"

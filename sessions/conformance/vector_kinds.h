@@ -23,7 +23,7 @@ struct VectorCase {
 };
 
 // Answers what the vector's `output` should be, from the same public functions that the engine
-// uses, profile `pages`. An error of the functions is {"error": "<message>"} where FORMAT.md has
+// uses, profile `pages`. An error of the functions is {"error": "<message>"} where the vector has
 // {"error": "<class>"}. An element the reference leaves uninitialised may be null. Throws
 // VectorError when the vector asks something that makes no sense.
 using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);
@@ -39,7 +39,7 @@ struct VectorKind {
   std::string_view optional_config_fields{};  // members that `config` may have beside them
 };
 
-// One row a file, in the order of FORMAT.md.
+// One row a file, in the order of tests/golden/README.md.
 std::span<const VectorKind> vector_kinds();
 
 }  // namespace hybridscope

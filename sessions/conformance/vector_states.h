@@ -1,4 +1,4 @@
-// State tensors, block tables and copies as the vectors of state copies write them (FORMAT 10-14).
+// State tensors, block tables and copies as the vectors of state copies write them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ ConvStateLayout read_conv_state_layout(const VectorValue& config);
 // group or has not one tensor a state kind.
 MambaStateTensors read_mamba_state_tensors(const VectorValue& config);
 
-// The flattened metadata in the words of FORMAT.md, without mamba_group_ids.
+// The flattened metadata in the words of ctx_init vectors, without mamba_group_ids.
 nlohmann::json layout_json(const StateLayout& layout);
 
 // One table per mamba group. Views of it stay valid as long as it lives.

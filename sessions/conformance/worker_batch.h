@@ -1,4 +1,4 @@
-// The V1 worker's bookkeeping, rebuilt from what the scheduler reports (FORMAT 17): rows, block
+// The V1 worker's bookkeeping, rebuilt from what the scheduler reports: rows, block
 // lists and accepted counts.
 #pragma once
 

@@ -47,6 +47,12 @@ struct ListElement {
   std::tuple<std::int32_t, std::uint64_t> key() const { return {request, more}; }
 };
 
+// The data of an element of a list of T.
+template <class T>
+const T& as(const ListElement& element) {
+  return *static_cast<const T*>(element.data);
+}
+
 class ElementMatcher {
  public:
   // Both must outlive this.

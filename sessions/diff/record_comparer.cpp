@@ -7,18 +7,7 @@
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {
-namespace {
-
-constexpr bool on(const SectionMask& sections, StepSection section) {
-  return sections[static_cast<std::size_t>(section)];
-}
-
-template <class T>
-const T& as(const ListElement& element) {
-  return *static_cast<const T*>(element.data);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
                                DigestPair digests)
@@ -32,14 +21,14 @@ void RecordComparer::compare(const StepRecord& a, const StepRecord& b, const Sec
   matcher_.collect_into(found);
   compare_step(a.trace, b.trace, sections);
   if (level_ != RecordLevel::counts) {
-    if (on(sections, StepSection::schedule)) {
+    if (is_compared(sections, StepSection::schedule)) {
       compare_schedule(a.trace, b.trace);
       compare_lookups(a.trace, b.trace);
     }
     compare_rows(a.trace, b.trace, sections);
     compare_copies(a.trace, b.trace, sections);
     compare_blocks(a, b, sections);
-    if (on(sections, StepSection::metadata)) compare_metadata(a, b);
+    if (is_compared(sections, StepSection::metadata)) compare_metadata(a, b);
     if (level_ == RecordLevel::full) compare_writes(a, b);
   } else {
     matcher_.begin();
@@ -48,7 +37,7 @@ void RecordComparer::compare(const StepRecord& a, const StepRecord& b, const Sec
                               for_each_count_field(as<StepCounts>(element), visit);
                             });
   }
-  if (on(sections, StepSection::findings)) compare_findings(a, b);
+  if (is_compared(sections, StepSection::findings)) compare_findings(a, b);
   compare_digests(a, b, sections, found);
 }
 
@@ -57,17 +46,17 @@ void RecordComparer::compare_step(const StepTrace& a, const StepTrace& b,
   const ListElement left{.data = &a};
   const ListElement right{.data = &b};
   matcher_.begin();
-  if (on(sections, StepSection::schedule))
+  if (is_compared(sections, StepSection::schedule))
     matcher_.compare_fields(DiffList::step, left, right,
                             [](auto& visit, const ListElement& element) {
                               for_each_step_field(as<StepTrace>(element), visit);
                             });
-  if (on(sections, StepSection::graph))
+  if (is_compared(sections, StepSection::graph))
     matcher_.compare_fields(DiffList::graph, left, right,
                             [](auto& visit, const ListElement& element) {
                               for_each_graph_field(as<StepTrace>(element), visit);
                             });
-  if (!on(sections, StepSection::commands)) return;
+  if (!is_compared(sections, StepSection::commands)) return;
   for (int side = 0; side < 2; ++side)
     for (const CommandTrace& command : (side == 0 ? a : b).commands)
       matcher_.add(side, command.request,
@@ -123,8 +112,8 @@ void RecordComparer::compare_lookups(const StepTrace& a, const StepTrace& b) {
 
 void RecordComparer::compare_rows(const StepTrace& a, const StepTrace& b,
                                   const SectionMask& sections) {
-  const bool rows = on(sections, StepSection::rows);
-  const bool layout = on(sections, StepSection::layout);
+  const bool rows = is_compared(sections, StepSection::rows);
+  const bool layout = is_compared(sections, StepSection::layout);
   if (rows || layout) {
     matcher_.begin();
     for (int side = 0; side < 2; ++side) {
@@ -142,7 +131,7 @@ void RecordComparer::compare_rows(const StepTrace& a, const StepTrace& b,
       visit("row", element.row);
       for_each_layout_field(as<RowTrace>(element), visit);
     });
-  if (!on(sections, StepSection::commits)) return;
+  if (!is_compared(sections, StepSection::commits)) return;
   matcher_.begin();
   for (int side = 0; side < 2; ++side)
     for (const CommitTrace& commit : (side == 0 ? a : b).committed)

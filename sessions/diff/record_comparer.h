@@ -13,6 +13,10 @@ namespace hybridscope {
 
 // Which sections have to be looked into.
 using SectionMask = std::array<bool, kNumStepSections>;
+
+constexpr bool is_compared(const SectionMask& sections, StepSection section) {
+  return sections[static_cast<std::size_t>(section)];
+}
 inline constexpr SectionMask kAllSections = {true, true, true, true, true,
                                              true, true, true, true, true};
 

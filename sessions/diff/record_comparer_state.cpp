@@ -5,15 +5,6 @@
 namespace hybridscope {
 namespace {
 
-constexpr bool on(const SectionMask& sections, StepSection section) {
-  return sections[static_cast<std::size_t>(section)];
-}
-
-template <class T>
-const T& as(const ListElement& element) {
-  return *static_cast<const T*>(element.data);
-}
-
 constexpr std::string_view kLaunches[2] = {"pre_copies", "post_copies"};
 
 const CopyLaunch& launch_of(const StepTrace& trace, int launch) {
@@ -50,7 +41,7 @@ class EventKeys {
 
 void RecordComparer::compare_copies(const StepTrace& a, const StepTrace& b,
                                     const SectionMask& sections) {
-  if (on(sections, StepSection::copies)) {
+  if (is_compared(sections, StepSection::copies)) {
     matcher_.begin();
     for (int side = 0; side < 2; ++side)
       for (int launch = 0; launch < 2; ++launch)
@@ -64,7 +55,8 @@ void RecordComparer::compare_copies(const StepTrace& a, const StepTrace& b,
       for_each_decision_field(as<CopyDecisionTrace>(element), visit);
     });
   }
-  if (!on(sections, StepSection::copies) && !on(sections, StepSection::blocks)) return;
+  if (!is_compared(sections, StepSection::copies) && !is_compared(sections, StepSection::blocks))
+    return;
   matcher_.begin();
   for (int side = 0; side < 2; ++side)
     for (int launch = 0; launch < 2; ++launch) {
@@ -84,7 +76,7 @@ void RecordComparer::compare_copies(const StepTrace& a, const StepTrace& b,
 
 void RecordComparer::compare_blocks(const StepRecord& a, const StepRecord& b,
                                     const SectionMask& sections) {
-  if (on(sections, StepSection::blocks)) {
+  if (is_compared(sections, StepSection::blocks)) {
     matcher_.begin();
     for (int side = 0; side < 2; ++side) {
       const StepTrace& trace = (side == 0 ? a : b).trace;

@@ -96,7 +96,7 @@ std::string conv_words(const ModelLayout& layout, const StateTensorSpec& state) 
       state_len > history ? fmt::format(" + {} for drafts", state_len - history) : "");
 }
 
-// KNOWN_BUGS 25: does the conv state differ from what the reference allocates?
+// Known bug 25: does the conv state differ from what the reference allocates?
 void add_conv_sizing_note(const ModelLayout& layout, Report& report) {
   const KVCacheSettings& settings = layout.settings;
   const MambaType type = layout.mamba_spec().mamba_type;

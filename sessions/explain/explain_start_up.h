@@ -1,5 +1,6 @@
 // How an engine starts, in words: runner, asynchronous scheduling, CUDA graphs, and what became of
-// the settings asked for (RUNNER 4.1 to 4.3, 6.1).
+// the settings asked for (semantics: resolve-cudagraph-mode, capture-sizes,
+// async-scheduling-default).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -21,7 +21,7 @@ namespace hybridscope {
 namespace {
 
 // The copy that was carried out for the request: its temporal state comes from a column that lies
-// accept_token_bias behind the decision's source (SEMANTICS C3).
+// accept_token_bias behind the decision's source (semantics: collect-mamba-copy-meta).
 StateMove move_of(const CopyLaunch& launch, RequestId request) {
   for (const StateCopyTrace& copy : launch.copies) {
     const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
@@ -32,7 +32,8 @@ StateMove move_of(const CopyLaunch& launch, RequestId request) {
   return {};
 }
 
-// Tokens that the request would get without the split of mode align (SEMANTICS H2).
+// Tokens that the request would get without the split of mode align (semantics: schedule-running,
+// schedule-waiting).
 std::int32_t wanted_tokens(const EngineConfig& config, const ScheduledTrace& scheduled,
                            std::int32_t budget) {
   if (scheduled.placeholder_drafts) return scheduled.num_scheduled_tokens;

@@ -27,7 +27,7 @@ std::string pair_text(const StateMove& move) {
 
 Json pair_json(const StateMove& move) { return Json::array({move.source, move.target}); }
 
-std::string heading(const ExportedRun& run) {
+std::string actions_heading(const ExportedRun& run) {
   const EngineConfig& config = run.setup.config;
   std::string text =
       fmt::format("# {}: {}, mamba_cache_mode {}, block_size {}, K = {}{}\n",
@@ -58,7 +58,7 @@ std::vector<StepAction> step_actions_of(const ExportedRun& run, const std::strin
 }
 
 std::string step_actions_text(const ExportedRun& run, const std::vector<std::string>& requests) {
-  std::string text = heading(run) + "step_actions = {\n";
+  std::string text = actions_heading(run) + "step_actions = {\n";
   for (const std::string& id : requests) {
     const ExportedRequest& request = request_of(run, id);
     text += fmt::format("    {}: [  # prompt of {}, max_tokens {}\n", python_string(id),

@@ -1,5 +1,6 @@
 // Told block tables become the cache events that led to them: what was given out, shared, taken
-// back, and which blocks carry which prefix from now on. The judge's side of SEMANTICS D to G.
+// back, and which blocks carry which prefix from now on. The judge's side of the prefix cache
+// (docs/semantics/caching.md).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class ForeignBlockTables {
   void register_blocks(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
   // Appends registrations to trace.commit_events: what a running request has computed, when a frame
-  // of it returns asynchronously (RUNNER 6.3, KVCacheManager.cache_blocks).
+  // of it returns asynchronously (semantics: update-from-output-async; vLLM
+  // KVCacheManager.cache_blocks).
   void register_computed_blocks(RequestId request, std::int32_t num_tokens,
                                 ForeignRequests& requests, StepTrace& trace);
 

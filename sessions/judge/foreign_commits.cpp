@@ -1,5 +1,5 @@
 // A frame returns to the scheduler: at once, or asynchronously when the next one was scheduled
-// (RUNNER 6.3, 6.4).
+// (semantics: update-from-output-async, preempted-in-flight, reset-in-flight).
 #include <algorithm>
 
 #include "sessions/judge/foreign_importer.h"

@@ -14,7 +14,8 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
 
 }  // namespace
 
-// SEMANTICS C5; V2: C8, whose slot has a column from the admission on (RUNNER 2.2).
+// Pre-copies of V1, and of V2, whose slot has a column from the admission on
+// (semantics: preprocess-mamba, preprocess-mamba-align, add-request).
 StateCopyDecision ForeignImporter::decide_pre_copy(const RowTrace& row,
                                                    const ForeignRequest& request) const {
   const std::int32_t block_size = metadata_.mamba_block_size();
@@ -34,7 +35,8 @@ StateCopyDecision ForeignImporter::decide_pre_copy(const RowTrace& row,
                                .block_size = block_size});
 }
 
-// SEMANTICS C6; V2 is given the count after acceptance.
+// Post-copies; V2 is given the count after acceptance (semantics: postprocess-mamba,
+// postprocess-mamba-v2).
 StateCopyDecision ForeignImporter::decide_post_copy(const RowTrace& row,
                                                     const ForeignRequest& request) const {
   const ScheduledTrace& scheduled = trace_.scheduled_of(row);
@@ -83,7 +85,7 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
   }
 }
 
-// Mode all makes no copies unless the engine told some (SEMANTICS C9).
+// Mode all makes no copies unless the engine told some (semantics: mode-all-with-drafts).
 void ForeignImporter::post_copy(const ForeignStep& step) {
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
   const bool told = step.postprocess_copies.has_value();
@@ -105,8 +107,8 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
   if (!told) count(Computed::postprocess_copies);
   launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
   if (align) return;
-  // A state that moved within its column is read from the column's start (FORWARD, "Mode all with
-  // drafts").
+  // A state that moved within its column is read from the column's start
+  // (semantics: mode-all-with-drafts).
   for (const CopyDecisionTrace& decided : trace_.post_copies.decisions)
     if (decided.row >= 0 && decided.decision.outcome == StateCopyOutcome::within_block_shift)
       requests_[decided.request].num_accepted_tokens = 1;

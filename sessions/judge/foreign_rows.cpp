@@ -15,7 +15,7 @@ constexpr std::array<std::int32_t, 1> kUntoldToken = {0};
 
 }  // namespace
 
-// RUNNER 1.6: the worker appends; an admitted request's lists are new.
+// The worker appends; an admitted request's lists are new (semantics: worker-block-table).
 void ForeignImporter::take_worker_lists(const ForeignStep& step) {
   const std::size_t groups = worker_tables_.size();
   const auto take = [&](ForeignRequest& request, BlockLists lists) {
@@ -43,8 +43,9 @@ void ForeignImporter::take_worker_lists(const ForeignStep& step) {
   if (!told_all) count(Computed::worker_block_ids);
 }
 
-// Builders need decode rows in front (RUNNER 1.5). A trace without metadata may come from a harness
-// that does not reorder; its rows are then brought in that order, and keep it otherwise.
+// Builders need decode rows in front (semantics: reorder-batch). A trace without metadata may come
+// from a harness that does not reorder; its rows are then brought in that order, and keep it
+// otherwise.
 void ForeignImporter::order_rows(const ForeignStep& step) {
   told_rows_.clear();
   for (const ForeignRow& row : step.rows) told_rows_.push_back(&row);
@@ -58,7 +59,7 @@ void ForeignImporter::order_rows(const ForeignStep& step) {
 }
 
 // The row's own c: the host's where the device takes it from there, else what is left of the
-// request's last row (RUNNER 2.1, 6.5).
+// request's last row (semantics: request-slots, optimistic-and-exact).
 std::int32_t ForeignImporter::exact_computed_tokens(const ForeignRow& told,
                                                     const ScheduledTrace& scheduled) const {
   if (told.num_computed_tokens >= 0) return told.num_computed_tokens;

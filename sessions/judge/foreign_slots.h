@@ -1,4 +1,4 @@
-// Runner V2: which request each of the worker's slots belongs to (RUNNER 2.1).
+// Runner V2: which request each of the worker's slots belongs to (semantics: request-slots).
 #pragma once
 
 #include <cstdint>

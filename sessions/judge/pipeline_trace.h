@@ -1,4 +1,4 @@
-// A case of the reference's chained vectors (golden/pipeline.jsonl) as a trace: the scheduler's and
+// A case of the reference's chained vectors (pipeline.jsonl) as a trace: the scheduler's and
 // the worker's own decisions, without ours.
 #pragma once
 

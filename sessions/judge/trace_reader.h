@@ -2,7 +2,6 @@
 // docs/trace-format.md, "What is bad input", as far as the lines alone tell.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,16 +9,9 @@
 
 #include "core/base/result.h"
 #include "sessions/judge/foreign_trace.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
-
-// Bytes that the parser may read, but does not look at, behind the end of a line.
-inline constexpr std::size_t kLinePadding = 64;
-
-// A line without its newline, with kLinePadding readable bytes behind it.
-struct PaddedLine {
-  std::string_view text;
-};
 
 enum class TraceLine { empty, header, step };
 

@@ -35,7 +35,7 @@ std::vector<std::string> texts_of(const ObjectReader& reader, std::string_view k
   return texts;
 }
 
-// One of the notes without an entry is answered with the reason.
+// A number that has no entry is answered with the reason.
 Error left_out_or(std::string_view name, const Error& unknown) {
   for (const LeftOutBug& bug : left_out_bugs())
     if (bug.id == name || std::to_string(bug.number) == name)

@@ -80,8 +80,8 @@ EngineSettings cell_settings(const MatrixCell& cell);
 
 // The cell that this one comes down to, where the reference changes a setting for the user: no
 // prefix caching is mode none, mode none has no prefix caching (docs/architecture: mode_choice),
-// and the CUDA graph mode is what the metadata builders allow (RUNNER 4.3: of layers with state
-// full becomes full_and_piecewise).
+// and the CUDA graph mode is what the metadata builders allow (semantics: resolve-cudagraph-mode;
+// of layers with state full becomes full_and_piecewise).
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
 // Why an engine does not start with these settings; empty: it does.

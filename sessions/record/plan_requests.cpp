@@ -13,7 +13,7 @@ namespace hybridscope {
 namespace {
 
 constexpr std::int64_t kNumbersOfASegment = 4;
-constexpr std::array<std::string_view, 8> kKeys = {
+constexpr std::array<std::string_view, 8> kRequestKeys = {
     "id", "prompt", "max_tokens", "key", "at_step", "priority", "arrival_us", "cache_salt"};
 
 template <class T>
@@ -123,7 +123,7 @@ void read_member(const LineValue& value, ArrivingRequest& arriving, JsonErrors& 
   else
     fail(value,
          fmt::format("unknown key {}{}", quoted_text(key),
-                     nearest_key_hint(key, {kKeys.begin(), kKeys.end()})),
+                     nearest_key_hint(key, {kRequestKeys.begin(), kRequestKeys.end()})),
          errors);
 }
 
@@ -133,7 +133,8 @@ ArrivingRequest read_request(const LineValue& value, JsonErrors& errors) {
     require_member(value, key, errors);
   unsigned seen = 0;
   for_each_member(value, errors, [&](const LineValue& member) {
-    const auto at = std::find(kKeys.begin(), kKeys.end(), member.key) - kKeys.begin();
+    const auto at =
+        std::find(kRequestKeys.begin(), kRequestKeys.end(), member.key) - kRequestKeys.begin();
     const unsigned bit = 1U << static_cast<unsigned>(at);
     if ((seen & bit) != 0) fail(member, "this key occurs twice", errors);
     seen |= bit;

@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // In the order in which they are written.
-constexpr std::array<std::string_view, 9> kKeys = {
+constexpr std::array<std::string_view, 9> kPlanKeys = {
     "version", "name", "teaches", "model", "settings", "requests", "script", "expect", "notes"};
 
 std::string dump(const Json& json) {
@@ -76,15 +76,15 @@ bool check_version(const LineValue& root, JsonErrors& errors) {
 void check_keys(const LineValue& root, JsonErrors& errors) {
   std::set<std::string_view> seen;
   for_each_member(root, errors, [&](const LineValue& member) {
-    if (std::find(kKeys.begin(), kKeys.end(), member.key) == kKeys.end())
+    if (std::find(kPlanKeys.begin(), kPlanKeys.end(), member.key) == kPlanKeys.end())
       fail(member,
            fmt::format("unknown key {}{}", quoted_text(member.key),
-                       nearest_key_hint(member.key, {kKeys.begin(), kKeys.end()})),
+                       nearest_key_hint(member.key, {kPlanKeys.begin(), kPlanKeys.end()})),
            errors);
     else if (!seen.insert(member.key).second)
       fail(member, "this key occurs twice", errors);
   });
-  for (const std::string_view key : kKeys) require_member(root, key, errors);
+  for (const std::string_view key : kPlanKeys) require_member(root, key, errors);
 }
 
 // What each part says by itself. Requires: every key is there.

@@ -7,14 +7,12 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 enum Op : std::int32_t { kSet, kSetAscending, kDrop, kLabel, kUnlabel };
 
 // Columns of one table that are set one after another, until flush().
 class ColumnRun {
  public:
-  explicit ColumnRun(json& ops) : ops_(ops) {}
+  explicit ColumnRun(nlohmann::json& ops) : ops_(ops) {}
 
   void set(std::int32_t request, std::int32_t group, std::int32_t column, std::int32_t block) {
     const bool goes_on = !blocks_.empty() && request == request_ && group == group_ &&
@@ -45,7 +43,7 @@ class ColumnRun {
   }
 
  private:
-  json& ops_;
+  nlohmann::json& ops_;
   std::int32_t request_ = -1;
   std::int32_t group_ = -1;
   std::int32_t column_ = -1;
@@ -84,16 +82,16 @@ void set_column(std::vector<std::int32_t>& table, std::int32_t column, std::int3
 
 }  // namespace
 
-json block_ops(std::span<const CacheEvent> events) {
-  json ops = json::array();
+nlohmann::json block_ops(std::span<const CacheEvent> events) {
+  nlohmann::json ops = nlohmann::json::array();
   ColumnRun run(ops);
   for (const CacheEvent& event : events) append_event(event, run);
   run.flush();
   return ops;
 }
 
-json block_ops(std::span<const WorkerTableChange> changes) {
-  json ops = json::array();
+nlohmann::json block_ops(std::span<const WorkerTableChange> changes) {
+  nlohmann::json ops = nlohmann::json::array();
   ColumnRun run(ops);
   for (const WorkerTableChange& change : changes)
     run.set(change.request.value, change.group, change.column, change.block);
@@ -139,8 +137,8 @@ std::vector<RequestId> BlockState::requests() const {
   return named;
 }
 
-json BlockState::table_ops(const Tables& tables) {
-  json ops = json::array();
+nlohmann::json BlockState::table_ops(const Tables& tables) {
+  nlohmann::json ops = nlohmann::json::array();
   ColumnRun run(ops);
   for (const auto& [key, blocks] : tables)
     for (std::size_t column = 0; column < blocks.size(); ++column)
@@ -149,8 +147,8 @@ json BlockState::table_ops(const Tables& tables) {
   return ops;
 }
 
-json BlockState::scheduler_ops() const {
-  json ops = table_ops(scheduler_);
+nlohmann::json BlockState::scheduler_ops() const {
+  nlohmann::json ops = table_ops(scheduler_);
   for (const auto& [block, label] : labels_)
     for (const std::int32_t value : {static_cast<std::int32_t>(kLabel), block, label.key.request,
                                      label.key.group, label.num_tokens})
@@ -158,6 +156,6 @@ json BlockState::scheduler_ops() const {
   return ops;
 }
 
-json BlockState::worker_ops() const { return table_ops(worker_); }
+nlohmann::json BlockState::worker_ops() const { return table_ops(worker_); }
 
 }  // namespace hybridscope

@@ -18,8 +18,6 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 // Sums over a session, field by field: wider than the counts of one step.
 class CountTotals {
  public:
@@ -27,8 +25,8 @@ class CountTotals {
     for_each_count_field(step, [this](std::string_view name, auto value) { sums_[name] += value; });
   }
 
-  json by_name() const {
-    json object = json::object();
+  nlohmann::json by_name() const {
+    nlohmann::json object = nlohmann::json::object();
     const StepCounts none;
     for_each_count_field(none, [&](std::string_view name, auto) {
       const auto found = sums_.find(name);
@@ -41,8 +39,8 @@ class CountTotals {
   std::map<std::string_view, std::int64_t> sums_;  // by field
 };
 
-json describe_groups(const EngineConfig& config) {
-  json groups = json::array();
+nlohmann::json describe_groups(const EngineConfig& config) {
+  nlohmann::json groups = nlohmann::json::array();
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const auto* mamba = std::get_if<MambaSpec>(&group.spec);
     groups.push_back({{"kind", mamba != nullptr ? mamba_type_name(mamba->mamba_type) : "attention"},
@@ -65,27 +63,27 @@ std::string_view mode_name(MambaCacheMode mode) {
   return {};
 }
 
-json describe_run(const StepSource& source, const HtmlReportOptions& options) {
+nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& options) {
   const EngineConfig& config = source.config();
-  json meta = {{"title", source.title()},
-               {"name", options.name},
-               {"model", options.model},
-               {"engine", options.engine},
-               {"source", options.source},
-               {"program", options.program},
-               {"status", options.status},
-               {"note", options.note},
-               {"level", record_level_name(source.level())},
-               {"mode", mode_name(config.mamba_cache_mode)},
-               {"num_speculative_tokens", config.num_speculative_tokens},
-               {"runner", config.runner == ModelRunner::v1 ? "V1" : "V2"},
-               {"async_scheduling", config.async_scheduling},
-               {"cudagraph_mode", cudagraph_mode_name(config.cudagraph_mode)},
-               {"num_blocks", config.kv_cache_config.num_blocks},
-               {"max_num_seqs", config.max_num_seqs},
-               {"max_num_batched_tokens", config.max_num_batched_tokens},
-               {"groups", describe_groups(config)},
-               {"bookmarks", json::array()}};
+  nlohmann::json meta = {{"title", source.title()},
+                         {"name", options.name},
+                         {"model", options.model},
+                         {"engine", options.engine},
+                         {"source", options.source},
+                         {"program", options.program},
+                         {"status", options.status},
+                         {"note", options.note},
+                         {"level", record_level_name(source.level())},
+                         {"mode", mode_name(config.mamba_cache_mode)},
+                         {"num_speculative_tokens", config.num_speculative_tokens},
+                         {"runner", config.runner == ModelRunner::v1 ? "V1" : "V2"},
+                         {"async_scheduling", config.async_scheduling},
+                         {"cudagraph_mode", cudagraph_mode_name(config.cudagraph_mode)},
+                         {"num_blocks", config.kv_cache_config.num_blocks},
+                         {"max_num_seqs", config.max_num_seqs},
+                         {"max_num_batched_tokens", config.max_num_batched_tokens},
+                         {"groups", describe_groups(config)},
+                         {"bookmarks", nlohmann::json::array()}};
   for (const ReportBookmark& bookmark : options.bookmarks)
     meta["bookmarks"].push_back({bookmark.step, bookmark.note});
   return meta;
@@ -191,11 +189,11 @@ std::string HtmlReportWriter::Maker::left_out() const {
 }
 
 std::string HtmlReportWriter::Maker::data() const {
-  json meta = describe_run(source_, options_);
+  nlohmann::json meta = describe_run(source_, options_);
   meta["totals"] = totals_.by_name();
   meta["num_steps"] = num_steps_;
   meta["left_out"] = left_out();
-  json requests = json::array();
+  nlohmann::json requests = nlohmann::json::array();
   for (const auto& [request, name] : requests_) requests.push_back({request, name});
   const ReportTexts& texts = steps_.texts();
   std::string data = fmt::format(

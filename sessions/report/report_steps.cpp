@@ -14,14 +14,12 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
-void put(json& object, const char* key, json value) {
+void put(nlohmann::json& object, const char* key, nlohmann::json value) {
   if (!value.empty()) object[key] = std::move(value);
 }
 
-json rows(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json rows(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const RowTrace& row : trace.rows) {
     const ScheduledTrace& scheduled = trace.scheduled_of(row);
     list.push_back({row.request.value, static_cast<int>(row.row_class), row.num_computed_tokens,
@@ -34,8 +32,8 @@ json rows(const StepTrace& trace) {
   return list;
 }
 
-json commits(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json commits(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const CommitTrace& commit : trace.committed)
     list.push_back({commit.request.value, static_cast<int>(commit.outcome),
                     commit.num_computed_tokens, commit.num_tokens, commit.num_appended_tokens,
@@ -44,27 +42,27 @@ json commits(const StepTrace& trace) {
   return list;
 }
 
-json counts(const StepCounts& counts) {
-  json list = json::array();
+nlohmann::json counts(const StepCounts& counts) {
+  nlohmann::json list = nlohmann::json::array();
   for_each_count_field(counts, [&list](std::string_view, auto value) { list.push_back(value); });
   return list;
 }
 
 // How many events there are of each kind of CacheEventKind.
-json event_counts(const StepTrace& trace) {
+nlohmann::json event_counts(const StepTrace& trace) {
   std::vector<int> number(static_cast<std::size_t>(CacheEventKind::free_due) + 1);
   for (const auto* events : {&trace.cache_events, &trace.commit_events})
     for (const CacheEvent& event : *events) ++number[static_cast<std::size_t>(event.kind)];
   return number;
 }
 
-json preempted(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json preempted(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const RequestId request : trace.preempted) list.push_back(request.value);
   return list;
 }
 
-json terms(const StateCopyDecision& d) {
+nlohmann::json terms(const StateCopyDecision& d) {
   return {d.num_computed_tokens,
           d.num_scheduled_tokens,
           d.num_draft_tokens,
@@ -81,8 +79,8 @@ json terms(const StateCopyDecision& d) {
           d.resets_accepted_count ? 1 : 0};
 }
 
-json copies_of(const CopyLaunch& launch, std::size_t decision) {
-  json list = json::array();
+nlohmann::json copies_of(const CopyLaunch& launch, std::size_t decision) {
+  nlohmann::json list = nlohmann::json::array();
   for (const StateCopyTrace& copy : launch.copies)
     if (static_cast<std::size_t>(copy.decision) == decision)
       list.push_back({copy.group, copy.conv_src_block, copy.temporal_src_block, copy.dst_block});
@@ -91,8 +89,8 @@ json copies_of(const CopyLaunch& launch, std::size_t decision) {
 
 }  // namespace
 
-json ReportSteps::commands(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json ReportSteps::commands(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const CommandTrace& command : trace.commands) {
     std::string text(command_name(command.command));
     if (command.request.value >= 0) text += " " + names_.request(command.request);
@@ -107,28 +105,28 @@ json ReportSteps::commands(const StepTrace& trace) {
   return list;
 }
 
-json ReportSteps::lookups(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json ReportSteps::lookups(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const AdmissionLookup& lookup : trace.lookups)
     list.push_back({lookup.request.value, lookup.admitted ? 1 : 0, lookup.num_hit_tokens,
                     texts_.add(explain_lookup(lookup, config_, names_))});
   return list;
 }
 
-json ReportSteps::skipped(const StepTrace& trace) {
-  json list = json::array();
+nlohmann::json ReportSteps::skipped(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
   for (const SkippedRequest& skipped : trace.skipped)
     list.push_back({skipped.request.value, texts_.add(explain_skip(skipped.reason))});
   return list;
 }
 
 void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
-                                json& decisions) {
+                                nlohmann::json& decisions) {
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
     const CopyDecisionTrace& decided = launch.decisions[i];
-    json entry = {launch_number, decided.request.value, decided.row,
-                  static_cast<int>(decided.decision.outcome),
-                  texts_.add(explain_decision(decided.decision))};
+    nlohmann::json entry = {launch_number, decided.request.value, decided.row,
+                            static_cast<int>(decided.decision.outcome),
+                            texts_.add(explain_decision(decided.decision))};
     if (decided.decision.copies()) {
       entry.push_back(texts_.add(decision_source(decided.decision.rule)));
       entry.push_back(terms(decided.decision));
@@ -138,8 +136,8 @@ void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& la
   }
 }
 
-json ReportSteps::findings(const StepRecord& record) {
-  json list = json::array();
+nlohmann::json ReportSteps::findings(const StepRecord& record) {
+  nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : record.findings) {
     const RuleInfo& rule = rule_info(finding.rule);
     list.push_back({texts_.add(rule.slug), rule.severity == Severity::error ? 1 : 0,
@@ -149,15 +147,16 @@ json ReportSteps::findings(const StepRecord& record) {
   return list;
 }
 
-json ReportSteps::step(const StepRecord& record) {
+nlohmann::json ReportSteps::step(const StepRecord& record) {
   const StepTrace& trace = record.trace;
-  json step = {{"n", trace.step},
-               {"of",
-                {trace.committed_step, trace.time_us, trace.duration_us, trace.token_budget,
-                 trace.num_scheduled_tokens, trace.num_running, trace.num_waiting,
-                 trace.num_free_blocks, trace.num_unfinished, trace.graph.num_tokens_padded,
-                 trace.graph.num_reqs_padded, static_cast<int>(trace.graph.runtime_mode)}},
-               {"k", counts(record.counts)}};
+  nlohmann::json step = {
+      {"n", trace.step},
+      {"of",
+       {trace.committed_step, trace.time_us, trace.duration_us, trace.token_budget,
+        trace.num_scheduled_tokens, trace.num_running, trace.num_waiting, trace.num_free_blocks,
+        trace.num_unfinished, trace.graph.num_tokens_padded, trace.graph.num_reqs_padded,
+        static_cast<int>(trace.graph.runtime_mode)}},
+      {"k", counts(record.counts)}};
   put(step, "g",
       texts_.add(explain_dispatch({.dispatch = trace.graph,
                                    .num_tokens = trace.num_scheduled_tokens,
@@ -174,7 +173,7 @@ json ReportSteps::step(const StepRecord& record) {
   put(step, "ce", block_ops(trace.commit_events));
   put(step, "w", block_ops(record.worker_changes));
   if (!trace.cache_events.empty() || !trace.commit_events.empty()) step["ec"] = event_counts(trace);
-  json decisions = json::array();
+  nlohmann::json decisions = nlohmann::json::array();
   add_decisions(0, trace.pre_copies, decisions);
   add_decisions(1, trace.post_copies, decisions);
   put(step, "d", std::move(decisions));

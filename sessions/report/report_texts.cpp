@@ -7,8 +7,6 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 // Every number of so many digits survives JavaScript.
 constexpr std::size_t kMaxDigits = 15;
 
@@ -27,9 +25,9 @@ std::int64_t number_of(std::string_view digits) {
 
 }  // namespace
 
-json ReportTexts::add(std::string_view text) {
+nlohmann::json ReportTexts::add(std::string_view text) {
   std::vector<std::string> pieces(1);
-  json reference = json::array();
+  nlohmann::json reference = nlohmann::json::array();
   reference.push_back(0);
   while (!text.empty()) {
     std::size_t length = 0;
@@ -49,8 +47,8 @@ json ReportTexts::add(std::string_view text) {
   return reference;
 }
 
-json ReportTexts::templates() const {
-  json list = json::array();
+nlohmann::json ReportTexts::templates() const {
+  nlohmann::json list = nlohmann::json::array();
   for (const auto* pieces : templates_) list.push_back(*pieces);
   return list;
 }

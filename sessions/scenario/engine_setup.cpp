@@ -92,7 +92,8 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   config.max_model_len = static_cast<std::int32_t>(layout.max_model_len);
   config.enable_prefix_caching = layout.enable_prefix_caching;
 
-  // No more requests than blocks can run; full graphs hold a state for each (RUNNER 4.2).
+  // No more requests than blocks can run; full graphs hold a state for each
+  // (semantics: resolve-cudagraph-mode).
   config.max_num_seqs = settings.max_num_seqs.value_or(
       std::min(config.max_num_seqs, config.kv_cache_config.num_blocks));
   set_if(config.max_num_batched_tokens, settings.max_num_batched_tokens);

@@ -15,8 +15,6 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{16} << 20;
 
 std::string listed(const std::vector<std::string>& names) {
@@ -49,7 +47,7 @@ const HfFamily* find_family(HfConfigReader& reader) {
   return nullptr;
 }
 
-Result<ModelSpec> read_model(const json& root, const std::string& file) {
+Result<ModelSpec> read_model(const nlohmann::json& root, const std::string& file) {
   HfConfigReader reader(root, file);
   const HfFamily* family = find_family(reader);
   if (family == nullptr) return reader.error();
@@ -75,10 +73,10 @@ std::vector<std::string> known_hf_architectures() {
 
 Result<ModelSpec> parse_hf_config(const HfConfigText& config) {
   const std::string file(config.file);
-  json root;
+  nlohmann::json root;
   try {
-    root = json::parse(config.text);
-  } catch (const json::exception& exception) {
+    root = nlohmann::json::parse(config.text);
+  } catch (const nlohmann::json::exception& exception) {
     return Error{ErrorKind::corrupt, file + ": not a JSON text: " + exception.what()};
   }
   if (!root.is_object())

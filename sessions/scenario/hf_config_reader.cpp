@@ -5,14 +5,12 @@
 namespace hybridscope {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kCountText = "a whole number from 1 to 2147483647";
 
 // The number, if it is a whole one within [least, 2^31-1]; JSON numbers beyond 64 bits come as
 // floating point and are refused with them.
-std::optional<std::int64_t> whole_number(const json& value, std::int64_t least) {
+std::optional<std::int64_t> whole_number(const nlohmann::json& value, std::int64_t least) {
   if (!value.is_number_integer()) return {};
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{kMaxNumber})
     return {};
@@ -21,7 +19,7 @@ std::optional<std::int64_t> whole_number(const json& value, std::int64_t least) 
   return number;
 }
 
-std::string shown(const json& value) {
+std::string shown(const nlohmann::json& value) {
   constexpr std::size_t kMaxShown = 60;
   std::string text = value.dump(-1, ' ', true);
   if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
@@ -30,7 +28,7 @@ std::string shown(const json& value) {
 
 }  // namespace
 
-HfConfigReader::HfConfigReader(const json& object, std::string where)
+HfConfigReader::HfConfigReader(const nlohmann::json& object, std::string where)
     : object_(&object), where_(std::move(where)) {}
 
 bool HfConfigReader::has(const char* key) const {
@@ -57,7 +55,7 @@ void HfConfigReader::adopt(const Error& error) {
   if (!error_) error_ = error;
 }
 
-const json* HfConfigReader::find(const char* key, std::string_view expected) {
+const nlohmann::json* HfConfigReader::find(const char* key, std::string_view expected) {
   const auto found = object_->find(key);
   if (found != object_->end()) return &*found;
   fail(wrong(key, expected));
@@ -65,7 +63,7 @@ const json* HfConfigReader::find(const char* key, std::string_view expected) {
 }
 
 std::int64_t HfConfigReader::count(const char* key) {
-  const json* value = find(key, kCountText);
+  const nlohmann::json* value = find(key, kCountText);
   if (value == nullptr) return 1;
   if (const auto number = whole_number(*value, 1)) return *number;
   fail(wrong(key, kCountText));
@@ -87,7 +85,7 @@ std::int64_t HfConfigReader::count_of_any(std::initializer_list<const char*> key
 }
 
 std::string HfConfigReader::text(const char* key) {
-  const json* value = find(key, "a string");
+  const nlohmann::json* value = find(key, "a string");
   if (value == nullptr) return {};
   if (value->is_string()) return value->get<std::string>();
   fail(wrong(key, "a string"));
@@ -96,7 +94,7 @@ std::string HfConfigReader::text(const char* key) {
 
 std::vector<std::string> HfConfigReader::texts(const char* key) {
   constexpr std::string_view kExpected = "a list of strings";
-  const json* value = find(key, kExpected);
+  const nlohmann::json* value = find(key, kExpected);
   if (value == nullptr) return {};
   std::vector<std::string> result;
   bool good = value->is_array();
@@ -111,7 +109,7 @@ std::vector<std::string> HfConfigReader::texts(const char* key) {
 
 std::vector<std::int64_t> HfConfigReader::numbers(const char* key) {
   constexpr std::string_view kExpected = "a list of whole numbers from 0 to 2147483647";
-  const json* value = find(key, kExpected);
+  const nlohmann::json* value = find(key, kExpected);
   if (value == nullptr) return {};
   std::vector<std::int64_t> result;
   bool good = value->is_array();

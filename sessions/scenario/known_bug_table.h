@@ -34,7 +34,7 @@ struct PolicyChoice {
 
 struct KnownBug {
   std::string_view id;      // stable; the name of its file in scenarios/bugs
-  std::int32_t number = 0;  // in the notes that docs/differences.md quotes; 0: not among them
+  std::int32_t number = 0;  // as docs/known-bugs.md has it; 0: none
   std::array<PolicyChoice, 2> policies = {};
   BugLife v1 = {};
   BugLife v2 = {};

@@ -141,7 +141,8 @@ struct AsyncChoice {
   friend bool operator==(const AsyncChoice&, const AsyncChoice&) = default;
 };
 
-// Unless set: on, but for the methods that asynchronous scheduling does not support (RUNNER 6.1).
+// Unless set: on, but for the methods that asynchronous scheduling does not support
+// (semantics: async-scheduling-default).
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings);
 
 // Unless set: V1, as the reference takes for every hybrid model; its V2 list has architectures with
@@ -159,8 +160,9 @@ struct SettingConflict {
 
 // What can be told without the model: a method without K or K without a method, a method that
 // asynchronous scheduling or the runner does not know, K+1 above block_size, no capture size,
-// limits of mode align, a threshold that no request can use. Rules: KNOWN_BUGS 0 (K+1 <= B),
-// PAGES.md (align), SEMANTICS H2 (threshold), RUNNER 0 (V2 has no ngram) and 6.1.
+// limits of mode align, a threshold that no request can use. Rules: K + 1 <= B and the limits of
+// align (semantics: cache-mode-limits), the threshold (semantics: padded-prompt), V2 without ngram
+// and asynchronous scheduling (semantics: async-scheduling-default).
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings);
 
 }  // namespace hybridscope

@@ -31,7 +31,7 @@ std::vector<std::string_view> sections() {
   return names;
 }
 
-std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& array) {
+std::optional<std::vector<std::int64_t>> read_integer_list(const nlohmann::json& array) {
   std::vector<std::int64_t> list;
   for (const nlohmann::json& item : array) {
     const std::optional<std::int64_t> number = whole_number(item);
@@ -48,7 +48,7 @@ std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
   if (const auto number = whole_number(value)) return setting_value(*number);
   if (value.is_number_float()) return setting_value(value.get<double>());
   if (value.is_array())
-    if (auto list = integer_list(value)) return setting_value(std::move(*list));
+    if (auto list = read_integer_list(value)) return setting_value(std::move(*list));
   return std::nullopt;
 }
 

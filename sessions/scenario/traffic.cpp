@@ -3,22 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "core/base/math.h"
 #include "sessions/scenario/scenario.h"
 #include "sessions/text/json_reader.h"
+#include "sessions/text/line_source.h"
 #include "sessions/text/name_hash.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kMaxLineBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxTrafficLineBytes = std::size_t{4} << 20;
 constexpr std::int64_t kMaxTimestampMs = kMaxArrivalUs / 1000;
 
 struct Line {
@@ -105,30 +106,15 @@ void add_request(Traffic& traffic, LineContent content, int line_number) {
   traffic.requests.push_back({.arrival_us = arrival_us, .request = std::move(request)});
 }
 
-// The next line without its newline; false at the end. `text` is left too long by one byte when the
-// line is longer than kMaxLineBytes.
-bool next_line(std::istream& lines, std::string& text) {
-  text.clear();
-  std::streambuf& buffer = *lines.rdbuf();
-  for (int byte = buffer.sbumpc(); byte != std::streambuf::traits_type::eof();
-       byte = buffer.sbumpc()) {
-    if (byte == '\n') return true;
-    text += static_cast<char>(byte);
-    if (text.size() > kMaxLineBytes) return true;
-  }
-  return !text.empty();
-}
-
-}  // namespace
-
-Result<Traffic> read_traffic(std::istream& lines, const std::string& file) {
+Result<Traffic> read_source(LineSource lines, const std::string& file) {
   Traffic traffic;
-  std::string text;
-  for (int number = 1; next_line(lines, text); ++number) {
-    if (text.size() > kMaxLineBytes)
-      return Error{ErrorKind::corrupt,
-                   fmt::format("{}:{}: a line of more than {} bytes", file, number, kMaxLineBytes)};
-    Result<LineContent> content = read_line({.text = text, .file = file, .number = number});
+  for (;;) {
+    const auto line = lines.next();
+    if (!line.ok()) return line.error();
+    if (!line.value()) break;
+    const int number = static_cast<int>(lines.line_number());
+    Result<LineContent> content =
+        read_line({.text = line.value()->text, .file = file, .number = number});
     if (!content.ok()) return content.error();
     add_request(traffic, std::move(content).value(), number);
   }
@@ -142,15 +128,20 @@ Result<Traffic> read_traffic(std::istream& lines, const std::string& file) {
   return traffic;
 }
 
+}  // namespace
+
+Result<Traffic> read_traffic(std::istream& lines, const std::string& file) {
+  const ReadBytes read = [&lines](std::span<char> bytes) -> Result<std::size_t> {
+    return static_cast<std::size_t>(
+        lines.rdbuf()->sgetn(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+  };
+  return read_source(LineSource(file, read, kMaxTrafficLineBytes), file);
+}
+
 Result<Traffic> read_traffic_file(const std::string& path) {
-  if (Status traffic = check_no_directory(path); !traffic.ok()) return traffic.error();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorKind::io, fmt::format("{}: cannot be opened", path)};
-  try {
-    return read_traffic(file, path);
-  } catch (const std::ios_base::failure&) {
-    return Error{ErrorKind::io, fmt::format("{}: cannot be read", path)};
-  }
+  auto read = open_input_file(path);
+  if (!read.ok()) return read.error();
+  return read_source(LineSource(path, std::move(read).value(), kMaxTrafficLineBytes), path);
 }
 
 }  // namespace hybridscope

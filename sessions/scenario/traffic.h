@@ -26,7 +26,8 @@ struct Traffic {
 // corrupt with "FILE:LINE: ..." (LINE:COLUMN where the text is no JSON).
 Result<Traffic> read_traffic(std::istream& lines, const std::string& file);
 
-// Error io when the file cannot be read.
+// A zstd file is unpacked while it is read. Error io when the file cannot be read; corrupt with
+// "FILE:LINE: ..." for a damaged zstd stream.
 Result<Traffic> read_traffic_file(const std::string& path);
 
 }  // namespace hybridscope

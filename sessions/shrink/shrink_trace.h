@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sessions/judge/line_source.h"
 #include "sessions/shrink/shrink_scenario.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hybridscope {
+namespace hybridscope::annotations_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(Annotations, NoNameOrTextStartsALineOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::annotations_test

@@ -8,7 +8,7 @@
 #include "sessions/breakpoint/break_fields.h"
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::break_test {
 namespace {
 
 using testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(Break, HelpAndDocumentNameEveryKind) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::break_test

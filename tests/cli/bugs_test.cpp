@@ -10,7 +10,7 @@
 #include "sessions/scenario/known_bug_table.h"
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::bugs_test {
 namespace {
 
 using nlohmann::json;
@@ -189,4 +189,4 @@ TEST(DatedProfiles, RunAScenarioWithTheFaultsOfADay) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::bugs_test

@@ -6,7 +6,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/suite_scenarios.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::ci_output_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -116,4 +116,4 @@ TEST(Progress, IsNotShownWhereNobodyWatches) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::ci_output_test

@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::conformance_test {
 namespace {
 
 using testing::HasSubstr;
@@ -89,7 +89,7 @@ TEST(Conformance, AFolderWithoutVectorsHasExitCode3AndHidesNothing) {
   std::filesystem::create_directory(folder);
   const ProgramResult run = conformance(folder + " " + vectors(kRight) + " --no-timings");
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl"));
+  EXPECT_THAT(run.err, HasSubstr(folder + ": no file there ends in .jsonl or .jsonl.zst"));
   EXPECT_THAT(run.out, HasSubstr("1 passed; 1 invalid"));
   std::filesystem::remove(folder);
 }
@@ -155,19 +155,19 @@ TEST(Conformance, OutputThatCannotBeWrittenHasExitCode4) {
 TEST(Conformance, HelpHasExamplesAndExitCodes) {
   const ProgramResult run = conformance("--help");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.out, HasSubstr("hybridscope conformance golden/"));
+  EXPECT_THAT(run.out, HasSubstr("hybridscope conformance tests/golden"));
+  EXPECT_THAT(run.out, HasSubstr("*.jsonl.zst"));
   EXPECT_THAT(run.out, HasSubstr("Exit codes"));
 }
 
 TEST(Conformance, AllReferenceVectorsPass) {
-  HS_NEED_GOLDEN();
-  const ProgramResult run = conformance("'" + shared_dir() + "/golden' --json --no-timings");
+  const ProgramResult run = conformance("'" + golden_dir() + "' --json --no-timings");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   const auto summary = nlohmann::json::parse(run.out).at("summary");
   EXPECT_EQ(summary.at("files"), 25);
   EXPECT_EQ(summary.at("passed"), summary.at("cases"));
-  EXPECT_GT(summary.at("cases"), 8000);
+  EXPECT_EQ(summary.at("cases"), 8365);
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::conformance_test

@@ -9,7 +9,7 @@
 #include "tests/cli/program.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::diff_test {
 namespace {
 
 using test::ProgramResult;
@@ -190,4 +190,4 @@ TEST(DiffCommand, WrongUseIsExplained) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::diff_test

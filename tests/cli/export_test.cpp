@@ -9,7 +9,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::export_test {
 namespace {
 
 using nlohmann::json;
@@ -93,4 +93,4 @@ TEST(Export, WhatCannotBeReadIsInvalidInput) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::export_test

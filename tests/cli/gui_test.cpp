@@ -10,7 +10,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::gui_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -212,4 +212,4 @@ TEST(Gui, ARealWindowUnderXvfbShowsWhatTheOffscreenPictureShows) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::gui_test

@@ -5,7 +5,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::judge_engine_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(JudgeEngine, WordsOfAStepMakeNothingUpThatTheTraceDoesNotTell) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::judge_engine_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hybridscope {
+namespace hybridscope::junit_report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(JunitSuite, WhatBrokeOffAfterAStepHasItsRulesToo) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::junit_report_test

@@ -11,7 +11,7 @@
 #include "sessions/lessons/shipped_lessons.h"
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::lessons_test {
 namespace {
 
 using nlohmann::json;
@@ -184,4 +184,4 @@ TEST(LessonView, EveryPanelHasSectionsOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::lessons_test

@@ -16,7 +16,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "storage/session_file.h"
 
-namespace hybridscope {
+namespace hybridscope::lost_device_test {
 namespace {
 
 using testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST_F(Device, ThatCannotHoldTheBytesIsRefusedWithWhatFits) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::lost_device_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::matrix_test {
 namespace {
 
 using nlohmann::json;
@@ -239,4 +239,4 @@ TEST(Matrix, ListsAxesEventsAndWhatIsNotModelled) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::matrix_test

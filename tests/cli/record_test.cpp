@@ -10,7 +10,7 @@
 #include "storage/session_file.h"
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::record_test {
 namespace {
 
 using testing::AllOf;
@@ -198,4 +198,4 @@ TEST_F(Record, CtrlCLeavesAWholeSession) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::record_test

@@ -8,7 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::run_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -273,10 +273,9 @@ TEST(Run, SettingsOutOfRangeSayWhatIsAllowed) {
 }
 
 TEST(Run, RealTrafficFinishesWithoutFindings) {
-  const std::string trace = shared_dir() + "/traces/mooncake_conversation_trace.jsonl";
-  if (!std::filesystem::exists(trace)) GTEST_SKIP() << "no ../shared/traces beside the project";
-  const ProgramResult run =
-      run_program("run --traffic '" + trace + "' --limit 400 --num-speculative-tokens 2 --json");
+  const ProgramResult run = run_program(
+      "run --traffic tests/data/mooncake_conversation_1000.jsonl.zst --limit 400 "
+      "--num-speculative-tokens 2 --json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const auto summary = nlohmann::json::parse(run.out).at("summary");
   EXPECT_EQ(summary.at("requests_finished"), 400);
@@ -380,4 +379,4 @@ TEST(Doctor, ListsTheLibrariesWithTheirVersions) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::run_test

@@ -11,7 +11,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::sessions_export_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -239,4 +239,4 @@ TEST_F(SessionsExport, ATraceIsOfTheDecisionsThatWereRecorded) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::sessions_export_test

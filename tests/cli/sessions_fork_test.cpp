@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 
@@ -14,7 +15,7 @@
 #include "sessions/run/runner.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::sessions_fork_test {
 namespace {
 
 using testing::HasSubstr;
@@ -208,4 +209,4 @@ TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::sessions_fork_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::sessions_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -227,4 +227,4 @@ TEST(SessionsCommand, FilesThatAreNoSessionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::sessions_test

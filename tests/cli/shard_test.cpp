@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace hybridscope {
+namespace hybridscope::shard_test {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(Shard, HalfAnEnvironmentAndIndicesOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shard_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::shrink_test {
 namespace {
 
 using nlohmann::json;
@@ -144,4 +144,4 @@ TEST(Shrink, AttemptsAreANumberThatCanBeMade) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::shrink_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::state_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -205,4 +205,4 @@ TEST(RunOnTheGpu, IsTheSameOrIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::state_test

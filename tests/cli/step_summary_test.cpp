@@ -7,7 +7,7 @@
 
 #include "tests/cli/program.h"
 
-namespace hybridscope {
+namespace hybridscope::step_summary_test {
 namespace {
 
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(StepSummary, IsAppendedAndWhatIsThereCountsForTheLimit) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::step_summary_test

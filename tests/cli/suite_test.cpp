@@ -9,7 +9,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/suite_scenarios.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::suite_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -280,4 +280,4 @@ TEST(Sharding, BadValuesHaveExitCode2) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::suite_test

@@ -7,7 +7,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/suite_scenarios.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::tap_report_test {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST_F(RerunFailed, WhatIsNoReportIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::tap_report_test

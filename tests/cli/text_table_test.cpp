@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::text_table_test {
 namespace {
 
 TEST(TextTable, AlignsNumbersRightAndWordsLeft) {
@@ -52,4 +52,4 @@ TEST(Printable, CutsWhatIsTooWide) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::text_table_test

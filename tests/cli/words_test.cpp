@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <CLI/CLI.hpp>
 
 #include <map>
 
@@ -9,7 +10,7 @@
 #include "cli/shown_text.h"
 #include "tests/cli/program.h"
 
-namespace hybridscope {
+namespace hybridscope::words_test {
 namespace {
 
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
@@ -106,4 +107,4 @@ TEST(Environment, GithubIsToldOnlyWhereItSaysSo) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::words_test

@@ -1,7 +1,7 @@
 // Two runs side by side, as a person uses them.
 #include "tests/gui/driven_window.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::comparison_window_test {
 namespace {
 
 // The script accepts both tokens of step 2; the edit accepts one.
@@ -53,4 +53,4 @@ TEST_F(ComparisonWindow, ALineOfTheListSelectsItsRequest) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::comparison_window_test

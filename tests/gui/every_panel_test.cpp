@@ -8,7 +8,7 @@
 #include "tests/gui/gui_driver.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::every_panel_test {
 namespace {
 
 // Ten letters.
@@ -89,4 +89,4 @@ INSTANTIATE_TEST_SUITE_P(Scale, EveryPanel, testing::Values(100, 200),
                          testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::every_panel_test

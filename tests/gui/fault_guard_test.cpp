@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::fault_guard_test {
 namespace {
 
 class FaultGuardTest : public testing::Test {
@@ -86,4 +86,4 @@ TEST_F(FaultGuardTest, ItIsTriedAgainWhenAnotherStepIsShown) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::fault_guard_test

@@ -11,7 +11,7 @@
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/image_difference.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::golden_test {
 namespace {
 
 struct GoldenPicture {
@@ -116,4 +116,4 @@ TEST_P(Golden, PictureIsAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Panels, Golden, testing::ValuesIn(kPictures), name_of);
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::golden_test

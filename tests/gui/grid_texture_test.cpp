@@ -10,7 +10,7 @@
 
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::grid_texture_test {
 namespace {
 
 constexpr ImU32 kRed = IM_COL32(255, 0, 0, 255);
@@ -59,4 +59,4 @@ TEST(GridTexture, AGridLargerThanATextureIsSeveralBesideEachOther) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::grid_texture_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::test {
+namespace hybridscope::test::image_difference_test {
 namespace {
 
 struct Pixel {
@@ -93,4 +93,4 @@ TEST(ImageDifference, WhatDiffersIsRedOnThePalePicture) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::image_difference_test

@@ -6,7 +6,7 @@
 
 #include "tests/gui/driven_window.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::keyboard_test {
 namespace {
 
 class Keyboard : public OpenWindow {
@@ -92,4 +92,4 @@ TEST_F(Keyboard, TheEnterOfTheNumberPadIsEnter) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::keyboard_test

@@ -11,7 +11,7 @@
 #include "tests/gui/gui_driver.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::panel_export_test {
 namespace {
 
 using testing::HasSubstr;
@@ -140,4 +140,4 @@ TEST_F(PanelExport, AFileThatCannotBeWrittenIsNamedAndNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::panel_export_test

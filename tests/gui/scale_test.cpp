@@ -6,7 +6,7 @@
 
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::scale_test {
 namespace {
 
 class Scale : public testing::Test {
@@ -119,4 +119,4 @@ TEST_F(Scale, TwiceTheScaleOnTwiceThePixelsIsTheSameLayout) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::scale_test

@@ -4,7 +4,7 @@
 #include "gui/keyboard.h"
 #include "tests/gui/driven_window.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::tab_drag_test {
 namespace {
 
 class TabDragging : public OpenWindow {
@@ -66,4 +66,4 @@ TEST_F(TabDragging, AClickIsNoDrag) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::tab_drag_test

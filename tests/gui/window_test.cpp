@@ -10,7 +10,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::window_test {
 namespace {
 
 class Window : public DrivenWindow {
@@ -236,4 +236,4 @@ TEST_F(Window, AFaultOfAPanelLeavesTheOthersAndTheSession) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::window_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace hybridscope {
+namespace hybridscope::available_memory_test {
 namespace {
 
 TEST(AvailableMemory, IsSomeOfWhatTheMachineHas) {
@@ -14,4 +14,4 @@ TEST(AvailableMemory, IsSomeOfWhatTheMachineHas) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::available_memory_test

@@ -14,7 +14,7 @@
 #include "tests/kernels/random_state.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::bodies_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -223,4 +223,4 @@ TEST(DigestBody, TheLastWordIsFilledUpWithZeros) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::bodies_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::copy_conflicts_test {
 namespace {
 
 StateCopyOp copy(std::int32_t src, std::int32_t dst) {
@@ -51,4 +51,4 @@ TEST(CopyConflicts, ALaunchIsForgottenAfterIt) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_conflicts_test

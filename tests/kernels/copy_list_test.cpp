@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "kernels/content_runs.h"
 
-namespace hybridscope {
+namespace hybridscope::copy_list_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(ContentRuns, AKindOfABlockThatIsNamedAgainBeginsARun) {
 TEST(ContentRuns, NoContentsAreNoRun) { EXPECT_TRUE(split_contents({}, 3).empty()); }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_list_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/random_state.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::cpu_state_backend_test {
 namespace {
 
 using test::conv_spec;
@@ -109,7 +109,7 @@ class EveryLayout : public ::testing::TestWithParam<ConvStateLayout> {
 INSTANTIATE_TEST_SUITE_P(CpuStateBackend, EveryLayout, ::testing::Values(kSD, kDS),
                          [](const auto& param) { return param.param == kSD ? "SD" : "DS"; });
 
-// KNOWN_BUGS 4: a shift in its own block moves every position once.
+// Known bug 4: a shift in its own block moves every position once.
 TEST_P(EveryLayout, ACopyInsideABlockShiftsLikeMemmove) {
   const auto backend = backend_of(one_layer(GetParam()));
   ASSERT_TRUE(backend->fill(conv_content(3, {0xA1, 0xA2, 0xA3, 0xA4})));
@@ -146,7 +146,7 @@ TEST_P(EveryLayout, ACopyFromAPoisonSourcePoisonsWhatItWouldWrite) {
   EXPECT_EQ(read(*backend, 1, 2)[0], 0xB1U);
 }
 
-// FORWARD "Decode rows" 3: W - 2 old positions, then the row's tokens.
+// W - 2 old positions, then the row's tokens (semantics: decode-conv).
 TEST_P(EveryLayout, AWindowKeepsTwoOldPositionsAndAppendsTheTokens) {
   const auto backend = backend_of(one_layer(GetParam()));
   ASSERT_TRUE(backend->fill(conv_content(1, {0xA1, 0xA2, 0xA3, 0xA4})));
@@ -159,7 +159,7 @@ TEST_P(EveryLayout, AWindowKeepsTwoOldPositionsAndAppendsTheTokens) {
   EXPECT_THAT(first_channels(*backend, 1), ElementsAre(0xA3, 0xA4, 0xC1, 0xC2));
 }
 
-// FORWARD "Prefill rows" 2: the old window is shifted when the row is shorter than it.
+// The old window is shifted when the row is shorter than it (semantics: prefill-conv).
 TEST_P(EveryLayout, ATailKeepsTheLastThreeTokensAndLeavesTheRestAlone) {
   const auto backend = backend_of(one_layer(GetParam()));
   ASSERT_TRUE(backend->fill(conv_content(1, {0xA1, 0xA2, 0xA3, 0xA4})));
@@ -258,7 +258,7 @@ TEST(CpuStateBackend, EachConvStateIsWrittenAsFarAsItReaches) {
   EXPECT_THAT(read(*backend, 2, 0), ElementsAre(0, 0, 0, 0, 0xC1, 0));
 }
 
-// Copies of one launch read before any of them writes (I13): two blocks change places.
+// Copies of one launch read before any of them writes (semantics: I13): two blocks change places.
 TEST(CpuStateBackend, TwoCopiesOfALaunchExchangeTheirBlocks) {
   const auto backend = backend_of(one_layer(kSD));
   ASSERT_TRUE(backend->fill(temporal_content(0, 0xB0)));
@@ -385,4 +385,4 @@ TEST(CpuStateBackend, WhatWasFilledVerifiesUntilAByteChanges) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cpu_state_backend_test

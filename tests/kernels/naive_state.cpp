@@ -43,7 +43,8 @@ void NaiveState::for_each_state(std::int32_t group_index, const Use& use) {
       for (std::size_t k = 0; k < kinds_.size(); ++k) use(memory_.layer_buffers[layer], k);
 }
 
-// SEMANTICS C3; all sources of the launch are read first.
+// All sources of the launch are read first (semantics: collect-mamba-copy-meta,
+// do-mamba-copy-block).
 void NaiveState::copy(std::span<const StateCopyOp> launch) {
   const auto before = states_;
   for (const StateCopyOp& op : launch)

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::row_runs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(RowRuns, ABatchBehindOthersIsCutOnItsOwn) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::row_runs_test

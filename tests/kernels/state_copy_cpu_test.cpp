@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::state_copy_cpu_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -26,7 +26,7 @@ std::vector<int> ints_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-// KNOWN_BUGS 4: W = 4, K = 2, tokens 11..15 in the window, 3 accepted: 13, 14, 15 come first.
+// Known bug 4: W = 4, K = 2, tokens 11..15 in the window, 3 accepted: 13, 14, 15 come first.
 TEST(StateCopyCpu, AShiftInsideAWindowMovesEachPositionOnce) {
   auto state = bytes_of({11, 12, 13, 14, 15});
   execute_copy({.src_byte_offset = 2, .dst_byte_offset = 0, .row_bytes = 3}, state);
@@ -122,4 +122,4 @@ TEST(StateCopyCpu, AnyOverlapEqualsACopyThroughASecondBuffer) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_copy_cpu_test

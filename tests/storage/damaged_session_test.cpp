@@ -8,7 +8,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::damaged_session_test {
 namespace {
 
 struct Column {
@@ -90,4 +90,4 @@ TEST(DamagedSession, GivesStepsOrAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::damaged_session_test

@@ -6,7 +6,7 @@
 #include "tests/storage/record_lines.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::keyframe_test {
 namespace {
 
 using testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(KeyframeMaker, IsDueAfterEnoughChangesWithTheTablesAsTheStepFoundThem) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::keyframe_test

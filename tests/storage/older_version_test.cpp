@@ -13,7 +13,7 @@
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::older_version_test {
 namespace {
 
 using testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST_P(OlderVersion, ASourceTellsHowItsDigestsWereMade) {
 INSTANTIATE_TEST_SUITE_P(Versions, OlderVersion, testing::Values(1, 2));
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::older_version_test

@@ -12,7 +12,7 @@
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::open_errors_test {
 namespace {
 
 using testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST_F(OpenErrors, AFileInAReadOnlyDirectoryCanBeRead) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::open_errors_test

@@ -8,7 +8,7 @@
 #include "tests/storage/exported_run.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::record_jsonl_errors_test {
 namespace {
 
 using nlohmann::json;
@@ -133,4 +133,4 @@ TEST(RecordJsonlErrors, ChangedValuesAndBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::record_jsonl_errors_test

@@ -9,7 +9,7 @@
 
 #include "tests/storage/exported_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::record_jsonl_test {
 namespace {
 
 std::vector<std::string> shipped_scenario_files() {
@@ -88,4 +88,4 @@ TEST(RecordJsonlStep, NamesARequestWhereItFirstOccurs) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::record_jsonl_test

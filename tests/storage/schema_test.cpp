@@ -9,7 +9,7 @@
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::schema_test {
 namespace {
 
 using testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST_F(Schema, EveryViewCanBeRead) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::schema_test

@@ -5,7 +5,7 @@
 
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_file_test {
 namespace {
 
 using testing::AllOf;
@@ -141,4 +141,4 @@ TEST_F(SessionFileTest, ABookmarkIsGivenAnotherNoteWhereItStands) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_file_test

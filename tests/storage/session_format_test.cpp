@@ -11,7 +11,7 @@
 #include "storage/schema.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_format_test {
 namespace {
 
 std::string document() {
@@ -116,4 +116,4 @@ TEST_F(SessionFormat, DocumentNamesEachEnumAndTheVersion) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_format_test

@@ -12,7 +12,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_player_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -183,4 +183,4 @@ TEST(SessionPlayer, LevelCountsHasNoTables) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_player_test

@@ -11,7 +11,7 @@
 #include "tests/storage/record_lines.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_reader_test {
 namespace {
 
 using testing::AllOf;
@@ -210,4 +210,4 @@ TEST(EmptySession, HasNoSteps) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_reader_test

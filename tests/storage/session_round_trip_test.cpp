@@ -8,7 +8,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_round_trip_test {
 namespace {
 
 using RecordLines = std::vector<std::vector<std::string>>;  // [steps]
@@ -87,4 +87,4 @@ TEST(RoundTripProperty, DrawnRunsComeBackAsTheyWereRecorded) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_round_trip_test

@@ -4,7 +4,7 @@
 
 #include "storage/session_file.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(SessionPlace, TheNameStandsBehindTheLastColonThatFollowsAFile) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_text_test

@@ -8,7 +8,7 @@
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::session_writer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -232,4 +232,4 @@ TEST_F(SessionWriterTest, StepsAreInTheFileWithinASecondHoweverFewTheyAre) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::session_writer_test

@@ -4,7 +4,7 @@
 
 #include <future>
 
-namespace hybridscope::test {
+namespace hybridscope::test::step_queue_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -75,4 +75,4 @@ TEST(StepQueue, ClosedItGivesWhatIsLeftThenNone) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::step_queue_test

@@ -14,7 +14,7 @@
 #include "storage/session_file.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::survival_test {
 namespace {
 
 using testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST_F(Survival, KilledFiftyTimesTheFileStaysWhole) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::survival_test

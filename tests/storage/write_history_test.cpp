@@ -7,7 +7,7 @@
 #include "storage/session_reader.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::write_history_test {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(WriteChain, NeedsLevelFull) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::write_history_test

@@ -1,8 +1,9 @@
 #include "tests/support/golden.h"
 
-#include <filesystem>
-#include <fstream>
+#include <cstdlib>
 #include <stdexcept>
+
+#include "sessions/text/line_source.h"
 
 namespace hybridscope::test {
 namespace {
@@ -36,20 +37,33 @@ std::string difference_at(const Json& expected, const Json& got, const std::stri
 
 }  // namespace
 
-std::string shared_dir() { return HYBRIDSCOPE_SHARED_DIR; }
+std::string golden_dir() {
+  const char* folder = std::getenv("HYBRIDSCOPE_GOLDEN");
+  return folder == nullptr ? HYBRIDSCOPE_SOURCE_DIR "/tests/golden" : folder;
+}
 
-bool golden_available() { return std::filesystem::exists(shared_dir() + "/golden"); }
+std::string golden_path(std::string_view kind) {
+  return golden_dir() + "/" + std::string(kind) + ".jsonl.zst";
+}
 
-int for_each_case(const std::string& file,
-                  const std::function<void(const Json& test_case)>& check) {
-  std::ifstream stream(shared_dir() + "/golden/" + file);
-  if (!stream) throw std::runtime_error("cannot read golden/" + file);
+void for_each_line(std::string_view kind,
+                   const std::function<void(const std::string& line)>& check) {
+  auto lines = LineSource::open(golden_path(kind));
+  if (!lines.ok()) throw std::runtime_error(lines.error().message);
+  for (;;) {
+    const auto line = lines.value().next();
+    if (!line.ok()) throw std::runtime_error(line.error().message);
+    if (!line.value()) return;
+    check(std::string(line.value()->text));
+  }
+}
+
+int for_each_case(std::string_view kind, const std::function<void(const Json& test_case)>& check) {
   int cases = 0;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.empty()) continue;
+  for_each_line(kind, [&](const std::string& line) {
     check(Json::parse(line));
     ++cases;
-  }
+  });
   return cases;
 }
 

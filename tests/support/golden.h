@@ -1,22 +1,28 @@
-// Reads golden vectors (../shared/golden/*.jsonl) and compares JSON with the rules of FORMAT.md.
+// Reads the reference vectors (tests/golden) and compares JSON by the rules of their README.
 #pragma once
 
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace hybridscope::test {
 
 using Json = nlohmann::json;
 
-// The folder with golden/ and traces/; it does not exist on every machine.
-std::string shared_dir();
+// The folder of the vectors: HYBRIDSCOPE_GOLDEN, or tests/golden of the sources.
+std::string golden_dir();
 
-// Is ../shared/golden there? Tests that need it skip otherwise.
-bool golden_available();
+// The file of a kind, "scheduler": GOLDEN/scheduler.jsonl.zst.
+std::string golden_path(std::string_view kind);
 
-// Calls `check` with every case of golden/`file`; returns how many there were.
-int for_each_case(const std::string& file, const std::function<void(const Json& test_case)>& check);
+// Calls `check` with the text of every case of a kind. Throws std::runtime_error when the file
+// cannot be read.
+void for_each_line(std::string_view kind,
+                   const std::function<void(const std::string& line)>& check);
+
+// The same with its JSON; returns how many there were.
+int for_each_case(std::string_view kind, const std::function<void(const Json& test_case)>& check);
 
 // Empty when `got` equals `expected`, else the path, the expected and the found value of the first
 // difference. null inside arrays of `expected` (an element the reference never wrote) matches
@@ -24,8 +30,3 @@ int for_each_case(const std::string& file, const std::function<void(const Json& 
 std::string first_difference(const Json& expected, const Json& got);
 
 }  // namespace hybridscope::test
-
-// Put first in a test that reads golden/.
-#define HS_NEED_GOLDEN()                        \
-  if (!::hybridscope::test::golden_available()) \
-  GTEST_SKIP() << "no ../shared/golden beside the project"

@@ -1,5 +1,5 @@
-// Synchronous and asynchronous scheduling of one scenario: the two self-tests at the end of RUNNER
-// 8, and that only the time of what is known differs.
+// Synchronous and asynchronous scheduling of one scenario: where the two agree
+// (semantics: async-equals-sync), and that only the time of what is known differs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_async_agreement_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20261201;
@@ -168,4 +168,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveAsyncAgreement,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_async_agreement_test

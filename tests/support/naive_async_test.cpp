@@ -1,4 +1,5 @@
-// Asynchronous scheduling of the naive engine on scenarios worked by hand (RUNNER 6.3, 6.4).
+// Asynchronous scheduling of the naive engine on scenarios worked by hand
+// (semantics: output-placeholders, update-from-output-async, deferred-frees).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +7,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_async_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,7 +100,7 @@ TEST(NaiveAsync, APreemptedChunkComesBackAtOnce) {
   EXPECT_THAT(texts(resumed), IsEmpty());
 }
 
-// KNOWN_BUGS 17: K = 3, c = 20 and 21 known tokens, a frame of 1 + 3 in flight accepts two.
+// Known bug 17: K = 3, c = 20 and 21 known tokens, a frame of 1 + 3 in flight accepts two.
 NaiveEngine reset_with_a_frame_in_flight(Bench& bench, bool stale_frame_changes_nothing) {
   bench.config.block_size = 32;  // one chunk
   bench.config.rules.stale_frame_changes_nothing = stale_frame_changes_nothing;
@@ -161,4 +162,4 @@ TEST(NaiveAsync, NoPlaceholderIsHashed) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_async_test

@@ -1,5 +1,5 @@
-// Several attention groups, of block sizes that differ: the agreed hit (SEMANTICS F) by hand and
-// under random scenarios.
+// Several attention groups, of block sizes that differ: the agreed hit
+// (semantics: find-longest-cache-hit) by hand and under random scenarios.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "tests/support/naive_bench.h"
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_attention_groups_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                             {true, NaiveRunner::v2}}),
     [](const auto& sizes) { return std::string(sizes.param.name); });
 
-// SEMANTICS F, second defect.
+// The second fault of the reference (semantics: find-longest-cache-hit).
 TEST(NaiveAttentionGroups, AnUncutGroupCoversMoreThanTheHit) {
   const Sizes sizes{"", [](int B) { return std::vector{B, 2 * B}; }, {}};
   int violating = 0;
@@ -134,4 +134,4 @@ TEST(NaiveAttentionGroups, AnUncutGroupCoversMoreThanTheHit) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_attention_groups_test

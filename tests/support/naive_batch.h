@@ -1,5 +1,6 @@
-// Order of the rows of a step in the naive engine: the V1 runner's persistent batch (RUNNER 1.2 to
-// 1.5) and the V2 runner's request slots and sorted batch (RUNNER 2.1 to 2.3).
+// Order of the rows of a step in the naive engine: the V1 runner's persistent batch
+// (semantics: update-states, input-batch, reorder-batch) and the V2 runner's request slots and
+// sorted batch (semantics: request-slots, row-order-v2).
 #pragma once
 
 #include <map>
@@ -22,7 +23,7 @@ struct NaiveBatchEntry {
 
 class NaiveBatchV1 {
  public:
-  // `threshold`: largest query length of a decode row (RUNNER 1.5).
+  // `threshold`: largest query length of a decode row (semantics: reorder-batch).
   explicit NaiveBatchV1(int threshold) : threshold_(threshold) {}
   // [rows] index into `scheduled`.
   std::vector<int> update(const std::vector<NaiveBatchEntry>& scheduled);

@@ -1,4 +1,5 @@
-// Order of rows: RUNNER 1.4 and 1.5 for V1, 2.1 and 2.3 for V2.
+// Order of rows: of V1 (semantics: input-batch, reorder-batch), of V2 (semantics: request-slots,
+// row-order-v2).
 #include "tests/support/naive_batch.h"
 
 #include <gmock/gmock.h>
@@ -6,7 +7,7 @@
 
 #include <vector>
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_batch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -35,13 +36,13 @@ NaiveBatchV1 four_rows(const std::vector<NaiveBatchEntry>& scheduled) {
   return batch;
 }
 
-TEST(NaiveBatchV1, NewRowsFillHolesAndDecodesComeFirst) {  // RUNNER 1.4
+TEST(NaiveBatchV1, NewRowsFillHolesAndDecodesComeFirst) {  // (semantics: input-batch)
   NaiveBatchV1 batch = four_rows({decode(A), decode(B), decode(C), decode(D)});
   EXPECT_THAT(rows(batch, {decode(A), decode(D), prefill(E, 9, true)}), ElementsAre(A, D, E));
   EXPECT_THAT(rows(batch, {decode(A), decode(C), decode(D), decode(E)}), ElementsAre(A, D, E, C));
 }
 
-TEST(NaiveBatchV1, ReorderGoesCycleByCycleAndIsNotStable) {  // RUNNER 1.5
+TEST(NaiveBatchV1, ReorderGoesCycleByCycleAndIsNotStable) {  // (semantics: reorder-batch)
   NaiveBatchV1 batch = four_rows({prefill(A, 5), prefill(B, 3), prefill(C, 3), prefill(D, 2)});
   EXPECT_THAT(rows(batch, {prefill(A, 5), decode(B), decode(C), extend(D, 2)}),
               ElementsAre(C, B, D, A));
@@ -66,7 +67,7 @@ TEST(NaiveSlotsV2, TheLastFreeSlotIsTakenAndAFreedOneComesBackFirst) {
   EXPECT_EQ(slots.slot_of(C), 1);
 }
 
-// RUNNER 2.3: scheduler order A (verify), P (prefill), T (tail), D (no drafts).
+// Scheduler order A (verify), P (prefill), T (tail), D (no drafts) (semantics: row-order-v2).
 TEST(NaiveOrderV2, DecodeRowsStandBeforeAllOthers) {
   const std::vector<NaiveBatchEntry> scheduled = {decode(0, 4), prefill(1, 20), extend(2, 2),
                                                   decode(3, 1)};
@@ -80,4 +81,4 @@ TEST(NaiveOrderV2, EqualLengthsStayInSchedulerOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_batch_test

@@ -1,15 +1,11 @@
 #include "tests/support/naive_cache.h"
+#include "tests/support/naive_lists.h"
 
 #include <algorithm>
 
 namespace hybridscope::test {
+
 namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
-int size_of(const std::vector<int>& list) { return static_cast<int>(list.size()); }
-
-int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
 
 // Hit blocks of one group; none for a request that runs.
 std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {
@@ -23,8 +19,9 @@ NaiveCache::NaiveCache(const NaiveConfig& config) : pool(config.num_blocks), con
 
 void NaiveCache::new_step_starts() { planned_.clear(); }
 
-// Attention: a hit block that its writer has not written yet. Mamba (SEMANTICS E3, need): a hit
-// whose last block has a key that was registered in this step, be it for another block.
+// Attention: a hit block that its writer has not written yet. Mamba
+// (semantics: mamba-get-num-blocks-to-allocate): a hit whose last block has a key that was
+// registered in this step, be it for another block.
 bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
   if (hit.num_tokens == 0) return false;
   std::set<int> planned;
@@ -68,7 +65,7 @@ int NaiveCache::need(int group, const Table& table, const NaiveAllocation& alloc
   return count;
 }
 
-// SEMANTICS G.
+// allocate_slots (semantics: allocate-slots).
 std::optional<std::vector<std::vector<int>>> NaiveCache::allocate_slots(
     const NaiveAllocation& allocation) {
   const int known = size_of(*allocation.history) - 1;
@@ -125,7 +122,8 @@ std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables
   return new_block_ids;
 }
 
-// SEMANTICS E1, E3: frees what lies before the state that a full rejection would need.
+// Frees what lies before the state that a full rejection would need
+// (semantics: remove-skipped-blocks, mamba-remove-skipped-blocks).
 void NaiveCache::remove_skipped(int group, Table& table, int total_computed) {
   if (config_.is_attention(group)) return;
   const int block_size = config_.group_block_size(group);
@@ -159,8 +157,8 @@ std::vector<int> NaiveCache::allocate_new(int group, Table& table, int required)
   return {table.blocks.begin() + before, table.blocks.end()};
 }
 
-// SEMANTICS E3, align: null columns up to the new running column; speculative blocks that would
-// lie before it move to the end.
+// Align: null columns up to the new running column; speculative blocks that would lie before it
+// move to the end (semantics: mamba-allocate-new-blocks).
 void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   const int spec = config_.num_speculative_tokens;
   const int before = size_of(table.blocks);
@@ -179,7 +177,8 @@ void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   table.got_blocks = true;
 }
 
-// SEMANTICS F: up to the last length that all groups can agree on, an eagle group one block more.
+// Up to the last length that all groups can agree on, an eagle group one block more
+// (semantics: coordinator-cache-blocks).
 void NaiveCache::cache_blocks(int request, const std::vector<int>& history, int num_tokens) {
   if (!align()) return;
   const int known = std::min(num_tokens, size_of(history) - 1);

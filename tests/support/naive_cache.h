@@ -1,5 +1,5 @@
 // Block pool, per-group block lists, hit search and slot allocation of the naive engine
-// (SEMANTICS D, E, F, G). Full attention groups come first, then the mamba groups.
+// (docs/semantics/caching.md). Full attention groups come first, then the mamba groups.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,8 @@ struct NaiveKey {
   friend auto operator<=>(const NaiveKey&, const NaiveKey&) = default;
 };
 
-// SEMANTICS D. Plain members: the naive engine's parts look at each other freely.
+// The block pool (semantics: block-pool). Plain members: the naive engine's parts look at each
+// other freely.
 struct NaiveBlockPool {
   std::deque<int> free_queue;                   // head = next allocated
   std::vector<int> ref_cnt;                     // [num_blocks]

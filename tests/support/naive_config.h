@@ -12,40 +12,40 @@ enum class NaiveCacheMode { none, align };
 enum class NaivePolicy { fcfs, priority };
 enum class NaiveRunner { v1, v2 };
 
-// The safe rules, one switch each: FORWARD.md conditions 1 to 4. Off is what the reference does.
+// The safe rules, one switch each (semantics: four-conditions). Off is what the reference does.
 struct NaiveRules {
   // (1) On: a row is a decode iff its request is past its prompt and exactly one non-draft token is
   // left to compute. Off: iff c >= num_prompt_tokens (V2: the tokens known at admission) and
   // q <= 1 + K.
   bool class_by_meaning = true;
   // (2) On: a chunk that does not reach the last known token ends on the block grid, and one that
-  // starts off the grid does not cross a boundary. Off: SEMANTICS H1 as it is.
+  // starts off the grid does not cross a boundary. Off: the reference (semantics: aligned-split).
   bool chunks_end_on_grid = true;
-  // (3) On: only full attention looks one block further and drops it. Off: SEMANTICS F with all
-  // groups eagle groups.
+  // (3) On: only full attention looks one block further and drops it. Off: the reference
+  // (semantics: find-longest-cache-hit) with all groups eagle groups.
   bool mamba_no_eagle_lookahead = true;
   // Every attention group's hit is cut to the agreed length. Off: those of the first spec only
-  // (SEMANTICS F, second defect).
+  // (semantics: find-longest-cache-hit).
   bool every_attention_group_is_cut = true;
   // (4) On: the accepted count belongs to the request. Off: a request that was not in the previous
   // step's batch starts with count 1 (V1 only: a V2 slot forgets nothing).
   bool count_survives_skipped_step = true;
-  // A hit whose mamba block was registered in this very step makes the request wait (KNOWN_BUGS 43;
+  // A hit whose mamba block was registered in this very step makes the request wait (known bug 43;
   // the reference does so too).
   bool planned_state_hit_waits = true;
   // The same for an attention block. The reference does not wait: attention layers run in order,
   // so reading keys and values that the same launch writes is right.
   bool planned_attention_hit_waits = true;
   // Blocks registered in this step by a request that is preempted in the same step lose their hash
-  // (KNOWN_BUGS 49). Off: they stay hittable, never written.
+  // (known bug 49). Off: they stay hittable, never written.
   bool withdraw_planned = true;
   // V2: decode rows stand before all others. Off: rows are sorted by q alone, and whatever stands
-  // behind a prefill row runs as one (KNOWN_BUGS 12).
+  // behind a prefill row runs as one (known bug 12).
   bool decode_rows_first = true;
-  // Columns and copies follow the exact count. Off: the reported one (KNOWN_BUGS 44).
+  // Columns and copies follow the exact count. Off: the reported one (known bug 44).
   bool column_follows_exact_count = true;
   // A frame that returns for a request that was reset since it was scheduled changes nothing
-  // (KNOWN_BUGS 17). Off: its rejections are taken from the new run's c, its tokens are dropped.
+  // (known bug 17). Off: its rejections are taken from the new run's c, its tokens are dropped.
   bool stale_frame_changes_nothing = true;
 };
 
@@ -67,7 +67,7 @@ struct NaiveConfig {
   bool enable_chunked_prefill = true;
   double watermark = 0.0;  // fraction of blocks kept free when others run
   NaivePolicy policy = NaivePolicy::fcfs;
-  // RUNNER 6, one frame in flight: a frame returns after the next one has run.
+  // One frame in flight: a frame returns after the next one has run (semantics: frame-phases).
   bool async_scheduling = false;
   NaiveRunner runner = NaiveRunner::v1;
   NaiveRules rules;

@@ -8,7 +8,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_dropped_rules_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20260801;
@@ -136,4 +136,4 @@ INSTANTIATE_TEST_SUITE_P(Rules, NaiveDroppedRule, ::testing::ValuesIn(kDropped),
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_dropped_rules_test

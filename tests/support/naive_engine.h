@@ -1,8 +1,7 @@
 // The slow oracle: a naive model of one hybrid engine (runners V1 and V2, synchronous and
 // asynchronous scheduling, modes align and none, some full-attention groups and some mamba groups
-// of one spec) that the real engine is property-tested against. It follows FORWARD.md, SEMANTICS C
-// to H and RUNNER 1, 2, 5, 6, 8 with lists and maps, shares nothing with core/, and proves after
-// every step what every block holds.
+// of one spec) that the real engine is property-tested against. It follows docs/semantics with
+// lists and maps, shares nothing with core/, and proves after every step what every block holds.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// FORWARD.md's claim, checked: while its four conditions hold no state is ever wrong. That each is
+// While the four conditions hold no state is ever wrong (semantics: four-conditions). That each is
 // needed: naive_dropped_rules_test.cpp.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_engine_random_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20260801;
@@ -89,4 +89,4 @@ TEST(NaiveEngineRandom, SameScenarioGivesTheSameSteps) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_engine_random_test

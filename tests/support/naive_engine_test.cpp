@@ -1,4 +1,4 @@
-// The naive engine on scenarios worked by hand: KNOWN_BUGS entries with the safe rule dropped
+// The naive engine on scenarios worked by hand: known bugs with the safe rule dropped
 // (what the reference does) and kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_engine_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -41,7 +41,7 @@ TEST(NaiveEngine, FullAcceptanceOntoTheBoundaryShiftsInsideTheBlock) {
   EXPECT_EQ(next.hashed.size(), 2u);
 }
 
-TEST(NaiveEngine, BackwardPostCopyFillsTheBoundarySnapshot) {  // KNOWN_BUGS exhibit
+TEST(NaiveEngine, BackwardPostCopyFillsTheBoundarySnapshot) {  // backward-copy-suppressed
   Bench bench;
   bench.config.block_size = 16;
   bench.config.num_speculative_tokens = 3;
@@ -55,7 +55,7 @@ TEST(NaiveEngine, BackwardPostCopyFillsTheBoundarySnapshot) {  // KNOWN_BUGS exh
   EXPECT_THAT(engine.step().violations, IsEmpty());
 }
 
-TEST(NaiveEngine, RowWithoutDraftsReadsTheAcceptedColumn) {  // KNOWN_BUGS 7
+TEST(NaiveEngine, RowWithoutDraftsReadsTheAcceptedColumn) {  // known bug 7
   Bench bench;
   bench.config.num_speculative_tokens = 2;
   bench.accepted[0] = 3;
@@ -77,7 +77,7 @@ void mid_block_chunks(Bench& bench, bool on_grid) {
   bench.config.rules.chunks_end_on_grid = on_grid;
 }
 
-TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSlot) {  // KNOWN_BUGS 1, scenario A
+TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSlot) {  // known bug 1, scenario A
   Bench bench;
   mid_block_chunks(bench, false);
   NaiveEngine engine = bench.engine();
@@ -88,7 +88,7 @@ TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSlot) {  // KNOWN_BUGS 1, scena
   EXPECT_THAT(texts(second), ElementsAre("label: block 2 of group 1 registered as 8 holds 3"));
 }
 
-TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSecondSlot) {  // KNOWN_BUGS 1, scenario B
+TEST(NaiveEngine, ChunkThatEndsMidBlockPoisonsTheSecondSlot) {  // known bug 1, scenario B
   Bench bench;
   mid_block_chunks(bench, false);
   NaiveEngine engine = bench.engine();
@@ -130,7 +130,7 @@ std::vector<std::string> skipped_step(bool count_survives) {
   return texts(engine.step());
 }
 
-TEST(NaiveEngine, SkippedStepForgetsTheAcceptedCount) {  // KNOWN_BUGS 48
+TEST(NaiveEngine, SkippedStepForgetsTheAcceptedCount) {  // known bug 48
   const std::vector<std::string> found = skipped_step(false);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_THAT(found[0], ::testing::EndsWith("holds 3, expected 4"));
@@ -158,7 +158,7 @@ std::vector<std::string> resumed_tail(bool class_by_meaning) {
   return texts(engine.step());
 }
 
-TEST(NaiveEngine, ResumedTailRunsAsDecode) {  // KNOWN_BUGS 50
+TEST(NaiveEngine, ResumedTailRunsAsDecode) {  // known bug 50
   const std::vector<std::string> found = resumed_tail(false);
   ASSERT_FALSE(found.empty());
   EXPECT_THAT(found[0], ::testing::EndsWith("holds 9, expected 10"));
@@ -182,7 +182,7 @@ NaiveStep eagle_margin(bool no_lookahead) {
   return engine.step();
 }
 
-TEST(NaiveEngine, EagleMarginInflatesTheHybridHit) {  // KNOWN_BUGS 2
+TEST(NaiveEngine, EagleMarginInflatesTheHybridHit) {  // known bug 2
   const NaiveStep inflated = eagle_margin(false);
   EXPECT_EQ(inflated.scheduled.at(1).num_hit_tokens, 12);
   ASSERT_GE(inflated.violations.size(), 2u);
@@ -193,7 +193,7 @@ TEST(NaiveEngine, EagleMarginInflatesTheHybridHit) {  // KNOWN_BUGS 2
   EXPECT_THAT(agreed.violations, IsEmpty());
 }
 
-// Two equal prompts in one step: KNOWN_BUGS 43.
+// Two equal prompts in one step (known bug 43).
 TEST(NaiveEngine, HitOnABlockOfThisStepWaitsAStep) {
   Bench bench;
   NaiveEngine engine = bench.engine();
@@ -234,4 +234,4 @@ TEST(NaiveEngine, ResetPreemptsAndForgets) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_engine_test

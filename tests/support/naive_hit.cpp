@@ -1,4 +1,4 @@
-// SEMANTICS F of the naive engine: the hit that all groups agree on.
+// The hit that all groups of the naive engine agree on (semantics: find-longest-cache-hit).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -46,7 +46,7 @@ bool NaiveCache::all_cached(const SpecGroup& spec, const std::vector<int>& histo
   });
 }
 
-// SEMANTICS E2: number of blocks from the left, at most `limit` tokens.
+// Number of blocks from the left, at most `limit` tokens (semantics: full-attention-cache-hit).
 int NaiveCache::attention_blocks(const SpecGroup& spec, const std::vector<int>& history, int limit,
                                  bool drop_eagle_block) const {
   int count = 0;
@@ -58,7 +58,7 @@ int NaiveCache::attention_blocks(const SpecGroup& spec, const std::vector<int>& 
   return count;
 }
 
-// SEMANTICS E3: column of the last state, plus one.
+// Column of the last state, plus one (semantics: mamba-cache-hit).
 int NaiveCache::mamba_blocks(const SpecGroup& spec, const std::vector<int>& history,
                              int limit) const {
   int count = limit / spec.block_size;

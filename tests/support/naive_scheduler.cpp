@@ -42,7 +42,8 @@ NaiveSchedule NaiveScheduler::schedule(int token_budget) {
   return out_;
 }
 
-// RUNNER 6.3 "after scheduling": c counts drafts, and what will be sampled has placeholders.
+// After scheduling c counts drafts, and what will be sampled has placeholders
+// (semantics: output-placeholders).
 void NaiveScheduler::after_schedule(NaiveScheduledRow& row) {
   NaiveRequest& request = get(row.request);
   request.num_computed_tokens += row.q;
@@ -55,7 +56,8 @@ void NaiveScheduler::after_schedule(NaiveScheduledRow& row) {
   request.num_draft_tokens = config_.num_speculative_tokens;
 }
 
-// RUNNER 6.3: even if every draft in flight is rejected, what is in flight is enough.
+// Even if every draft in flight is rejected, what is in flight is enough
+// (semantics: output-placeholders).
 bool NaiveScheduler::needs_no_more_steps(const NaiveRequest& request) const {
   const int placeholders = request.num_output_placeholders;
   return placeholders > 0 && request.num_computed_tokens + 2 - placeholders >=
@@ -173,7 +175,7 @@ int NaiveScheduler::clip_to_threshold(int num_new_tokens) const {
   return threshold > 0 ? std::min(num_new_tokens, threshold) : num_new_tokens;
 }
 
-// SEMANTICS H1. `computed` counts the hit.
+// The aligned split (semantics: aligned-split). `computed` counts the hit.
 int NaiveScheduler::reference_split(const NaiveRequest& request, int computed, int uncached,
                                     int num_new_tokens) const {
   const int block_size = config_.block_size;
@@ -225,7 +227,8 @@ void NaiveScheduler::preempt(int request) {
   push_waiting(request, true);
 }
 
-// RUNNER 6.4, safe: what is in flight for a request that is reset is dropped as a whole.
+// Safe: what is in flight for a request that is reset is dropped as a whole
+// (semantics: reset-in-flight).
 bool NaiveScheduler::reset_prefix_cache(bool reset_running_requests) {
   while (reset_running_requests && !running.empty()) {
     NaiveRequest& request = get(running.back());

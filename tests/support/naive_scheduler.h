@@ -1,4 +1,5 @@
-// Scheduler of the naive engine (SEMANTICS H, RUNNER 6.3 and 6.4), with the safe aligned split.
+// Scheduler of the naive engine (docs/semantics/caching.md, "Scheduler", and runner.md, "Frames in
+// flight"), with the safe aligned split.
 #pragma once
 
 #include <deque>
@@ -67,7 +68,8 @@ class NaiveScheduler {
 
   void add(int request);
   NaiveSchedule schedule(int token_budget);
-  // SEMANTICS H3, RUNNER 6.3: the update for one row of the frame that returned.
+  // The update for one row of the frame that returned (semantics: update-from-output,
+  // update-from-output-async).
   NaiveCommitted commit(const NaiveReturnedRow& row);
   // The request's tokens grow by one.
   void append(NaiveRequest& request, std::uint64_t token);

@@ -45,7 +45,7 @@ struct NaiveBatchRow {
 
 enum class NaiveCopyKind { pre, post };
 
-// One decided copy; it is carried out in every mamba group (SEMANTICS C3).
+// One decided copy; it is carried out in every mamba group (semantics: collect-mamba-copy-meta).
 struct NaiveCopy {
   NaiveCopyKind kind = NaiveCopyKind::pre;
   int request = -1;

@@ -1,4 +1,5 @@
-// The V2 runner of the naive engine on scenarios worked by hand (RUNNER 2, KNOWN_BUGS 12).
+// The V2 runner of the naive engine on scenarios worked by hand (semantics: request-slots,
+// row-order-v2; known bug 12).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_v2_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,7 +29,7 @@ std::vector<int> idx_mapping(const NaiveStep& step) {
   return result;
 }
 
-// RUNNER 2.4: request A.
+// Request A of the worked example (semantics: accepted-counts-v2).
 TEST(NaiveV2, WorkedExampleOfOneSlot) {
   Bench bench = v2_bench(1, true);
   NaiveEngine engine = bench.engine();
@@ -62,7 +63,7 @@ TEST(NaiveV2, WorkedExampleOfOneSlot) {
   EXPECT_THAT(texts(third), IsEmpty());
 }
 
-// RUNNER 2.4: request B, not padded.
+// Request B of the worked example, not padded (semantics: accepted-counts-v2).
 TEST(NaiveV2, AHitStartsAtTheColumnOfItsLastToken) {
   Bench bench = v2_bench(1, false);
   NaiveEngine engine = bench.engine();
@@ -131,7 +132,7 @@ TEST(NaiveV2, AsynchronousSlotsAreFreedOneFrameLater) {
   EXPECT_THAT(idx_mapping(engine.step()), ElementsAre(2, 1, 3));
 }
 
-// KNOWN_BUGS 12: mode none, K = 3. A verifies with a = 3 pending, B's prompt of 20 ends in a tail
+// Known bug 12: mode none, K = 3. A verifies with a = 3 pending, B's prompt of 20 ends in a tail
 // of two tokens: [B, A] instead of [A, B].
 std::vector<std::string> short_tail(bool decode_rows_first) {
   Bench bench = v2_bench(3, false);
@@ -157,4 +158,4 @@ TEST(NaiveV2, AShortTailBeforeAVerifyRowTurnsItIntoAPrefill) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_v2_test

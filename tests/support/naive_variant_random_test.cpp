@@ -1,5 +1,6 @@
 // Random scenarios under asynchronous scheduling and the V2 runner: the safe rules keep every state
-// right there too, and the self-tests of RUNNER 8 hold.
+// right there too, and asynchronous scheduling agrees with synchronous
+// (semantics: async-equals-sync).
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -7,7 +8,7 @@
 
 #include "tests/support/naive_scenario.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_variant_random_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20261121;
@@ -91,4 +92,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveVariants, ::testing::ValuesIn(kVariants),
                          [](const auto& variant) { return std::string(variant.param.name); });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_variant_random_test

@@ -1,4 +1,5 @@
-// RUNNER 6.6: the table, number by number, for synchronous and asynchronous scheduling.
+// The table, number by number, for synchronous and asynchronous scheduling
+// (semantics: async-worked-example).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 
 #include "tests/support/naive_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::naive_worked_example_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -178,4 +179,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NaiveWorkedExampleWorker,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::naive_worked_example_test

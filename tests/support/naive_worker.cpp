@@ -1,14 +1,9 @@
 #include "tests/support/naive_worker.h"
+#include "tests/support/naive_lists.h"
 
 #include <algorithm>
 
 namespace hybridscope::test {
-namespace {
-
-int& at(std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
-int at(const std::vector<int>& list, int index) { return list.at(static_cast<std::size_t>(index)); }
-
-}  // namespace
 
 NaiveBlockContent::NaiveBlockContent(const NaiveConfig& config)
     : conv(static_cast<std::size_t>(config.conv_width - 1 + config.num_speculative_tokens),
@@ -82,8 +77,8 @@ void NaiveWorker::check_attention(const NaiveRow& row, int group) {
   }
 }
 
-// Column 0 of the state indices that the kernels are given (SEMANTICS A3): from the exact length,
-// whatever the copies went by.
+// Column 0 of the state indices that the kernels are given
+// (semantics: mamba-get-block-table-tensor): from the exact length, whatever the copies went by.
 int NaiveWorker::window_column(const NaiveRow& row) const {
   return align() ? (row.c + row.q - 1) / config_.block_size : 0;
 }
@@ -107,8 +102,9 @@ void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
   }
 }
 
-// FORWARD "Decode rows" 2 to 4 and 7 (a decode row without drafts is a verify row with q = 1), and
-// "Prefill rows" 1 to 3.
+// Decode rows, of which one without drafts is a verify row with q = 1 (semantics: decode-temporal,
+// decode-conv, no-draft-rows), and prefill rows (semantics: prefill-initial-state, prefill-conv,
+// prefill-temporal).
 void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes) {
   const int bias = row.decode ? held(row).num_accepted_tokens - 1 : 0;
   if (row.decode || row.c > 0) check_source(row, group, bias);

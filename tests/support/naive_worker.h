@@ -1,6 +1,6 @@
 // Worker and memory of the naive engine: batch order, append-only block tables, exact computed
-// counts, running columns, accepted counts, state copies (SEMANTICS C5 to C8) and the forward pass
-// (FORWARD.md) on symbolic state.
+// counts, running columns, accepted counts, state copies (docs/semantics/state.md) and the forward
+// pass (docs/semantics/forward.md) on symbolic state.
 #pragma once
 
 #include <map>
@@ -59,7 +59,8 @@ class NaiveWorker {
   NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree);
 
   void forget(const std::set<int>& blocks);  // their content becomes poison
-  // RUNNER 1.2, 2.2 before the forward pass. Rows stay in the scheduler's order.
+  // What comes before the forward pass (semantics: update-states, v2-step). Rows stay in the
+  // scheduler's order.
   void prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows);
   void run(int step, std::vector<NaiveRow>& rows);
   // Every registered block against what it holds.

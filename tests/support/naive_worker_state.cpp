@@ -2,14 +2,10 @@
 // move states when they change.
 #include <algorithm>
 
+#include "tests/support/naive_lists.h"
 #include "tests/support/naive_worker.h"
 
 namespace hybridscope::test {
-namespace {
-
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows) {
   for (const int request : schedule.finished_req_ids) slots_.free(request);
@@ -22,8 +18,9 @@ void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& 
   order_rows(rows);
 }
 
-// RUNNER 1.3, 1.6, 2.2: tables only append; an admitted request starts over with its full lists,
-// count 1 and no running column of an earlier run. It has states iff it starts behind a hit.
+// Tables only append; an admitted request starts over with its full lists, count 1 and no running
+// column of an earlier run (semantics: worker-block-table, input-batch, add-request). It has states
+// iff it starts behind a hit.
 void NaiveWorker::update_held(NaiveRow& row) {
   Held& state = held_[v2() ? *row.slot : row.request];
   if (row.admitted) {
@@ -79,7 +76,7 @@ int NaiveWorker::new_column(const NaiveRow& row) const {
   return ceil_div(c + row.q, config_.block_size) - 1;
 }
 
-// SEMANTICS C5.
+// Pre-copy of V1 (semantics: preprocess-mamba).
 void NaiveWorker::advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   Held& state = held(row);
   row.source_column = state.state_column;
@@ -92,7 +89,8 @@ void NaiveWorker::advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   state.num_accepted_tokens = 1;
 }
 
-// SEMANTICS C8: the advance kernel, then the pre-copy by what it left.
+// The advance kernel, then the pre-copy by what it left (semantics: preprocess-mamba-align,
+// precopy-mamba-align).
 void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   Held& state = held(row);
   const int src_col = state.state_column.value_or(-1);
@@ -108,7 +106,8 @@ void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
     launch.push_back({NaiveCopyKind::pre, row.request, src_col, state_idx, src_off});
 }
 
-// RUNNER 5.2, 5.4 (1) to (4): the exact count advances by what was accepted.
+// The exact count advances by what was accepted (semantics: accepted-counts-v1,
+// accepted-counts-v2).
 void NaiveWorker::count_sampled(const std::vector<NaiveRow>& rows) {
   for (const NaiveRow& row : rows) {
     Held& state = held(row);
@@ -118,7 +117,8 @@ void NaiveWorker::count_sampled(const std::vector<NaiveRow>& rows) {
   }
 }
 
-// SEMANTICS C6. V1 is told c, q, d of the step, V2 the new c and the count.
+// Post-copies (semantics: postprocess-mamba, postprocess-mamba-v2). V1 is told c, q, d of the step,
+// V2 the new c and the count.
 void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
   std::vector<NaiveCopy> launch;
   for (const NaiveRow& row : rows) {
@@ -137,7 +137,7 @@ void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
   run_copies(launch, rows);
 }
 
-// SEMANTICS C3. Everything is read before anything is written.
+// Everything is read before anything is written (semantics: collect-mamba-copy-meta).
 void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
                              const std::vector<NaiveRow>& rows) {
   std::vector<Write> writes;

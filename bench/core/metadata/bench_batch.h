@@ -1,4 +1,5 @@
-// Batches in the shapes that DESIGN's targets name: blocks of 560 tokens, tables 256 columns wide.
+// Batches in the shapes of the targets in docs/performance.md: blocks of 560 tokens, tables 256
+// columns wide.
 #pragma once
 
 #include <cstdint>

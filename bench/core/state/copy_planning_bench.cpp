@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kRows = 256;
 constexpr std::int32_t kBlockSize = 560;
 constexpr std::int32_t kColumns = 256;
-constexpr std::int32_t kNumSpec = 2;
+constexpr std::int32_t kNumDrafts = 2;
 constexpr std::int32_t kGroups = 3;
 constexpr std::int32_t kLayers = 36;
 
@@ -22,8 +22,8 @@ using Ints = std::vector<std::int32_t>;
 // Verify rows at contexts that differ by one token, so that a few cross a block boundary.
 struct Rows {
   Ints num_computed_tokens;
-  Ints num_scheduled_tokens = Ints(kRows, 1 + kNumSpec);
-  Ints num_draft_tokens = Ints(kRows, kNumSpec);
+  Ints num_scheduled_tokens = Ints(kRows, 1 + kNumDrafts);
+  Ints num_draft_tokens = Ints(kRows, kNumDrafts);
   Ints num_accepted_tokens;
   Ints running_columns;
   std::vector<RequestId> req_ids;
@@ -32,9 +32,9 @@ struct Rows {
   Rows() {
     for (std::int32_t row = 0; row < kRows; ++row) {
       const std::int32_t computed = 20 * kBlockSize + 3 * row;
-      const std::int32_t column = (computed + kNumSpec) / kBlockSize;
+      const std::int32_t column = (computed + kNumDrafts) / kBlockSize;
       num_computed_tokens.push_back(computed);
-      num_accepted_tokens.push_back(1 + row % (1 + kNumSpec));
+      num_accepted_tokens.push_back(1 + row % (1 + kNumDrafts));
       running_columns.push_back(column);
       req_ids.push_back({row});
       // The state still stands where the step before left it.

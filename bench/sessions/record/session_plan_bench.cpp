@@ -8,12 +8,12 @@
 namespace hybridscope::bench {
 namespace {
 
-constexpr int kRequests = 12'031;
+constexpr int kNumRequests = 12'031;
 constexpr int kSegments = 24;
 
 RunPlan traffic_plan() {
   Traffic traffic;
-  for (int i = 0; i < kRequests; ++i) {
+  for (int i = 0; i < kNumRequests; ++i) {
     ArrivingRequest arriving{.arrival_us = 300'000LL * i, .request = {}};
     arriving.request.name = "r" + std::to_string(i + 1);
     arriving.request.key = mix(1, static_cast<std::uint64_t>(i));
@@ -30,13 +30,13 @@ RunPlan traffic_plan() {
 
 void write_session_plan_of_traffic(benchmark::State& state) {
   const RunPlan plan = traffic_plan();
-  measure(state, kRequests, [&] { return write_session_plan(plan); });
+  measure(state, kNumRequests, [&] { return write_session_plan(plan); });
 }
 BENCHMARK(write_session_plan_of_traffic);
 
 void read_session_plan_of_traffic(benchmark::State& state) {
   const std::string text = write_session_plan(traffic_plan());
-  measure(state, kRequests, [&] { return read_session_plan(text, "plan"); });
+  measure(state, kNumRequests, [&] { return read_session_plan(text, "plan"); });
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 BENCHMARK(read_session_plan_of_traffic);

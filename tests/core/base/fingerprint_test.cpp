@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::fingerprint_test {
 namespace {
 
 TEST(Fingerprint, ConstantsNeverChangeBecauseDigestsAreComparedAcrossReleases) {
@@ -24,4 +24,4 @@ TEST(Fingerprint, IsNeverZero) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::fingerprint_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::math_test {
 namespace {
 
 TEST(Math, CdivRoundsUp) {
@@ -27,4 +27,4 @@ TEST(Math, RoundingKeepsMultiples) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::math_test

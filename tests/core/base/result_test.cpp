@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::result_test {
 namespace {
 
 TEST(Result, HoldsAValueOrAnError) {
@@ -20,4 +20,4 @@ TEST(Result, TakingTheValueOfAnErrorIsAContractViolation) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::result_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::block_hash_test {
 namespace {
 
 TEST(BlockHash, AHashIsTheFingerprintAtTheEndOfItsHashBlock) {
@@ -43,4 +43,4 @@ TEST(BlockHash, UnequalSaltsNeverShare) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_hash_test

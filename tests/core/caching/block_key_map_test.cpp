@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-namespace hybridscope {
+namespace hybridscope::block_key_map_test {
 namespace {
 
 TEST(BlockKeyMap, TheEarliestInsertedBlockStillThereIsFound) {
@@ -76,4 +76,4 @@ TEST(BlockKeyMap, RandomOperationsEqualAMapOfLists) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_key_map_test

@@ -1,4 +1,5 @@
-// Random operations on the pool against lists and maps that follow SEMANTICS D word by word.
+// Random operations on the pool against lists and maps that follow the rules word by word
+// (semantics: block-pool, block-hash-map).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 #include "core/caching/block_pool.h"
 
-namespace hybridscope {
+namespace hybridscope::block_pool_model_test {
 namespace {
 
 using Key = std::pair<Fingerprint, std::int32_t>;
@@ -201,4 +202,4 @@ TEST(BlockPoolModel, RandomOperationsEqualTheNaivePool) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_pool_model_test

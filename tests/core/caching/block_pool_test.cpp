@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::block_pool_test {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(BlockPool, ARegistrationIsRecordedWithThePrefixItStandsFor) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_pool_test

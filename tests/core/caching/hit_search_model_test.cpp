@@ -1,6 +1,7 @@
 // The search for the longest hit against two models that know nothing but which blocks are cached:
 // under the safe policies the longest prefix that every group can serve, found by trying all of
-// them; under the reference's the rounds of SEMANTICS F, step by step.
+// them; under the reference's its own rounds, step by step
+// (semantics: find-longest-cache-hit).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include "tests/core/caching/cache_test_support.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hit_search_model_test {
 namespace {
 
 struct ModelGroup {
@@ -100,7 +101,7 @@ ModelHit brute_force(const ModelCache& cache) {
   return hit;
 }
 
-// Groups with one spec, full attention first (SEMANTICS F).
+// Groups with one spec, full attention first (semantics: kv-cache-coordinator).
 std::vector<std::vector<const ModelGroup*>> spec_groups(const ModelCache& cache) {
   std::vector<std::vector<const ModelGroup*>> specs;
   for (const bool mamba : {false, true})
@@ -117,7 +118,8 @@ std::vector<std::vector<const ModelGroup*>> spec_groups(const ModelCache& cache)
   return specs;
 }
 
-// SEMANTICS E2 and E3, "find hit": number of blocks.
+// Number of blocks that one spec group finds (semantics: full-attention-cache-hit,
+// mamba-cache-hit).
 std::int32_t find_hit(const ModelCache& cache, const std::vector<const ModelGroup*>& spec,
                       std::int32_t limit, bool drop) {
   const std::int32_t block_size = spec.front()->block_size;
@@ -140,7 +142,7 @@ std::int32_t find_hit(const ModelCache& cache, const std::vector<const ModelGrou
   return count;
 }
 
-// SEMANTICS F, find_longest_cache_hit, as the reference has it.
+// find_longest_cache_hit as the reference has it (semantics: find-longest-cache-hit).
 ModelHit reference_rounds(const ModelCache& cache) {
   const auto specs = spec_groups(cache);
   std::vector<std::int32_t> counts(specs.size());
@@ -270,4 +272,4 @@ TEST(HitSearchModel, ReferenceHitsAreThoseOfTheReferencesRounds) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hit_search_model_test

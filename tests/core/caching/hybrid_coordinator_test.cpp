@@ -7,7 +7,7 @@
 
 #include "tests/core/caching/cache_test_support.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hybrid_coordinator_test {
 namespace {
 
 using testing::ElementsAre;
@@ -55,7 +55,7 @@ CachePolicies with_lookahead(MambaEagleLookahead lookahead) {
   return policies;
 }
 
-// KNOWN_BUGS 2: three full-attention blocks and the states after 8 and 12 tokens are cached, the
+// Known bug 2: three full-attention blocks and the states after 8 and 12 tokens are cached, the
 // consumer has 15 tokens.
 CacheHit eagle_hit(MambaEagleLookahead lookahead) {
   Fixture f({full_attention_group(4), mamba_group(4)}, {.use_eagle = true,
@@ -180,7 +180,8 @@ TEST(HybridCoordinator, RefusesGroupsItCannotMatch) {
   EXPECT_FALSE(ok({full_attention_group(0), mamba_group(4)}, 4)) << "no block size";
 }
 
-// I8: under the safe policies every group's list ends exactly at the hit, whatever is cached.
+// Under the safe policies every group's list ends exactly at the hit, whatever is cached
+// (semantics: I8).
 TEST(HybridCoordinator, SafeHitsAreCoveredByEveryGroup) {
   int hits = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
@@ -212,4 +213,4 @@ TEST(HybridCoordinator, SafeHitsAreCoveredByEveryGroup) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hybrid_coordinator_test

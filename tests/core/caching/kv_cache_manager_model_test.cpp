@@ -10,7 +10,7 @@
 #include "tests/core/caching/cache_test_support.h"
 #include "tests/core/caching/event_mirror.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::kv_cache_manager_model_test {
 namespace {
 
 KVCacheManagerConfig random_config(std::mt19937& random, bool safe) {
@@ -224,4 +224,4 @@ TEST(KVCacheManagerModel, EventsMirrorEveryChangeUnderTheReferencePolicies) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::kv_cache_manager_model_test

@@ -5,7 +5,7 @@
 
 #include "tests/core/caching/cache_test_support.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::kv_cache_manager_test {
 namespace {
 
 using testing::ElementsAre;
@@ -172,7 +172,7 @@ TEST(KVCacheManager, AtAllocationAMambaHitOfTheSameStepWaitsAsWell) {
   EXPECT_GT(allocation.num_blocks_to_allocate, 19);
 }
 
-// KNOWN_BUGS 49: preempted in the step in which it was to fill its blocks.
+// Known bug 49: preempted in the step in which it was to fill its blocks.
 CacheHit hit_after_preemption(BlockRegistration registration) {
   KVCacheManager manager = manager_of({.policies = with_registration(registration)});
   TestRequest victim = a_request(0, 8, 0);
@@ -291,4 +291,4 @@ TEST(KVCacheManager, RefusesSettingsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::kv_cache_manager_test

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace hybridscope {
+namespace hybridscope::mamba_manager_test {
 namespace {
 
 using testing::ElementsAre;
@@ -150,4 +150,4 @@ TEST(MambaManager, ModeAllFreesStatesBehindTheLastOneFirstColumnLast) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::mamba_manager_test

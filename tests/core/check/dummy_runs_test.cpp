@@ -6,7 +6,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::dummy_runs_test {
 namespace {
 
 EngineConfig rank_of_two(const SmallEngine& small, DummyRunTables tables) {
@@ -142,4 +142,4 @@ TEST(DummyRuns, HaveTheRowsOfTheLargestGraphOfDecodes) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::dummy_runs_test

@@ -6,7 +6,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::execute_copies_test {
 namespace {
 
 using testing::ElementsAre;
@@ -70,7 +70,7 @@ TEST(CopyExecutor, ShiftTakesPositionsFromTheBiasOn) {
   EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(7, 8, 9, 4, 5));
 }
 
-TEST(CopyExecutor, ShiftInsideOneBlockMovesEachTokenOnce) {  // KNOWN_BUGS 4: memmove
+TEST(CopyExecutor, ShiftInsideOneBlockMovesEachTokenOnce) {  // known bug 4: memmove
   RowBench bench({.num_speculative_tokens = 2},
                  {{.computed = 13, .query = 3, .blocks = {2, 3, 4}}});
   bench.put_conv(2, 0, {12, 13, 14, 15, 16});
@@ -155,4 +155,4 @@ TEST(CopyExecutor, SourcesBelongToTheRequest) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::execute_copies_test

@@ -6,7 +6,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::execute_mamba_test {
 namespace {
 
 using testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(ExecuteMamba, PaddingRowThatIsNotNullRunsWhereNoOffsetsStopIt) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::execute_mamba_test

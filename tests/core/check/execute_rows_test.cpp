@@ -1,4 +1,4 @@
-// The formulas of FORWARD.md, with literal positions. W = 4 throughout.
+// The formulas of docs/semantics/forward.md, with literal positions. W = 4 throughout.
 #include "core/check/execute_rows.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include "tests/core/check/expected_finding.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::execute_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -245,4 +245,4 @@ TEST(ExecuteUnneutralPaddingRow, FoldsAPlaceholderIntoItsBlock) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::execute_rows_test

@@ -1,10 +1,10 @@
-// Faults of real engines (KNOWN_BUGS) as policies: each is found with the numbers of its entry, and
-// the same scenario under the safe policies has no findings.
+// Faults of real engines (docs/known-bugs.md) as policies: each is found with the numbers of its
+// entry, and the same scenario under the safe policies has no findings.
 #include <gtest/gtest.h>
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::faulty_policies_test {
 namespace {
 
 TEST(FaultyPolicies, ChunkThatEndsInsideABlockPoisonsItsLabel) {  // 1, scenario A
@@ -347,4 +347,4 @@ TEST(FaultyPolicies, ResumedTailRunsAsADecode) {  // 50: B = 8, K = 1, prompt 8,
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::faulty_policies_test

@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::faulty_policies_v2_test {
 namespace {
 
 EngineConfig runner_v2(const SmallEngine& small) {
@@ -118,4 +118,4 @@ TEST(FaultyPoliciesV2, StaleAcceptedCountOnSlotReuse) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::faulty_policies_v2_test

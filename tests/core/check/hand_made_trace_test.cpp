@@ -8,7 +8,7 @@
 
 #include "tests/core/check/expected_finding.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::hand_made_trace_test {
 namespace {
 
 using testing::ElementsAre;
@@ -123,7 +123,7 @@ TEST(HandMadeTrace, LostPrefillIsFoundByTheNextRowAndByTheLabel) {
                                .cause = ExpectedCause{WriteKind::attention, 1, 0, 7}}));
 }
 
-// KNOWN_BUGS 43: A registers blocks 1 and 2 as 8 tokens in the very step in which B hits them. The
+// Known bug 43: A registers blocks 1 and 2 as 8 tokens in the very step in which B hits them. The
 // caching stack refuses such a hit under every policy, so only a trace from elsewhere has it.
 TEST(HandMadeTrace, HitOnABlockOfThisStepReadsAStateThatIsNotThereYet) {
   StepChecker checker = StepChecker::create(hand_made_config()).value();
@@ -215,4 +215,4 @@ TEST(StepChecker, RefusesSizesThatTheTraceHasNoRoomFor) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::hand_made_trace_test

@@ -6,7 +6,7 @@
 #include "tests/core/check/planted.h"
 #include "tests/core/check/random_runs.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::healthy_runs_test {
 namespace {
 
 EngineConfig random_config(Random& random) {
@@ -90,4 +90,4 @@ TEST(HealthyRuns, NothingIsFound) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::healthy_runs_test

@@ -8,7 +8,7 @@
 #include "core/check/execute_rows.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::log_ops_test {
 namespace {
 
 using testing::ElementsAre;
@@ -251,4 +251,4 @@ TEST(LogOps, NothingIsKeptUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::log_ops_test

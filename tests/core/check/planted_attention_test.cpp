@@ -5,7 +5,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_attention_test {
 namespace {
 
 // No prefix caching, so that only the slots themselves tell: 20 prompt tokens in attention blocks
@@ -275,4 +275,4 @@ TEST(PlantedAttention, HitWithoutItsFingerprintsCannotBeJudged) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_attention_test

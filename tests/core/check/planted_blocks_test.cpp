@@ -5,7 +5,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_blocks_test {
 namespace {
 
 // A (12 tokens) and B (6 tokens). Step 1: A's first 8 tokens in block 2 (column 0), B's in block 4.
@@ -318,4 +318,4 @@ TEST(PlantedBlocks, SchedulerColumnThatTheWorkerNeverHeardOf) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_blocks_test

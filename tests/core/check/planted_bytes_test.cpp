@@ -10,7 +10,7 @@
 #include "sessions/run/check_setup.h"
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_bytes_test {
 namespace {
 
 constexpr std::int32_t kConv = 0;
@@ -147,4 +147,4 @@ TEST(StateTwin, RefusesAMemoryOfAnotherModel) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_bytes_test

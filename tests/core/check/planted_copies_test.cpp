@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_copies_test {
 namespace {
 
 // K = 2, W = 4: conv blocks have 5 positions. In step 2 the post-copy takes the conv window of
@@ -172,4 +172,4 @@ TEST(PlantedCopies, CopyThatRefersToNothingIsNotCarriedOut) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_copies_test

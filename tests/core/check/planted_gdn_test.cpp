@@ -5,7 +5,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_gdn_test {
 namespace {
 
 // K = 1. A (6 tokens) decodes when B's prompt arrives: step 2 has A's verify row (2 tokens) and B's
@@ -36,7 +36,7 @@ TEST(PlantedGdn, MixedBatchIsAsDescribed) {
   EXPECT_TRUE(nothing_found(run.findings()));
 }
 
-TEST(PlantedGdn, TokenOfTheOtherRow) {  // KNOWN_BUGS 15, 37
+TEST(PlantedGdn, TokenOfTheOtherRow) {  // known bugs 15, 37
   PlantedRun run = mixed_batch();
   run.step([](StepTrace& trace, OwnedArrays& arrays) {
     const auto spec = arrays.edit(gdn_of(trace).spec_token_indx);
@@ -59,7 +59,7 @@ TEST(PlantedGdn, TokenOfTheOtherRow) {  // KNOWN_BUGS 15, 37
                                      .detail = "non_spec_token_indx"}));
 }
 
-TEST(PlantedGdn, TokensOfARowOutOfOrder) {  // KNOWN_BUGS 37
+TEST(PlantedGdn, TokensOfARowOutOfOrder) {  // known bug 37
   PlantedRun run = mixed_batch();
   run.step([](StepTrace& trace, OwnedArrays& arrays) {
     const auto spec = arrays.edit(gdn_of(trace).spec_token_indx);
@@ -202,7 +202,7 @@ TEST(PlantedGdn, SwappedCounts) {
                                      .cause = ExpectedCause{WriteKind::decode, 2, 0, 4}}));
 }
 
-TEST(PlantedGdn, CountOutsideTheWindow) {  // KNOWN_BUGS 28
+TEST(PlantedGdn, CountOutsideTheWindow) {  // known bug 28
   for (const std::int32_t count : {0, 3}) {
     PlantedRun run = two_verify_rows();
     run.step([&](StepTrace& trace, OwnedArrays& arrays) {
@@ -222,4 +222,4 @@ TEST(PlantedGdn, CountOutsideTheWindow) {  // KNOWN_BUGS 28
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_gdn_test

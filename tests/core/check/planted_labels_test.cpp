@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_labels_test {
 namespace {
 
 // A has 20 prompt tokens. Step 1 computes tokens 0..15 and registers attention blocks 1 (8 tokens)
@@ -169,7 +169,7 @@ TEST(PlantedLabels, AttentionBlockThatIsNotFilledToItsEnd) {
                                      .cause = ExpectedCause{WriteKind::attention, 1, 0, 15}}));
 }
 
-TEST(PlantedLabels, ForgedPromptTokenReachesEveryLabelBehindIt) {  // as KNOWN_BUGS 52
+TEST(PlantedLabels, ForgedPromptTokenReachesEveryLabelBehindIt) {  // as known bug 52
   PlantedRun run = one_request();
   run.step([](StepTrace& trace, OwnedArrays&) { trace.tokens[9] ^= 1; });
   EXPECT_TRUE(found_only(run.findings(), {{.rule = Rule::label_mismatch,
@@ -254,4 +254,4 @@ TEST(PlantedLabels, BlocksThatWereGivenAwayWithTheirLabels) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_labels_test

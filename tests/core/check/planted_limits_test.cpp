@@ -4,7 +4,7 @@
 #include "sessions/run/check_setup.h"
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_limits_test {
 namespace {
 
 // Three requests decode from step 2 on, with K = 1 in verify rows of two tokens; each step is one
@@ -106,4 +106,4 @@ TEST(PlantedLimits, GraphTooSmallForTheStep) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_limits_test

@@ -6,7 +6,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_metadata_test {
 namespace {
 
 struct MetadataPlant {
@@ -233,4 +233,4 @@ INSTANTIATE_TEST_SUITE_P(AllMode, PlantedMetadata, testing::ValuesIn(all_mode_pl
                          name_of_plant);
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_metadata_test

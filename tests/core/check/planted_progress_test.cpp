@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_progress_test {
 namespace {
 
 // K = 2, 6 prompt tokens; in step 2 one of three tokens is accepted: c goes from 6 to 7.
@@ -232,4 +232,4 @@ TEST(PlantedProgress, ScriptedCountsThatCannotBeUsedAreWarnings) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_progress_test

@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_rows_test {
 namespace {
 
 // Three requests decode from step 2 on; the graph has four rows, the fourth is padding.
@@ -54,7 +54,7 @@ TEST(PlantedRows, PaddingRowWithTokens) {
                                      .detail = "query length"}));
 }
 
-TEST(PlantedRows, PaddingRowFoldsItsPlaceholderIntoABlock) {  // KNOWN_BUGS 35
+TEST(PlantedRows, PaddingRowFoldsItsPlaceholderIntoABlock) {  // known bug 35
   PlantedRun run = three_rows();
   std::int32_t block_of_a = 0;
   run.step([&](StepTrace& trace, OwnedArrays& arrays) {
@@ -108,7 +108,7 @@ TEST(PlantedRows, ReplayOfBuffersThatNobodyWrote) {
   }
 }
 
-TEST(PlantedRows, SecondGroupOfAReplayIsStale) {  // KNOWN_BUGS 40
+TEST(PlantedRows, SecondGroupOfAReplayIsStale) {  // known bug 40
   PlantedRun run({.num_mamba_groups = 2});
   run.add(request_of(5, 9, 1)).steps(1).step([](StepTrace& trace, OwnedArrays&) {
     trace.groups[2].persistent_buffers_step = 1;
@@ -139,7 +139,7 @@ TEST(PlantedRows, CountOfAnotherRequest) {
                                    .detail = "accepted count taken from another request"}}));
 }
 
-TEST(PlantedRows, SwappedCountsInTheMetadata) {  // KNOWN_BUGS 9
+TEST(PlantedRows, SwappedCountsInTheMetadata) {  // known bug 9
   PlantedRun run = three_rows(MambaType::mamba2, 2);
   run.apply(SetAcceptedTokens{kA, 2}).apply(SetAcceptedTokens{kB, 1}).steps(1);
   run.step([](StepTrace& trace, OwnedArrays& arrays) {
@@ -236,4 +236,4 @@ TEST(PlantedRows, TokensOfARowGivenToTheNextOne) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_rows_test

@@ -9,7 +9,7 @@
 
 #include "core/check/finding.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_rules_test {
 namespace {
 
 struct PlantedRule {
@@ -76,4 +76,4 @@ INSTANTIATE_TEST_SUITE_P(Table, PlantedRules,
                          testing::ValuesIn(rule_table().begin(), rule_table().end()), name_of_rule);
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_rules_test

@@ -3,7 +3,7 @@
 
 #include "tests/core/check/planted.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_state_test {
 namespace {
 
 // Blocks of 8 tokens. Group 0: attention, group 1: mamba. A has 20 prompt tokens.
@@ -238,7 +238,7 @@ TEST(PlantedState, SwappedStateIndicesReadAndOverwriteEachOther) {
                                      .cause = ExpectedCause{WriteKind::decode, 3, 0, 8}}));
 }
 
-TEST(PlantedState, StateOfTheOtherGroupIsNotThisGroupsState) {  // KNOWN_BUGS 42 (a)
+TEST(PlantedState, StateOfTheOtherGroupIsNotThisGroupsState) {  // known bug 42 (a)
   PlantedRun run = one_request(2);
   run.steps(1).step([](StepTrace& trace, OwnedArrays&) {
     auto& copies = trace.pre_copies.copies;
@@ -311,4 +311,4 @@ TEST(PlantedState, LengthOfDecodeRowsIsOneVerifyWindow) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_state_test

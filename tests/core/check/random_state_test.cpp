@@ -17,7 +17,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::random_state_test {
 namespace {
 
 using Draw = std::function<int(int low, int high)>;
@@ -231,4 +231,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, RandomState,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::random_state_test

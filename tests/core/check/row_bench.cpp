@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int32_t kLongestRequest = 64;
 
-TokenContent token(std::int32_t request, std::int32_t position) {
+TokenContent token_of(std::int32_t request, std::int32_t position) {
   return mix(static_cast<std::uint64_t>(request) + 1, static_cast<std::uint64_t>(position));
 }
 
@@ -50,7 +50,7 @@ RowBench::RowBench(const BenchSettings& settings, const std::vector<BenchRow>& r
     }
     trace_.rows.push_back(row_trace);
     for (std::int32_t i = 0; i < row.query; ++i)
-      trace_.tokens.push_back(token(r, row.computed + i));
+      trace_.tokens.push_back(token_of(r, row.computed + i));
     query_start_loc_.push_back(query_start_loc_.back() + row.query);
     seq_lens_.push_back(row.computed + row.query);
     for (std::size_t column = 0; column < row.blocks.size(); ++column)
@@ -70,7 +70,7 @@ RowBench::RowBench(const BenchSettings& settings, const std::vector<BenchRow>& r
 Fingerprint RowBench::prefix(std::int32_t request, std::int32_t n) const {
   Fingerprint fingerprint = seed_fingerprint(0);
   for (std::int32_t i = 0; i < n; ++i)
-    fingerprint = extend_fingerprint(fingerprint, token(request, i));
+    fingerprint = extend_fingerprint(fingerprint, token_of(request, i));
   return fingerprint;
 }
 

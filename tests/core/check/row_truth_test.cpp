@@ -6,7 +6,7 @@
 #include "core/check/symbolic_state.h"
 #include "tests/core/check/row_bench.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::row_truth_test {
 namespace {
 
 using testing::ElementsAre;
@@ -55,4 +55,4 @@ TEST(RowTruth, AWiderKernelHasALongerHistory) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::row_truth_test

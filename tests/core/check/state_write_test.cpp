@@ -10,7 +10,7 @@
 #include "sessions/run/check_setup.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope {
+namespace hybridscope::state_write_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(WriteLogOff, KeepsNothingUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_write_test

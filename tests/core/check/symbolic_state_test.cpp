@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::symbolic_state_test {
 namespace {
 
 using testing::Each;
@@ -59,4 +59,4 @@ TEST(SymbolicState, BlocksOutsideThePoolAreAnErrorOfTheCaller) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::symbolic_state_test

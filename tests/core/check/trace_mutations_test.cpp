@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/core/check/random_runs.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::trace_mutations_test {
 namespace {
 
 // Plants one mutation, each kind of number as likely as the other; its name, "" if there was none.
@@ -77,4 +77,4 @@ TEST(TraceMutations, BytesAreAsWrongAsSymbolicState) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::trace_mutations_test

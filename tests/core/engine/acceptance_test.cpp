@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace hybridscope::test {
+namespace hybridscope::test::acceptance_test {
 namespace {
 
 using testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(Acceptance, ARejectedDraftIsNeitherAPromptNorAnOutputToken) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::acceptance_test

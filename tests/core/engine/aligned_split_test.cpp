@@ -2,7 +2,7 @@
 
 #include "core/engine/scheduler.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::aligned_split_test {
 namespace {
 
 AlignedSplitInputs prompt_of(std::int32_t num_tokens, std::int32_t computed,
@@ -14,7 +14,7 @@ AlignedSplitInputs prompt_of(std::int32_t num_tokens, std::int32_t computed,
           .block_size = 4};
 }
 
-// SEMANTICS H1, the worked example: prompt 10, budget 7.
+// The worked example: prompt 10, budget 7 (semantics: aligned-split).
 TEST(MambaBlockAlignedSplit, TheLastCachePositionEndsAChunk) {
   EXPECT_EQ(mamba_block_aligned_split(prompt_of(10, 0, 7)), 4);
   EXPECT_EQ(mamba_block_aligned_split(prompt_of(10, 4, 6)), 4);
@@ -52,7 +52,7 @@ TEST(MambaBlockAlignedSplit, AnUncachedCommonPrefixEndsAChunk) {
   EXPECT_EQ(mamba_block_aligned_split(inputs), 20);
 }
 
-// Past the last cache position the reference lets a chunk end anywhere (KNOWN_BUGS 1).
+// Past the last cache position the reference lets a chunk end anywhere (known bug 1).
 TEST(MambaBlockAlignedSplitOnGrid, AChunkShortOfTheLastTokenEndsOnTheGrid) {
   EXPECT_EQ(mamba_block_aligned_split(prompt_of(11, 8, 2)), 2);
   EXPECT_EQ(mamba_block_aligned_split_on_grid(prompt_of(11, 8, 2)), 0);
@@ -89,4 +89,4 @@ TEST(MambaBlockAlignedSplitOnGrid, AResumedRequestRecomputesItsOutputOnTheGridTo
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::aligned_split_test

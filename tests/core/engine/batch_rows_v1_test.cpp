@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::batch_rows_v1_test {
 namespace {
 
 using testing::ElementsAre;
@@ -45,7 +45,7 @@ Ids previous_rows(const BatchRowsV1& batch) {
   return result;
 }
 
-// RUNNER 1.4: B finished, C gets no budget, E is new and a prefill.
+// B finished, C gets no budget, E is new and a prefill (semantics: input-batch).
 TEST(BatchRowsV1, CountsMoveWithTheirRows) {
   BatchRowsV1 batch = four_rows({2, 1, 3, 2});
   batch.start_step();
@@ -61,7 +61,7 @@ TEST(BatchRowsV1, CountsMoveWithTheirRows) {
   EXPECT_THAT(previous_rows(batch), ElementsAre(0, 3, -1));
 }
 
-// RUNNER 1.4, the frame after: C comes back behind the others, its count was 3.
+// The frame after: C comes back behind the others, its count was 3 (semantics: input-batch).
 TEST(BatchRowsV1, AReturningRequestStartsAtOne) {
   BatchRowsV1 batch = four_rows({2, 1, 3, 2});
   batch.remove(C);
@@ -74,7 +74,7 @@ TEST(BatchRowsV1, AReturningRequestStartsAtOne) {
   EXPECT_EQ(batch.row(3).accepted_from, C);
 }
 
-// RUNNER 1.5: [P c=0 | D1 | D2 | T c<p].
+// [P c=0 | D1 | D2 | T c<p] (semantics: reorder-batch).
 TEST(BatchRowsV1, ReorderSwapsCycleByCycleAndIsNotStable) {
   BatchRowsV1 batch = four_rows({1, 2, 3, 4});
   batch.reorder(std::vector{prefill, decode, decode, short_extend});
@@ -128,4 +128,4 @@ TEST(BatchRowsV1, ARequestHasOneRow) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::batch_rows_v1_test

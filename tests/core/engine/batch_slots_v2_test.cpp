@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::batch_slots_v2_test {
 namespace {
 
 using testing::ElementsAre;
@@ -31,7 +31,7 @@ Ids input_row(BatchSlotsV2& slots, std::int32_t row, std::int32_t columns) {
   return ids;
 }
 
-// RUNNER 2.1: the first request gets max - 1, the next max - 2.
+// The first request gets max - 1, the next max - 2 (semantics: request-slots).
 TEST(BatchSlotsV2, RequestsTakeTheLastFreeSlot) {
   BatchSlotsV2 slots = four_slots();
   EXPECT_THAT(slots.free_slots(), ElementsAre(0, 1, 2, 3));
@@ -67,7 +67,7 @@ TEST(BatchSlotsV2, ASlotKeepsItsCountAndColumnsForTheNextRequest) {
   EXPECT_EQ(slot.prefill_len, 6);
 }
 
-// RUNNER 3.2: prompt 6, 5 outputs when it is resumed, chunks of 8 and 3.
+// Prompt 6, 5 outputs when it is resumed, chunks of 8 and 3 (semantics: is-prefilling).
 TEST(BatchSlotsV2, AResumedRequestPrefillsEverythingItKnew) {
   BatchSlotsV2 slots = four_slots();
   RequestSlot& slot = slots.slot(slots.add({.request = A, .num_tokens = 11}));
@@ -92,7 +92,8 @@ TEST(BatchSlotsV2, RowsAreGatheredFromTheirSlots) {
   EXPECT_EQ(slots.slot(3).row, 1);
 }
 
-// RUNNER 2.3: the input row keeps what the longer row of the step before left behind.
+// The input row keeps what the longer row of the step before left behind
+// (semantics: gather-block-tables).
 TEST(BatchSlotsV2, GatheringKeepsOlderEntriesBeyondTheSlotsIds) {
   BatchSlotsV2 slots = four_slots();
   add(slots, A, {10, 11, 12});
@@ -136,4 +137,4 @@ TEST(BatchSlotsV2, ARequestHasOneSlotAndThereAreNoMoreThanMaxNumReqs) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::batch_slots_v2_test

@@ -1,11 +1,11 @@
-// KNOWN_BUGS 9, RUNNER 5.3: asynchronously the accepted counts of the frame before are copied to
-// the host array while the next frame moves its rows.
+// Asynchronously the accepted counts of the frame before are copied to the host array while the
+// next frame moves its rows (known bug 9; semantics: accepted-counts-v1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::count_landing_test {
 namespace {
 
 // Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
@@ -37,4 +37,4 @@ TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::count_landing_test

@@ -10,7 +10,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_clone_test {
 namespace {
 
 constexpr int kMaxSteps = 2000;
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, EngineClone,
                          });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_clone_test

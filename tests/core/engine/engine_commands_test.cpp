@@ -5,7 +5,7 @@
 #include "core/engine/engine.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_commands_test {
 namespace {
 
 using testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(EngineCommands, PoliciesChangeBetweenSteps) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_commands_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_runs_test {
 namespace {
 
 using TokensByPosition = std::map<std::int32_t, TokenContent>;
@@ -179,4 +179,4 @@ TEST(EngineRuns, ARequestStopsAtMaxModelLen) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_runs_test

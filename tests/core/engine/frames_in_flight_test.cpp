@@ -1,5 +1,5 @@
-// RUNNER 6.4: preemption, reset, end and freeing of a request that a frame in flight still
-// computes.
+// Preemption, reset, end and freeing of a request that a frame in flight still computes
+// (semantics: preempted-in-flight, reset-in-flight, deferred-frees).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::frames_in_flight_test {
 namespace {
 
 constexpr RequestId A{0}, B{1};
@@ -74,7 +74,7 @@ TEST(FramesInFlight, AResetDropsTheFrameInFlight) {
   EXPECT_TRUE(run.findings().empty());
 }
 
-// KNOWN_BUGS 17, 51: three placeholders were in flight in one frame, so that the rejections of the
+// Known bugs 17, 51: three placeholders were in flight in one frame, so that the rejections of the
 // stale frame are taken from the new run and two valid frames lose their tokens as well.
 TEST(FramesInFlight, CountingTokensDropsValidFramesToo) {
   EngineConfig config = async_config(0.0);
@@ -197,4 +197,4 @@ TEST(FramesInFlight, WithoutSuchAConnectorBlocksAreFreedAtOnce) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::frames_in_flight_test

@@ -11,7 +11,7 @@
 
 #include "tests/core/engine/oracle_agreement.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::oracle_agreement_test {
 namespace {
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -70,4 +70,4 @@ TEST(OracleAgreement, ModeNoneDecidesAndHoldsWhatTheOracleDoes) {
 TEST(OracleAgreement, ModeAllHasNoFinding) { check_scenarios(MambaCacheMode::all, "all", 2000); }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::oracle_agreement_test

@@ -7,7 +7,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::pages_profile_test {
 namespace {
 
 class PagesProfile : public testing::TestWithParam<MambaCacheMode> {};
@@ -46,8 +46,8 @@ TEST_P(PagesProfile, RunsRandomScenariosWithoutABrokenContract) {
   EXPECT_GT(num_findings, 0);
 }
 
-// RUNNER 3.3, 3.4: in a step without drafts V1's builders get no counts, and without counts more
-// than one token is a prefill.
+// In a step without drafts V1's builders get no counts, and without counts more than one token is a
+// prefill (semantics: draft-and-accepted-counts, mamba-builder).
 TEST(PagesProfileSplit, TheTailOfAPromptIsAPrefillInAStepWithoutDrafts) {
   CheckedEngine run(
       {.mode = MambaCacheMode::none, .num_speculative_tokens = 2, .policies = pages_policies()});
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, PagesProfile,
                                          MambaCacheMode::all));
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::pages_profile_test

@@ -7,7 +7,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::policies_on_the_way_test {
 namespace {
 
 // Goes from one profile to the other every `every` steps.
@@ -47,4 +47,4 @@ TEST(PoliciesOnTheWay, LeaveTheEnginesBooksInOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::policies_on_the_way_test

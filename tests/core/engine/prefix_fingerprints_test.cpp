@@ -9,7 +9,7 @@
 #include "core/base/check.h"
 #include "core/caching/block_hash.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::prefix_fingerprints_test {
 namespace {
 
 constexpr std::int32_t kTokens = 700;
@@ -86,4 +86,4 @@ TEST(PrefixFingerprints, HashBlocksHaveTokens) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::prefix_fingerprints_test

@@ -1,15 +1,16 @@
-// In what order runner V2 lays rows out (RUNNER 2.3).
+// In what order runner V2 lays rows out (semantics: row-order-v2).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::row_order_v2_test {
 namespace {
 
 using testing::ElementsAre;
 
-// RUNNER 2.3, K = 3, scheduler order A (4 tokens, verify), P (20, prefill), T (2, tail), D (1).
+// K = 3, scheduler order A (4 tokens, verify), P (20, prefill), T (2, tail), D (1)
+// (semantics: row-order-v2).
 class RowOrderExample : public testing::Test {
  protected:
   Ids order(RowOrder policy) const {
@@ -47,4 +48,4 @@ TEST(RowOrder, RowsOfEqualKeyStayInTheSchedulersOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::row_order_v2_test

@@ -13,7 +13,7 @@
 #include "tests/core/engine/engine_scenario.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::same_outputs_test {
 namespace {
 
 // First output position of a row, its drafts, its accepted count.
@@ -137,4 +137,4 @@ TEST(SameOutputs, ModeNone) { compare_runs(MambaCacheMode::none, 12); }
 TEST(SameOutputs, ModeAll) { compare_runs(MambaCacheMode::all, 13); }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::same_outputs_test

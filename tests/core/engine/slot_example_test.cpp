@@ -1,10 +1,10 @@
-// RUNNER 2.4, the worked example of runner V2's slots.
+// The worked example of runner V2's slots (semantics: accepted-counts-v2).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::slot_example_test {
 namespace {
 
 using testing::ElementsAre;
@@ -12,7 +12,7 @@ using enum Admission;
 
 constexpr RequestId A{0}, B{1};
 
-// RUNNER 2.4: at most 4 requests, align, B = 4, K = 1.
+// At most 4 requests, align, B = 4, K = 1.
 class SlotExample : public testing::Test {
  protected:
   SlotExample()
@@ -118,4 +118,4 @@ TEST_F(SlotExample, TheListedDecisionIsWhatThePreCopyKernelDoes) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::slot_example_test

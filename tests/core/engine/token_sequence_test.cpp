@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::token_sequence_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
@@ -82,4 +82,4 @@ TEST(TokenSequence, ASegmentHasTokens) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::token_sequence_test

@@ -7,7 +7,7 @@
 
 #include "tests/core/engine/oracle_agreement.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::unsafe_policies_test {
 namespace {
 
 struct UnsafePolicy {
@@ -84,4 +84,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::unsafe_policies_test

@@ -1,4 +1,4 @@
-// The worked examples of RUNNER.md that go through the whole engine.
+// The worked examples of docs/semantics/runner.md that go through the whole engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "core/engine/engine.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::worked_examples_test {
 namespace {
 
 using testing::ElementsAre;
@@ -32,7 +32,8 @@ Ids worker_row(const StepTrace& trace, RequestId request, std::int32_t group,
   return ids;
 }
 
-// RUNNER 1.6: one mamba group, B = 4, K = 2; the running column goes from 1 to 3.
+// One mamba group, B = 4, K = 2; the running column goes from 1 to 3
+// (semantics: worker-block-table).
 TEST(WorkedExamples, TheWorkerKeepsWhatTheSchedulerMovesAway) {
   Engine engine =
       Engine::create(
@@ -46,7 +47,7 @@ TEST(WorkedExamples, TheWorkerKeepsWhatTheSchedulerMovesAway) {
   EXPECT_THAT(scheduler_list(engine, A, 0), ElementsAre(0, 1, 0, 3, 2, 4));
 }
 
-// What RUNNER 6.6 lists for one request and frame.
+// What the example lists for one request and frame (semantics: async-worked-example).
 struct Part {
   std::int32_t c = 0;
   std::int32_t q = 0;
@@ -77,7 +78,8 @@ EngineConfig example_config(bool asynchronous) {
   return config;
 }
 
-// RUNNER 6.6: align, B = 4, K = 2, an attention and a mamba group, 24 blocks, budget 16.
+// Align, B = 4, K = 2, an attention and a mamba group, 24 blocks, budget 16
+// (semantics: async-worked-example).
 // A: prompt 7, a = 1,1,2,3,1. B: prompt 5, 4 output tokens, a = 1,3.
 class WorkedExample : public testing::Test {
  protected:
@@ -241,7 +243,7 @@ TEST_F(AsyncExample, OptimisticAtTheSchedulerExactInTheRows) {
   EXPECT_EQ(scheduler_list(run_.engine(), A, 1), (Ids{0, 4, 5, 6, 12, 15}));
   EXPECT_EQ(exact_c(A), 8);
   EXPECT_EQ(exact_c(B), 8);
-  EXPECT_EQ(running_column(A), 2);  // and not 3, the last column that is no scratch (KNOWN_BUGS 44)
+  EXPECT_EQ(running_column(A), 2);  // and not 3, the last column that is no scratch (known bug 44)
   EXPECT_TRUE(copies(A).empty());
   EXPECT_EQ(scheduled_counts(A), (Counts{13, 8, 6}));
   EXPECT_EQ(committed_counts(A), (Counts{11, 9, 3}));
@@ -267,4 +269,4 @@ TEST_F(AsyncExample, OptimisticAtTheSchedulerExactInTheRows) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::worked_examples_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/engine/worker_bench_v2.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::worker_v2_test {
 namespace {
 
 using testing::Each;
@@ -13,7 +13,8 @@ using enum Admission;
 
 constexpr RequestId A{0}, B{1}, C{2}, D{3};
 
-// RUNNER 3.2: prompt 6, 5 outputs, chunks of 8 and 3; V1 says the second one is not prefilling.
+// Prompt 6, 5 outputs, chunks of 8 and 3; V1 says the second one is not prefilling
+// (semantics: is-prefilling).
 TEST(WorkerV2, AResumedRequestIsPrefillingUntilAllItKnewIsComputed) {
   WorkerBenchV2 bench(config_v2({.block_size = 4, .num_attention_groups = 0, .max_model_len = 32}));
   bench.add(6);
@@ -28,7 +29,7 @@ TEST(WorkerV2, AResumedRequestIsPrefillingUntilAllItKnewIsComputed) {
   EXPECT_EQ(trace.rows[0].row_class, RowClass::decode);
 }
 
-// By shape the same second chunk of 2 tokens is a decode on V1 (KNOWN_BUGS 50).
+// By shape the same second chunk of 2 tokens is a decode on V1 (known bug 50).
 TEST(WorkerV2, ByShapeAResumedTailIsAPrefillAllTheSame) {
   EngineConfig config = config_v2({.block_size = 4,
                                    .num_speculative_tokens = 1,
@@ -44,7 +45,7 @@ TEST(WorkerV2, ByShapeAResumedTailIsAPrefillAllTheSame) {
   EXPECT_EQ(std::get<Mamba2Metadata>(*trace.groups[0].metadata).base.num_prefills, 1);
 }
 
-// Mode none, K = 3: A decodes with a = 3, is skipped for a step, and comes back (KNOWN_BUGS 48).
+// Mode none, K = 3: A decodes with a = 3, is skipped for a step, and comes back (known bug 48).
 TEST(WorkerV2, ASkippedRequestKeepsItsSlotAndCount) {
   WorkerBenchV2 bench(config_v2({.mode = MambaCacheMode::none,
                                  .num_speculative_tokens = 3,
@@ -112,7 +113,7 @@ TEST(WorkerV2, RowsGoOnFromTheExactCountAndTestPrefillWithTheReportedOne) {
   EXPECT_EQ(trace.pre_copies.decisions.at(0).decision.dst_col, 2);
 }
 
-// Mode none, K = 1: Z left a count of 2 in the slot (KNOWN_BUGS 13).
+// Mode none, K = 1: Z left a count of 2 in the slot (known bug 13).
 TEST(WorkerV2, AnAdmittedRequestsCountStartsAtOneUnlessOnlyAlignResetsIt) {
   for (const SlotCountReset reset : {SlotCountReset::every_mode, SlotCountReset::align_only}) {
     EngineConfig config = config_v2(
@@ -133,7 +134,7 @@ TEST(WorkerV2, AnAdmittedRequestsCountStartsAtOneUnlessOnlyAlignResetsIt) {
   }
 }
 
-// A hit of 16 tokens: column 0 in blocks of 16, column 3 in blocks of 4 (KNOWN_BUGS 11).
+// A hit of 16 tokens: column 0 in blocks of 16, column 3 in blocks of 4 (known bug 11).
 TEST(WorkerV2, AnAdmittedRequestsColumnIsCountedInMambaBlocks) {
   for (const InitialStateColumn unit :
        {InitialStateColumn::mamba_block_size, InitialStateColumn::cache_config_block_size}) {
@@ -189,7 +190,7 @@ TEST(WorkerV2, PaddingRowsAreNulledOverTheirFullWidthAndOldTailsStay) {
   EXPECT_THAT(table_row(trace, 0), ElementsAre(20, 21, 42, 0));
 }
 
-// RUNNER 3.5: no metadata is taken over from another group.
+// No metadata is taken over from another group (semantics: several-groups).
 TEST(WorkerV2, EveryGroupBuildsItsMetadata) {
   for (const ModelRunner runner : {ModelRunner::v1, ModelRunner::v2}) {
     EngineConfig config = engine_config({.num_mamba_groups = 3});
@@ -202,7 +203,8 @@ TEST(WorkerV2, EveryGroupBuildsItsMetadata) {
   }
 }
 
-// RUNNER 3.4, a step without drafts: V1 passes nothing, V2 passes the counts (KNOWN_BUGS 7).
+// A step without drafts: V1 passes nothing, V2 passes the counts
+// (semantics: draft-and-accepted-counts; known bug 7).
 TEST(WorkerV2, AStepWithoutDraftsKeepsTheCountsInEitherProfile) {
   for (const NoDraftStep policy : {NoDraftStep::verify_with_counts, NoDraftStep::column_zero}) {
     EngineConfig config = config_v2(
@@ -247,4 +249,4 @@ TEST(WorkerV2, AStepWithoutTokensLaunchesNothingAndKeepsTheSlots) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::worker_v2_test

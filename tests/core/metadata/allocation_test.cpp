@@ -9,7 +9,7 @@
 #include "tests/core/metadata/batch_support.h"
 #include "tests/support/allocation_counter.h"
 
-namespace hybridscope {
+namespace hybridscope::allocation_test {
 namespace {
 
 using test::Batch;
@@ -164,4 +164,4 @@ TEST(NoAllocationCounter, SeesAnAllocation) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::allocation_test

@@ -7,7 +7,7 @@
 #include "core/metadata/reorder_batch_threshold.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::batch_split_test {
 namespace {
 
 using test::Batch;
@@ -117,4 +117,4 @@ TEST(ReorderBatchThreshold, CountsDraftsOnceOrTwiceAndNotUnderContextParallelism
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::batch_split_test

@@ -1,5 +1,5 @@
-// Worked examples of RUNNER 4.2 and 4.3: capture sizes, and what the builders leave of a graph
-// mode.
+// Worked examples (semantics: resolve-cudagraph-mode, capture-sizes): capture sizes, and what the
+// builders leave of a graph mode.
 #include "core/metadata/capture_sizes.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include "core/metadata/attention_backend.h"
 #include "core/metadata/metadata_builders.h"
 
-namespace hybridscope {
+namespace hybridscope::capture_sizes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(CudagraphResolution, MoreSequencesThanMambaBlocksAreAnErrorOutsideProfiling
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::capture_sizes_test

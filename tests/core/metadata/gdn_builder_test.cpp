@@ -5,7 +5,7 @@
 
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::gdn_builder_test {
 namespace {
 
 using test::Batch;
@@ -217,4 +217,4 @@ TEST(GdnBuilder, CaptureOfOneTokenRowsIsNonSpec) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::gdn_builder_test

@@ -1,10 +1,10 @@
-// Worked examples of RUNNER 4.1 and 4.4.
+// Worked examples (semantics: cudagraph-modes, cudagraph-dispatch).
 #include "core/metadata/graph_padding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::graph_padding_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,7 +50,7 @@ TEST_P(DispatchTable, GivesModeAndPadding) {
             c.expected);
 }
 
-// RUNNER 4.5: the same results.
+// The same results (semantics: cudagraph-dispatch-v2).
 TEST_P(DispatchTable, GivesModeAndPaddingOnRunnerV2) {
   const DispatchCase& c = GetParam();
   const Ints sizes = {3, 6, 9, 18, 24};
@@ -252,4 +252,4 @@ TEST(Dispatch, KeysOfOtherBatchesComeFirst) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::graph_padding_test

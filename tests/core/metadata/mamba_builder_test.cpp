@@ -6,7 +6,7 @@
 #include "core/metadata/mamba2_builder.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::mamba_builder_test {
 namespace {
 
 using test::Batch;
@@ -137,8 +137,8 @@ TEST(MambaBuilder, AllModeCutsBlockIndicesToTokensAndShowsStaleRows) {
   EXPECT_THAT(values(second.block_idx_last_scheduled_token), ElementsAre(2, 3));
 }
 
-// SEMANTICS A6: update_block_table fails when num_decode_tokens < num_decodes. Also with one token,
-// where a lone row would be broadcast onto its own memory.
+// update_block_table fails when num_decode_tokens < num_decodes (semantics: update-block-table).
+// Also with one token, where a lone row would be broadcast onto its own memory.
 TEST(MambaBuilder, AllModeUpdateNeedsABlockIndexForEachDecodeRow) {
   MambaBuilderConfig config = align_config();
   config.mamba_cache_mode = MambaCacheMode::all;
@@ -263,4 +263,4 @@ TEST(MambaBuilder, RefusesSettingsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::mamba_builder_test

@@ -8,7 +8,7 @@
 #include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::metadata_builders_test {
 namespace {
 
 using test::Batch;
@@ -105,4 +105,4 @@ TEST(NamedArrays, PointerArraysKeepOnlyTheirWrittenPart) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::metadata_builders_test

@@ -1,4 +1,6 @@
-// Worked examples of the gather, chunk and conv functions (SEMANTICS A3, A5, A7, A8).
+// Worked examples of the gather, chunk and conv functions (semantics: mamba-get-block-table-tensor,
+// compute-causal-conv1d-metadata, compute-chunk-metadata, prepare-chunk-indices,
+// prepare-chunk-offsets).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,7 @@
 #include "core/metadata/reciprocal_divider.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::metadata_functions_test {
 namespace {
 
 using test::values;
@@ -192,4 +194,4 @@ TEST(FlaChunks, NoSequenceIsAnErrorButAllEmptyIsNot) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::metadata_functions_test

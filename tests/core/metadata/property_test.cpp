@@ -10,7 +10,7 @@
 #include "core/metadata/chunk_metadata.h"
 #include "tests/core/metadata/batch_support.h"
 
-namespace hybridscope {
+namespace hybridscope::property_test {
 namespace {
 
 using test::values;
@@ -221,4 +221,4 @@ TEST(Property, ReciprocalDivisionEqualsDivision) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::property_test

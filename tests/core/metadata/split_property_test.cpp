@@ -1,5 +1,6 @@
-// The splits of a batch into decodes and prefills against counting row by row (SEMANTICS A2), and
-// the modes in which the block table is not gathered (A3).
+// The splits of a batch into decodes and prefills against counting row by row
+// (semantics: split-decodes-and-prefills), and the modes in which the block table is not gathered
+// (semantics: mamba-get-block-table-tensor).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include "tests/core/metadata/batch_support.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::split_property_test {
 namespace {
 
 // Short rows mostly, some without a token.
@@ -143,4 +144,4 @@ TEST(GatherProperty, ModesNoneAndAllTakeTheTableItself) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::split_property_test

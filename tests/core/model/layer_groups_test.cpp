@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace hybridscope {
+namespace hybridscope::layer_groups_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(LayerGroups, EveryLayerIsInExactlyOneGroupOfItsKindAndNoGroupIsTooLarge) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::layer_groups_test

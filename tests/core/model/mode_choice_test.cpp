@@ -6,7 +6,7 @@
 #include "core/model/model_layout.h"
 #include "core/model/model_presets.h"
 
-namespace hybridscope {
+namespace hybridscope::mode_choice_test {
 namespace {
 
 using ::testing::AllOf;
@@ -184,4 +184,4 @@ TEST(CheckModel, NamesTheFieldThatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::mode_choice_test

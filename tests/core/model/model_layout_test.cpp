@@ -5,7 +5,7 @@
 
 #include "core/model/model_presets.h"
 
-namespace hybridscope {
+namespace hybridscope::model_layout_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,7 +30,7 @@ std::size_t num_mamba_groups(const ModelLayout& layout) {
   return count;
 }
 
-// PAGES.md "Worked", first column; the other two follow.
+// The worked example, first column; the other two follow (semantics: block-and-page-size).
 TEST(WorkedFigures, Qwen3NextWithoutDraftsInBfloat16) {
   const ModelLayout layout = layout_of("qwen3-next-80b-a3b", {.kv_cache_memory_bytes = k60GiB});
   const BlockSizeChoice& choice = layout.page_size.choice;
@@ -222,4 +222,4 @@ TEST(ModelLayout, TinyModelsServeALongRequestFrom4096BlocksInEveryModeTheyHave) 
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::model_layout_test

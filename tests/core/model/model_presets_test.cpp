@@ -5,7 +5,7 @@
 
 #include "core/model/model_check.h"
 
-namespace hybridscope {
+namespace hybridscope::model_presets_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(LayerPattern, UnknownLettersAreNamedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::model_presets_test

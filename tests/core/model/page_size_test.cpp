@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::page_size_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST(BlocksPerRequest, FollowTheMode) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::page_size_test

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::scheduler_and_hash_block_size_test {
 namespace {
 
 constexpr GroupType kFull = GroupType::full;
@@ -78,4 +78,4 @@ TEST(SchedulerAndHashBlockSize, AnLcmBeyond63BitsIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scheduler_and_hash_block_size_test

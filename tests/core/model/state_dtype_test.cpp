@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::state_dtype_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -54,4 +54,4 @@ TEST(AttentionDtype, CountsBytesOfAnElement) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_dtype_test

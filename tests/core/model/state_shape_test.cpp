@@ -6,7 +6,7 @@
 #include "core/model/model_presets.h"
 #include "core/model/model_spec.h"
 
-namespace hybridscope {
+namespace hybridscope::state_shape_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(StateShape, TensorParallelSizeZeroIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_shape_test

@@ -6,7 +6,7 @@
 #include "core/state/align_precopy.h"
 #include "core/state/align_preprocess.h"
 
-namespace hybridscope {
+namespace hybridscope::align_batch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,7 +64,7 @@ TEST(PostprocessV1, WithoutRequestsNothingChanges) {
   EXPECT_THAT(result.value().copies, IsEmpty());
 }
 
-// KNOWN_BUGS 3: B = 8, K = 1, prompt 6, a = 2; all states use the count 2.
+// Known bug 3: B = 8, K = 1, prompt 6, a = 2; all states use the count 2.
 TEST(PostprocessV2, EveryStateDecidesWithTheCountFromBeforeTheReset) {
   const Ints idx_mapping{1, -1};
   const Ints accepted{3, 2};
@@ -200,7 +200,7 @@ TEST(PreprocessMamba, WithoutPrefixCachingItIsRefused) {
   EXPECT_FALSE(preprocess_mamba(small_states(), inputs, {}).ok());
 }
 
-// KNOWN_BUGS 20.
+// The reference's V1 pre-copy refuses to shift a DS window (known bug 20).
 TEST(PreprocessMamba, ADimFirstShiftIsRefused) {
   MambaStateTensors tensors = small_states();
   tensors.conv_state_layout = ConvStateLayout::DS;
@@ -209,4 +209,4 @@ TEST(PreprocessMamba, ADimFirstShiftIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::align_batch_test

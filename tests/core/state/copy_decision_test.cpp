@@ -36,9 +36,9 @@ const PostprocessCase kPostprocessCases[] = {
     {"PrefillEndsOnABoundary", {1, 1, 8, 0, 0, 4}, 8, 8, 8, 0, 1, self_copy_skipped, true},
     {"PrefillEndsInsideABlock", {1, 1, 7, 0, 0, 4}, 7, 7, 4, -3, 0, no_boundary, false},
     {"VerifyStaysInsideABlock", {2, 0, 4, 5, 3, 16}, 6, 7, 0, -6, -1, no_boundary, false},
-    // KNOWN_BUGS 0: B = 8, K = 1, c = 6, a = 2.
+    // B = 8, K = 1, c = 6, a = 2 (semantics: within-block-shift).
     {"AllAcceptedOntoTheBoundary", {2, 0, 2, 6, 1, 8}, 7, 8, 8, 1, 0, within_block_shift, true},
-    // KNOWN_BUGS 3: B = 16, K = 3, prompt 12, a = 4.
+    // Known bug 3: B = 16, K = 3, prompt 12, a = 4.
     {"AllOfThreeDraftsOntoTheBoundary",
      {4, 0, 4, 12, 3, 16},
      13,
@@ -48,7 +48,7 @@ const PostprocessCase kPostprocessCases[] = {
      0,
      within_block_shift,
      true},
-    // RUNNER 6.6, request A, B = 4, K = 2.
+    // Request A, B = 4, K = 2 (semantics: async-worked-example).
     {"WorkedExampleFrame2", {1, 2, 3, 7, 2, 4}, 8, 8, 8, 0, 1, copy, false},
     {"WorkedExampleFrame3", {2, 2, 3, 8, 2, 4}, 9, 10, 8, -1, 1, no_boundary, false},
     {"WorkedExampleFrame4", {3, 3, 3, 10, 2, 4}, 11, 13, 12, 1, 2, copy, false},
@@ -107,10 +107,10 @@ const PreprocessCase kPreprocessCases[] = {
     {"HitAndChunkInOneColumn", {false, -1, 6, 2, 1, 8}, 0, 0, 0, same_column},
     {"StaysInItsColumn", {true, 2, 8, 3, 1, 4}, 2, 2, 0, same_column},
     {"CountIsKeptInItsColumn", {true, 2, 8, 3, 3, 4}, 2, 2, 2, same_column},
-    // RUNNER 6.6 frames 2 and 4.
+    // Frames 2 and 4 (semantics: async-worked-example).
     {"WorkedExampleFrame2", {true, 1, 7, 3, 1, 4}, 1, 2, 0, copy},
     {"WorkedExampleFrame4", {true, 2, 10, 3, 2, 4}, 2, 3, 1, copy},
-    // KNOWN_BUGS 32: an entry that survived a reset points behind the new chunk.
+    // Known bug 32: an entry that survived a reset points behind the new chunk.
     {"EntryOfAForgottenRun", {true, 3, 0, 8, 1, 4}, 3, 1, 0, copy},
     {"EntryOfAnEmptyRun", {true, -1, 0, 3, 1, 4}, -1, 0, 0, fresh_state},
 };

@@ -1,5 +1,6 @@
-// The decisions, executed on states that name the tokens they hold, keep FORWARD.md's invariant and
-// leave S(p * B) in column p - 1 for every boundary that was passed.
+// The decisions, executed on states that name the tokens they hold, keep their invariant
+// (semantics: state-between-steps) and leave S(p * B) in column p - 1 for every boundary that was
+// passed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "core/state/all_mode.h"
 #include "core/state/copy_decision.h"
 
-namespace hybridscope {
+namespace hybridscope::copy_provenance_test {
 namespace {
 
 constexpr std::int32_t kConvHistory = 3;  // W - 1
@@ -171,4 +172,4 @@ TEST(CopyProvenance, NormalisedStatesAreReadWithoutACount) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_provenance_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::copy_spec_test {
 namespace {
 
 const std::vector<std::int32_t> kBlockIds{4, 2, 7};
@@ -62,4 +62,4 @@ TEST(CopySpec, ABlockOutsideTheStateIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_spec_test

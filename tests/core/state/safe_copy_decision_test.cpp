@@ -8,7 +8,7 @@
 
 #include "core/state/all_mode.h"
 
-namespace hybridscope {
+namespace hybridscope::safe_copy_decision_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(NormaliseToColumnZero, OneAcceptedTokenIsThereAlready) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::safe_copy_decision_test

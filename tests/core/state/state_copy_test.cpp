@@ -4,7 +4,7 @@
 
 #include "core/state/state_layout.h"
 
-namespace hybridscope {
+namespace hybridscope::state_copy_test {
 namespace {
 
 // One layer, conv [positions 5, dim 3] and temporal [4], bfloat16, pages of 32 elements.
@@ -67,7 +67,7 @@ TEST(StateCopy, ABiasOfTheWholeWindowLeavesNothing) {
   EXPECT_EQ(make_state_copy(0, layout.geometry(0), {.accept_token_bias = 6}).row_bytes, 0);
 }
 
-// KNOWN_BUGS 42c.
+// Known bug 42c.
 TEST(StateCopy, OffsetsAreSixtyFourBit) {
   const StateGeometry state{.block_stride = 20'000'000, .inner_size = 8, .elem_size = 2};
   EXPECT_EQ(make_state_copy(0, state, {.src_block = 1000}).src_byte_offset, 20'000'000'000);
@@ -97,4 +97,4 @@ TEST(StateLayout, OneTableForEachMambaGroupWithOneStrideIsNeeded) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_copy_test

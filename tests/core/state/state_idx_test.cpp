@@ -6,7 +6,7 @@
 #include "core/state/mamba_groups.h"
 #include "core/state/stage_inputs.h"
 
-namespace hybridscope {
+namespace hybridscope::state_idx_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(MambaGroups, ARequestMayCopyEachStateOfEachLayerOnce) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_idx_test

@@ -8,7 +8,7 @@
 #include "core/model/model_layout.h"
 #include "core/model/model_presets.h"
 
-namespace hybridscope {
+namespace hybridscope::state_memory_test {
 namespace {
 
 using testing::AllOf;
@@ -186,4 +186,4 @@ TEST(StateMemory, RefusesSizesThatNoAddressReaches) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_memory_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::state_ops_test {
 namespace {
 
 using testing::ElementsAre;
@@ -56,4 +56,4 @@ TEST(StateOps, ClearedTheyAreAsNew) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_ops_test

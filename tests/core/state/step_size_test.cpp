@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::step_size_test {
 namespace {
 
 StateMemory memory_of(std::int32_t num_groups, std::int32_t num_blocks) {
@@ -61,4 +61,4 @@ TEST(LargestStep, FollowsFromBlocksWhereTheyAreFew) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::step_size_test

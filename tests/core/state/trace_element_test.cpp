@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::trace_element_test {
 namespace {
 
 constexpr Fingerprint kFingerprint = 0x0123456789ABCDEF;
@@ -44,4 +44,4 @@ TEST(TraceElement, BeforeTheFirstTokenThereAreZeros) {
 static_assert(trace_element(kFingerprint, 0, 4) == 0x89ABCDEF);
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::trace_element_test

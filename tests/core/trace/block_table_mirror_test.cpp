@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::block_table_mirror_test {
 namespace {
 
 using testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST(BlockTableMirror, BlocksOutsideThePoolAreAnErrorOfTheCaller) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_table_mirror_test

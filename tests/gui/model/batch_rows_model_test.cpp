@@ -8,7 +8,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::batch_rows_model_test {
 namespace {
 
 using test::scenario_at;
@@ -144,4 +144,4 @@ TEST(FitAxis, WiderThanTheRoomOnlyWhereTheLeastWidthsDoNotFit) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::batch_rows_model_test

@@ -9,7 +9,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::block_story_test {
 namespace {
 
 using testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST(BlockStory, TellsOfTheStatesThatTheModelKeeps) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_story_test

@@ -6,7 +6,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::block_table_model_test {
 namespace {
 
 using test::scenario_at;
@@ -139,4 +139,4 @@ TEST(BlockTableModel, WhatAStaleReplayWroteIsAssumed) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_table_model_test

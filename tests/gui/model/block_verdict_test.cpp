@@ -9,7 +9,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::block_verdict_test {
 namespace {
 
 using test::pages_at;
@@ -174,4 +174,4 @@ TEST(BlockFaults, AFindingThatBlamesNoWriteSaysNothingOfTheBlock) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::block_verdict_test

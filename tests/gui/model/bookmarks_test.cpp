@@ -14,7 +14,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::bookmarks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -233,4 +233,4 @@ TEST_F(Bookmarks, AColumnOfTheRulerSaysWhichStepsItIsAndHasWhatTheyHave) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::bookmarks_test

@@ -7,7 +7,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::breakpoints_test {
 namespace {
 
 using test::apply;
@@ -75,4 +75,4 @@ TEST(Breakpoint, ABadOnePointsIntoTheExpression) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::breakpoints_test

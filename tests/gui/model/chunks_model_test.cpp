@@ -6,7 +6,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::chunks_model_test {
 namespace {
 
 using test::scenario_at;
@@ -99,4 +99,4 @@ TEST(ChunksModel, DecodeRowsOfAGdnBatchWithoutSpecRowsAreCountedAsThat) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::chunks_model_test

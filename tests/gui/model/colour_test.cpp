@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::colour_test {
 namespace {
 
 constexpr Rgba kBlack = rgb(0x000000);
@@ -67,4 +67,4 @@ TEST(ColourVision, KeepsAlpha) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::colour_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::command_arguments_test {
 namespace {
 
 using testing::ElementsAre;
@@ -28,4 +28,4 @@ TEST(CommandArguments, EveryNameComesBackFromItsQuotedWord) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::command_arguments_test

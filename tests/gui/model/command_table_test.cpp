@@ -12,7 +12,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::command_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -231,4 +231,4 @@ TEST_F(CommandTable, AFileThatIsStoppedIsNotThere) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::command_table_test

@@ -7,7 +7,7 @@
 #include "tests/gui/model/drive.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::comparison_test {
 namespace {
 
 using test::apply;
@@ -257,4 +257,4 @@ TEST(Comparison, AFileThatCannotBeOpenedLeavesWhatIsOpen) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::comparison_test

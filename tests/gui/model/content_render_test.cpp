@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::content_render_test {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(ContentFormat, NamesAreReadBack) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::content_render_test

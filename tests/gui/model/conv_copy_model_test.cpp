@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace hybridscope {
+namespace hybridscope::conv_copy_model_test {
 namespace {
 
 // "4 5 +8 x9 .": tokens, an accepted draft, a rejected one, something left over; "-": before
@@ -79,4 +79,4 @@ TEST(ConvCopyModel, ZerosStandBeforeTheFirstToken) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::conv_copy_model_test

@@ -5,7 +5,7 @@
 #include "gui/model/comparison.h"
 #include "tests/gui/model/drive.h"
 
-namespace hybridscope {
+namespace hybridscope::difference_marks_test {
 namespace {
 
 using test::apply;
@@ -80,4 +80,4 @@ TEST(DifferenceMarks, AreThoseOfTheShownStepOnBothSides) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::difference_marks_test

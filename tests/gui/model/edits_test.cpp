@@ -6,7 +6,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::edits_test {
 namespace {
 
 using test::apply;
@@ -232,4 +232,4 @@ TEST_F(UnsavedEdits, OfALessonAreAskedAboutBeforeItsNextStepIsShown) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::edits_test

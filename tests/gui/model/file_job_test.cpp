@@ -13,7 +13,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::file_job_test {
 namespace {
 
 using testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST(ExportReport, TakesThePlaceOfAnotherReportAndOfNoOtherFile) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::file_job_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace hybridscope {
+namespace hybridscope::fuzzy_match_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(RankTitles, AnEmptyQueryKeepsAllInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::fuzzy_match_test

@@ -7,7 +7,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::graph_padding_model_test {
 namespace {
 
 using test::scenario_at;
@@ -155,4 +155,4 @@ TEST(GraphPaddingModel, WhyAGraphRanIsNotMadeUp) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::graph_padding_model_test

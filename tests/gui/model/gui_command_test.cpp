@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::gui_command_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,4 +34,4 @@ TEST(GuiCommand, AsTextItIsAScriptLine) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::gui_command_test

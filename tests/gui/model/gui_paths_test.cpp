@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace hybridscope {
+namespace hybridscope::gui_paths_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST(LayoutName, TheErrorNamesWhatWasFoundAndExpected) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::gui_paths_test

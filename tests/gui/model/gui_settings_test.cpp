@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::gui_settings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -148,4 +148,4 @@ TEST(RecentFiles, TheOldestOfThirteenGoes) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::gui_settings_test

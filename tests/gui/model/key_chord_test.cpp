@@ -7,7 +7,7 @@
 
 #include "gui/model/command_table.h"
 
-namespace hybridscope {
+namespace hybridscope::key_chord_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(CommandKeys, AreChordsAndNoTwoCommandsShareOne) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::key_chord_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::key_map_test {
 namespace {
 
 std::string_view command_of(std::string_view key) {
@@ -36,4 +36,4 @@ TEST(KeyMap, UsualKeysMeanWhatPeopleExpect) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::key_map_test

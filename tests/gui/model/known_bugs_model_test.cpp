@@ -6,7 +6,7 @@
 #include "gui/model/workbench.h"
 #include "sessions/scenario/known_bug_table.h"
 
-namespace hybridscope {
+namespace hybridscope::known_bugs_model_test {
 namespace {
 
 using testing::Contains;
@@ -61,4 +61,4 @@ TEST(KnownBugsModel, AnUnknownBugIsRefusedAndLeavesWhatWasOpen) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::known_bugs_model_test

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::layout_areas_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -220,4 +220,4 @@ TEST(LayoutAreasProperty, ASplitterStaysWhereItWasDraggedTo) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::layout_areas_test

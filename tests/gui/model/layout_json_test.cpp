@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::layout_json_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(LayoutJson, TheNumberOfPanelsIsBoundedKnownOrNot) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::layout_json_test

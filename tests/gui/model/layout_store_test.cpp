@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::layout_store_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(LayoutStore, ABrokenLayoutIsAnErrorThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::layout_store_test

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 
-namespace hybridscope {
+namespace hybridscope::layout_tree_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -243,4 +243,4 @@ TEST(LayoutTree, ACopyIsTheStateToGoBackTo) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::layout_tree_test

@@ -5,7 +5,7 @@
 #include "gui/model/workbench.h"
 #include "sessions/lessons/shipped_lessons.h"
 
-namespace hybridscope {
+namespace hybridscope::lesson_session_test {
 namespace {
 
 Workbench& apply(Workbench& workbench, const GuiCommand& command) {
@@ -145,4 +145,4 @@ TEST(LessonSession, OpeningSomethingElseEndsTheLesson) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::lesson_session_test

@@ -10,7 +10,7 @@
 #include "gui/model/prefix_cache_model.h"
 #include "tests/gui/model/shown_scenario.h"
 
-namespace hybridscope {
+namespace hybridscope::level_notes_test {
 namespace {
 
 using test::recorded_scenario;
@@ -64,4 +64,4 @@ TEST(LevelNotes, OnlyASessionOfBlocksSaysThatContentsAreNotKept) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::level_notes_test

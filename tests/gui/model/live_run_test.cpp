@@ -7,7 +7,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::live_run_test {
 namespace {
 
 using test::plan_of_file;
@@ -117,4 +117,4 @@ TEST(LiveRun, APlanThatDiffersEarlierIsNotFollowed) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::live_run_test

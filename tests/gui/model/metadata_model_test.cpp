@@ -5,7 +5,7 @@
 
 #include "tests/gui/model/shown_scenario.h"
 
-namespace hybridscope {
+namespace hybridscope::metadata_model_test {
 namespace {
 
 using test::scenario_at;
@@ -202,4 +202,4 @@ TEST(MetadataModel, TheLongestElementSaysHowWideACellIs) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::metadata_model_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::next_step_model_test {
 namespace {
 
 TEST(NextStepModel, ListsRequestsThatAreStillThereWithTheCountsTheyCanAccept) {
@@ -83,4 +83,4 @@ TEST(NextStepModel, RequestsThatJoinArePlanned) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::next_step_model_test

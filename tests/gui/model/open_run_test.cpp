@@ -12,7 +12,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::open_run_test {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST_F(OpenRun, WhatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::open_run_test

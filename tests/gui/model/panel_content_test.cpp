@@ -10,7 +10,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::panel_content_test {
 namespace {
 
 using testing::ElementsAre;
@@ -183,4 +183,4 @@ TEST(PanelContent, BothSidesOfAComparisonAreThere) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::panel_content_test

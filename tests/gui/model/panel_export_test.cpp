@@ -5,7 +5,7 @@
 
 #include "gui/model/workbench.h"
 
-namespace hybridscope {
+namespace hybridscope::panel_export_test {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST_F(PanelExport, TheDialogSuggestsAName) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::panel_export_test

@@ -7,7 +7,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::pool_model_test {
 namespace {
 
 std::unique_ptr<LiveRun> scenario(const std::string& name) {
@@ -128,4 +128,4 @@ TEST(PoolModel, ABlockStaysWrongInLaterSteps) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::pool_model_test

@@ -6,7 +6,7 @@
 #include "gui/model/live_run.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::prefix_cache_model_test {
 namespace {
 
 using testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(PrefixCacheModel, TheSmallestCacheablePrefixIsKnownOfAnyRun) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::prefix_cache_model_test

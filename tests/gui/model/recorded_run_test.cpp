@@ -10,7 +10,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::recorded_run_test {
 namespace {
 
 using testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST_F(RecordedRunOf, AFileThatIsNoSessionIsRefusedByItsName) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::recorded_run_test

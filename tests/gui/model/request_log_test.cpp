@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::request_log_test {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST_F(RequestLogOf, WhatIsForgottenHasNotHappened) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::request_log_test

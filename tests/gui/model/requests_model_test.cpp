@@ -8,7 +8,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::requests_model_test {
 namespace {
 
 using test::scenario_at;
@@ -154,4 +154,4 @@ TEST(RequestsModel, ARequestThatHasLeftIsNotListedWhenItsFrameReturns) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::requests_model_test

@@ -9,7 +9,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::selection_test {
 namespace {
 
 using test::apply;
@@ -204,4 +204,4 @@ TEST(Selection, AnotherRequestLeavesNoCellOfTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::selection_test

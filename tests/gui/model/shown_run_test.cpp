@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::shown_run_test {
 namespace {
 
 ShownFinding finding_of(RequestId request, const std::string& text) {
@@ -31,4 +31,4 @@ TEST(FindingMessage, LeavesOtherWordsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shown_run_test

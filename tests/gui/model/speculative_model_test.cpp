@@ -9,7 +9,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::speculative_model_test {
 namespace {
 
 using test::scenario_at;
@@ -276,4 +276,4 @@ TEST(SpeculativeModel, ARequestThatFinishesInTheStepHasNoNextOne) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::speculative_model_test

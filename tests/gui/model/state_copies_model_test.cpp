@@ -10,7 +10,7 @@
 #include "tests/sessions/record/plan_run.h"
 #include "tests/storage/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::state_copies_model_test {
 namespace {
 
 using test::scenario_at;
@@ -291,4 +291,4 @@ TEST(StateCopiesModel, ModeAllSaysWhyARowWithoutABoundaryCopiesNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_copies_model_test

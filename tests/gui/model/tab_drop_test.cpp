@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::tab_drop_test {
 namespace {
 
 // pool and log side by side, 400 and 400 pixels wide and 200 high, log with two tabs.
@@ -68,4 +68,4 @@ TEST_F(TabDropped, OutsideAllLeavesThereIsNoPlace) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::tab_drop_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::theme_test {
 namespace {
 
 constexpr double kGraphic = 3.0;  // WCAG: what a graphic needs to be understood
@@ -194,4 +194,4 @@ TEST(ThemeNames, AreThree) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::theme_test

@@ -6,7 +6,7 @@
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::timeline_model_test {
 namespace {
 
 using test::scenario_at;
@@ -139,4 +139,4 @@ TEST(ActivityLog, TheLastStepIsAlwaysKept) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::timeline_model_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::user_files_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(GuiSettingsFile, AFolderInItsPlaceIsAnError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::user_files_test

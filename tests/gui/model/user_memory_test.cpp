@@ -6,7 +6,7 @@
 #include "gui/model/start_entries.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::user_memory_test {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(UserMemory, WithoutFoldersItRemembersNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::user_memory_test

@@ -11,7 +11,7 @@
 #include "tests/storage/recorded_run.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope {
+namespace hybridscope::workbench_test {
 namespace {
 
 using test::apply;
@@ -223,4 +223,4 @@ TEST(Workbench, AFaultOfTheOtherRunOfAComparisonIsToldInABanner) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::workbench_test

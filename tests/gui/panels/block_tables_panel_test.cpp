@@ -3,7 +3,7 @@
 
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::block_tables_panel_test {
 namespace {
 
 class BlockTablesPanel : public testing::Test {
@@ -65,4 +65,4 @@ TEST_F(BlockTablesPanel, WhatIsUnderTheMouseStaysThere) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::block_tables_panel_test

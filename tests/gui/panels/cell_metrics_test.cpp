@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::test {
+namespace hybridscope::test::cell_metrics_test {
 namespace {
 
 // A panel of 800 x 600 pixels, names of 50 pixels.
@@ -45,4 +45,4 @@ TEST(CellMetrics, AChosenSizeIsKeptWhateverTheRoom) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::cell_metrics_test

@@ -3,7 +3,7 @@
 
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::copies_and_rows_test {
 namespace {
 
 class CopiesAndRows : public testing::Test {
@@ -67,4 +67,4 @@ TEST_F(CopiesAndRows, ARowOfTheBatchIsSelectedInTheTableAndOnTheAxis) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::copies_and_rows_test

@@ -1,7 +1,7 @@
 // What leads from one panel to another place, clicked.
 #include "tests/gui/driven_window.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::jumps_test {
 namespace {
 
 class Jumps : public DrivenWindow {
@@ -99,4 +99,4 @@ TEST_F(Jumps, AnEditOfAComparedRunLeavesThePanelInFront) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::jumps_test

@@ -6,7 +6,7 @@
 #include "tests/gui/gui_driver.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::selection_in_view_test {
 namespace {
 
 // Requests r0 to r39, each with one token a step once its prompt is there.
@@ -65,4 +65,4 @@ TEST_F(SelectionInView, ADoubleClickOnACellAsksWhyItIsThere) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::selection_in_view_test

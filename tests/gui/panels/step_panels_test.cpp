@@ -3,7 +3,7 @@
 
 #include "tests/gui/gui_driver.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::step_panels_test {
 namespace {
 
 class StepPanels : public testing::Test {
@@ -80,4 +80,4 @@ TEST_F(StepPanels, FewerStepsAreShownWhenZoomedIn) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::step_panels_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/cuda_device.h"
 #include "tests/kernels/cuda/num_cases.h"
 
-namespace hybridscope {
+namespace hybridscope::copy_list_cuda_test {
 namespace {
 
 std::vector<std::byte> random_bytes(test::SeededDraw& seeded, std::size_t size) {
@@ -153,4 +153,4 @@ TEST(BlockTableGatherCuda, AColumnOutsideTheTableIsRefusedAsOnTheHost) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::copy_list_cuda_test

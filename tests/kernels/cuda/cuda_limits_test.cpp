@@ -3,7 +3,7 @@
 
 #include "tests/kernels/cuda/cuda_device.h"
 
-namespace hybridscope {
+namespace hybridscope::cuda_limits_test {
 namespace {
 
 using test::BothBackends;
@@ -147,4 +147,4 @@ TEST(CudaLimits, AListOfCopiesLongerThanAPieceStaysInOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cuda_limits_test

@@ -117,7 +117,7 @@ TEST_P(EveryOrder, RowsThatFollowEachOtherInOneBatchRunInOrder) {
   ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
 }
 
-// KNOWN_BUGS 4: positions 1, 2, ... move to 0, 1, ... of the same block.
+// Known bug 4: positions 1, 2, ... move to 0, 1, ... of the same block.
 TEST_P(EveryOrder, AShiftInsideABlockIsAMemmove) {
   HS_NEED_CUDA();
   for (const ConvStateLayout layout : {ConvStateLayout::SD, ConvStateLayout::DS}) {

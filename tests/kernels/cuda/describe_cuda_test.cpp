@@ -6,7 +6,7 @@
 #include "kernels/cuda/copy_list_cuda.h"
 #include "tests/kernels/cuda/cuda_device.h"
 
-namespace hybridscope {
+namespace hybridscope::describe_cuda_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(DescribeCuda, MoreThanTheDeviceHasIsRefusedWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::describe_cuda_test

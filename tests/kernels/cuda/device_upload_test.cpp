@@ -11,7 +11,7 @@
 
 #include "tests/kernels/cuda/cuda_device.h"
 
-namespace hybridscope {
+namespace hybridscope::device_upload_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST_F(DeviceUploadTest, APieceLargerThanTheRoomMakesRoom) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::device_upload_test

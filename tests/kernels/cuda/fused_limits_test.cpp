@@ -6,7 +6,7 @@
 #include "kernels/cuda/fused_align.h"
 #include "tests/kernels/cuda/fused_case.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::fused_limits_test {
 namespace {
 
 class FusedAlignLimits : public testing::Test {
@@ -267,4 +267,4 @@ TEST_F(FusedAlignLimits, WhatDoesNotFitTheLayoutIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::fused_limits_test

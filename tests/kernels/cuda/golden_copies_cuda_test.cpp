@@ -1,17 +1,15 @@
-// The golden vectors of mode align with their copies executed on a CUDA device. HYBRIDSCOPE_GOLDEN
-// names the folder of the vectors where it is not ../shared/golden.
+// The golden vectors of mode align with their copies executed on a CUDA device.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/cuda/copy_list_cuda.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "sessions/conformance/conformance.h"
-#include "tests/kernels/cuda/golden_folder.h"
+#include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::golden_copies_cuda_test {
 namespace {
 
 void execute_on_device(std::span<const StateCopy> copies,
@@ -29,9 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenCopiesCuda,
 TEST_P(GoldenCopiesCuda, EveryVectorPasses) {
   if (const auto description = describe_cuda(); !description)
     GTEST_SKIP() << description.error().message;
-  const std::string path = test::golden_folder() + "/" + GetParam() + ".jsonl";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
-  const FileReport report = check_vector_file(path, {.execute_copies = &execute_on_device});
+  const FileReport report =
+      check_vector_file(test::golden_path(GetParam()), {.execute_copies = &execute_on_device});
   EXPECT_GT(report.cases, 0);
   EXPECT_EQ(report.passed, report.cases);
   for (const FailedCase& failed : report.failed)
@@ -42,4 +39,4 @@ TEST_P(GoldenCopiesCuda, EveryVectorPasses) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::golden_copies_cuda_test

@@ -25,7 +25,8 @@ std::vector<std::int32_t> on_host(const DeviceArray& values);
 
 class GoldenDevice {
  public:
-  // `config` and `block_tables` of a vector of FORMAT 12 or 13; uploads both tables and states.
+  // `config` and `block_tables` of a vector of postprocess_align or precopy_align; uploads both
+  // tables and states.
   GoldenDevice(const VectorValue& config, const VectorValue& block_tables, HostStates states);
 
   const FusedAlign& fused() const { return *fused_; }

@@ -2,7 +2,6 @@
 // and counts that the reference's kernel left.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,9 +11,9 @@
 #include "sessions/conformance/recognise.h"
 #include "sessions/conformance/vector_states.h"
 #include "tests/kernels/cuda/golden_device.h"
-#include "tests/kernels/cuda/golden_folder.h"
+#include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::golden_fused_cuda_test {
 namespace {
 
 // The case that is being checked: what its launch reads, and the counts that it left.
@@ -78,26 +77,22 @@ void launch_fused(std::span<const StateCopy>, HostStates states) {
 TEST(GoldenFusedCuda, PostprocessLeavesTheBytesAndCountsOfTheReference) {
   if (const auto description = describe_cuda(); !description)
     GTEST_SKIP() << description.error().message;
-  const std::string path = golden_folder() + "/postprocess_align.jsonl";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << "no " << path;
-  const VectorKind* kind = recognise_by_name(path);
+  const VectorKind* kind = recognise_by_name("postprocess_align");
   ASSERT_NE(kind, nullptr);
   int launched = 0;
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json vector = nlohmann::json::parse(line);
+  for_each_case("postprocess_align", [&](const nlohmann::json& vector) {
     const VectorCase opened = open_vector(*kind, vector);
     current = {.vector = &opened};
     const auto difference = check_vector(*kind, vector, &launch_fused);
     EXPECT_FALSE(difference.has_value())
         << vector["id"] << " " << difference->pointer << ": expected " << difference->expected
         << ", got " << difference->got;
-    if (current.counts.empty()) continue;
+    if (current.counts.empty()) return;
     ++launched;
     EXPECT_EQ(nlohmann::json(current.counts), vector["output"]["num_accepted_out"]) << vector["id"];
-  }
+  });
   EXPECT_GT(launched, 250);
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::golden_fused_cuda_test

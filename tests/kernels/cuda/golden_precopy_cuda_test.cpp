@@ -3,7 +3,6 @@
 // left.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -13,15 +12,15 @@
 #include "sessions/conformance/recognise.h"
 #include "sessions/conformance/vector_states.h"
 #include "tests/kernels/cuda/golden_device.h"
-#include "tests/kernels/cuda/golden_folder.h"
+#include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::golden_precopy_cuda_test {
 namespace {
 
 using Counts = std::vector<std::int32_t>;
 
-// The steps of one vector (FORMAT 13). Every step asks for its copies once before the forward pass
-// and, where it says so, once behind it; each time the device does what the host has planned.
+// The steps of one vector of precopy_align. Every step asks for its copies once before the forward
+// pass and, where it says so, once behind it; each time the device does what the host has planned.
 class DeviceSteps {
  public:
   DeviceSteps(const VectorCase& vector, const nlohmann::json& answer)
@@ -129,15 +128,11 @@ void launch_on_device(std::span<const StateCopy>, HostStates states) { current->
 TEST(GoldenFusedCuda, AdvanceAndPrecopyLeaveTheSlotsAndBytesOfTheReference) {
   if (const auto description = describe_cuda(); !description)
     GTEST_SKIP() << description.error().message;
-  const std::string path = golden_folder() + "/precopy_align.jsonl";
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << "no " << path;
-  const VectorKind* kind = recognise_by_name(path);
+  const VectorKind* kind = recognise_by_name("precopy_align");
   ASSERT_NE(kind, nullptr);
   int num_precopies = 0;
   int num_postcopies = 0;
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json vector = nlohmann::json::parse(line);
+  for_each_case("precopy_align", [&](const nlohmann::json& vector) {
     SCOPED_TRACE(vector["id"].get<std::string>());
     const VectorCase opened = open_vector(*kind, vector);
     DeviceSteps steps(opened, vector["output"]);
@@ -147,10 +142,10 @@ TEST(GoldenFusedCuda, AdvanceAndPrecopyLeaveTheSlotsAndBytesOfTheReference) {
                                          << difference->expected << ", got " << difference->got;
     num_precopies += steps.num_precopies();
     num_postcopies += steps.num_postcopies();
-  }
+  });
   EXPECT_GT(num_precopies, 600);
   EXPECT_GT(num_postcopies, 450);
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::golden_precopy_cuda_test

@@ -9,7 +9,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "tests/support/property.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::copy_tiles_test {
 namespace {
 
 struct OneState {
@@ -181,4 +181,4 @@ TEST(CopyTiles, TogetherTheyMoveWhatThePlainCopyMovesInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::copy_tiles_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope::test {
+namespace hybridscope::test::break_condition_test {
 namespace {
 
 std::string name_of(RequestId request) {
@@ -115,4 +115,4 @@ TEST_F(BreakConditionTest, OnlyWhatAsksAboutWritesNeedsTheirLog) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::break_condition_test

@@ -3,7 +3,7 @@
 
 #include "sessions/breakpoint/break_condition.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::break_errors_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -74,4 +74,4 @@ TEST(BreakErrors, TheGrammar) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::break_errors_test

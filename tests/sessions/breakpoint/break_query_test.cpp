@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope::test {
+namespace hybridscope::test::break_query_test {
 namespace {
 
 using testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST(BreakQueryErrors, WhatIsAskedForIsOneField) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::break_query_test

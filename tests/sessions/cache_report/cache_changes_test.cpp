@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "tests/sessions/cache_report/explained_run.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 
-namespace hybridscope {
+namespace hybridscope::cache_changes_test {
 namespace {
 
 using test::explain_text;
@@ -208,4 +208,4 @@ TEST(CacheChanges, AreToldInAFewWords) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cache_changes_test

@@ -13,7 +13,7 @@
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope {
+namespace hybridscope::cache_report_property_test {
 namespace {
 
 using test::draw;
@@ -235,4 +235,4 @@ TEST(CacheReportProperty, HitAndReasonsAddUpToTheCommonPrefix) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cache_report_property_test

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sessions/cache_report/explained_run.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 
-namespace hybridscope {
+namespace hybridscope::cache_report_test {
 namespace {
 
 using test::explain_shipped;
@@ -182,4 +182,4 @@ TEST(CacheReport, TotalsAreTheSumsOfTheLookups) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cache_report_test

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sessions/cache_report/explained_run.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 
-namespace hybridscope {
+namespace hybridscope::cache_words_test {
 namespace {
 
 using test::explain_shipped;
@@ -92,4 +92,4 @@ TEST(CacheWords, AChangeSaysWhatTheHitBecomes) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cache_words_test

@@ -5,9 +5,9 @@
 
 #include <ostream>
 
-#include "tests/sessions/cache_report/explained_run.h"
+#include "tests/sessions/cache_report/cache_report_run.h"
 
-namespace hybridscope {
+namespace hybridscope::cacheable_prefix_test {
 namespace {
 
 using test::explain_text;
@@ -111,4 +111,4 @@ TEST(SmallestCacheablePrefixOf, ModeNoneIsNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::cacheable_prefix_test

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::prefix_tree_test {
 namespace {
 
 using Sequence = std::vector<PromptSegment>;
@@ -125,4 +125,4 @@ TEST(PrefixTree, AgreesWithComparingTokenByToken) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::prefix_tree_test

@@ -5,7 +5,7 @@
 #include "sessions/run/runner.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::progress_watch_test {
 namespace {
 
 // Steps until the watch gives up or the run is over; 0: over.
@@ -48,4 +48,4 @@ TEST(ProgressWatch, ShippedScenariosAllComeToTheirEnd) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::progress_watch_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::byte_ranges_test {
 namespace {
 
 ByteRange read(std::size_t owner, std::int64_t begin, std::int64_t end) {
@@ -44,4 +44,4 @@ TEST(ByteRanges, ALongRangeConflictsBehindShortOnes) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::byte_ranges_test

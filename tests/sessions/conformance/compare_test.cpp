@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hybridscope {
+namespace hybridscope::compare_test {
 namespace {
 
 using nlohmann::json;
@@ -89,4 +89,4 @@ TEST(Compare, KeysAreEscapedAsPointersWant) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::compare_test

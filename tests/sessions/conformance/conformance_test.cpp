@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hybridscope {
+#include "sessions/text/output_file.h"
+
+namespace hybridscope::conformance_test {
 namespace {
 
 using testing::ElementsAre;
@@ -30,6 +32,15 @@ class Conformance : public testing::Test {
     return (folder_ / name).string();
   }
 
+  // Packed with zstd, whatever the name.
+  std::string write_packed(const std::string& name, const std::string& text) {
+    OutputFile file = std::move(OutputFile::create((folder_ / "packed.zst").string())).value();
+    EXPECT_TRUE(file.write(text).ok());
+    EXPECT_TRUE(file.finish().ok());
+    fs::rename(folder_ / "packed.zst", folder_ / name);
+    return (folder_ / name).string();
+  }
+
   const fs::path folder_ = fs::path(testing::TempDir()) /
                            ("conformance_" + std::to_string(getpid()) + "_" +
                             testing::UnitTest::GetInstance()->current_test_info()->name());
@@ -46,6 +57,70 @@ std::string line(std::string text, const std::string& from = "", const std::stri
     if (c == '\n') c = ' ';
   if (!from.empty()) text.replace(text.find(from), from.size(), to);
   return text + "\n";
+}
+
+TEST_F(Conformance, AZstdFileIsCheckedLikeWhatIsInIt) {
+  const std::string text = line(kRight) + "\n" + line(kRight, "[1, 1]", "[1, 2]") + "7\n";
+  for (const std::string& path :
+       {write_packed("fla_chunks.jsonl.zst", text), write_packed("fla_chunks.jsonl", text),
+        write("fla_chunks_2.jsonl.zst", text)}) {
+    const FileReport report = check_vector_file(path, {});
+    EXPECT_EQ(report.kind->name, "fla_chunks") << path;
+    EXPECT_EQ(report.cases, 2) << path;
+    ASSERT_THAT(report.failed, SizeIs(1)) << path;
+    EXPECT_EQ(report.failed[0].line, 3) << path;
+    ASSERT_THAT(report.invalid, SizeIs(1)) << path;
+    EXPECT_EQ(report.invalid[0].message, path + ":4: expected an object, found 7");
+  }
+  EXPECT_EQ(check_vector_file(write_packed("vectors.jsonl.zst", line(kRight)), {}).passed, 1);
+}
+
+TEST_F(Conformance, OfAZstdFileThatIsCutOffTheLinesBeforeAreChecked) {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += line(kRight, "fla_1", "fla_" + std::to_string(i));
+  const std::string path = write_packed("fla_chunks.jsonl.zst", text);
+  fs::resize_file(path, fs::file_size(path) / 2);
+  const FileReport report = check_vector_file(path, {});
+  EXPECT_GT(report.cases, 1000);
+  EXPECT_LT(report.cases, 19000);
+  EXPECT_EQ(report.passed, report.cases);
+  ASSERT_THAT(report.invalid, SizeIs(1));
+  EXPECT_EQ(report.invalid[0].line, report.cases + 1);
+  EXPECT_EQ(report.invalid[0].message,
+            path + ":" + std::to_string(report.cases + 1) +
+                ": the zstd stream is cut off in the middle of a frame (expected a whole file, as "
+                "zstd wrote it)");
+}
+
+TEST_F(Conformance, OfAZstdFileWithoutAWholeLineTheFaultIsNamed) {
+  const std::string whole = write_packed("fla_chunks.jsonl.zst", line(kRight));
+  for (const char* name : {"fla_chunks_2.jsonl.zst", "other.jsonl.zst"}) {
+    fs::copy_file(whole, folder_ / name);
+    fs::resize_file(folder_ / name, fs::file_size(whole) / 2);
+    const FileReport report = check_vector_file((folder_ / name).string(), {});
+    ASSERT_THAT(report.invalid, SizeIs(1)) << name;
+    EXPECT_EQ(report.invalid[0].line, 1);
+    EXPECT_THAT(report.invalid[0].message,
+                HasSubstr(std::string(name) + ":1: the zstd stream is cut off"));
+  }
+}
+
+TEST_F(Conformance, AZstdFileOfOneEndlessLineIsReadUpToTheLimitOfALine) {
+  const std::string path = write_packed("fla_chunks.jsonl.zst", std::string(100 << 20, 'x'));
+  EXPECT_LT(fs::file_size(path), 20'000U);
+  const FileReport report = check_vector_file(path, {});
+  ASSERT_THAT(report.invalid, SizeIs(1));
+  EXPECT_EQ(report.invalid[0].message,
+            path + ": more than 67108864 bytes (expected at most that many)");
+}
+
+TEST_F(Conformance, AZstdFileOfEndlessBadLinesIsReadUntilTheirMessagesTakeMoreThanALine) {
+  std::string text;
+  for (int i = 0; i < 2'000'000; ++i) text += "7\n";
+  const FileReport report = check_vector_file(write_packed("fla_chunks.jsonl.zst", text), {});
+  EXPECT_LT(report.invalid.size(), 1'000'000U);
+  EXPECT_THAT(report.invalid.back().message,
+              EndsWith("takes more than 67108864 bytes; nothing behind this line was read"));
 }
 
 TEST_F(Conformance, CountsWhatPassesAndTellsWhatDiffers) {
@@ -126,17 +201,27 @@ TEST_F(Conformance, FieldsOfAnotherKindThanTheNameSaysAreNoted) {
 TEST_F(Conformance, AFolderIsItsJsonlFilesByName) {
   write("b.jsonl", "");
   write("a.jsonl", "");
-  write("FORMAT.md", "");
+  write("c.jsonl.zst", "");
+  write("c.zst", "");
+  write("README.md", "");
   const auto files = vector_files(folder_.string());
   ASSERT_TRUE(files.ok());
-  EXPECT_THAT(files.value(), ElementsAre(EndsWith("a.jsonl"), EndsWith("b.jsonl")));
+  EXPECT_THAT(files.value(),
+              ElementsAre(EndsWith("a.jsonl"), EndsWith("b.jsonl"), EndsWith("c.jsonl.zst")));
   EXPECT_FALSE(vector_files((folder_ / "none").string()).ok());
 }
 
+TEST_F(Conformance, OfAFileAndItsPackedCopyBothAreTaken) {
+  write("a.jsonl", "");
+  write("a.jsonl.zst", "");
+  EXPECT_THAT(vector_files(folder_.string()).value(),
+              ElementsAre(EndsWith("/a.jsonl"), EndsWith("/a.jsonl.zst")));
+}
+
 TEST_F(Conformance, AFolderWithoutVectorsIsAnError) {
-  write("FORMAT.md", "");
+  write("README.md", "");
   EXPECT_EQ(vector_files(folder_.string()).error().message,
-            folder_.string() + ": no file there ends in .jsonl");
+            folder_.string() + ": no file there ends in .jsonl or .jsonl.zst");
 }
 
 TEST_F(Conformance, OnlyFilesOfAFolderAreTakenAndLinksFollowed) {
@@ -179,4 +264,4 @@ TEST_F(Conformance, OfManyCallsTheOneThatDiffersIsShown) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::conformance_test

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
@@ -12,14 +13,10 @@
 #include "tests/sessions/conformance/answer_mutations.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::golden_files_test {
 namespace {
 
 using nlohmann::json;
-
-std::string golden_path(const VectorKind& kind) {
-  return test::shared_dir() + "/golden/" + std::string(kind.name) + ".jsonl";
-}
 
 class GoldenFile : public testing::TestWithParam<std::size_t> {
  protected:
@@ -27,9 +24,8 @@ class GoldenFile : public testing::TestWithParam<std::size_t> {
 };
 
 TEST_P(GoldenFile, EveryVectorPasses) {
-  HS_NEED_GOLDEN();
   const FileReport report =
-      check_vector_file(golden_path(kind()), {.execute_copies = &execute_copies});
+      check_vector_file(test::golden_path(kind().name), {.execute_copies = &execute_copies});
   EXPECT_EQ(report.kind, &kind());
   EXPECT_GT(report.cases, 0);
   EXPECT_EQ(report.passed, report.cases);
@@ -40,16 +36,32 @@ TEST_P(GoldenFile, EveryVectorPasses) {
   for (const InvalidCase& invalid : report.invalid) ADD_FAILURE() << invalid.message;
 }
 
+// "a b" -> every word stands in the text as `a` or at the end of something like `config.a`.
+std::string first_missing(const std::string& text, std::string_view words) {
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;)
+    if (text.find("`" + word + "`") == std::string::npos &&
+        text.find("." + word + "`") == std::string::npos)
+      return word;
+  return "";
+}
+
+TEST_P(GoldenFile, TheReadmeOfTheVectorsNamesItAndItsFields) {
+  std::ostringstream readme;
+  readme << std::ifstream(HYBRIDSCOPE_SOURCE_DIR "/tests/golden/README.md").rdbuf();
+  EXPECT_EQ(first_missing(readme.str(), kind().name), "");
+  EXPECT_EQ(first_missing(readme.str(), kind().config_fields), "");
+  EXPECT_EQ(first_missing(readme.str(), kind().input_fields), "");
+}
+
 // Of a file, so many cases are taken, and of each so many places.
 constexpr std::size_t kCasesAFile = 8;
 constexpr std::size_t kPlacesACase = 150;
 constexpr std::uint32_t kSeed = 20250;
 
 TEST_P(GoldenFile, AChangedPlaceOfAnAnswerIsFoundThere) {
-  HS_NEED_GOLDEN();
   std::vector<json> cases;
-  test::for_each_case(std::string(kind().name) + ".jsonl",
-                      [&](const json& vector) { cases.push_back(vector); });
+  test::for_each_case(kind().name, [&](const json& vector) { cases.push_back(vector); });
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937 random(kSeed);
   std::shuffle(cases.begin(), cases.end(), random);
@@ -72,4 +84,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GoldenFile, testing::Range(std::size_t{0}, vecto
                          });
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::golden_files_test

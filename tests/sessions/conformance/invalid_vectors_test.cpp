@@ -7,7 +7,7 @@
 #include "sessions/conformance/recognise.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::invalid_vectors_test {
 namespace {
 
 using nlohmann::json;
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 json first_vector(const std::string& kind) {
   json first;
-  test::for_each_case(kind + ".jsonl", [&](const json& vector) {
+  test::for_each_case(kind, [&](const json& vector) {
     if (first.is_null()) first = vector;
   });
   return first;
@@ -49,7 +49,6 @@ std::size_t call_of(const json& vector, const std::string& op) {
 class InvalidPipelineVector : public testing::Test {
  protected:
   void SetUp() override {
-    HS_NEED_GOLDEN();
     vector = first_vector("pipeline");
     index = call_of(vector, "worker_step");
     request = vector["calls"][index]["req_ids"][0];
@@ -98,14 +97,12 @@ TEST_F(InvalidPipelineVector, TheWorkerStepsOnceAStep) {
 }
 
 TEST(InvalidSchedulerVector, AnUnknownOpIsNamed) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("scheduler");
   vector["calls"][0]["op"] = "sleep";
   expect_invalid("scheduler", vector, "/calls/0/op", "update_from_output");
 }
 
 TEST(InvalidSchedulerVector, OutputOfARequestThatWasNotScheduledIsNamed) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("scheduler");
   const std::size_t index = call_of(vector, "update_from_output");
   vector["calls"][index]["sampled_token_ids"]["nobody"] = {1};
@@ -114,14 +111,12 @@ TEST(InvalidSchedulerVector, OutputOfARequestThatWasNotScheduledIsNamed) {
 }
 
 TEST(InvalidCacheVector, ARequestNobodyAddedIsNamed) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("kv_cache_manager");
   vector["calls"] = {{{"op", "free"}, {"request", {{"id", "nobody"}}}}};
   expect_invalid("kv_cache_manager", vector, "/calls/0/request/id", "no such request");
 }
 
 TEST(InvalidCacheVector, TokenCountsAreThoseOfTheTokensGiven) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("kv_cache_manager");
   const std::size_t index = call_of(vector, "get_computed_blocks");
   vector["calls"][index]["request"]["num_tokens"] = 1000;
@@ -130,7 +125,6 @@ TEST(InvalidCacheVector, TokenCountsAreThoseOfTheTokensGiven) {
 }
 
 TEST(CacheVector, NoNewTokensAreAnErrorAsInTheReference) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("kv_cache_manager");
   const std::size_t index = call_of(vector, "allocate_slots");
   vector["calls"][index]["num_new_tokens"] = 0;
@@ -141,7 +135,7 @@ TEST(CacheVector, NoNewTokensAreAnErrorAsInTheReference) {
 
 json vector_with_cached_blocks() {
   json vector;
-  test::for_each_case("cache_hits.jsonl", [&](const json& candidate) {
+  test::for_each_case("cache_hits", [&](const json& candidate) {
     if (vector.is_null() && candidate.at("input").contains("cached") &&
         !candidate["input"]["cached"].empty())
       vector = candidate;
@@ -150,14 +144,12 @@ json vector_with_cached_blocks() {
 }
 
 TEST(InvalidCacheHitsVector, ABlockOutsideThePoolIsNamed) {
-  HS_NEED_GOLDEN();
   json vector = vector_with_cached_blocks();
   vector["input"]["cached"][0][2] = vector["config"]["num_blocks"];
   expect_invalid("cache_hits", vector, "/input/cached/0/2", "expected an integer");
 }
 
 TEST(InvalidCacheHitsVector, ABlockIsCachedOnce) {
-  HS_NEED_GOLDEN();
   json vector = vector_with_cached_blocks();
   json& cached = vector["input"]["cached"];
   cached = {cached[0], cached[0]};
@@ -165,7 +157,6 @@ TEST(InvalidCacheHitsVector, ABlockIsCachedOnce) {
 }
 
 TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
-  HS_NEED_GOLDEN();
   json vector = first_vector("scheduler");
   vector["config"]["num_blocks"] = 1 << 20;
   vector["calls"] = std::vector<json>(17, {{"op", "schedule"}});
@@ -173,4 +164,4 @@ TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::invalid_vectors_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hybridscope {
+namespace hybridscope::recognise_test {
 namespace {
 
 using nlohmann::json;
@@ -27,6 +27,7 @@ TEST(Recognise, TheTableHasEveryNameOnce) {
 
 TEST(Recognise, AFileIsCalledAfterItsKind) {
   EXPECT_EQ(by_name("golden/gdn_builder.jsonl"), "gdn_builder");
+  EXPECT_EQ(by_name("golden/gdn_builder.jsonl.zst"), "gdn_builder");
   EXPECT_EQ(by_name("hidden_mamba2_builder-large.jsonl"), "mamba2_builder");
   EXPECT_EQ(by_name("gdn_builder/other.jsonl"), "none");
 }
@@ -118,4 +119,4 @@ TEST(Recognise, FieldsOfAnotherKindThanTheNamedOneAreFound) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::recognise_test

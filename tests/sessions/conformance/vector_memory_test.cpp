@@ -7,7 +7,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/vector_states.h"
 
-namespace hybridscope {
+namespace hybridscope::vector_memory_test {
 namespace {
 
 using nlohmann::json;
@@ -106,4 +106,4 @@ TEST(VectorStates, RefuseStridesThatNoMemoryHas) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::vector_memory_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hybridscope {
+namespace hybridscope::vector_value_test {
 namespace {
 
 using nlohmann::json;
@@ -119,4 +119,4 @@ TEST(VectorValue, AnIndexBehindTheEndSaysHowManyThereAre) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::vector_value_test

@@ -7,7 +7,7 @@
 
 #include "tests/sessions/diff/live_pair.h"
 
-namespace hybridscope {
+namespace hybridscope::collected_diff_test {
 namespace {
 
 using test::live_source;
@@ -176,4 +176,4 @@ TEST(CollectedDiff, KeepsTheFirstStepsAndCountsAll) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::collected_diff_test

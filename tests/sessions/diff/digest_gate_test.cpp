@@ -16,7 +16,7 @@
 #include "tests/sessions/diff/changed_field.h"
 #include "tests/sessions/diff/live_pair.h"
 
-namespace hybridscope {
+namespace hybridscope::digest_gate_test {
 namespace {
 
 // Values of arrays that were changed.
@@ -223,4 +223,4 @@ TEST(DigestGate, AChangeOfEachFieldOfATraceGoesThroughButForAList) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::digest_gate_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::ignore_rules_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST(IgnoreRules, AnUnknownRuleIsRefusedWithThoseThereAre) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::ignore_rules_test

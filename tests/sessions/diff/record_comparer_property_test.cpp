@@ -9,7 +9,7 @@
 #include "tests/sessions/diff/live_pair.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::record_comparer_property_test {
 namespace {
 
 using test::change_field;
@@ -87,4 +87,4 @@ TEST(RecordComparerProperty, ARandomChangeOfARandomFieldIsFoundAndNamed) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::record_comparer_property_test

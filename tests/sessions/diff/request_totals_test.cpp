@@ -6,7 +6,7 @@
 #include "sessions/diff/config_difference.h"
 #include "tests/sessions/diff/live_pair.h"
 
-namespace hybridscope {
+namespace hybridscope::request_totals_test {
 namespace {
 
 using ::testing::Contains;
@@ -116,4 +116,4 @@ TEST(ConfigDifference, OtherModesBlockSizesAndDraftsMakeStepsIncomparable) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::request_totals_test

@@ -7,7 +7,7 @@
 
 #include "tests/sessions/diff/live_pair.h"
 
-namespace hybridscope {
+namespace hybridscope::session_diff_test {
 namespace {
 
 using test::compare_runs;
@@ -266,4 +266,4 @@ TEST(SessionDiff, ARequestThatIsIgnoredDiffersNowhere) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::session_diff_test

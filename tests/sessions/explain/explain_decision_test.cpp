@@ -5,7 +5,7 @@
 
 #include "core/state/safe_copy_decision.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_decision_test {
 namespace {
 
 TEST(ExplainDecision, PreCopyOfAFreshRequest) {
@@ -181,4 +181,4 @@ TEST(ExplainDecision, NamesTheStatesThatLayersKeep) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_decision_test

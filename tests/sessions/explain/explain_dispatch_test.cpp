@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::explain_dispatch_test {
 namespace {
 
 using Reason = CudagraphDispatchReason;
@@ -58,4 +58,4 @@ TEST(ExplainDispatch, SaysWhatTheTraceDoesNotTell) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_dispatch_test

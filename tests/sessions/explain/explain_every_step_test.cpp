@@ -6,7 +6,7 @@
 #include "sessions/text/text_page.h"
 #include "tests/sessions/explain/explained_run.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_every_step_test {
 namespace {
 
 using test::ExplainedRun;
@@ -78,4 +78,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, ExplainEveryStep, ::testing::ValuesIn(cases),
                          [](const auto& example) { return example.param.name; });
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_every_step_test

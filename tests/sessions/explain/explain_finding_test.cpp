@@ -8,7 +8,7 @@
 #include "sessions/explain/finding_words.h"
 #include "tests/sessions/explain/explained_run.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_finding_test {
 namespace {
 
 using ::testing::Contains;
@@ -271,4 +271,4 @@ TEST(ExplainFinding, TellsWhichPrefillFoldedPlaceholders) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_finding_test

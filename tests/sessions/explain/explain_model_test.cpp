@@ -9,7 +9,7 @@
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model_words.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_model_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST(ModelWords, NumbersAreGroupedByThousands) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_model_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/small_engine.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_schedule_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST(ExplainAlignedSplit, DecodesAreNotSplit) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_schedule_test

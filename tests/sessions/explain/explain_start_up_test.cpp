@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hybridscope {
+namespace hybridscope::explain_start_up_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(ExplainStartUp, TheJsonHasEachCorrectionWithItsNumbers) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_start_up_test

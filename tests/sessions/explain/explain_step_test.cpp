@@ -9,7 +9,7 @@
 
 #include "tests/sessions/explain/explained_run.h"
 
-namespace hybridscope {
+namespace hybridscope::explain_step_test {
 namespace {
 
 using test::ExplainedRun;
@@ -217,4 +217,4 @@ TEST(ExplainStep, PaddingRowsAreCounted) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::explain_step_test

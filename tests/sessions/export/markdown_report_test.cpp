@@ -5,7 +5,7 @@
 
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::markdown_report_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST(MarkdownReport, NamesAreNoMarkdown) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::markdown_report_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::python_text_test {
 namespace {
 
 TEST(PythonText, QuotesAndControlCharactersAreEscaped) {
@@ -19,4 +19,4 @@ TEST(PythonText, ACommentStaysOnItsLine) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::python_text_test

@@ -7,7 +7,7 @@
 
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::vllm_flags_test {
 namespace {
 
 using ::testing::Contains;
@@ -56,4 +56,4 @@ TEST(VllmFlags, WhatVllmTakesAsAVariableOrNotAtAllIsKeptApart) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::vllm_flags_test

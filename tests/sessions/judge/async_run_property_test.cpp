@@ -10,7 +10,7 @@
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::async_run_property_test {
 namespace {
 
 using Lines = std::vector<nlohmann::json>;
@@ -99,4 +99,4 @@ TEST(AsyncRunProperty, TracesAgreeWithTheProfileTheyWereMadeUnder) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::async_run_property_test

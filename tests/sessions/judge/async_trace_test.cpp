@@ -1,5 +1,6 @@
 // Traces of asynchronous scheduling, where a line's frame was scheduled before the frame of the
-// line before it returned, and of runner V2 (docs/trace-format.md, RUNNER 2, 6).
+// line before it returned, and of runner V2 (docs/trace-format.md; semantics: request-slots,
+// frame-phases).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::async_trace_test {
 namespace {
 
 using nlohmann::json;
@@ -130,4 +131,4 @@ TEST(RunnerV2Trace, RowsTellTheirSlots) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::async_trace_test

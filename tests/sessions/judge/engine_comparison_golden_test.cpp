@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 
 #include "sessions/judge/pipeline_trace.h"
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_comparison_golden_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -18,24 +17,21 @@ using ::testing::IsEmpty;
 // First differences by the case's name.
 std::map<std::string, std::string> pipeline_differences(const Policies& policies) {
   std::map<std::string, std::string> differences;
-  std::ifstream file(shared_dir() + "/golden/pipeline.jsonl");
   std::int64_t number = 0;
-  for (std::string line; std::getline(file, line);) {
+  for_each_line("pipeline", [&](const std::string& line) {
     const auto lines = pipeline_trace(line, "pipeline.jsonl", ++number).value();
     differences[Json::parse(lines[0])["name"]] = first_difference(lines, policies);
-  }
+  });
   return differences;
 }
 
 TEST(EngineComparison, AllChainedRunsOfTheReferenceAgreeWithPages) {
-  HS_NEED_GOLDEN();
   const auto differences = pipeline_differences(pages_policies());
   EXPECT_EQ(differences.size(), 110U);
   for (const auto& [name, difference] : differences) EXPECT_THAT(difference, IsEmpty()) << name;
 }
 
 TEST(EngineComparison, ChainedRunsOfTheReferencePartFromSafeAtItsPolicies) {
-  HS_NEED_GOLDEN();
   const auto differences = pipeline_differences(safe_policies());
   // aligned_split
   EXPECT_EQ(differences.at("pipe_0"),
@@ -55,4 +51,4 @@ TEST(EngineComparison, ChainedRunsOfTheReferencePartFromSafeAtItsPolicies) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_comparison_golden_test

@@ -8,7 +8,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::engine_comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST(EngineComparison, NothingIsComparedAfterTheFirstDifference) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::engine_comparison_test

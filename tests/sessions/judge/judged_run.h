@@ -16,7 +16,8 @@ std::vector<nlohmann::json> trace_of(const std::string& scenario,
                                      const std::function<void(EngineConfig&)>& change = {});
 
 // Takes out all that a line need not tell: copies, graphs, metadata, the worker's counts.
-// `keeps_copies`: mode all, whose boundary copies are each engine's own decision (SEMANTICS C9).
+// `keeps_copies`: mode all, whose boundary copies are each engine's own decision
+// (semantics: mode-all-with-drafts).
 void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);
 
 struct Judgement {

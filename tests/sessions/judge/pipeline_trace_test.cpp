@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 
 #include "sessions/judge/pipeline_trace.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::pipeline_trace_test {
 namespace {
 
 using testing::Contains;
@@ -19,13 +18,12 @@ using testing::StartsWith;
 
 std::map<std::string, std::vector<std::string>> pipeline_traces() {
   std::map<std::string, std::vector<std::string>> traces;
-  std::ifstream file(shared_dir() + "/golden/pipeline.jsonl");
   std::int64_t number = 0;
-  for (std::string line; std::getline(file, line);) {
+  for_each_line("pipeline", [&](const std::string& line) {
     auto lines = pipeline_trace(line, "pipeline.jsonl", ++number).value();
     const std::string name = nlohmann::json::parse(lines[0])["name"];
     traces.emplace(name, std::move(lines));
-  }
+  });
   return traces;
 }
 
@@ -42,7 +40,6 @@ std::map<std::string, std::string> first_findings(const Judgement& judgement) {
 }
 
 TEST(PipelineTrace, Pipe46ReadsTheStateOfSevenTokensWhereEightWereAccepted) {
-  HS_NEED_GOLDEN();
   const Judgement judgement = judge(pipeline_traces().at("pipe_46"));
   EXPECT_EQ(judgement.error, "");
   EXPECT_THAT(judgement.findings, Contains("running-state-wrong step 13 r5: expected 8, seen 7"));
@@ -84,7 +81,6 @@ bool was_padded(const std::vector<std::string>& lines, const std::string& reques
 }
 
 TEST(PipelineTrace, EveryFindingInTheReferencesVectorsIsAKnownBug) {
-  HS_NEED_GOLDEN();
   std::map<std::pair<std::string, std::string>, std::string> found;
   for (const auto& [name, lines] : pipeline_traces()) {
     const Judgement judgement = judge(lines);
@@ -100,7 +96,6 @@ TEST(PipelineTrace, EveryFindingInTheReferencesVectorsIsAKnownBug) {
 }
 
 TEST(PipelineTrace, RequestsExplainedByKnownBug8HadAPaddedPrompt) {
-  HS_NEED_GOLDEN();
   const auto traces = pipeline_traces();
   for (const auto& [place, expected] : kExplained) {
     if (expected.first != 8) continue;
@@ -115,4 +110,4 @@ TEST(PipelineTrace, AVectorWithoutAMemberIsNamedWithLineAndPlace) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::pipeline_trace_test

@@ -9,7 +9,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_async_faults_test {
 namespace {
 
 using nlohmann::json;
@@ -30,8 +30,8 @@ void script(const Accepted& accepted, std::int64_t step, Engine& engine) {
             .ok());
 }
 
-// RUNNER 6.6: align, blocks of 4 tokens, K = 2. r1: prompt 7, accepts 1,1,2,3,1; r2: prompt 5,
-// accepts 1,3 and ends when frame 2 returns, after frame 3 was scheduled.
+// Align, blocks of 4 tokens, K = 2 (semantics: async-worked-example). r1: prompt 7, accepts
+// 1,1,2,3,1; r2: prompt 5, accepts 1,3 and ends when frame 2 returns, after frame 3 was scheduled.
 Lines worked_example() {
   EngineConfig config = engine_config({.mamba_type = MambaType::gdn_attention,
                                        .block_size = 4,
@@ -205,4 +205,4 @@ TEST(PlantedSlotFault, AResumedRequestComesAsNewAndMayChangeItsSlot) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_async_faults_test

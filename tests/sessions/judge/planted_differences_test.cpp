@@ -7,7 +7,7 @@
 #include "tests/sessions/judge/compared_run.h"
 #include "tests/support/small_engine.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::planted_differences_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -245,4 +245,4 @@ TEST(PlantedDifference, ACopyThatChangesNothingIsNone) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::planted_differences_test

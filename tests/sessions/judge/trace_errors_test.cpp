@@ -8,7 +8,7 @@
 
 #include "tests/sessions/judge/trace_lines.h"
 
-namespace hybridscope {
+namespace hybridscope::trace_errors_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -351,4 +351,4 @@ INSTANTIATE_TEST_SUITE_P(Worker, TraceErrors, ::testing::ValuesIn(kWorkerCases),
 INSTANTIATE_TEST_SUITE_P(Metadata, TraceErrors, ::testing::ValuesIn(kMetadataCases), case_name);
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::trace_errors_test

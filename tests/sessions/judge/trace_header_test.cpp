@@ -5,7 +5,7 @@
 
 #include "tests/sessions/judge/trace_lines.h"
 
-namespace hybridscope {
+namespace hybridscope::trace_header_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(TraceHeader, WithoutStoredStatesAMambaBlockIsAsLongAsTheModel) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::trace_header_test

@@ -6,7 +6,7 @@
 
 #include "tests/sessions/judge/judged_run.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::trace_judge_test {
 namespace {
 
 using nlohmann::json;
@@ -190,4 +190,4 @@ TEST(TraceJudge, MetadataOfAnotherShapeIsBadInput) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::trace_judge_test

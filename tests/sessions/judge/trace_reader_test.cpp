@@ -10,7 +10,7 @@
 #include "sessions/text/name_hash.h"
 #include "tests/sessions/judge/trace_lines.h"
 
-namespace hybridscope {
+namespace hybridscope::trace_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -365,4 +365,4 @@ TEST(TraceReader, AnIntegerBeyond64BitsIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::trace_reader_test

@@ -7,7 +7,7 @@
 
 #include "tests/sessions/judge/trace_lines.h"
 
-namespace hybridscope {
+namespace hybridscope::trace_rules_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -116,4 +116,4 @@ TEST(TraceRules, ALineThatIsCutOffIsRefused) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::trace_rules_test

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace hybridscope {
+namespace hybridscope::bug_exhibit_test {
 namespace {
 
 using nlohmann::json;
@@ -96,4 +96,4 @@ TEST(BugExhibits, WhatIsWrongIsNamedWithItsPlace) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::bug_exhibit_test

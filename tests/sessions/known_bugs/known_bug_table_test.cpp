@@ -10,7 +10,7 @@
 #include "sessions/scenario/settings.h"
 #include "sessions/scenario/settings_table.h"
 
-namespace hybridscope {
+namespace hybridscope::known_bug_table_test {
 namespace {
 
 using testing::Contains;
@@ -167,4 +167,4 @@ TEST(PagesProfile, HasTheBugsWhosePoliciesThePagesHave) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::known_bug_table_test

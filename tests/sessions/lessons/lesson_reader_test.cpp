@@ -8,7 +8,7 @@
 
 #include "tests/sessions/lessons/lesson_sample.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::lesson_reader_test {
 namespace {
 
 using nlohmann::json;
@@ -183,4 +183,4 @@ TEST(LessonText, NamesInBracesAreTakenApart) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::lesson_reader_test

@@ -8,7 +8,7 @@
 
 #include "tests/sessions/lessons/lesson_sample.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::lesson_run_test {
 namespace {
 
 using nlohmann::json;
@@ -167,4 +167,4 @@ TEST(CheckLesson, SaysWhatTheScenariosPlanRefuses) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::lesson_run_test

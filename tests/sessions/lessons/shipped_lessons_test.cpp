@@ -12,7 +12,7 @@
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/text/json_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::shipped_lessons_test {
 namespace {
 
 using testing::IsEmpty;
@@ -142,4 +142,4 @@ TEST(ShippedLessons, OneThatThereIsNotNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shipped_lessons_test

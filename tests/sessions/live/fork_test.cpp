@@ -5,7 +5,7 @@
 #include "sessions/record/session_plan.h"
 #include "tests/sessions/live/stamp_list.h"
 
-namespace hybridscope {
+namespace hybridscope::fork_test {
 namespace {
 
 using test::DigestedStep;
@@ -202,4 +202,4 @@ TEST(ForkGuard, ComparesOnlyNumbersOfStepsWithOtherDigests) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::fork_test

@@ -8,7 +8,7 @@
 #include "sessions/scenario/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::live_player_test {
 namespace {
 
 using test::DigestedStep;
@@ -199,4 +199,4 @@ TEST(LivePlayer, EndsWithTheStepThatMakesNoProgress) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::live_player_test

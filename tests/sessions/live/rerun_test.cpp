@@ -4,7 +4,7 @@
 
 #include "tests/sessions/live/stamp_list.h"
 
-namespace hybridscope {
+namespace hybridscope::rerun_test {
 namespace {
 
 using test::DigestedStep;
@@ -78,4 +78,4 @@ TEST(Rerun, ARecordingWithOtherDigestsSaysNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::rerun_test

@@ -6,7 +6,7 @@
 #include "sessions/live/live_player.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::write_log_test {
 namespace {
 
 StateWrite temporal_write(WriteKind kind, std::int32_t step, std::int32_t block,
@@ -135,4 +135,4 @@ TEST(WriteLog, TheLastWriteIsTheOneTheCheckerKnowsInEveryShippedScenario) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::write_log_test

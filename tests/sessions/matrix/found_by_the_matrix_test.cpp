@@ -6,7 +6,7 @@
 #include "sessions/matrix/checked_scenario.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::found_by_the_matrix_test {
 namespace {
 
 CheckedScenario run(const std::string& text) {
@@ -64,4 +64,4 @@ TEST(FoundByTheMatrix, ColumnZeroDoesNotMakeAPromptADecode) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::found_by_the_matrix_test

@@ -6,7 +6,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::matrix_events_test {
 namespace {
 
 // Of one scenario.
@@ -94,4 +94,4 @@ TEST(MatrixEvents, TheTableIsInTheOrderOfTheEnum) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::matrix_events_test

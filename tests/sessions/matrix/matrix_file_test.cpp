@@ -6,7 +6,7 @@
 #include "tests/sessions/matrix/small_matrix.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::matrix_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(MatrixFile, IsWrittenByOneAtATime) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::matrix_file_test

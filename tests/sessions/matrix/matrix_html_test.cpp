@@ -5,7 +5,7 @@
 
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::matrix_html_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(MatrixHtml, ForeignTextIsNoMarkup) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::matrix_html_test

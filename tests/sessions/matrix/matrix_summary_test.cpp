@@ -5,7 +5,7 @@
 
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::matrix_summary_test {
 namespace {
 
 CellResult result(const std::string& name, CellVerdict verdict, std::vector<CellFault> faults) {
@@ -81,4 +81,4 @@ TEST_F(Summaries, AreSafeWhenEveryCellThatRunsIs) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::matrix_summary_test

@@ -5,7 +5,7 @@
 
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::merge_matrices_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(MergedMatrices, BelongTogether) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::merge_matrices_test

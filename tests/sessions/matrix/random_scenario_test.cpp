@@ -9,7 +9,7 @@
 #include "sessions/scenario/scenario_writer.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::random_scenario_test {
 namespace {
 
 TEST(RandomScenario, TheSameSeedGivesTheSameScenario) {
@@ -66,4 +66,4 @@ TEST(RandomScenario, EveryCellOfThemRunsCleanInTheSafeProfile) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::random_scenario_test

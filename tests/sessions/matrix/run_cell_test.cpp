@@ -8,7 +8,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::run_cell_test {
 namespace {
 
 using ::testing::Contains;
@@ -156,4 +156,4 @@ TEST(NamesOfBugs, GiveTheBugsBack) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::run_cell_test

@@ -9,7 +9,7 @@
 #include "tests/sessions/matrix/small_matrix.h"
 #include "tests/support/temporary_folder.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::run_matrix_test {
 namespace {
 
 using ::testing::Contains;
@@ -92,4 +92,4 @@ TEST(RunMatrix, ASafeEngineHasNoFaults) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::run_matrix_test

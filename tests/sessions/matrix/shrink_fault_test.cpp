@@ -5,7 +5,7 @@
 
 #include "tests/sessions/matrix/small_matrix.h"
 
-namespace hybridscope::test {
+namespace hybridscope::test::shrink_fault_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(CollectedFaults, WhatNothingExplainsGoesByItsKind) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::shrink_fault_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace hybridscope::test {
+namespace hybridscope::test::work_in_threads_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(WorkInThreads, AnExceptionGoesOnInTheCaller) {
 }
 
 }  // namespace
-}  // namespace hybridscope::test
+}  // namespace hybridscope::test::work_in_threads_test

@@ -6,7 +6,7 @@
 #include "sessions/explain/explain_step.h"
 #include "tests/sessions/record/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::record_views_test {
 namespace {
 
 using test::RecordedRun;
@@ -66,7 +66,7 @@ class Replayed {
 class RecordViewsOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RecordViewsOf, AFullRecordExplainsItsStepAsTheRunDoes) {
-  Replayed replayed(test::shipped_scenario(GetParam()), RecordLevel::full);
+  Replayed replayed(test::shipped_scenario_file(GetParam()), RecordLevel::full);
   int steps = 0;
   for (; !replayed.done(); ++steps) {
     const auto [live, recorded] = replayed.next();
@@ -82,7 +82,8 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, RecordViewsOf,
                          });
 
 TEST(RecordViews, ALevelWithoutArraysHasNoMetadata) {
-  Replayed replayed(test::shipped_scenario("align_boundary_by_decode.json"), RecordLevel::blocks);
+  Replayed replayed(test::shipped_scenario_file("align_boundary_by_decode.json"),
+                    RecordLevel::blocks);
   const auto [live, recorded] = replayed.next();
   EXPECT_NE(live.find("Metadata"), std::string::npos);
   EXPECT_EQ(recorded.find("Metadata"), std::string::npos);
@@ -90,4 +91,4 @@ TEST(RecordViews, ALevelWithoutArraysHasNoMetadata) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::record_views_test

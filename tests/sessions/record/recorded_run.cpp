@@ -30,7 +30,7 @@ Scenario small_scenario(const std::string& requests, const std::string& script,
   return parse_scenario({.text = text, .file = "test.json"}).value();
 }
 
-Scenario shipped_scenario(const std::string& file) {
+Scenario shipped_scenario_file(const std::string& file) {
   return read_scenario_file(kScenarios + file).value();
 }
 

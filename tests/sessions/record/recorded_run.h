@@ -15,7 +15,7 @@ namespace hybridscope::test {
 // `more` are members of its settings (", \"runner\": \"v2\""), requests and script as in a file.
 Scenario small_scenario(const std::string& requests, const std::string& script = "[]",
                         const std::string& more = "");
-Scenario shipped_scenario(const std::string& file);
+Scenario shipped_scenario_file(const std::string& file);
 std::vector<std::string> shipped_scenario_files();  // names in scenarios/, sorted
 
 class RecordedRun {

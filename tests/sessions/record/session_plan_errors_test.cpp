@@ -6,7 +6,7 @@
 #include "sessions/record/session_plan.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::session_plan_errors_test {
 namespace {
 
 using testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(SessionHeader, EveryEnumIsReadByItsName) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::session_plan_errors_test

@@ -12,7 +12,7 @@
 #include "sessions/scenario/synthetic_traffic.h"
 #include "tests/sessions/record/plan_run.h"
 
-namespace hybridscope {
+namespace hybridscope::session_plan_test {
 namespace {
 
 using test::digests_of;
@@ -158,4 +158,4 @@ TEST(SessionPlan, NamesWithQuotesAndNewlinesComeBackAndBytesThatAreNoTextAreMade
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::session_plan_test

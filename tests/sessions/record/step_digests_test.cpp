@@ -5,7 +5,7 @@
 #include "sessions/record/step_fields.h"
 #include "tests/sessions/record/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::step_digests_test {
 namespace {
 
 using test::RecordedRun;
@@ -172,4 +172,4 @@ TEST(StepDigests, NoticeAFindingAndWhatItSays) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::step_digests_test

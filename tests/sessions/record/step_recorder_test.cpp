@@ -5,7 +5,7 @@
 
 #include "tests/sessions/record/recorded_run.h"
 
-namespace hybridscope {
+namespace hybridscope::step_recorder_test {
 namespace {
 
 using test::RecordedRun;
@@ -100,7 +100,7 @@ TEST(StepRecorder, ChangesOfTheWorkersTablesAreToldOnce) {
 TEST(WorkerTables, ChangesAppliedInOrderGiveWhatTheRowsHold) {
   for (const std::string& file : test::shipped_scenario_files()) {
     SCOPED_TRACE(file);
-    RecordedRun run(test::shipped_scenario(file), RecordLevel::blocks);
+    RecordedRun run(test::shipped_scenario_file(file), RecordLevel::blocks);
     const auto groups = run.runner().engine().config().kv_cache_config.groups.size();
     WorkerTables replayed(static_cast<std::int32_t>(groups));
     std::int64_t compared = 0;
@@ -126,4 +126,4 @@ TEST(WorkerTables, ChangesAppliedInOrderGiveWhatTheRowsHold) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::step_recorder_test

@@ -12,7 +12,7 @@
 #include "sessions/report/report_page.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::html_report_test {
 namespace {
 
 using nlohmann::json;
@@ -167,4 +167,4 @@ TEST(BlockOps, AStateIsWhatItsOperationsLeaveBehind) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::html_report_test

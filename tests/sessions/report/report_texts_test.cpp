@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hybridscope {
+namespace hybridscope::report_texts_test {
 namespace {
 
 using nlohmann::json;
@@ -38,4 +38,4 @@ TEST(ReportTexts, ForgettingTemplatesGivesTheirNumbersOutAgain) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::report_texts_test

@@ -11,7 +11,7 @@
 #include "sessions/scenario/settings_table.h"
 #include "tests/sessions/explain/explained_run.h"
 
-namespace hybridscope {
+namespace hybridscope::differences_test {
 namespace {
 
 using test::ExplainedRun;
@@ -374,4 +374,4 @@ TEST(Differences, ThePageHasASectionForEveryPolicy) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::differences_test

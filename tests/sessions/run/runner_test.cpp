@@ -6,7 +6,7 @@
 #include "sessions/run/run_summary.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::runner_test {
 namespace {
 
 using testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST(ExpectationCheck, CountsOfStepsAndFinishedRequestsAreHeldAgainstTheSummary)
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::runner_test

@@ -18,7 +18,7 @@
 #include "sessions/run/state_memory_plan.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::shipped_in_bytes_test {
 namespace {
 
 const StateMemoryLimit kLimit{.bytes = 256'000'000};
@@ -125,4 +125,4 @@ TEST(SnapshotInBytes, IsFilledAgainAsItWas) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shipped_in_bytes_test

@@ -10,7 +10,7 @@
 #include "sessions/scenario/settings_table.h"
 #include "tests/sessions/run/scenario_run.h"
 
-namespace hybridscope {
+namespace hybridscope::shipped_scenarios_run_test {
 namespace {
 
 using test::ScenarioRun;
@@ -260,4 +260,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& fault) { return std::string(fault.param.scenario); });
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shipped_scenarios_run_test

@@ -12,7 +12,7 @@
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/json_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::shipped_scenarios_test {
 namespace {
 
 const std::string kRoot = HYBRIDSCOPE_SOURCE_DIR;
@@ -129,4 +129,4 @@ TEST(ScenarioSchema, HasEverySettingWithItsRange) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shipped_scenarios_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace hybridscope {
+namespace hybridscope::state_memory_plan_test {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -94,4 +94,4 @@ TEST(RoundedByteSize, IsForPeople) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::state_memory_plan_test

@@ -8,7 +8,7 @@
 #include "sessions/run/twin_compare.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::twin_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -37,7 +37,7 @@ std::string scheduled(const TwinRun& run, std::int64_t step) {
   return text;
 }
 
-// RUNNER 6.6, values of the reference's scheduler classes.
+// Values of the reference's scheduler classes (semantics: async-worked-example).
 TEST(AsyncWorkedExample, TheSchedulerGivesTheReferencesNumbers) {
   const Twins twins = twins_of(scenario_of("async_worked_example"));
   const TwinRun& async = twins.told;
@@ -54,7 +54,7 @@ TEST(AsyncWorkedExample, TheSchedulerGivesTheReferencesNumbers) {
   EXPECT_EQ(scheduled(async, 5), "A 13,3 [17][]");
 }
 
-// RUNNER 6.6, columns worked out by hand there.
+// Columns worked out by hand there (semantics: async-worked-example).
 TEST(AsyncWorkedExample, TheWorkerHasTheSameExactCountsAndColumnsInBoth) {
   const Twins twins = twins_of(scenario_of("async_worked_example"));
   for (const TwinRun* run : {&twins.told, &twins.twin}) {
@@ -203,4 +203,4 @@ TEST(TwinComparisons, OnlyPositionsThatBothVerifyAlikeAreCompared) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::twin_test

@@ -5,7 +5,7 @@
 
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::engine_setup_test {
 namespace {
 
 EngineConfig config_of(const std::string& model, const EngineSettings& settings) {
@@ -230,4 +230,4 @@ TEST(ScenarioChecks, ChangedSettingsAreCheckedAgain) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::engine_setup_test

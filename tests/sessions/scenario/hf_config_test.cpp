@@ -9,7 +9,7 @@
 
 #include "core/model/model_presets.h"
 
-namespace hybridscope {
+namespace hybridscope::hf_config_test {
 namespace {
 
 using ::testing::AllOf;
@@ -317,4 +317,4 @@ TEST_F(HfConfigFile, AFileThatCannotBeReadIsAnIoError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::hf_config_test

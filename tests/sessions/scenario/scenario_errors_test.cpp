@@ -7,7 +7,7 @@
 #include "sessions/scenario/hf_config.h"
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::scenario_errors_test {
 namespace {
 
 struct Case {
@@ -251,4 +251,4 @@ INSTANTIATE_TEST_SUITE_P(
     kName);
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_errors_test

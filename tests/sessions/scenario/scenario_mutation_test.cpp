@@ -10,7 +10,7 @@
 #include "sessions/scenario/traffic.h"
 #include "sessions/text/json_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::scenario_mutation_test {
 namespace {
 
 const std::string kFile = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/mixed_gdn_batch.json";
@@ -93,4 +93,4 @@ TEST(TrafficMutations, GiveTrafficOrOneLineOfError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_mutation_test

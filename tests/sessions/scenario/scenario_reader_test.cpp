@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hybridscope {
+namespace hybridscope::scenario_reader_test {
 namespace {
 
 using testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(ScenarioReader, AFileThatIsNotThereIsAnIoError) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_reader_test

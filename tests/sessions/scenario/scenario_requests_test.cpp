@@ -6,7 +6,7 @@
 #include "core/engine/token_sequence.h"
 #include "sessions/text/name_hash.h"
 
-namespace hybridscope {
+namespace hybridscope::scenario_requests_test {
 namespace {
 
 using testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(ScenarioRequests, ARequestThatHasNotJoinedGetsNoCommand) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_requests_test

@@ -7,7 +7,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/settings_table.h"
 
-namespace hybridscope {
+namespace hybridscope::scenario_writer_test {
 namespace {
 
 // Every optional part present.
@@ -117,4 +117,4 @@ TEST(ScenarioWriter, NoFindingsIsWrittenAsAWord) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_writer_test

@@ -7,7 +7,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "tests/sessions/run/scenario_run.h"
 
-namespace hybridscope {
+namespace hybridscope::scripted_policies_test {
 namespace {
 
 using testing::Contains;
@@ -82,4 +82,4 @@ TEST(ScriptedPolicies, TheTraceTellsOfTheChange) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scripted_policies_test

@@ -7,7 +7,7 @@
 
 #include "sessions/scenario/settings_table.h"
 
-namespace hybridscope {
+namespace hybridscope::settings_test {
 namespace {
 
 EngineSettings with(std::initializer_list<std::pair<const char*, const char*>> texts) {
@@ -273,4 +273,4 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::settings_test

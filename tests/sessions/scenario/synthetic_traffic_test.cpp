@@ -9,7 +9,7 @@
 
 #include "sessions/text/name_hash.h"
 
-namespace hybridscope {
+namespace hybridscope::synthetic_traffic_test {
 namespace {
 
 using Source = PromptSegment::Source;
@@ -136,4 +136,4 @@ TEST(SyntheticTraffic, OptionsOutOfRangeAreErrors) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::synthetic_traffic_test

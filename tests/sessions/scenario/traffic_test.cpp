@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +10,9 @@
 #include <unordered_set>
 
 #include "sessions/text/name_hash.h"
+#include "sessions/text/output_file.h"
 
-namespace hybridscope {
+namespace hybridscope::traffic_test {
 namespace {
 
 using testing::ElementsAre;
@@ -147,18 +149,33 @@ TEST(Traffic, AFileThatIsNotThereIsAnIoError) {
   EXPECT_EQ(read_traffic_file("/").error().kind, ErrorKind::io);
 }
 
+TEST(Traffic, AZstdFileIsReadAsWhatIsInIt) {
+  const std::string path = testing::TempDir() + "traffic_" + std::to_string(::getpid()) + ".zst";
+  OutputFile file = std::move(OutputFile::create(path)).value();
+  ASSERT_TRUE(file.write(kFirst + kFirst).ok());
+  ASSERT_TRUE(file.finish().ok());
+  EXPECT_EQ(read_traffic_file(path).value().requests.size(), 2U);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  const Error error = read_traffic_file(path).error();
+  EXPECT_EQ(error.kind, ErrorKind::corrupt);
+  EXPECT_EQ(error.message, path +
+                               ":3: the zstd stream is cut off in the middle of a frame "
+                               "(expected a whole file, as zstd wrote it)");
+  std::filesystem::remove(path);
+}
+
+// The first 1,000 requests of it, tests/data/README.md.
 TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
-  const std::string path =
-      std::string(HYBRIDSCOPE_SHARED_DIR) + "/traces/mooncake_conversation_trace.jsonl";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no traces beside the project";
-  const auto read = read_traffic_file(path);
+  const auto read =
+      read_traffic_file(HYBRIDSCOPE_SOURCE_DIR "/tests/data/mooncake_conversation_1000.jsonl.zst");
   ASSERT_TRUE(read.ok()) << read.error().message;
   const Traffic& traffic = read.value();
-  EXPECT_EQ(traffic.requests.size(), 12031U);
-  EXPECT_EQ(traffic.num_prompt_tokens, 144793823);
+  EXPECT_EQ(traffic.requests.size(), 1000U);
+  EXPECT_EQ(traffic.num_prompt_tokens, 13732944);
+  EXPECT_EQ(traffic.num_output_tokens, 349357);
   EXPECT_EQ(traffic.num_out_of_order, 0);
   EXPECT_EQ(traffic.num_without_output, 0);
-  EXPECT_EQ(traffic.requests.back().arrival_us, 3536999000);
+  EXPECT_EQ(traffic.requests.back().arrival_us, 330000000);
 
   std::vector<std::int64_t> lengths;
   std::unordered_set<std::uint64_t> seen;
@@ -172,11 +189,11 @@ TEST(Traffic, TheMooncakeConversationTraceIsReadWhole) {
     }
   }
   std::sort(lengths.begin(), lengths.end());
-  EXPECT_EQ(lengths[lengths.size() / 2], 6909);
-  EXPECT_EQ(lengths.back(), 126195);
-  EXPECT_EQ(blocks, 288500);
-  EXPECT_EQ(reused, 105710);  // 36.6 %
+  EXPECT_EQ(lengths[lengths.size() / 2], 8431);
+  EXPECT_EQ(lengths.back(), 121924);
+  EXPECT_EQ(blocks, 27305);
+  EXPECT_EQ(reused, 5791);  // 21.2 %
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::traffic_test

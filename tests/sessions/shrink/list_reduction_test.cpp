@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hybridscope {
+namespace hybridscope::list_reduction_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(ListReduction, AnEmptyListHasNothingToTry) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::list_reduction_test

@@ -5,7 +5,7 @@
 
 #include "sessions/scenario/scenario_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::probe_run_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(ProbeRun, ARunThatIsBrokenOffSaysSo) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::probe_run_test

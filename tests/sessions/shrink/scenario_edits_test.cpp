@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace hybridscope {
+namespace hybridscope::scenario_edits_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(ScenarioEdits, WhatIsBehindTheViolationIsCut) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_edits_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::scenario_numbers_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(ScenarioNumbers, CountsOfTheScriptGoToWhatAcceptsAndDraftsLeast) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::scenario_numbers_test

@@ -12,7 +12,7 @@
 #include "sessions/shrink/shrink_scenario.h"
 #include "tests/support/property.h"
 
-namespace hybridscope {
+namespace hybridscope::shrink_property_test {
 namespace {
 
 using test::draw;
@@ -111,4 +111,4 @@ TEST(ShrinkProperty, WhatIsShrunkShowsTheSameIsValidIsNotLargerAndIsTheSmallest)
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shrink_property_test

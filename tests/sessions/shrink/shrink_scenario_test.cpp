@@ -6,7 +6,7 @@
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/shrink/probe_run.h"
 
-namespace hybridscope {
+namespace hybridscope::shrink_scenario_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST(ShrinkScenario, AnInterruptBeforeTheFindingLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shrink_scenario_test

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +12,7 @@
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/golden.h"
 
-namespace hybridscope {
+namespace hybridscope::shrink_trace_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -147,19 +146,17 @@ TEST(ShrinkTrace, TheLimitOfRunsLeavesTheSmallestSoFar) {
 
 // The 17 cases of docs/trace-format.md that have an error. What is left has that very finding.
 TEST(ShrinkTrace, TheReferencesOwnTracesKeepTheirFaults) {
-  HS_NEED_GOLDEN();
-  std::ifstream file(test::shared_dir() + "/golden/pipeline.jsonl");
   int shrunk_traces = 0;
   std::int64_t requests_before = 0;
   std::int64_t requests_after = 0;
-  for (std::string line; std::getline(file, line);) {
+  test::for_each_line("pipeline", [&](const std::string& line) {
     const auto lines = pipeline_trace(line, "pipeline.jsonl", 1).value();
     std::string text;
     for (const std::string& told : lines) text += told + "\n";
     const auto shrunk = try_shrink(text);
     if (!shrunk.ok()) {
       EXPECT_EQ(shrunk.error().kind, ErrorKind::not_found) << shrunk.error().message;
-      continue;
+      return;
     }
     ++shrunk_traces;
     requests_before += shrunk.value().size_before.requests;
@@ -167,11 +164,11 @@ TEST(ShrinkTrace, TheReferencesOwnTracesKeepTheirFaults) {
     const test::Judgement judged = test::judge(shrunk.value().lines);
     EXPECT_EQ(judged.error, "");
     EXPECT_FALSE(judged.findings.empty());
-  }
+  });
   EXPECT_EQ(shrunk_traces, 17);
   EXPECT_EQ(requests_before, 71);
   EXPECT_EQ(requests_after, 22);
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::shrink_trace_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hybridscope {
+namespace hybridscope::told_requests_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -98,4 +98,4 @@ TEST(ToldRequests, AHeaderTellsOfNobody) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::told_requests_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::byte_size_test {
 namespace {
 
 TEST(ByteSize, UnitsWithAnIArePowersOf1024) {
@@ -66,4 +66,4 @@ TEST(ByteSize, WhatIsFormattedReadsBack) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::byte_size_test

@@ -6,7 +6,7 @@
 
 #include "sessions/text/object_reader.h"
 
-namespace hybridscope {
+namespace hybridscope::json_reader_test {
 namespace {
 
 std::string message(std::string_view text) {
@@ -154,4 +154,4 @@ TEST_F(ReaderTest, RequiredKeysMustBeThere) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::json_reader_test

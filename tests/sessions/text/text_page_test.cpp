@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hybridscope {
+namespace hybridscope::text_page_test {
 namespace {
 
 TEST(TextPage, WrapsUnderTheWordsOfAnItem) {
@@ -58,4 +58,4 @@ TEST(TextPage, HeadingsNameTheirSource) {
 }
 
 }  // namespace
-}  // namespace hybridscope
+}  // namespace hybridscope::text_page_test

@@ -1,0 +1,130 @@
+#include "sessions/text/line_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace hybridscope::line_source_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Gives `text` in pieces of `piece` bytes.
+LineSource source_of(std::string text, std::size_t piece, std::size_t max_line_bytes) {
+  auto read = [text = std::move(text), piece,
+               at = std::size_t{0}](std::span<char> bytes) mutable -> Result<std::size_t> {
+    const std::size_t count = std::min({piece, bytes.size(), text.size() - at});
+    std::copy_n(text.data() + at, count, bytes.data());
+    at += count;
+    return count;
+  };
+  return LineSource("t.jsonl", std::move(read), max_line_bytes);
+}
+
+std::vector<std::string> lines_of(LineSource source) {
+  std::vector<std::string> lines;
+  while (true) {
+    const auto line = source.next();
+    EXPECT_TRUE(line.ok());
+    if (!line.ok() || !line.value()) return lines;
+    lines.emplace_back(line.value()->text);
+  }
+}
+
+TEST(LineSource, LinesLackTheirNewline) {
+  EXPECT_THAT(lines_of(source_of("one\n\ntwo\n", 100, 50)), ElementsAre("one", "", "two"));
+  EXPECT_THAT(lines_of(source_of("", 100, 50)), IsEmpty());
+}
+
+TEST(LineSource, TheLastLineMayLackItsNewline) {
+  EXPECT_THAT(lines_of(source_of("one\ntwo", 100, 50)), ElementsAre("one", "two"));
+}
+
+TEST(LineSource, LinesAreWholeHoweverTheirBytesCome) {
+  EXPECT_THAT(lines_of(source_of("one\ntwo\n\nthree\n", 1, 50)),
+              ElementsAre("one", "two", "", "three"));
+  EXPECT_THAT(lines_of(source_of("one\ntwo\n\nthree", 2, 50)),
+              ElementsAre("one", "two", "", "three"));
+}
+
+TEST(LineSource, ALineIsThereBeforeTheNextBytesAreAskedFor) {
+  int calls = 0;
+  LineSource source("t.jsonl", [&](std::span<char> bytes) -> Result<std::size_t> {
+    ++calls;
+    std::copy_n("one\ntwo\n", 8, bytes.data());
+    return std::size_t{8};
+  });
+  EXPECT_EQ(source.next().value()->text, "one");
+  EXPECT_EQ(source.next().value()->text, "two");
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(LineSource, LinesLongerThanTheFirstBufferAreRead) {
+  const std::string longest(std::size_t{5} << 20, 'x');
+  EXPECT_THAT(lines_of(source_of("a\n" + longest + "\nb", 1 << 19, std::size_t{6} << 20)),
+              ElementsAre("a", longest, "b"));
+}
+
+TEST(LineSource, ALineAboveTheLimitIsAnError) {
+  LineSource source = source_of("one\n12345\n123456\n", 3, 5);
+  EXPECT_EQ(source.next().value()->text, "one");
+  EXPECT_EQ(source.next().value()->text, "12345");
+  const auto line = source.next();
+  ASSERT_FALSE(line.ok());
+  EXPECT_EQ(line.error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(line.error().message, "t.jsonl:3: a line of more than 5 bytes");
+}
+
+TEST(LineSource, LinesAndBytesAreCounted) {
+  LineSource source = source_of("one\n\ntwo", 4, 50);
+  EXPECT_EQ(source.line_number(), 0);
+  ASSERT_TRUE(source.next().ok());
+  EXPECT_EQ(source.line_number(), 1);
+  EXPECT_EQ(source.bytes_taken(), 4);
+  ASSERT_TRUE(source.next().ok());
+  ASSERT_TRUE(source.next().ok());
+  EXPECT_EQ(source.line_number(), 3);
+  EXPECT_EQ(source.bytes_taken(), 8);
+  EXPECT_FALSE(source.next().value().has_value());
+  EXPECT_EQ(source.line_number(), 3);
+}
+
+TEST(LineSource, AFailedReadNamesTheLineThatItCutsOff) {
+  bool first = true;
+  LineSource source("t.jsonl", [&](std::span<char> bytes) -> Result<std::size_t> {
+    if (!first) return Error{ErrorKind::io, "cannot be read: broken"};
+    first = false;
+    std::memcpy(bytes.data(), "one\ntw", 6);
+    return std::size_t{6};
+  });
+  EXPECT_EQ(source.next().value()->text, "one");
+  EXPECT_EQ(source.next().error().message, "t.jsonl:2: cannot be read: broken");
+}
+
+TEST(LineSource, FilesAreReadByPath) {
+  auto source = LineSource::open(HYBRIDSCOPE_SOURCE_DIR "/CMakeLists.txt");
+  ASSERT_TRUE(source.ok());
+  EXPECT_EQ(source.value().next().value()->text, "cmake_minimum_required(VERSION 3.25)");
+}
+
+TEST(LineSource, AFileThatIsNotThereIsAnError) {
+  const auto source = LineSource::open("no/such/file.jsonl");
+  ASSERT_FALSE(source.ok());
+  EXPECT_EQ(source.error().kind, ErrorKind::io);
+  EXPECT_EQ(source.error().message,
+            "no/such/file.jsonl: cannot be opened: No such file or directory");
+}
+
+TEST(LineSource, ADirectoryIsAnError) {
+  const auto source = LineSource::open(HYBRIDSCOPE_SOURCE_DIR);
+  ASSERT_FALSE(source.ok());
+  EXPECT_EQ(source.error().kind, ErrorKind::io);
+}
+
+}  // namespace
+}  // namespace hybridscope::line_source_test
