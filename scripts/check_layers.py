@@ -107,6 +107,15 @@ NOT_IN_CORE = frozenset(
     " chrono ctime random".split()
 )
 
+# What most of the program includes reaches values only: structs, enums and small functions of them,
+# no class (a manager, a builder) and none of the standard headers that cost more than all values.
+VALUE_HEADERS = ("core/trace/step_trace.h",)
+NOT_IN_VALUES = frozenset(
+    "algorithm deque functional map memory numeric ranges regex set string unordered_map"
+    " unordered_set".split()
+)
+
+_CLASS = re.compile(r"^\s*(?:template\s*<.*>\s*)?class\s+(?:\[\[.*?\]\]\s*)?(\w+)[^;]*$")
 _INCLUDE = re.compile(r"^\s*#\s*include\s*(?:([<\"])([^>\"]+)[>\"]|(.*))")
 
 
@@ -157,6 +166,31 @@ def include_fault(path: str, kind: str, header: str) -> str | None:
     return f"{where} must not include {target} ({header})"
 
 
+def value_faults(root: Path) -> list[str]:
+    """What VALUE_HEADERS reach that is no value."""
+    found: list[str] = []
+    seen: set[str] = set()
+    waiting = [header for header in VALUE_HEADERS if (root / header).is_file()]
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        where = "" if path in VALUE_HEADERS else f" ({VALUE_HEADERS[0]} reaches this header)"
+        lines = (root / path).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            defined, included = _CLASS.match(line), _INCLUDE.match(line)
+            header = included.group(2) if included else None
+            if defined:
+                fault = f"class {defined.group(1)}: values are structs"
+                found.append(f"{path}:{number}: {fault}{where}")
+            elif header in NOT_IN_VALUES:
+                found.append(f"{path}:{number}: value headers include no <{header}>{where}")
+            elif header and (root / header).is_file():
+                waiting.append(header)
+    return sorted(found)
+
+
 def faults(root: Path) -> list[str]:
     found: list[str] = []
     for path in files(root, CPP_SUFFIXES):
@@ -182,7 +216,7 @@ def main() -> int:
     if number == 0:
         print(f"layers: no source file under {root}", file=sys.stderr)
         return 1
-    found = faults(root)
+    found = faults(root) + value_faults(root)
     for fault in found:
         print(fault)
     print(f"layers: {number} files, {len(found)} faults")

@@ -51,6 +51,22 @@ class CheckLayers(unittest.TestCase):
             ("core/trace/step_trace.h", '"core/check/findings.h"'),
         ])
 
+    def test_the_step_trace_reaches_values_only(self) -> None:
+        trace = "core/trace/step_trace.h"
+        self.plant(trace, "#pragma once", '#include "core/metadata/gdn_metadata.h"')
+        self.plant("core/metadata/gdn_metadata.h", "enum class Kind { a };", "struct GdnMetadata {",
+                   "  template <class T> T get();", "};", "class Later;", "#include <vector>")
+        self.assertEqual(check_layers.value_faults(self.root), [])
+
+        self.plant("core/metadata/gdn_metadata.h", '#include "core/metadata/gdn_builder.h"')
+        self.plant("core/metadata/gdn_builder.h", "#include <memory>", "class GdnMetadataBuilder {")
+        reached = f"({trace} reaches this header)"
+        self.assertEqual(check_layers.value_faults(self.root), [
+            f"core/metadata/gdn_builder.h:1: value headers include no <memory> {reached}",
+            "core/metadata/gdn_builder.h:2: class GdnMetadataBuilder: values are structs "
+            + reached,
+        ])
+
     def test_check_and_engine_do_not_know_each_other(self) -> None:
         self.assert_each_found([
             ("core/check/execute.cpp", '"core/engine/engine.h"'),

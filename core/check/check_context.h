@@ -44,6 +44,14 @@ struct BlockLabel {
   std::array<Fingerprint, kMaxConvKernel> history{};  // mamba groups: [conv_kernel - 1]
 };
 
+// What metadata says of itself, of the group under way: storage that is used again.
+struct MetadataSays {
+  std::vector<NeededArray> needed_arrays = {};
+  std::vector<MetadataBatchRow> rows = {};
+  std::vector<MetadataMismatch> mismatches = {};
+  std::vector<StateAccess> accesses = {};
+};
+
 // Everything that lives from step to step.
 struct CheckState {
   explicit CheckState(const CheckConfig& config);
@@ -58,6 +66,7 @@ struct CheckState {
   bool logs_ops = false;
   StateOps ops;                             // of the last step; only with logs_ops
   std::vector<std::int32_t> group_indices;  // [groups] number among the mamba groups, else -1
+  MetadataSays metadata;
 };
 
 // One step under the checker. Findings go to `findings`.

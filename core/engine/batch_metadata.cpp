@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/base/math.h"
 #include "core/engine/cudagraph_setup.h"
+#include "core/metadata/graph_padding.h"
 
 namespace hybridscope {
 namespace {

@@ -108,7 +108,7 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   if (counts)
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   const MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group])];
-  if (std::holds_alternative<GdnMetadataBuilder>(builder)) {
+  if (row_partition(builder) == RowPartition::spec_and_non_spec) {
     TensorView<std::int32_t> drafts;
     if (counts) drafts = vector_view(num_draft_counts_.data(), trace.common.num_reqs);
     const auto classes = gdn_classes(inputs.common, drafts);
@@ -206,10 +206,7 @@ void BatchMetadata::fill_source_columns(const StepTrace& trace,
 BuilderMetadata BatchMetadata::empty_metadata(std::int32_t group) const {
   const std::int32_t builder = builder_of_group_[static_cast<std::size_t>(group)];
   HS_EXPECT(builder >= 0);
-  const MetadataBuilder& kind = builders_[static_cast<std::size_t>(builder)];
-  if (std::holds_alternative<GdnMetadataBuilder>(kind)) return GdnMetadata{};
-  if (std::holds_alternative<Mamba2MetadataBuilder>(kind)) return Mamba2Metadata{};
-  return MambaMetadata{};
+  return hybridscope::empty_metadata(builders_[static_cast<std::size_t>(builder)]);
 }
 
 void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group) {

@@ -11,9 +11,6 @@
 
 namespace hybridscope {
 
-// Chunk size of the FLA kernels (FLA_CHUNK_SIZE).
-inline constexpr std::int32_t kFlaChunkSize = 64;
-
 struct VarlenChunkMetadata {
   std::vector<std::int32_t> cu_chunk_seqlens{};    // [chunks + 1] exclusive prefix sum, tokens
   std::vector<std::int32_t> last_chunk_indices{};  // [sequences], -1: empty sequence

@@ -74,6 +74,17 @@ GdnMetadataBuilder::GdnMetadataBuilder(const MambaBuilderConfig& config)
            .decode_context_parallel_size = config.decode_context_parallel_size})),
       buffers_(config.num_spec, decode_cudagraph_max_bs_) {}
 
+std::span<const std::string_view> GdnMetadataBuilder::replayed_arrays(
+    MambaCacheMode /*mamba_cache_mode*/, std::int32_t num_spec) {
+  static constexpr std::array<std::string_view, 5> kSpec = {
+      "spec_state_indices_tensor", "spec_sequence_masks", "spec_token_indx", "spec_query_start_loc",
+      "num_accepted_tokens"};
+  static constexpr std::array<std::string_view, 2> kNonSpec = {"non_spec_state_indices_tensor",
+                                                               "non_spec_query_start_loc"};
+  if (num_spec > 0) return kSpec;
+  return kNonSpec;
+}
+
 Result<GdnMetadataBuilder> GdnMetadataBuilder::create(const MambaBuilderConfig& config) {
   if (auto status = check_config(config); !status) return status.error();
   return GdnMetadataBuilder(config);
@@ -289,6 +300,11 @@ Status GdnMetadataBuilder::set_prefill_fields(
   metadata.chunk_offsets = offsets.value();
   metadata.conv1d = conv1d.value();
   return Ok{};
+}
+
+Result<GdnMetadata> GdnMetadataBuilder::update_block_table(
+    const GdnMetadata& /*metadata*/, const TensorView<std::int32_t>& /*block_table*/) {
+  return invalid_input("a GDN builder cannot take over metadata of another group");
 }
 
 }  // namespace hybridscope

@@ -4,16 +4,19 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_decode_buffers.h"
+#include "core/metadata/gdn_metadata.h"
 #include "core/metadata/gdn_row_classes.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/metadata_build_inputs.h"
 
 namespace hybridscope {
 
@@ -21,6 +24,16 @@ namespace hybridscope {
 // leaves the persistent buffers alone, no heap allocation in steady state.
 class GdnMetadataBuilder {
  public:
+  using Metadata = GdnMetadata;
+  static constexpr RowPartition kRowPartition = RowPartition::spec_and_non_spec;
+  static GdnBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
+    return {inputs.common, inputs.num_accepted_tokens, inputs.gdn_row_classes};
+  }
+  // As of MambaMetadataBuilder. The graph is captured from spec rows when K > 0, else from plain
+  // decode rows (semantics: mamba-capture, gdn-capture).
+  static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
+                                                           std::int32_t num_spec);
+
   // Errors: a size below 1, a negative count.
   static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config);
 
@@ -34,10 +47,18 @@ class GdnMetadataBuilder {
   // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs.
   Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
 
+  // The reference's builder has no update_block_table: always an error.
+  bool supports_update_block_table() const { return false; }
+  Result<GdnMetadata> update_block_table(const GdnMetadata& metadata,
+                                         const TensorView<std::int32_t>& block_table);
+
   // Which persistent buffers did the last call write? Only the taken branch writes its own.
   enum class Refreshed : std::uint8_t { none, spec, non_spec };
   Refreshed refreshed_in_last_build() const { return refreshed_; }
-  bool buffers_refreshed_in_last_build() const { return refreshed_ != Refreshed::none; }
+  // Did it write those that the captured graph reads?
+  bool buffers_refreshed_in_last_build() const {
+    return refreshed_ == (config_.num_spec > 0 ? Refreshed::spec : Refreshed::non_spec);
+  }
 
   // What a replay reads.
   GdnPersistentViews persistent_views() const { return buffers_.views(); }

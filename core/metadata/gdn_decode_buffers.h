@@ -8,8 +8,9 @@
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/block_table_gather.h"
+#include "core/metadata/gdn_metadata.h"
 #include "core/metadata/gdn_row_classes.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/persistent_buffer.h"
 
 namespace hybridscope {

@@ -3,18 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/metadata/chunk_metadata.h"
+#include "core/metadata/mamba2_metadata.h"
 #include "core/metadata/mamba_builder.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/metadata_build_inputs.h"
 
 namespace hybridscope {
 
 // Same contract as MambaMetadataBuilder.
 class Mamba2MetadataBuilder {
  public:
+  using Metadata = Mamba2Metadata;
+  static constexpr RowPartition kRowPartition = MambaMetadataBuilder::kRowPartition;
+  static MambaBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
+    return MambaMetadataBuilder::inputs_of(inputs);
+  }
+  static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
+                                                           std::int32_t num_spec) {
+    return MambaMetadataBuilder::replayed_arrays(mamba_cache_mode, num_spec);
+  }
+
   // Errors: chunk_size absent or below 1, and those of MambaMetadataBuilder.
   static Result<Mamba2MetadataBuilder> create(const MambaBuilderConfig& config);
 
@@ -23,9 +37,12 @@ class Mamba2MetadataBuilder {
   Result<Mamba2Metadata> update_block_table(const Mamba2Metadata& metadata,
                                             const TensorView<std::int32_t>& block_table);
 
-  // The shared part: persistent buffers, thresholds, buffers_refreshed_in_last_build().
+  // The shared part: persistent buffers, thresholds.
   const MambaMetadataBuilder& base() const { return base_; }
   bool buffers_refreshed_in_last_build() const { return base_.buffers_refreshed_in_last_build(); }
+  bool supports_update_block_table() const { return base_.supports_update_block_table(); }
+  std::int32_t reorder_batch_threshold() const { return base_.reorder_batch_threshold(); }
+  const MambaBuilderConfig& config() const { return base_.config(); }
 
  private:
   Mamba2MetadataBuilder(MambaMetadataBuilder base, std::int32_t chunk_size);

@@ -49,6 +49,19 @@ MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config)
            .decode_context_parallel_size = config.decode_context_parallel_size})),
       buffers_(config, decode_cudagraph_max_bs_) {}
 
+std::span<const std::string_view> MambaMetadataBuilder::replayed_arrays(
+    MambaCacheMode mamba_cache_mode, std::int32_t num_spec) {
+  static constexpr std::array<std::string_view, 4> kAll = {
+      "state_indices_tensor_d", "block_idx_last_scheduled_token", "block_idx_last_computed_token",
+      "num_accepted_tokens"};
+  static constexpr std::array<std::string_view, 2> kOther = {"state_indices_tensor_d",
+                                                             "num_accepted_tokens"};
+  const std::span<const std::string_view> arrays = mamba_cache_mode == MambaCacheMode::all
+                                                       ? std::span<const std::string_view>(kAll)
+                                                       : std::span<const std::string_view>(kOther);
+  return num_spec > 0 ? arrays : arrays.first(arrays.size() - 1);
+}
+
 Result<MambaMetadataBuilder> MambaMetadataBuilder::create(const MambaBuilderConfig& config) {
   if (auto status = check_config(config); !status) return status.error();
   return MambaMetadataBuilder(config);

@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/mamba_decode_buffers.h"
 #include "core/metadata/mamba_metadata.h"
+#include "core/metadata/metadata_build_inputs.h"
 
 namespace hybridscope {
 
@@ -34,6 +37,15 @@ Result<BatchSplit> split_mamba_batch_by_shape(const CommonAttentionMetadata& com
 // leaves the persistent buffers as they were. No heap allocation once the largest batch was seen.
 class MambaMetadataBuilder {
  public:
+  using Metadata = MambaMetadata;
+  static constexpr RowPartition kRowPartition = RowPartition::decodes_then_prefills;
+  static MambaBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
+    return {inputs.common, inputs.split, inputs.num_accepted_tokens};
+  }
+  // Persistent buffers that a captured graph reads, by the reference's names.
+  static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
+                                                           std::int32_t num_spec);
+
   // Errors: a size below 1, a negative count.
   static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config);
 

@@ -8,6 +8,7 @@
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/block_table_gather.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/mamba_metadata.h"
 #include "core/metadata/persistent_buffer.h"
 

@@ -1,32 +1,160 @@
 #include "core/metadata/mamba_metadata.h"
 
-#include <string>
+#include <algorithm>
+
+#include "core/metadata/metadata_parts.h"
 
 namespace hybridscope {
 namespace {
 
-struct Setting {
-  const char* name;
-  std::int32_t value;
-  std::int32_t least;
-};
+StateAccess decode_access(const MambaMetadata& m, const ForwardContext& context, std::int32_t row) {
+  const bool by_column = context.mamba_cache_mode == MambaCacheMode::all;
+  StateAccess access{.row = row, .index = row, .is_decode = true, .by_column = by_column};
+  access.blocks = row_of(m.state_indices_tensor_d, row);
+  access.counts_given = m.num_accepted_tokens.present;
+  access.num_accepted_tokens = element_or(m.num_accepted_tokens, row, 1);
+  if (by_column) {
+    access.runs_as_padding = !m.query_start_loc_d.present;
+    access.computed_column = element_or(m.block_idx_last_computed_token, row, -1);
+    access.last_scheduled_column = element_or(m.block_idx_last_scheduled_token, row, -1);
+    access.temporal_source_column =
+        element_or(context.temporal_source_column, row, access.computed_column);
+    access.conv_source_column = element_or(context.conv_source_column, row, access.computed_column);
+    return access;
+  }
+  set_query_tokens(m.query_start_loc_d, access);
+  return access;
+}
+
+StateAccess prefill_access(const MambaMetadata& m, const ForwardContext& context,
+                           std::int32_t index) {
+  const std::int32_t row = m.num_decodes + index;
+  StateAccess access{.row = row,
+                     .index = row,
+                     .by_column = context.mamba_cache_mode == MambaCacheMode::all,
+                     .has_initial_state = element_or(m.has_initial_states_p, index, 0) != 0,
+                     .blocks = row_of(m.state_indices_tensor_p, index)};
+  if (!access.by_column) return access;
+  access.computed_column = element_or(m.block_idx_last_computed_token, row, -1);
+  access.first_scheduled_column = element_or(m.block_idx_first_scheduled_token_p, index, -1);
+  access.last_scheduled_column = element_or(m.block_idx_last_scheduled_token, row, -1);
+  access.temporal_source_column = access.computed_column;
+  access.conv_source_column = access.computed_column;
+  return access;
+}
+
+// Columns that a row of mode all is told to read and write
+// (semantics: prefix-caching-block-indices): they follow from the batch alone.
+void expect_block_indices(const MambaMetadata& m, BatchMismatches& check) {
+  if (check.batch.mamba_cache_mode != MambaCacheMode::all) return;
+  const std::int32_t block_size = check.batch.block_size;
+  const std::int32_t rows = std::min(m.num_decodes + m.num_prefills, check.num_real_rows());
+  for (std::int32_t row = 0; row < rows; ++row) {
+    const MetadataBatchRow& batch_row = check.batch.rows[static_cast<std::size_t>(row)];
+    const std::int32_t computed = batch_row.num_computed_tokens;
+    const std::int32_t end = computed + batch_row.num_scheduled_tokens;
+    check.expect_equal(std::max(computed - 1, 0) / block_size,
+                       m.block_idx_last_computed_token.at(row), "block_idx_last_computed_token",
+                       row);
+    check.expect_equal(std::max(end - 1, 0) / block_size, m.block_idx_last_scheduled_token.at(row),
+                       "block_idx_last_scheduled_token", row);
+    const std::int32_t index = row - m.num_decodes;
+    if (index < 0) continue;
+    check.expect_equal(computed / block_size, m.block_idx_first_scheduled_token_p.at(index),
+                       "block_idx_first_scheduled_token_p", row);
+    if (m.num_computed_tokens_p.present && index < m.num_computed_tokens_p.rows)
+      check.expect_equal(computed, m.num_computed_tokens_p.at(index), "num_computed_tokens_p", row);
+  }
+}
+
+void expect_lengths(const MambaMetadata& m, BatchMismatches& check) {
+  const auto lengths = check.batch.common.seq_lens;
+  check.expect_equal(check.batch.common.num_reqs, m.num_reqs, "num_reqs");
+  if (!m.seq_lens.present || m.seq_lens.data == lengths.data()) return;
+  const auto rows = std::min(m.seq_lens.rows, static_cast<std::int32_t>(lengths.size()));
+  for (std::int32_t row = 0; row < rows; ++row)
+    check.expect_equal(lengths[static_cast<std::size_t>(row)], m.seq_lens.at(row),
+                       "seq_lens of the metadata", row);
+}
+
+// The prefill rows are those behind the decode rows, and no padding row is among them.
+bool expect_prefill_rows(const MambaMetadata& m, BatchMismatches& check) {
+  if (m.num_decodes + m.num_prefills > check.num_real_rows()) {
+    check.add({MismatchKind::padding_runs_as_prefill, check.num_real_rows(),
+               m.num_decodes + m.num_prefills, "a padding row runs as a prefill"});
+    return false;
+  }
+  check.expect_equal(check.query_start(m.num_decodes), m.num_decode_tokens, "decode tokens");
+  return check.expect_row_starts({prefill_starts(m), m.num_decodes, m.num_prefills},
+                                 "query_start_loc_p");
+}
 
 }  // namespace
 
-Status check_config(const MambaBuilderConfig& config) {
-  const Setting settings[] = {
-      {"block_size", config.block_size, 1},
-      {"num_spec", config.num_spec, 0},
-      {"num_speculative_blocks", config.num_speculative_blocks, 0},
-      {"max_num_seqs", config.max_num_seqs, 0},
-      {"max_model_len", config.max_model_len, 0},
-      {"max_cudagraph_capture_size", config.max_cudagraph_capture_size.value_or(0), 0},
-      {"decode_context_parallel_size", config.decode_context_parallel_size, 1}};
-  for (const Setting& setting : settings)
-    if (setting.value < setting.least)
-      return invalid_input(std::string(setting.name) + " is " + std::to_string(setting.value) +
-                           " (expected at least " + std::to_string(setting.least) + ")");
-  return Ok{};
+TensorView<std::int32_t> prefill_starts(const MambaMetadata& m) {
+  TensorView<std::int32_t> starts = m.query_start_loc_p;
+  starts.rows = std::min(starts.rows, m.num_prefills + 1);
+  return starts;
 }
+
+void append_needed_arrays(const MambaMetadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out) {
+  const std::int32_t decodes = m.num_decodes;
+  const std::int32_t prefills = m.num_prefills;
+  const bool all = context.mamba_cache_mode == MambaCacheMode::all;
+  const auto add = [&out](const NeededArray& array) { out.push_back(array); };
+  add(needed(m.state_indices_tensor_d, decodes, "state_indices_tensor_d"));
+  add(if_present(m.query_start_loc_d, decodes + 1, "query_start_loc_d"));
+  add(if_present(m.num_accepted_tokens, decodes, "num_accepted_tokens"));
+  add(if_present(context.temporal_source_column, decodes, "temporal source columns"));
+  add(if_present(context.conv_source_column, decodes, "conv source columns"));
+  add(needed(m.state_indices_tensor_p, prefills, "state_indices_tensor_p"));
+  add(needed(m.has_initial_states_p, prefills, "has_initial_states_p"));
+  add(needed(m.block_idx_last_scheduled_token, all ? decodes + prefills : 0,
+             "block_idx_last_scheduled_token"));
+  add(needed(m.block_idx_last_computed_token, all ? decodes + prefills : 0,
+             "block_idx_last_computed_token"));
+  add(needed(m.block_idx_first_scheduled_token_p, all ? prefills : 0,
+             "block_idx_first_scheduled_token_p"));
+}
+
+void append_state_accesses(const MambaMetadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out) {
+  for (std::int32_t row = 0; row < m.num_decodes; ++row)
+    out.push_back(decode_access(m, context, row));
+  for (std::int32_t index = 0; index < m.num_prefills; ++index)
+    out.push_back(prefill_access(m, context, index));
+}
+
+bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check) {
+  const CommonAttentionMetadata& common = check.batch.common;
+  if (!check.expect_equal(common.num_reqs, m.num_decodes + m.num_prefills,
+                          "decode and prefill rows"))
+    return false;
+  check.expect_equal(common.num_actual_tokens, m.num_decode_tokens + m.num_prefill_tokens,
+                     "decode and prefill tokens");
+  expect_lengths(m, check);
+  expect_block_indices(m, check);
+  if (m.query_start_loc_d.present)
+    check.expect_row_starts({m.query_start_loc_d, 0, m.num_decodes}, "query_start_loc_d");
+  if (m.num_accepted_tokens.present)
+    for (std::int32_t row = 0; row < std::min(m.num_decodes, m.num_accepted_tokens.rows); ++row)
+      check.expect_row_count(row, m.num_accepted_tokens.at(row));
+  if (m.num_prefills == 0 || !expect_prefill_rows(m, check)) return false;
+  check.expect_conv_programs(prefill_starts(m), m.conv1d);
+  return true;
+}
+
+void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out) {
+  BatchMismatches check{batch, out};
+  append_mamba_mismatches(m, check);
+}
+
+MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t /*num_rows*/) {
+  return {.first_prefill_row = m.num_decodes};
+}
+
+ChunkView chunk_view(const MambaMetadata& /*m*/, std::int32_t /*num_rows*/) { return {}; }
 
 }  // namespace hybridscope

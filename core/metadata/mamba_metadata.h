@@ -1,34 +1,18 @@
-// Settings and results of the metadata builders for recurrent layers. Names, shapes and dtypes are
-// those of the reference's metadata classes; an absent view is its None.
+// What the Mamba1 builder hands to the layers. Names, shapes and dtypes are those of the
+// reference's metadata class; an absent view is its None.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <optional>
+#include <type_traits>
+#include <vector>
 
-#include "core/base/result.h"
 #include "core/base/tensor_view.h"
 #include "core/metadata/causal_conv1d_metadata.h"
-#include "core/model/kv_cache_spec.h"
+#include "core/metadata/metadata_description.h"
+#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
-
-// What a builder reads of the engine's settings.
-struct MambaBuilderConfig {
-  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
-  std::int32_t block_size = 16;
-  std::int32_t num_spec = 0;                // speculative tokens a step, K
-  std::int32_t num_speculative_blocks = 0;  // of the KV-cache spec; K in the reference
-  std::int32_t max_num_seqs = 1;
-  std::int32_t max_model_len = 1;
-  std::optional<std::int32_t> max_cudagraph_capture_size{};  // tokens
-  bool full_cudagraph = false;                               // the graph mode has full graphs
-  bool parallel_drafting = false;
-  std::int32_t decode_context_parallel_size = 1;
-  std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens a chunk of the SSD scan
-};
-
-// Errors: a size below 1, a negative count.
-Status check_config(const MambaBuilderConfig& config);
 
 // Metadata of one step for the Mamba1 layers of one KV-cache group. _d: decode rows, _p: prefill
 // rows. In the CUDA graph branch the decode arrays are views of the builder's persistent buffers.
@@ -52,42 +36,48 @@ struct MambaMetadata {
   CausalConv1dMetadata conv1d{};                                 // of the prefill rows
 };
 
-// The same for Mamba2 layers, with the chunks of the SSD scan (semantics: compute-chunk-metadata).
-struct Mamba2Metadata {
-  MambaMetadata base{};
-  bool prep_initial_states = false;  // some prefill row starts from a stored state
-  std::int32_t chunk_size = 0;
-  TensorView<std::int32_t> seq_idx_p{};             // [chunks]
-  TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
-  TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
-};
+// Calls visit(MetadataField, member) for every field, in the order of the reference's class.
+template <class Metadata, class Visit>
+requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
+void for_each_field(Metadata& m, Visit&& visit) {
+  using enum ArrayDtype;
+  using enum ArrayRows;
+  visit({"num_prefills", host_int}, m.num_prefills);
+  visit({"num_prefill_tokens", host_int}, m.num_prefill_tokens);
+  visit({"num_decodes", host_int}, m.num_decodes);
+  visit({"num_decode_tokens", host_int}, m.num_decode_tokens);
+  visit({"num_reqs", host_int}, m.num_reqs);
+  visit({"has_initial_states_p", boolean, prefills}, m.has_initial_states_p);
+  visit({"query_start_loc_p", int32, prefills}, m.query_start_loc_p);
+  visit({"num_computed_tokens_p", int32, prefills}, m.num_computed_tokens_p);
+  visit({"state_indices_tensor_p", int32, prefills}, m.state_indices_tensor_p);
+  visit({"state_indices_tensor_d", int32, decodes}, m.state_indices_tensor_d);
+  visit({"query_start_loc_d", int32, decodes}, m.query_start_loc_d);
+  visit({"num_accepted_tokens", int32, decodes}, m.num_accepted_tokens);
+  visit({"block_idx_last_scheduled_token", int32, batch}, m.block_idx_last_scheduled_token);
+  visit({"block_idx_first_scheduled_token_p", int32, prefills},
+        m.block_idx_first_scheduled_token_p);
+  visit({"block_idx_last_computed_token", int32, batch}, m.block_idx_last_computed_token);
+  visit({"seq_lens", int32, batch}, m.seq_lens);
+  visit({"nums_dict", int32, prefills}, m.conv1d);
+}
 
-// dtype of the token index arrays of one GDN batch in the reference.
-enum class TokenIndxDtype : std::uint8_t { int32, int64 };
+// What builder_metadata.h asks of each kind.
+void append_needed_arrays(const MambaMetadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out);
+void append_state_accesses(const MambaMetadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out);
+void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out);
+MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
+ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
 
-// Metadata of one step for GatedDeltaNet (and KDA) layers of one KV-cache group: spec rows verify
-// draft tokens, non-spec rows are decodes or prefills.
-struct GdnMetadata {
-  std::int32_t num_prefills = 0;
-  std::int32_t num_prefill_tokens = 0;
-  std::int32_t num_decodes = 0;
-  std::int32_t num_decode_tokens = 0;
-  std::int32_t num_spec_decodes = 0;
-  std::int32_t num_spec_decode_tokens = 0;
-  std::int32_t num_actual_tokens = 0;
-  TensorView<std::uint8_t> has_initial_state{};              // bool [non-spec rows]
-  TensorView<std::int32_t> spec_query_start_loc{};           // [num_spec_decodes + 1]
-  TensorView<std::int32_t> non_spec_query_start_loc{};       // [non-spec rows + 1]
-  TensorView<std::int32_t> spec_state_indices_tensor{};      // [num_spec_decodes, 1 + K]
-  TensorView<std::int32_t> non_spec_state_indices_tensor{};  // [non-spec rows]
-  TensorView<std::uint8_t> spec_sequence_masks{};            // bool [num_reqs]
-  TensorView<std::int32_t> spec_token_indx{};                // [spec tokens]
-  TensorView<std::int32_t> non_spec_token_indx{};            // [non-spec tokens]
-  TokenIndxDtype token_indx_dtype = TokenIndxDtype::int32;   // int64 in a mixed batch
-  TensorView<std::int32_t> num_accepted_tokens{};            // [num_spec_decodes]
-  TensorView<std::int32_t> chunk_indices{};                  // [chunks, 2]
-  TensorView<std::int32_t> chunk_offsets{};                  // [non-spec rows + 1], int64
-  CausalConv1dMetadata conv1d{};                             // of the non-spec rows
-};
+// The offsets of the prefill rows and no more, whatever the array's length.
+TensorView<std::int32_t> prefill_starts(const MambaMetadata& m);
+
+struct BatchMismatches;
+// append_mismatches, for Mamba2 as well. True: the prefill rows are those behind the decode rows,
+// so that their chunks can be checked.
+bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check);
 
 }  // namespace hybridscope

@@ -1,40 +1,75 @@
-// The table of metadata builders by kind of recurrent layer. A new builder is one unit and one row.
+// The metadata builders by kind of recurrent layer. A new builder is one unit, an alternative of
+// MetadataBuilder and a row of the table. Each says its Metadata, its kRowPartition and the
+// replayed_arrays() of its graph; what its metadata says about itself: builder_metadata.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
-#include <vector>
 
 #include "core/base/result.h"
+#include "core/base/tensor_view.h"
+#include "core/metadata/builder_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/metadata/gdn_builder.h"
 #include "core/metadata/mamba2_builder.h"
 #include "core/metadata/mamba_builder.h"
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/mamba_builder_config.h"
+#include "core/metadata/metadata_build_inputs.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
 
 using MetadataBuilder =
     std::variant<MambaMetadataBuilder, Mamba2MetadataBuilder, GdnMetadataBuilder>;
-using BuilderMetadata = std::variant<MambaMetadata, Mamba2Metadata, GdnMetadata>;
-
-// Inputs of any builder; each reads what it needs.
-struct MetadataBuildInputs {
-  CommonAttentionMetadata common{};
-  TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], absent: not given
-  BatchSplit split{};                              // Mamba1, Mamba2
-  GdnRowClasses gdn_row_classes{};                 // GDN
-};
 
 struct MetadataBuilderRow {
   MambaType mamba_type = MambaType::mamba1;
   std::string_view reference_name;  // class in the reference
   AttentionCGSupport cg_support = AttentionCGSupport::uniform_batch;
   Result<MetadataBuilder> (*create)(const MambaBuilderConfig& config) = nullptr;
+  BuilderMetadata (*empty_metadata)() = nullptr;  // every array absent
+  // What a replay of the builder's captured graph reads. `num_spec`: K.
+  std::span<const std::string_view> (*replayed_arrays)(MambaCacheMode mamba_cache_mode,
+                                                       std::int32_t num_spec) = nullptr;
 };
+
+template <class Builder>
+constexpr MetadataBuilderRow builder_row(MambaType type, std::string_view reference_name,
+                                         AttentionCGSupport cg_support) {
+  return {type,
+          reference_name,
+          cg_support,
+          [](const MambaBuilderConfig& config) -> Result<MetadataBuilder> {
+            auto builder = Builder::create(config);
+            if (!builder) return builder.error();
+            return MetadataBuilder(std::move(builder).value());
+          },
+          [] { return BuilderMetadata(typename Builder::Metadata{}); },
+          &Builder::replayed_arrays};
+}
+
+// linear_attention and short_conv have small builders of their own in the reference, with the split
+// rule and the state indices of Mamba1 and no speculation: the Mamba1 builder stands for them. KDA
+// uses the GDN builder there as well.
+inline constexpr std::array kMetadataBuilders{
+    builder_row<MambaMetadataBuilder>(MambaType::mamba1, "Mamba1AttentionMetadataBuilder",
+                                      AttentionCGSupport::uniform_batch),
+    builder_row<Mamba2MetadataBuilder>(MambaType::mamba2, "Mamba2AttentionMetadataBuilder",
+                                       AttentionCGSupport::uniform_batch),
+    builder_row<GdnMetadataBuilder>(MambaType::gdn_attention, "GDNAttentionMetadataBuilder",
+                                    AttentionCGSupport::uniform_batch),
+    builder_row<GdnMetadataBuilder>(MambaType::kda, "GDNAttentionMetadataBuilder",
+                                    AttentionCGSupport::uniform_batch),
+    builder_row<MambaMetadataBuilder>(MambaType::linear_attention, "LinearAttentionMetadataBuilder",
+                                      AttentionCGSupport::uniform_single_token_decode),
+    builder_row<MambaMetadataBuilder>(MambaType::short_conv, "ShortConvAttentionMetadataBuilder",
+                                      AttentionCGSupport::uniform_batch)};
 
 // One row for each MambaType.
 std::span<const MetadataBuilderRow> metadata_builders();
@@ -46,7 +81,7 @@ const MetadataBuilderRow& metadata_builder_row(MambaType type);
 Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInputs& inputs);
 Result<BuilderMetadata> build_for_cudagraph_capture(MetadataBuilder& builder,
                                                     const CommonAttentionMetadata& common);
-// Also an error: a GDN builder, or metadata of another kind.
+// Also an error: metadata of another kind.
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
                                            const TensorView<std::int32_t>& block_table);
@@ -54,14 +89,11 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
 bool supports_update_block_table(const MetadataBuilder& builder);
 // Did the last build write every array that a replay of the builder's captured graph reads?
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
-// Those arrays: persistent buffers by the reference's names. A GDN graph is captured from spec rows
-// when K > 0, else from plain decode rows (semantics: mamba-capture, gdn-capture).
+// Those arrays: persistent buffers by the reference's names.
 std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
-// The same of the builder that layers of this kind get. `num_spec`: K.
-std::span<const std::string_view> replayed_arrays(MambaType type, MambaCacheMode mamba_cache_mode,
-                                                  std::int32_t num_spec);
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
-
-std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata);
+RowPartition row_partition(const MetadataBuilder& builder);
+// Metadata of the builder's kind, every array absent.
+BuilderMetadata empty_metadata(const MetadataBuilder& builder);
 
 }  // namespace hybridscope

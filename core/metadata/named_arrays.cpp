@@ -1,18 +1,16 @@
 #include "core/metadata/named_arrays.h"
 
-#include "core/metadata/metadata_fields.h"
-
 namespace hybridscope {
 namespace {
 
-NamedArray number(std::string_view name, std::int64_t value,
-                  ArrayDtype dtype = ArrayDtype::host_int) {
-  return {.name = name, .dtype = dtype, .values = {value}};
+NamedArray number(const MetadataField& field, std::int64_t value) {
+  return {.name = field.name, .dtype = field.dtype, .values = {value}};
 }
 
 template <class T>
-NamedArray array(std::string_view name, const TensorView<T>& view, ArrayDtype dtype) {
-  NamedArray result{.name = name, .present = view.present, .dtype = dtype};
+NamedArray array(const MetadataField& field, const TensorView<T>& view) {
+  NamedArray result{
+      .name = field.name, .present = view.present, .dtype = field.dtype, .rows = field.rows};
   if (!view.present) return result;
   result.dims.push_back(view.rows);
   if (view.dims == 2) result.dims.push_back(view.cols);
@@ -31,15 +29,17 @@ NamedArray pointer_array(std::string_view name, const TensorView<std::int32_t>& 
   return result;
 }
 
-void append_conv1d(const CausalConv1dMetadata& conv1d, std::vector<NamedArray>& out) {
+void append_conv1d(const MetadataField& field, const CausalConv1dMetadata& conv1d,
+                   std::vector<NamedArray>& out) {
+  using enum ArrayDtype;
   if (!conv1d.present) {
-    out.push_back({.name = "nums_dict", .present = false});
+    out.push_back({.name = field.name, .present = false});
   } else {
-    out.push_back(array("nums_dict.8.nums", conv1d.nums, ArrayDtype::int32));
-    out.push_back(number("nums_dict.8.tot", conv1d.tot));
-    out.push_back(array("nums_dict.8.mlist", conv1d.mlist(), ArrayDtype::int64));
-    out.push_back(number("nums_dict.8.mlist_len", conv1d.tot));
-    out.push_back(array("nums_dict.8.offsetlist", conv1d.offsetlist(), ArrayDtype::int32));
+    out.push_back(array({"nums_dict.8.nums", int32, field.rows}, conv1d.nums));
+    out.push_back(number({"nums_dict.8.tot", host_int}, conv1d.tot));
+    out.push_back(array({"nums_dict.8.mlist", int64}, conv1d.mlist()));
+    out.push_back(number({"nums_dict.8.mlist_len", host_int}, conv1d.tot));
+    out.push_back(array({"nums_dict.8.offsetlist", int32}, conv1d.offsetlist()));
   }
   out.push_back(pointer_array("batch_ptr", conv1d.batch_ptr));
   out.push_back(pointer_array("token_chunk_offset_ptr", conv1d.token_chunk_offset_ptr));
@@ -48,33 +48,24 @@ void append_conv1d(const CausalConv1dMetadata& conv1d, std::vector<NamedArray>& 
 // Appends the fields it is shown.
 struct Lister {
   std::vector<NamedArray>& out;
-  void operator()(std::string_view name, std::int32_t value, ArrayDtype dtype) const {
-    out.push_back(number(name, value, dtype));
+  void operator()(const MetadataField& field, std::int32_t value) const {
+    out.push_back(number(field, value));
   }
   template <class T>
-  void operator()(std::string_view name, const TensorView<T>& view, ArrayDtype dtype) const {
-    out.push_back(array(name, view, dtype));
+  void operator()(const MetadataField& field, const TensorView<T>& view) const {
+    out.push_back(array(field, view));
   }
-  void operator()(const CausalConv1dMetadata& conv1d) const { append_conv1d(conv1d, out); }
+  void operator()(const MetadataField& field, const CausalConv1dMetadata& conv1d) const {
+    append_conv1d(field, conv1d, out);
+  }
+  void operator()(const MetadataField&, TokenIndxDtype) const {}
 };
 
 }  // namespace
 
-std::vector<NamedArray> named_arrays(const MambaMetadata& metadata) {
+std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata) {
   std::vector<NamedArray> out;
-  for_each_mamba_field(metadata, Lister{out}, Lister{out});
-  return out;
-}
-
-std::vector<NamedArray> named_arrays(const Mamba2Metadata& metadata) {
-  std::vector<NamedArray> out;
-  for_each_mamba2_field(metadata, Lister{out}, Lister{out});
-  return out;
-}
-
-std::vector<NamedArray> named_arrays(const GdnMetadata& metadata) {
-  std::vector<NamedArray> out;
-  for_each_gdn_field(metadata, Lister{out}, Lister{out});
+  for_each_field(metadata, Lister{out});
   return out;
 }
 

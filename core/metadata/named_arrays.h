@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/builder_metadata.h"
+#include "core/metadata/metadata_field.h"
 
 namespace hybridscope {
-
-enum class ArrayDtype : std::uint8_t { boolean, int32, int64, host_int, host_bool };
 
 struct NamedArray {
   std::string_view name;  // field name of the reference; "nums_dict.8.tot" for a nested one
@@ -19,11 +18,10 @@ struct NamedArray {
   std::vector<std::int64_t> dims{};
   std::vector<std::int64_t> values{};  // row-major; where it is shorter than dims say, the rest is
   std::int64_t fill = 0;               // `fill` (batch_ptr, token_chunk_offset_ptr: -1)
+  ArrayRows rows = ArrayRows::none;
 };
 
 // Fields in the order of the reference's metadata class.
-std::vector<NamedArray> named_arrays(const MambaMetadata& metadata);
-std::vector<NamedArray> named_arrays(const Mamba2Metadata& metadata);
-std::vector<NamedArray> named_arrays(const GdnMetadata& metadata);
+std::vector<NamedArray> named_arrays(const BuilderMetadata& metadata);
 
 }  // namespace hybridscope

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/base/ids.h"
-#include "core/caching/kv_cache_manager.h"
+#include "core/caching/cache_hit.h"
 
 namespace hybridscope {
 

@@ -71,4 +71,12 @@ void StepTrace::clear() {
   uniform_decode = false;
 }
 
+ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
+                               MambaCacheMode mamba_cache_mode) {
+  return {.mamba_cache_mode = mamba_cache_mode,
+          .num_rows = static_cast<std::int32_t>(trace.rows.size()),
+          .temporal_source_column = group.temporal_source_column,
+          .conv_source_column = group.conv_source_column};
+}
+
 }  // namespace hybridscope

@@ -12,17 +12,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "core/base/fingerprint.h"
 #include "core/base/ids.h"
+#include "core/base/tensor_view.h"
 #include "core/caching/cache_events.h"
+#include "core/metadata/builder_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/graph_padding.h"
-#include "core/metadata/metadata_builders.h"
+#include "core/metadata/cudagraph_dispatch.h"
 #include "core/metadata/row_class.h"
 #include "core/model/kv_cache_spec.h"
 #include "core/state/copy_decision.h"
@@ -144,6 +143,12 @@ struct GroupTrace {
   TensorView<std::int32_t> temporal_source_column;  // [num_decodes]
   TensorView<std::int32_t> conv_source_column;      // [num_decodes]
 };
+
+struct StepTrace;
+
+// What the kernels of a mamba group are given beside its metadata.
+ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
+                               MambaCacheMode mamba_cache_mode);
 
 // What became of a request that was scheduled in the frame that returned, decided at commit.
 struct CommitTrace {

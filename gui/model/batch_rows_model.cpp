@@ -111,12 +111,12 @@ class BatchRowsMaker {
     model_.divided = "divided as for " + view_.names.group(shown->group);
     if (!shown->accepted_counts_given && view_.config.num_speculative_tokens > 0)
       model_.counts = "The builders were given no accepted counts in this step.";
-    const bool gdn = std::holds_alternative<GdnMetadata>(*shown->metadata);
+    const bool by_spec = metadata_rows(*shown->metadata, 0).by_spec;
     for (const ForwardPlaces& row : forward_rows(trace_, *shown, view_.config.mamba_cache_mode)) {
       const bool spec = row.is_decode && row.counts_given;
       kinds[static_cast<std::size_t>(row.row)] =
-          gdn ? (spec ? RowKind::spec : RowKind::non_spec)
-              : (row.is_decode ? RowKind::decode : RowKind::prefill);
+          by_spec ? (spec ? RowKind::spec : RowKind::non_spec)
+                  : (row.is_decode ? RowKind::decode : RowKind::prefill);
     }
     return kinds;
   }

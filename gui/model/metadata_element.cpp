@@ -6,29 +6,6 @@
 
 namespace hybridscope {
 
-std::int32_t MetadataSection::batch_row(ArrayRows of, std::int64_t index) const {
-  const auto number = static_cast<std::int32_t>(index);
-  const auto pick = [&](const std::vector<std::int32_t>& list) {
-    return static_cast<std::size_t>(index) < list.size() ? list[static_cast<std::size_t>(index)]
-                                                         : -1;
-  };
-  switch (of) {
-    case ArrayRows::none:
-      return -1;
-    case ArrayRows::batch:
-      return number;
-    case ArrayRows::decodes:
-      return number;
-    case ArrayRows::prefills:
-      return first_prefill_row + number;
-    case ArrayRows::spec:
-      return pick(spec_rows);
-    case ArrayRows::non_spec:
-      return pick(other_rows);
-  }
-  return -1;
-}
-
 std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section,
                                    const MetadataArray& array, std::int64_t index) {
   const StepView view = run.view();
@@ -45,7 +22,7 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
     facts.push_back({"before", was_there ? element_text(element_at(*old, index))
                                          : std::string("the array had another shape")});
   }
-  const std::int32_t batch_row = section.batch_row(array.rows, row);
+  const std::int32_t batch_row = section.rows.batch_row(array.array.rows, row);
   if (batch_row < 0) return facts;
   const bool is_real = static_cast<std::size_t>(batch_row) < view.trace.rows.size();
   const std::int32_t num_reqs = view.trace.common.num_reqs;

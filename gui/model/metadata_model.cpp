@@ -3,54 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/persistent_buffer.h"
-#include "gui/model/gdn_rows.h"
 #include "gui/model/stale_replay.h"
 #include "gui/model/table_arrays.h"
 #include "sessions/explain/explain_array.h"
 
 namespace hybridscope {
 namespace {
-
-using NameRows = std::pair<std::string_view, ArrayRows>;
-
-constexpr std::array kBatchRows{NameRows{"query_start_loc", ArrayRows::batch},
-                                NameRows{"seq_lens", ArrayRows::batch},
-                                NameRows{"is_prefilling", ArrayRows::batch}};
-constexpr std::array kMambaRows{NameRows{"has_initial_states_p", ArrayRows::prefills},
-                                NameRows{"query_start_loc_p", ArrayRows::prefills},
-                                NameRows{"num_computed_tokens_p", ArrayRows::prefills},
-                                NameRows{"state_indices_tensor_p", ArrayRows::prefills},
-                                NameRows{"state_indices_tensor_d", ArrayRows::decodes},
-                                NameRows{"query_start_loc_d", ArrayRows::decodes},
-                                NameRows{"num_accepted_tokens", ArrayRows::decodes},
-                                NameRows{"block_idx_last_scheduled_token", ArrayRows::batch},
-                                NameRows{"block_idx_first_scheduled_token_p", ArrayRows::prefills},
-                                NameRows{"block_idx_last_computed_token", ArrayRows::batch},
-                                NameRows{"seq_lens", ArrayRows::batch},
-                                NameRows{"nums_dict.8.nums", ArrayRows::prefills},
-                                NameRows{"last_chunk_indices_p", ArrayRows::prefills},
-                                NameRows{"temporal_source_column", ArrayRows::decodes},
-                                NameRows{"conv_source_column", ArrayRows::decodes}};
-constexpr std::array kGdnRows{NameRows{"has_initial_state", ArrayRows::non_spec},
-                              NameRows{"spec_query_start_loc", ArrayRows::spec},
-                              NameRows{"non_spec_query_start_loc", ArrayRows::non_spec},
-                              NameRows{"spec_state_indices_tensor", ArrayRows::spec},
-                              NameRows{"non_spec_state_indices_tensor", ArrayRows::non_spec},
-                              NameRows{"spec_sequence_masks", ArrayRows::batch},
-                              NameRows{"num_accepted_tokens", ArrayRows::spec},
-                              NameRows{"chunk_offsets", ArrayRows::non_spec},
-                              NameRows{"nums_dict.8.nums", ArrayRows::non_spec}};
-
-ArrayRows rows_of(std::span<const NameRows> table, std::string_view name) {
-  for (const auto& [known, rows] : table)
-    if (known == name) return rows;
-  return ArrayRows::none;
-}
 
 std::int64_t columns_of(const NamedArray& array) {
   return array.dims.size() == 2 ? array.dims[1] : 1;
@@ -176,7 +138,8 @@ class ModelMaker {
     section.builder = metadata_builder_row(spec.mamba_type).reference_name;
     if (group.reused_metadata) section.note = "reused through update_block_table";
     if (replays(view_.trace, group)) add_replay(group, section);
-    find_rows(group, section);
+    section.rows =
+        metadata_rows(*group.metadata, static_cast<std::int32_t>(view_.trace.rows.size()));
   }
 
   std::int64_t step() const { return view_.trace.step; }
@@ -201,27 +164,6 @@ class ModelMaker {
       section.replayed.emplace_back("What it read is not known here: the step is not kept.");
   }
 
-  void find_rows(const GroupTrace& group, MetadataSection& section) const {
-    const auto num_rows = static_cast<std::int32_t>(view_.trace.rows.size());
-    if (const auto* gdn = std::get_if<GdnMetadata>(&*group.metadata)) {
-      GdnRowLists rows = gdn_rows(*gdn, num_rows);
-      section.spec_rows = std::move(rows.spec);
-      section.other_rows = std::move(rows.non_spec);
-      return;
-    }
-    const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata);
-    const MambaMetadata& mamba =
-        mamba2 != nullptr ? mamba2->base : std::get<MambaMetadata>(*group.metadata);
-    section.first_prefill_row = mamba.num_decodes;
-  }
-
-  std::span<const NameRows> name_rows(std::int32_t group) const {
-    if (group < 0) return kBatchRows;
-    return std::holds_alternative<GdnMetadata>(*group_trace(group).metadata)
-               ? std::span<const NameRows>(kGdnRows)
-               : std::span<const NameRows>(kMambaRows);
-  }
-
   ReplaySign sign_of(std::int32_t group, std::string_view name) const {
     if (group < 0) return ReplaySign::none;
     const GroupTrace& trace = group_trace(group);
@@ -240,7 +182,6 @@ class ModelMaker {
     shown.array = std::move(array);
     const std::string_view name = shown.array.name;
     shown.sign = sign_of(group.group, name);
-    shown.rows = rows_of(name_rows(group.group), name);
     if (before_.step > 0) {
       const NamedArrayGroup* before = before_.find(group.group);
       mark_changes(before == nullptr ? nullptr : before->find(name), shown);
@@ -259,10 +200,11 @@ class ModelMaker {
   }
 
   void select_row(const MetadataSection& section, MetadataArray& shown) const {
-    if (selected_.value < 0 || shown.rows == ArrayRows::none || shown.array.dims.empty()) return;
+    const ArrayRows of = shown.array.rows;
+    if (selected_.value < 0 || of == ArrayRows::none || shown.array.dims.empty()) return;
     const auto& rows = view_.trace.rows;
     for (std::int64_t index = 0; index < shown.array.dims[0]; ++index) {
-      const std::int32_t row = section.batch_row(shown.rows, index);
+      const std::int32_t row = section.rows.batch_row(of, index);
       if (row >= 0 && static_cast<std::size_t>(row) < rows.size() &&
           rows[static_cast<std::size_t>(row)].request == selected_)
         shown.selected_row = index;

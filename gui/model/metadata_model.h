@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/metadata/metadata_description.h"
 #include "gui/model/facts.h"
 #include "gui/model/shown_run.h"
 #include "gui/model/step_arrays.h"
@@ -32,9 +33,6 @@ inline constexpr std::string_view kSignLegend =
 inline constexpr std::string_view kNoMetadata =
     "This session was recorded without metadata: that needs level full.";
 
-// Which batch rows the first dimension of an array stands for.
-enum class ArrayRows : std::uint8_t { none, batch, decodes, prefills, spec, non_spec };
-
 // A value, or several equal ones, as one line of text shows them.
 struct ValuePiece {
   std::string text;           // "7", "[3", "-1 x2047"
@@ -49,7 +47,6 @@ struct MetadataArray {
   std::string shape;  // "[4,3]"
   std::string note;   // in place of values
   ReplaySign sign = ReplaySign::none;
-  ArrayRows rows = ArrayRows::none;
   std::vector<std::uint8_t> changed;  // [elements of the array's values]; empty: none did
   std::int64_t num_changed = 0;
   bool reshaped = false;           // it had another shape in the step before, or was None
@@ -80,13 +77,8 @@ struct MetadataSection {
   std::string warning;                // empty: nothing to warn of
   std::vector<std::string> replayed;  // of a stale replay: what it really read, a line each
   std::vector<MetadataArray> arrays;
-  std::string absent;                    // names of arrays that are None
-  std::vector<std::int32_t> spec_rows;   // batch rows; GDN
-  std::vector<std::int32_t> other_rows;  // batch rows that are not spec rows; GDN
-  std::int32_t first_prefill_row = 0;
-
-  // Of element `index` of the first dimension; -1: of none.
-  std::int32_t batch_row(ArrayRows rows, std::int64_t index) const;
+  std::string absent;  // names of arrays that are None
+  MetadataRows rows;   // which batch rows elements of the arrays stand for
 };
 
 struct MetadataModel {

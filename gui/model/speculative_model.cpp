@@ -61,7 +61,7 @@ class SpeculativeMaker {
       return;
     }
     model_.group = shown->group;
-    is_gdn_ = std::holds_alternative<GdnMetadata>(*shown->metadata);
+    by_spec_ = metadata_rows(*shown->metadata, 0).by_spec;
     model_.group_name = view_.names.group(shown->group);
     for (ForwardPlaces& row : forward_rows(trace_, *shown, view_.config.mamba_cache_mode))
       forward_[row.row] = std::move(row);
@@ -168,15 +168,15 @@ class SpeculativeMaker {
   void add_exceptions(SpeculativeRow& result, const StatePlace& running) {
     if (view_.config.runner == ModelRunner::v2) return;
     const Policies& policies = view_.config.policies;
-    const bool gdn_by_drafts = is_gdn_ && policies.row_classing == RowClassing::by_shape;
+    const bool spec_by_drafts = by_spec_ && policies.row_classing == RowClassing::by_shape;
     std::string& words = model_.policies;
-    if (policies.no_draft_step == NoDraftStep::column_zero || gdn_by_drafts) {
+    if (policies.no_draft_step == NoDraftStep::column_zero || spec_by_drafts) {
       result.without_drafts = running;
       if (words.empty())
-        words = is_gdn_ ? "A row without drafts reads its running column, whatever was accepted, "
-                          "unless its state is copied first (no_draft_step, row_classing)."
-                        : "A step in which no row has drafts reads the running column, whatever "
-                          "was accepted, unless the state is copied first (no_draft_step).";
+        words = by_spec_ ? "A row without drafts reads its running column, whatever was accepted, "
+                           "unless its state is copied first (no_draft_step, row_classing)."
+                         : "A step in which no row has drafts reads the running column, whatever "
+                           "was accepted, unless the state is copied first (no_draft_step).";
     }
     if (policies.accepted_count_owner == AcceptedCountOwner::persistent_row) {
       result.after_pause = running;
@@ -235,7 +235,7 @@ class SpeculativeMaker {
   const StepTrace& trace_;
   Selection selection_;
   MeantStates meant_;
-  bool is_gdn_ = false;  // the shown group's builder
+  bool by_spec_ = false;  // the shown group's builder divides rows into spec and non-spec ones
   SpeculativeModel model_;
   std::map<std::int32_t, ForwardPlaces> forward_;  // of the shown group, by batch row
 };

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <span>
 
-#include "core/metadata/metadata_builders.h"
+#include "core/metadata/builder_metadata.h"
 
 namespace hybridscope {
 namespace {
 
 template <class T>
-NamedArray vector_array(std::string_view name, std::span<const T> values, ArrayDtype dtype) {
-  NamedArray array{.name = name, .dtype = dtype};
+NamedArray vector_array(const MetadataField& field, std::span<const T> values) {
+  NamedArray array{.name = field.name, .dtype = field.dtype, .rows = field.rows};
   array.dims.push_back(static_cast<std::int64_t>(values.size()));
   array.values.assign(values.begin(), values.end());
   return array;
+}
+
+MetadataField row_array(std::string_view name, ArrayDtype dtype = ArrayDtype::int32) {
+  return {name, dtype, ArrayRows::batch};
 }
 
 NamedArray number(std::string_view name, std::int64_t value) {
@@ -25,19 +29,20 @@ NamedArrayGroup batch_arrays(const CommonAttentionMetadata& common) {
   batch.arrays = {number("num_reqs", common.num_reqs),
                   number("num_actual_tokens", common.num_actual_tokens),
                   number("max_query_len", common.max_query_len),
-                  vector_array("query_start_loc", common.query_start_loc, ArrayDtype::int32),
-                  vector_array("seq_lens", common.seq_lens, ArrayDtype::int32)};
+                  vector_array(row_array("query_start_loc"), common.query_start_loc),
+                  vector_array(row_array("seq_lens"), common.seq_lens)};
   if (!common.is_prefilling.empty())
     batch.arrays.push_back(
-        vector_array("is_prefilling", common.is_prefilling, ArrayDtype::boolean));
+        vector_array(row_array("is_prefilling", ArrayDtype::boolean), common.is_prefilling));
   return batch;
 }
 
 void add_columns(std::string_view name, const TensorView<std::int32_t>& columns,
                  std::vector<NamedArray>& arrays) {
   if (!columns.present) return;
-  arrays.push_back(vector_array(
-      name, std::span(columns.data, static_cast<std::size_t>(columns.rows)), ArrayDtype::int32));
+  arrays.push_back(
+      vector_array<std::int32_t>({name, ArrayDtype::int32, ArrayRows::decodes},
+                                 {columns.data, static_cast<std::size_t>(columns.rows)}));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ MetadataArray block_table(const StepView& view, const GroupTrace& group) {
   for (std::int32_t row = 0; row < table.rows; ++row)
     for (std::int32_t column = 0; column < columns; ++column)
       shown.array.values.push_back(table.at(row, column));
-  shown.rows = ArrayRows::batch;
+  shown.array.rows = ArrayRows::batch;
   shown.holds_blocks = true;
   mark_changes(view, group.group, shown);
   return shown;

@@ -33,7 +33,7 @@ struct GridShape {
 std::string request_of(const ShownRun& run, const MetadataSection& section,
                        const MetadataArray& array, std::int64_t index) {
   const StepView view = run.view();
-  const std::int32_t row = section.batch_row(array.rows, index / array.num_columns());
+  const std::int32_t row = section.rows.batch_row(array.array.rows, index / array.num_columns());
   if (row < 0 || static_cast<std::size_t>(row) >= view.trace.rows.size()) return {};
   return view.names.request(view.trace.rows[static_cast<std::size_t>(row)].request);
 }

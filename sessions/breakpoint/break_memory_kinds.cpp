@@ -107,15 +107,15 @@ void visit_array_element(T& element, Visit&& visit) {
 // The names of all arrays of all builders, each once.
 std::vector<std::string_view> array_names() {
   StepTrace trace;
-  GdnMetadata with_conv1d;
-  with_conv1d.conv1d.present = true;
   const std::int32_t none = 0;
-  for (const BuilderMetadata& metadata :
-       {BuilderMetadata(Mamba2Metadata{}), BuilderMetadata(with_conv1d),
-        BuilderMetadata(GdnMetadata{})}) {
-    trace.groups.emplace_back().metadata = metadata;
-    trace.groups.back().temporal_source_column = vector_view(&none, 0);
-    trace.groups.back().conv_source_column = vector_view(&none, 0);
+  for (const bool with_conv1d : {false, true}) {
+    for (BuilderMetadata& metadata : every_kind_of_metadata()) {
+      if (with_conv1d) set_conv1d_present(metadata);
+      GroupTrace& group = trace.groups.emplace_back();
+      group.metadata = metadata;
+      group.temporal_source_column = vector_view(&none, 0);
+      group.conv_source_column = vector_view(&none, 0);
+    }
   }
   std::vector<std::string_view> names;
   for_each_array(trace, [&](std::int32_t, std::string_view name, const auto&, ArrayDtype) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/named_arrays.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/vector_batch.h"

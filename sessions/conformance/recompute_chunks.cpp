@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"

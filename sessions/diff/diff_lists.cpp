@@ -1,7 +1,7 @@
 #include "sessions/diff/diff_lists.h"
 
 #include "core/base/check.h"
-#include "core/metadata/metadata_builders.h"
+#include "core/metadata/builder_metadata.h"
 #include "sessions/record/metadata_arrays.h"
 #include "sessions/record/step_fields.h"
 #include "sessions/record/step_record.h"
@@ -69,10 +69,8 @@ struct Collector {
 // Every array that some builder hands out.
 void add_array_names(std::vector<std::string_view>& names) {
   StepTrace trace;
-  trace.groups.resize(3);
-  trace.groups[0].metadata = MambaMetadata{};
-  trace.groups[1].metadata = Mamba2Metadata{};
-  trace.groups[2].metadata = GdnMetadata{};
+  for (const BuilderMetadata& metadata : every_kind_of_metadata())
+    trace.groups.emplace_back().metadata = metadata;
   const auto add = [&](std::string_view name) {
     for (const std::string_view known : names)
       if (known == name) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/metadata/metadata_builders.h"
+#include "core/metadata/named_arrays.h"
 #include "core/metadata/persistent_buffer.h"
 #include "sessions/explain/explain_array.h"
 #include "sessions/explain/explain_sections.h"

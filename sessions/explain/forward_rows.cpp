@@ -1,67 +1,44 @@
 #include "sessions/explain/forward_rows.h"
 
 #include <algorithm>
-
-#include "core/base/ids.h"
+#include <utility>
 
 namespace hybridscope {
 namespace {
-
-using Indices = TensorView<std::int32_t>;
 
 class Resolver {
  public:
   Resolver(const StepTrace& trace, const GroupTrace& group, MambaCacheMode mode)
       : trace_(trace), group_(group), mode_(mode) {}
 
-  std::vector<ForwardPlaces> take() { return std::move(rows_); }
-
-  void add(const MambaMetadata& m) {
-    for (std::int32_t row = 0; row < m.num_decodes; ++row) {
-      if (mode_ == MambaCacheMode::all)
-        add_all_mode_decode(m, row);
-      else
-        add_window_row({&m.state_indices_tensor_d, m.num_accepted_tokens, m.query_start_loc_d}, row,
-                       row);
-    }
-    for (std::int32_t i = 0; i < m.num_prefills; ++i) {
-      if (mode_ == MambaCacheMode::all)
-        add_all_mode_prefill(m, i);
-      else
-        add_prefill(m.num_decodes + i, m.state_indices_tensor_p.at(i),
-                    m.has_initial_states_p.at(i) != 0);
-    }
+  bool is_real(const StateAccess& access) const {
+    return access.row >= 0 && static_cast<std::size_t>(access.row) < trace_.rows.size() &&
+           !access.blocks.empty();
   }
 
-  void add(const GdnMetadata& m) {
-    const Window spec{&m.spec_state_indices_tensor, m.num_accepted_tokens, m.spec_query_start_loc};
-    for (std::int32_t i = 0; i < m.num_spec_decodes; ++i)
-      add_window_row(spec, i, next_row(m, true));
-    if (!m.non_spec_state_indices_tensor.present) return;
-    const Indices& blocks = m.non_spec_state_indices_tensor;
-    for (std::int32_t i = 0; i < blocks.rows; ++i) {
-      const std::int32_t row = next_row(m, false);
-      if (m.num_prefills > 0)
-        add_prefill(row, blocks.at(i), m.has_initial_state.at(i) != 0);
-      else
-        add_window_row({&blocks, {}, m.non_spec_query_start_loc}, i, row);
-    }
+  // Requires: is_real.
+  ForwardPlaces resolve(const StateAccess& access) const {
+    ForwardPlaces result{.row = access.row,
+                         .is_decode = access.is_decode,
+                         .counts_given = access.counts_given,
+                         .num_accepted_tokens = access.num_accepted_tokens,
+                         .num_query_tokens = query_tokens(access.row),
+                         .temporal_source = {},
+                         .conv_source = {},
+                         .boundary_targets = {},
+                         .targets = {}};
+    if (!access.is_decode) result.has_initial_state = access.has_initial_state;
+    if (access.by_column)
+      add_columns(access, result);
+    else
+      add_window(access, result);
+    return result;
   }
 
  private:
-  struct Window {
-    const Indices* state_indices = nullptr;
-    Indices num_accepted_tokens;
-    Indices query_start_loc;
-  };
-
-  bool is_real(std::int32_t row) const {
-    return row >= 0 && static_cast<std::size_t>(row) < trace_.rows.size();
+  std::int32_t query_tokens(std::int32_t row) const {
+    return trace_.scheduled_of(trace_.rows[static_cast<std::size_t>(row)]).num_scheduled_tokens;
   }
-  const ScheduledTrace& scheduled(std::int32_t row) const {
-    return trace_.scheduled_of(trace_.rows[static_cast<std::size_t>(row)]);
-  }
-  std::int32_t query_tokens(std::int32_t row) const { return scheduled(row).num_scheduled_tokens; }
 
   // Column of the request's block table that window column 0 is.
   std::int32_t window_start(std::int32_t row) const {
@@ -71,126 +48,63 @@ class Resolver {
     return std::max(seq_len - 1, 0) / group_.block_size;
   }
 
-  // Batch row of the next spec or other row: masks tell in a mixed batch, otherwise the order.
-  std::int32_t next_row(const GdnMetadata& m, bool spec) {
-    std::int32_t& row = spec ? next_spec_ : next_other_;
-    if (m.num_prefills > 0 && m.spec_sequence_masks.present)
-      while (row < m.spec_sequence_masks.rows && (m.spec_sequence_masks.at(row) != 0) != spec)
-        ++row;
-    return row++;
-  }
-
-  void add_window_row(const Window& window, std::int32_t index, std::int32_t row) {
-    if (!is_real(row)) return;
-    const Indices& indices = *window.state_indices;
-    const std::int32_t start = window_start(row);
+  void add_window(const StateAccess& access, ForwardPlaces& result) const {
+    const auto cols = static_cast<std::int32_t>(access.blocks.size());
+    const std::int32_t start = window_start(access.row);
     const auto place = [&](std::int32_t column) {
-      return StatePlace{start + column, indices.at(index, column)};
+      return StatePlace{start + column, access.block_at(column)};
     };
-    ForwardPlaces result{.row = row,
-                         .is_decode = true,
-                         .counts_given = window.num_accepted_tokens.present,
-                         .num_query_tokens = query_tokens(row),
-                         .window_column = start,
-                         .temporal_source = {},
-                         .conv_source = place(0),
-                         .boundary_targets = {},
-                         .targets = {}};
-    if (result.counts_given) result.num_accepted_tokens = window.num_accepted_tokens.at(index);
+    result.window_column = start;
+    result.conv_source = place(0);
+    if (!access.is_decode) {
+      result.temporal_source = place(0);
+      result.targets = {place(0)};
+      return;
+    }
     const std::int32_t offset = result.num_accepted_tokens - 1;
-    result.source_in_range = offset >= 0 && offset < indices.cols;
+    result.source_in_range = offset >= 0 && offset < cols;
     if (result.source_in_range) result.temporal_source = place(offset);
     for (std::int32_t t = 0; t < result.num_query_tokens; ++t)
-      result.targets.push_back(place(std::min(t, indices.cols - 1)));
-    rows_.push_back(std::move(result));
+      result.targets.push_back(place(std::min(t, cols - 1)));
   }
 
-  void add_prefill(std::int32_t row, std::int32_t block, bool has_initial_state) {
-    if (!is_real(row)) return;
-    const StatePlace place{window_start(row), block};
-    rows_.push_back({.row = row,
-                     .num_query_tokens = query_tokens(row),
-                     .has_initial_state = has_initial_state,
-                     .window_column = place.column,
-                     .temporal_source = place,
-                     .conv_source = place,
-                     .boundary_targets = {},
-                     .targets = {place}});
-  }
-
-  void add_all_mode_decode(const MambaMetadata& m, std::int32_t row) {
-    if (!is_real(row)) return;
-    const Indices& table = m.state_indices_tensor_d;
+  static void add_columns(const StateAccess& access, ForwardPlaces& result) {
     const auto place = [&](std::int32_t column) {
-      const bool inside = column >= 0 && column < table.cols;
-      return StatePlace{column, inside ? table.at(row, column) : kPadSlotId};
+      return StatePlace{column, access.block_at(column)};
     };
-    const std::int32_t computed = m.block_idx_last_computed_token.at(row);
-    ForwardPlaces result{.row = row,
-                         .is_decode = true,
-                         .counts_given = m.num_accepted_tokens.present,
-                         .num_query_tokens = query_tokens(row),
-                         .window_column = computed,
-                         .temporal_source = {},
-                         .conv_source = {},
-                         .boundary_targets = {},
-                         .targets = {}};
-    if (result.counts_given) result.num_accepted_tokens = m.num_accepted_tokens.at(row);
-    if (group_.temporal_source_column.present)
-      result.window_column = group_.temporal_source_column.at(row);
-    result.temporal_source = place(result.window_column + result.num_accepted_tokens - 1);
+    result.window_column = access.temporal_source_column;
+    result.temporal_source = place(access.temporal_source_column + result.num_accepted_tokens - 1);
+    result.conv_source = place(access.conv_source_column);
+    const std::int32_t last = access.last_scheduled_column;
+    if (!access.is_decode) {
+      result.targets = {place(last)};
+      for (std::int32_t c = access.first_scheduled_column; c < last; ++c)
+        result.boundary_targets.push_back(place(c));
+      return;
+    }
     result.source_in_range = result.temporal_source.block != kPadSlotId;
-    result.conv_source =
-        place(group_.conv_source_column.present ? group_.conv_source_column.at(row) : computed);
-    const std::int32_t first = m.block_idx_last_scheduled_token.at(row);
+    const auto cols = static_cast<std::int32_t>(access.blocks.size());
     for (std::int32_t t = 0; t < result.num_query_tokens; ++t)
-      result.targets.push_back(place(std::min(first + t, table.cols - 1)));
-    rows_.push_back(std::move(result));
-  }
-
-  void add_all_mode_prefill(const MambaMetadata& m, std::int32_t index) {
-    const std::int32_t row = m.num_decodes + index;
-    if (!is_real(row)) return;
-    const Indices& table = m.state_indices_tensor_p;
-    const auto place = [&](std::int32_t column) {
-      return StatePlace{column, table.at(index, column)};
-    };
-    const StatePlace source = place(m.block_idx_last_computed_token.at(row));
-    const std::int32_t last = m.block_idx_last_scheduled_token.at(row);
-    ForwardPlaces result{.row = row,
-                         .num_query_tokens = query_tokens(row),
-                         .has_initial_state = m.has_initial_states_p.at(index) != 0,
-                         .window_column = source.column,
-                         .temporal_source = source,
-                         .conv_source = source,
-                         .boundary_targets = {},
-                         .targets = {place(last)}};
-    for (std::int32_t c = m.block_idx_first_scheduled_token_p.at(index); c < last; ++c)
-      result.boundary_targets.push_back(place(c));
-    rows_.push_back(std::move(result));
+      result.targets.push_back(place(std::min(last + t, cols - 1)));
   }
 
   const StepTrace& trace_;
   const GroupTrace& group_;
   MambaCacheMode mode_;
-  std::vector<ForwardPlaces> rows_;
-  std::int32_t next_spec_ = 0;
-  std::int32_t next_other_ = 0;
 };
 
 }  // namespace
 
 std::vector<ForwardPlaces> forward_rows(const StepTrace& trace, const GroupTrace& group,
                                         MambaCacheMode mode) {
-  Resolver resolver(trace, group, mode);
   if (!group.metadata) return {};
-  if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
-    resolver.add(*mamba);
-  else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
-    resolver.add(mamba2->base);
-  else
-    resolver.add(std::get<GdnMetadata>(*group.metadata));
-  return resolver.take();
+  std::vector<StateAccess> accesses;
+  append_state_accesses(*group.metadata, forward_context(trace, group, mode), accesses);
+  const Resolver resolver(trace, group, mode);
+  std::vector<ForwardPlaces> rows;
+  for (const StateAccess& access : accesses)
+    if (resolver.is_real(access)) rows.push_back(resolver.resolve(access));
+  return rows;
 }
 
 }  // namespace hybridscope

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/metadata/metadata_builders.h"
+#include "core/metadata/named_arrays.h"
 #include "sessions/judge/compare_worker.h"
 
 namespace hybridscope {

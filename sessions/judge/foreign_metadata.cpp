@@ -6,8 +6,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "core/metadata/metadata_fields.h"
-
 namespace hybridscope {
 namespace {
 
@@ -19,18 +17,18 @@ class Overlay {
       : step_(step), told_(told), flags_(flags) {}
 
   template <class T>
-  void operator()(std::string_view name, T& member, ArrayDtype) {
-    const ForeignArray* array = find(name);
+  void operator()(const MetadataField& field, T& member) {
+    const ForeignArray* array = find(field.name);
     if (array == nullptr) note_left_out(member);
     if (array == nullptr || error_) return;
     if constexpr (std::is_arithmetic_v<T>)
-      set_number(name, *array, member);
+      set_number(field.name, *array, member);
     else
-      set_view(name, *array, member);
+      set_view(field.name, *array, member);
   }
 
   // The pointer arrays of the conv kernels, as far as programs go.
-  void operator()(CausalConv1dMetadata& conv1d) {
+  void operator()(const MetadataField&, CausalConv1dMetadata& conv1d) {
     for (const auto& [name, member] :
          {std::pair{"batch_ptr", &conv1d.batch_ptr},
           std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
@@ -43,6 +41,8 @@ class Overlay {
         set_view(name, *array, *member);
     }
   }
+
+  void operator()(const MetadataField&, TokenIndxDtype&) {}  // is not told
 
   bool told_all() const { return told_all_; }
   Status status() const { return error_ ? Status(*error_) : Status(Ok{}); }
@@ -122,12 +122,7 @@ Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMe
   flags_.clear();
   flags_.reserve(4);
   Overlay overlay(step, told, flags_);
-  if (auto* mamba = std::get_if<MambaMetadata>(&metadata))
-    for_each_mamba_field(*mamba, overlay, overlay);
-  else if (auto* mamba2 = std::get_if<Mamba2Metadata>(&metadata))
-    for_each_mamba2_field(*mamba2, overlay, overlay);
-  else if (auto* gdn = std::get_if<GdnMetadata>(&metadata))
-    for_each_gdn_field(*gdn, overlay, overlay);
+  for_each_field(metadata, overlay);
   told_all_ = overlay.told_all();
   return overlay.status();
 }

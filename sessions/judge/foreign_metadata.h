@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/metadata/metadata_builders.h"
+#include "core/metadata/builder_metadata.h"
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {

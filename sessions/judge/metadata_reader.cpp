@@ -138,12 +138,11 @@ std::optional<std::int32_t> mamba_group(const LineValue& member, const StepConte
 }  // namespace
 
 std::set<std::string, std::less<>> metadata_field_names() {
-  Mamba2Metadata mamba2;
-  mamba2.base.conv1d.present = true;
   std::set<std::string, std::less<>> names;
-  for (const NamedArray& array : named_arrays(mamba2)) names.emplace(array.name);
-  for (const NamedArray& array : named_arrays(GdnMetadata{})) names.emplace(array.name);
-  names.erase("nums_dict");  // told by its members
+  for (BuilderMetadata& metadata : every_kind_of_metadata()) {
+    set_conv1d_present(metadata);
+    for (const NamedArray& array : named_arrays(metadata)) names.emplace(array.name);
+  }
   return names;
 }
 

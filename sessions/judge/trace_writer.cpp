@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/metadata/metadata_builders.h"
+#include "core/metadata/named_arrays.h"
 #include "sessions/judge/trace_words.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/check/finding.h"
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/metadata_field.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {

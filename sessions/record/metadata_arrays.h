@@ -5,10 +5,9 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
-#include "core/metadata/metadata_fields.h"
+#include "core/metadata/metadata_field.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_record.h"
 
@@ -22,12 +21,13 @@ struct GroupArrays {
   Visit& visit;
 
   template <class T>
-  void operator()(std::string_view name, const T& value, ArrayDtype dtype) {
-    visit(group, name, value, dtype);
+  void operator()(const MetadataField& field, const T& value) {
+    visit(group, field.name, value, field.dtype);
   }
-  void operator()(const CausalConv1dMetadata& conv1d) {
+  void operator()(const MetadataField&, TokenIndxDtype) {}
+  void operator()(const MetadataField& field, const CausalConv1dMetadata& conv1d) {
     if (!conv1d.present)
-      return visit(group, "nums_dict", TensorView<std::int32_t>{}, ArrayDtype::int32);
+      return visit(group, field.name, TensorView<std::int32_t>{}, ArrayDtype::int32);
     visit(group, "nums_dict.8.nums", conv1d.nums, ArrayDtype::int32);
     visit(group, "nums_dict.8.tot", conv1d.tot, ArrayDtype::host_int);
     visit(group, "batch_ptr", vector_view(conv1d.batch_ptr.data, conv1d.tot), ArrayDtype::int32);
@@ -56,12 +56,7 @@ void for_each_array(const StepTrace& trace, Visit&& visit) {
     if (group.conv_source_column.present)
       visit(group.group, "conv_source_column", group.conv_source_column, ArrayDtype::int32);
     GroupArrays<std::remove_reference_t<Visit>> show{group.group, visit};
-    if (const auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
-      for_each_mamba_field(*mamba, show, show);
-    else if (const auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
-      for_each_mamba2_field(*mamba2, show, show);
-    else
-      for_each_gdn_field(std::get<GdnMetadata>(*group.metadata), show, show);
+    for_each_field(*group.metadata, show);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/metadata/metadata_builders.h"
-#include "core/metadata/metadata_fields.h"
 
 namespace hybridscope {
 namespace {
@@ -18,26 +17,27 @@ class Restorer {
       : arrays_(arrays), group_(group), storage_(storage) {}
 
   template <class T>
-  void operator()(std::string_view name, T& member, ArrayDtype) {
-    const ArrayRecord* array = find(name);
+  void operator()(const MetadataField& field, T& member) {
+    const ArrayRecord* array = find(field.name);
     if (array == nullptr || !array->present) return;
     if constexpr (std::is_arithmetic_v<T>)
       member = array->values.empty() ? T{} : static_cast<T>(array->values.front());
     else
       set_view(*array, member);
   }
-  void operator()(CausalConv1dMetadata& conv1d) {
+  void operator()(const MetadataField& field, TokenIndxDtype& dtype) {
+    const ArrayRecord* array = find(field.name);
+    const bool wide = array != nullptr && array->dtype == ArrayDtype::int64;
+    dtype = wide ? TokenIndxDtype::int64 : TokenIndxDtype::int32;
+  }
+  void operator()(const MetadataField&, CausalConv1dMetadata& conv1d) {
     const ArrayRecord* nums = find("nums_dict.8.nums");
     if (nums == nullptr) return;
     conv1d.present = true;
     set_view(*nums, conv1d.nums);
-    (*this)("nums_dict.8.tot", conv1d.tot, ArrayDtype::host_int);
+    (*this)({"nums_dict.8.tot", ArrayDtype::host_int}, conv1d.tot);
     set_pointers("batch_ptr", conv1d.batch_ptr);
     set_pointers("token_chunk_offset_ptr", conv1d.token_chunk_offset_ptr);
-  }
-  bool has_dtype(std::string_view name, ArrayDtype dtype) const {
-    const ArrayRecord* array = find(name);
-    return array != nullptr && array->dtype == dtype;
   }
 
  private:
@@ -69,25 +69,6 @@ class Restorer {
   std::int32_t group_;
   RestoredArrays& storage_;
 };
-
-BuilderMetadata restore(MambaType type, Restorer& restorer) {
-  if (type == MambaType::mamba2) {
-    Mamba2Metadata metadata;
-    for_each_mamba2_field(metadata, restorer, restorer);
-    return metadata;
-  }
-  if (type == MambaType::gdn_attention || type == MambaType::kda) {
-    GdnMetadata metadata;
-    metadata.token_indx_dtype = restorer.has_dtype("spec_token_indx", ArrayDtype::int64)
-                                    ? TokenIndxDtype::int64
-                                    : TokenIndxDtype::int32;
-    for_each_gdn_field(metadata, restorer, restorer);
-    return metadata;
-  }
-  MambaMetadata metadata;
-  for_each_mamba_field(metadata, restorer, restorer);
-  return metadata;
-}
 
 }  // namespace
 
@@ -148,12 +129,14 @@ void RecordViews::attach_metadata(const StepRecord& record) {
     const auto& groups = config_.kv_cache_config.groups;
     if (!group.is_mamba || !has_arrays || index >= groups.size()) continue;
     Restorer restorer(record.arrays, group.group, restored_);
-    restorer("temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
-    restorer("conv_source_column", group.conv_source_column, ArrayDtype::int32);
-    const MambaType type = std::get<MambaSpec>(groups[index].spec).mamba_type;
-    group.metadata = restore(type, restorer);
+    restorer({"temporal_source_column"}, group.temporal_source_column);
+    restorer({"conv_source_column"}, group.conv_source_column);
+    const MetadataBuilderRow& builder =
+        metadata_builder_row(std::get<MambaSpec>(groups[index].spec).mamba_type);
+    group.metadata = builder.empty_metadata();
+    for_each_field(*group.metadata, restorer);
     group.replayed_arrays =
-        replayed_arrays(type, config_.mamba_cache_mode, config_.num_speculative_tokens);
+        builder.replayed_arrays(config_.mamba_cache_mode, config_.num_speculative_tokens);
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
-#include "core/metadata/named_arrays.h"
+#include "core/metadata/metadata_field.h"
 #include "core/trace/step_trace.h"
 #include "sessions/record/step_digests.h"
 

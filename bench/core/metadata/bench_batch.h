@@ -7,7 +7,7 @@
 
 #include "core/base/tensor_view.h"
 #include "core/metadata/common_attention_metadata.h"
-#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/row_class.h"
 
 namespace hybridscope::bench {

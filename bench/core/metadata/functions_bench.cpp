@@ -5,8 +5,9 @@
 #include "bench/support/measure.h"
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
+#include "core/metadata/gdn_metadata.h"
 #include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope::bench {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::metadata_builders_test {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/prefix_block_indices.h"
 #include "core/metadata/reciprocal_divider.h"

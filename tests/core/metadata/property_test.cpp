@@ -6,7 +6,7 @@
 
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "tests/core/metadata/batch_support.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "core/metadata/metadata_fields.h"
+#include "core/metadata/builder_metadata.h"
 #include "sessions/diff/session_diff.h"
 #include "sessions/record/metadata_arrays.h"
 #include "sessions/run/checked_run.h"
@@ -32,9 +32,9 @@ struct ChangeArray {
   std::string changed{};
 
   template <class T>
-  void operator()(std::string_view name, T& value, ArrayDtype) {
+  void operator()(const MetadataField& field, T& value) {
     if (number++ != chosen) return;
-    changed = name;
+    changed = field.name;
     if constexpr (std::is_same_v<T, bool>)
       value = !value;
     else if constexpr (std::is_arithmetic_v<T>)
@@ -42,11 +42,12 @@ struct ChangeArray {
     else
       change(value);
   }
-  void operator()(CausalConv1dMetadata& conv1d) {
+  void operator()(const MetadataField&, TokenIndxDtype&) {}
+  void operator()(const MetadataField&, CausalConv1dMetadata& conv1d) {
     if (!conv1d.present) return;
-    (*this)("nums_dict.8.nums", conv1d.nums, ArrayDtype::int32);
-    (*this)("batch_ptr", conv1d.batch_ptr, ArrayDtype::int32);
-    (*this)("token_chunk_offset_ptr", conv1d.token_chunk_offset_ptr, ArrayDtype::int32);
+    (*this)({"nums_dict.8.nums"}, conv1d.nums);
+    (*this)({"batch_ptr"}, conv1d.batch_ptr);
+    (*this)({"token_chunk_offset_ptr"}, conv1d.token_chunk_offset_ptr);
   }
 
  private:
@@ -75,22 +76,17 @@ std::string change_array(StepTrace& trace, std::int32_t chosen, ChangedArrays& k
   TensorView<std::int32_t> starts =
       vector_view(trace.common.query_start_loc.data(),
                   static_cast<std::int32_t>(trace.common.query_start_loc.size()));
-  change("query_start_loc", starts, ArrayDtype::int32);
+  change({"query_start_loc"}, starts);
   trace.common.query_start_loc = {starts.data, static_cast<std::size_t>(starts.rows)};
   TensorView<std::int32_t> lengths = vector_view(
       trace.common.seq_lens.data(), static_cast<std::int32_t>(trace.common.seq_lens.size()));
-  change("seq_lens", lengths, ArrayDtype::int32);
+  change({"seq_lens"}, lengths);
   trace.common.seq_lens = {lengths.data, static_cast<std::size_t>(lengths.rows)};
   for (GroupTrace& group : trace.groups) {
     if (!group.metadata) continue;
-    change("temporal_source_column", group.temporal_source_column, ArrayDtype::int32);
-    change("conv_source_column", group.conv_source_column, ArrayDtype::int32);
-    if (auto* mamba = std::get_if<MambaMetadata>(&*group.metadata))
-      for_each_mamba_field(*mamba, change, change);
-    else if (auto* mamba2 = std::get_if<Mamba2Metadata>(&*group.metadata))
-      for_each_mamba2_field(*mamba2, change, change);
-    else
-      for_each_gdn_field(std::get<GdnMetadata>(*group.metadata), change, change);
+    change({"temporal_source_column"}, group.temporal_source_column);
+    change({"conv_source_column"}, group.conv_source_column);
+    for_each_field(*group.metadata, change);
   }
   return change.changed;
 }

@@ -1,4 +1,4 @@
-#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/causal_conv1d_metadata_builder.h"
 
 #include <algorithm>
 #include <limits>

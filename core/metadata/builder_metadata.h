@@ -1,0 +1,55 @@
+// What a metadata builder hands to the recurrent layers of one KV-cache group, whichever kind they
+// are, and what it says about itself (metadata_description.h). Who uses metadata asks here and
+// knows no kind. Values only: the builders themselves are in metadata_builders.h.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/metadata/gdn_metadata.h"
+#include "core/metadata/mamba2_metadata.h"
+#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/metadata_description.h"
+
+namespace hybridscope {
+
+using BuilderMetadata = std::variant<MambaMetadata, Mamba2Metadata, GdnMetadata>;
+
+// One of each kind, every array absent.
+std::vector<BuilderMetadata> every_kind_of_metadata();
+
+// Calls visit(MetadataField, member) for every field, in the order of the reference's class.
+// `member`: a number, a TensorView, the CausalConv1dMetadata, or the TokenIndxDtype of the index
+// arrays that follow. `metadata` may be const.
+template <class Visit>
+void for_each_field(BuilderMetadata& metadata, Visit&& visit) {
+  std::visit([&](auto& own) { for_each_field(own, visit); }, metadata);
+}
+template <class Visit>
+void for_each_field(const BuilderMetadata& metadata, Visit&& visit) {
+  std::visit([&](const auto& own) { for_each_field(own, visit); }, metadata);
+}
+
+// Metadata whose conv arrays are there names them in place of nums_dict.
+void set_conv1d_present(BuilderMetadata& metadata);
+
+// Arrays that a forward reads, in the order in which they are reported.
+void append_needed_arrays(const BuilderMetadata& metadata, const ForwardContext& context,
+                          std::vector<NeededArray>& out);
+
+// One a row, in the order in which the kernels run them: padding rows as well. What a short array
+// does not tell is -1, or no block.
+void append_state_accesses(const BuilderMetadata& metadata, const ForwardContext& context,
+                           std::vector<StateAccess>& out);
+
+// Where the metadata contradicts the batch: sums, rows of each kind, token ranges, accepted counts,
+// programs and chunks. Requires: every needed array is there, and the batch's own arrays agree.
+void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out);
+
+// `num_rows`: of the batch, without padding rows.
+MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows);
+ChunkView chunk_view(const BuilderMetadata& metadata, std::int32_t num_rows);
+
+}  // namespace hybridscope

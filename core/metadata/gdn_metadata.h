@@ -1,0 +1,87 @@
+// What the GDN builder hands to the layers. Names, shapes and dtypes are those of the reference's
+// metadata class; an absent view is its None.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/tensor_view.h"
+#include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/metadata_description.h"
+#include "core/metadata/metadata_field.h"
+
+namespace hybridscope {
+
+// Chunk size of the FLA kernels (FLA_CHUNK_SIZE).
+inline constexpr std::int32_t kFlaChunkSize = 64;
+
+// dtype of the token index arrays of one GDN batch in the reference.
+enum class TokenIndxDtype : std::uint8_t { int32, int64 };
+
+// Metadata of one step for GatedDeltaNet (and KDA) layers of one KV-cache group: spec rows verify
+// draft tokens, non-spec rows are decodes or prefills.
+struct GdnMetadata {
+  std::int32_t num_prefills = 0;
+  std::int32_t num_prefill_tokens = 0;
+  std::int32_t num_decodes = 0;
+  std::int32_t num_decode_tokens = 0;
+  std::int32_t num_spec_decodes = 0;
+  std::int32_t num_spec_decode_tokens = 0;
+  std::int32_t num_actual_tokens = 0;
+  TensorView<std::uint8_t> has_initial_state{};              // bool [non-spec rows]
+  TensorView<std::int32_t> spec_query_start_loc{};           // [num_spec_decodes + 1]
+  TensorView<std::int32_t> non_spec_query_start_loc{};       // [non-spec rows + 1]
+  TensorView<std::int32_t> spec_state_indices_tensor{};      // [num_spec_decodes, 1 + K]
+  TensorView<std::int32_t> non_spec_state_indices_tensor{};  // [non-spec rows]
+  TensorView<std::uint8_t> spec_sequence_masks{};            // bool [num_reqs]
+  TensorView<std::int32_t> spec_token_indx{};                // [spec tokens]
+  TensorView<std::int32_t> non_spec_token_indx{};            // [non-spec tokens]
+  TokenIndxDtype token_indx_dtype = TokenIndxDtype::int32;   // int64 in a mixed batch
+  TensorView<std::int32_t> num_accepted_tokens{};            // [num_spec_decodes]
+  TensorView<std::int32_t> chunk_indices{};                  // [chunks, 2]
+  TensorView<std::int32_t> chunk_offsets{};                  // [non-spec rows + 1], int64
+  CausalConv1dMetadata conv1d{};                             // of the non-spec rows
+};
+
+// As of MambaMetadata. token_indx_dtype is shown as the dtype of spec_token_indx, before it.
+template <class Metadata, class Visit>
+requires std::same_as<std::remove_const_t<Metadata>, GdnMetadata>
+void for_each_field(Metadata& m, Visit&& visit) {
+  using enum ArrayDtype;
+  using enum ArrayRows;
+  visit({"num_prefills", host_int}, m.num_prefills);
+  visit({"num_prefill_tokens", host_int}, m.num_prefill_tokens);
+  visit({"num_decodes", host_int}, m.num_decodes);
+  visit({"num_decode_tokens", host_int}, m.num_decode_tokens);
+  visit({"num_spec_decodes", host_int}, m.num_spec_decodes);
+  visit({"num_spec_decode_tokens", host_int}, m.num_spec_decode_tokens);
+  visit({"num_actual_tokens", host_int}, m.num_actual_tokens);
+  visit({"has_initial_state", boolean, non_spec}, m.has_initial_state);
+  visit({"spec_query_start_loc", int32, spec}, m.spec_query_start_loc);
+  visit({"non_spec_query_start_loc", int32, non_spec}, m.non_spec_query_start_loc);
+  visit({"spec_state_indices_tensor", int32, spec}, m.spec_state_indices_tensor);
+  visit({"non_spec_state_indices_tensor", int32, non_spec}, m.non_spec_state_indices_tensor);
+  visit({"spec_sequence_masks", boolean, batch}, m.spec_sequence_masks);
+  visit({"spec_token_indx", int32}, m.token_indx_dtype);
+  const ArrayDtype indx = m.token_indx_dtype == TokenIndxDtype::int64 ? int64 : int32;
+  visit({"spec_token_indx", indx}, m.spec_token_indx);
+  visit({"non_spec_token_indx", indx}, m.non_spec_token_indx);
+  visit({"num_accepted_tokens", int32, spec}, m.num_accepted_tokens);
+  visit({"chunk_indices", int32}, m.chunk_indices);
+  visit({"chunk_offsets", int64, non_spec}, m.chunk_offsets);
+  visit({"nums_dict", int32, non_spec}, m.conv1d);
+}
+
+// What builder_metadata.h asks of each kind.
+void append_needed_arrays(const GdnMetadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out);
+void append_state_accesses(const GdnMetadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out);
+void append_mismatches(const GdnMetadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out);
+MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows);
+ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows);
+
+}  // namespace hybridscope

@@ -1,0 +1,50 @@
+// What the Mamba2 builder hands to the layers. Names, shapes and dtypes are those of the
+// reference's metadata class; an absent view is its None.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/tensor_view.h"
+#include "core/metadata/mamba_metadata.h"
+#include "core/metadata/metadata_description.h"
+#include "core/metadata/metadata_field.h"
+
+namespace hybridscope {
+
+// The same for Mamba2 layers, with the chunks of the SSD scan (semantics: compute-chunk-metadata).
+struct Mamba2Metadata {
+  MambaMetadata base{};
+  bool prep_initial_states = false;  // some prefill row starts from a stored state
+  std::int32_t chunk_size = 0;
+  TensorView<std::int32_t> seq_idx_p{};             // [chunks]
+  TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
+  TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
+};
+
+// As of MambaMetadata, whose fields come first.
+template <class Metadata, class Visit>
+requires std::same_as<std::remove_const_t<Metadata>, Mamba2Metadata>
+void for_each_field(Metadata& m, Visit&& visit) {
+  using enum ArrayDtype;
+  for_each_field(m.base, visit);
+  visit({"prep_initial_states", host_bool}, m.prep_initial_states);
+  visit({"chunk_size", host_int}, m.chunk_size);
+  visit({"seq_idx_p", int32}, m.seq_idx_p);
+  visit({"cu_chunk_seqlen_p", int32}, m.cu_chunk_seqlen_p);
+  visit({"last_chunk_indices_p", int32, ArrayRows::prefills}, m.last_chunk_indices_p);
+}
+
+// What builder_metadata.h asks of each kind.
+void append_needed_arrays(const Mamba2Metadata& m, const ForwardContext& context,
+                          std::vector<NeededArray>& out);
+void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& context,
+                           std::vector<StateAccess>& out);
+void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,
+                       std::vector<MetadataMismatch>& out);
+MetadataRows metadata_rows(const Mamba2Metadata& m, std::int32_t num_rows);
+ChunkView chunk_view(const Mamba2Metadata& m, std::int32_t num_rows);
+
+}  // namespace hybridscope

@@ -1,0 +1,133 @@
+// What a kind of metadata says about itself, as plain values: which state its rows read and write,
+// which arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the
+// batch. Each kind says it beside its struct (mamba_metadata.h, mamba2_metadata.h,
+// gdn_metadata.h); builder_metadata.h asks whichever kind there is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/tensor_view.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/metadata_field.h"
+#include "core/model/kv_cache_spec.h"
+
+namespace hybridscope {
+
+// What the kernels of a group are given beside the metadata.
+struct ForwardContext {
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
+  std::int32_t num_rows = 0;  // of the batch, without padding rows
+  // Mode all with drafts: columns that decode rows read from; absent:
+  // block_idx_last_computed_token.
+  TensorView<std::int32_t> temporal_source_column{};  // [num_decodes]
+  TensorView<std::int32_t> conv_source_column{};      // [num_decodes]
+};
+
+// What the kernels do with the state of one row, as the metadata tells them. `blocks` are the row's
+// state indices: a window of blocks from the row's running column on, or with `by_column` (mode
+// all) one block for each column of the request's block table.
+struct StateAccess {
+  std::int32_t row = -1;                 // of the batch; -1, or behind its rows: a padding row
+  std::int32_t index = 0;                // among the rows of its arrays
+  bool is_decode = false;                // runs the decode kernel, else the prefill kernel
+  bool by_column = false;                // see above
+  bool runs_as_padding = false;          // a padding row: no offsets say that it has no tokens
+  bool counts_given = false;             // decode rows: accepted counts are there
+  bool has_initial_state = false;        // prefill rows
+  std::int32_t num_accepted_tokens = 1;  // 1 where counts are not given
+  std::int32_t num_query_tokens = 1;     // decode rows with a window: by their offsets, else 1
+  // Rows whose tokens are gathered: the first one's place among them; -1: tokens stay in place.
+  std::int32_t first_gathered_token = -1;
+  std::span<const std::int32_t> blocks{};
+
+  // With by_column: columns of the request's block table.
+  std::int32_t computed_column = -1;         // of the last computed token
+  std::int32_t first_scheduled_column = -1;  // prefill rows
+  std::int32_t last_scheduled_column = -1;
+  std::int32_t temporal_source_column = -1;  // before the accepted count is added
+  std::int32_t conv_source_column = -1;
+
+  // The block of a column; the pad id outside the row.
+  std::int32_t block_at(std::int32_t column) const;
+};
+
+// An array that a forward reads: at least so many rows have to be there.
+struct NeededArray {
+  std::int64_t expected_rows = 0;
+  bool present = false;
+  std::int32_t rows = 0;
+  std::string_view name{};
+};
+
+// One row of the batch as its request has it.
+struct MetadataBatchRow {
+  std::int32_t num_computed_tokens = 0;   // c
+  std::int32_t num_scheduled_tokens = 0;  // q
+  std::int32_t num_accepted_tokens = 1;   // a
+};
+
+// The batch that metadata was made for, told by others than its builder.
+struct MetadataBatch {
+  CommonAttentionMetadata common{};
+  std::span<const MetadataBatchRow> rows{};  // without padding rows
+  MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
+  std::int32_t block_size = 1;        // of the group
+  std::int32_t num_spec = 0;          // K
+  bool accepted_counts_given = true;  // to the builder
+};
+
+enum class MismatchKind : std::uint8_t {
+  inconsistent,             // two numbers that should be equal
+  foreign_row,              // what is told of a row belongs to another one
+  padding_runs_as_prefill,  // a padding row among the prefill rows
+};
+
+// Where metadata contradicts the batch.
+struct MetadataMismatch {
+  MismatchKind kind = MismatchKind::inconsistent;
+  std::int64_t expected = 0;
+  std::int64_t seen = 0;
+  std::string_view detail{};
+  std::int32_t row = -1;  // of the batch
+};
+
+// Which batch row stands behind an element of an array.
+struct MetadataRows {
+  bool by_spec = false;                // rows are divided into spec and non-spec rows
+  std::int32_t first_prefill_row = 0;  // else: decode rows, then prefill rows
+  std::vector<std::int32_t> spec{};    // batch rows, ascending
+  std::vector<std::int32_t> non_spec{};
+
+  // -1: none.
+  std::int32_t batch_row(ArrayRows rows, std::int64_t index) const;
+};
+
+// How scan kernels cut the packed tokens of a step, as the metadata tells them.
+struct ChunkView {
+  struct Sequence {
+    std::int32_t row = -1;   // of the batch
+    std::int32_t first = 0;  // packed tokens [first, last)
+    std::int32_t last = 0;
+  };
+  struct Chunk {
+    std::int32_t sequence = -1;  // index into sequences
+    std::int32_t first = 0;      // packed tokens [first, last)
+    std::int32_t last = 0;
+    bool is_last = false;  // of its sequence
+  };
+  struct Array {
+    std::string_view name{};
+    TensorView<std::int32_t> values{};
+  };
+  bool cuts_chunks = false;     // whether the kind does at all
+  std::string_view rule{};      // what cuts, in one sentence
+  std::int32_t chunk_size = 0;  // tokens; 0: no chunks in this step
+  std::vector<Sequence> sequences{};
+  std::vector<Chunk> chunks{};
+  std::vector<Array> arrays{};  // that say so
+};
+
+}  // namespace hybridscope
