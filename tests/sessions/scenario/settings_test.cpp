@@ -37,6 +37,38 @@ std::string refusal(const char* section, const char* name, const SettingValue& v
   return stored.ok() ? "" : stored.error().message;
 }
 
+TEST(SettingsTable, HeadersOfTracesHoldTheseInThisOrder) {
+  std::vector<std::string_view> names;
+  for (const Setting* setting : traced_settings()) names.push_back(setting->name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("scheduling_policy", "enable_chunked_prefill",
+                                   "long_prefill_token_threshold", "scheduler_reserve_full_isl",
+                                   "watermark", "async_scheduling", "runner"));
+}
+
+TEST(SettingsTable, AConfigurationGivesBackWhatWasStoredInIt) {
+  EngineConfig config;
+  store_in_config(with({{"watermark", "0.25"},
+                        {"scheduling_policy", "priority"},
+                        {"kv_consumer", "true"},
+                        {"seed", "7"},
+                        {"cudagraph_capture_sizes", "1,2,4"},
+                        {"step_cost/base_us", "100"}}),
+                  config);
+  EXPECT_EQ(config.watermark, 0.25);
+  EXPECT_EQ(config.seed, 7U);
+  EXPECT_EQ(config.long_prefill_token_threshold, 0);  // left alone
+  const EngineSettings settings = settings_of(config);
+  EXPECT_EQ(settings.watermark, 0.25);
+  EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
+  EXPECT_EQ(settings.kv_consumer, true);
+  EXPECT_EQ(settings.seed, 7);
+  EXPECT_THAT(*settings.cudagraph_capture_sizes, testing::ElementsAre(1, 2, 4));
+  EXPECT_EQ(settings.max_cudagraph_capture_size, std::nullopt);
+  EXPECT_EQ(settings.step_cost_base_us, 100);
+  EXPECT_EQ(settings.engine, EngineProfile::safe);
+}
+
 TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
