@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 
 std::string where(const Finding& finding, const Names& names) {
   std::string text = fmt::format("step {}", finding.step);
-  if (finding.request.value >= 0) text += " " + names.request(finding.request);
+  if (finding.request.value >= 0) text += fmt::format(" {}", names.request(finding.request));
   if (finding.row >= 0) text += fmt::format(" row {}", finding.row);
-  if (finding.group >= 0) text += " " + names.group(finding.group);
+  if (finding.group >= 0) text += fmt::format(" {}", names.group(finding.group));
   if (finding.column >= 0) text += fmt::format(" column {}", finding.column);
   return text;
 }

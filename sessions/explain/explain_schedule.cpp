@@ -100,9 +100,9 @@ std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& co
   if (!lookup.admitted) text += "; not admitted in this step";
   const auto& groups = config.kv_cache_config.groups;
   for (std::size_t g = 0; g < std::min(groups.size(), why.groups.size()); ++g)
-    text += "\n" + names.group(static_cast<std::int32_t>(g)) + " " +
-            group_words({why.groups[g], groups[g], lookup, config.scheduler_block_size,
-                         keeps_all_blocks(config, groups[g])});
+    text += fmt::format("\n{} {}", names.group(static_cast<std::int32_t>(g)),
+                        group_words({why.groups[g], groups[g], lookup, config.scheduler_block_size,
+                                     keeps_all_blocks(config, groups[g])}));
   return text;
 }
 
