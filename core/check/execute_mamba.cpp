@@ -123,8 +123,8 @@ std::span<const std::int32_t> columns_from(std::span<const std::int32_t> blocks,
 }
 
 // A decode row of mode all: every block has its own column.
-void run_all_mode_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
-                      const StateAccess& access) {
+void run_all_mode_decode(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
+                         const StateAccess& access) {
   const std::int32_t target = access.last_scheduled_column;
   const bool counts = access.counts_given && group.accepted_counts_given;
   const std::int32_t accepted = counts ? access.num_accepted_tokens : 1;
@@ -197,7 +197,7 @@ void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& gro
     return run_padding_row(context, group, access);
   check_gates(context, group, access);
   if (access.is_decode)
-    return access.by_column ? run_all_mode_row(context, truth, group, access)
+    return access.by_column ? run_all_mode_decode(context, truth, group, access)
                             : run_window_row(context, truth, group, access);
   return access.by_column ? run_all_mode_prefill(context, truth, group, access)
                           : run_window_prefill(context, truth, group, access);
