@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
 #include "core/check/symbolic_state.h"
@@ -81,6 +82,11 @@ class CheckContext {
   BlockTableMirror& tables() { return shared_.tables; }
   CheckState& shared() { return shared_; }
   const CheckState& shared() const { return shared_; }
+
+  // Is it a block of the pool, and not the null block?
+  bool exists(std::int32_t block) const {
+    return block > kNullBlock && block < config().kv_cache_config.num_blocks;
+  }
 
   // Adds a finding; the step is filled in.
   void report(Finding finding);
