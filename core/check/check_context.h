@@ -83,11 +83,6 @@ class CheckContext {
   CheckState& shared() { return shared_; }
   const CheckState& shared() const { return shared_; }
 
-  // Is it a block of the pool, and not the null block?
-  bool exists(std::int32_t block) const {
-    return block > kNullBlock && block < config().kv_cache_config.num_blocks;
-  }
-
   // Adds a finding; the step is filled in.
   void report(Finding finding);
 
@@ -101,6 +96,12 @@ class CheckContext {
 
   // The operations of this step; null: nobody asked for them.
   StateOps* ops() { return shared_.logs_ops ? &shared_.ops : nullptr; }
+  // Is it a block of the pool, and not the null block?
+  bool is_block(std::int32_t block) const {
+    return block > kNullBlock && block < config().kv_cache_config.num_blocks;
+  }
+  // Rows of the batch without padding.
+  std::int32_t num_rows() const { return static_cast<std::int32_t>(trace_.rows.size()); }
   // Number of a group among the mamba groups. Requires: it is one.
   std::int32_t group_index(std::int32_t group) const {
     return shared_.group_indices[static_cast<std::size_t>(group)];

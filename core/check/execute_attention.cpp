@@ -36,7 +36,7 @@ void check_token_before(CheckContext& context, const RowTruth& truth, const Grou
   const std::int32_t column = (computed - 1) / group.block_size;
   const std::int32_t filled = computed - column * group.block_size;
   const std::int32_t block = table_block(group, row, column);
-  if (!context.exists(block)) return;  // told as a block-table mismatch
+  if (!context.is_block(block)) return;  // told as a block-table mismatch
   const AttentionSlots& slots = context.state().attention(block);
   const bool unwritten = slots.filled < filled;
   if (!unwritten && (slots.filled > filled || slots.last == truth.prefixes(row)[0])) return;
@@ -96,7 +96,7 @@ void check_attention_reads(CheckContext& context, const RowTruth& truth, const G
     for (std::int32_t column = 0; (column + 1) * group.block_size <= truth.num_computed_tokens(row);
          ++column) {
       const std::int32_t block = table_block(group, row, column);
-      if (!context.exists(block)) continue;  // told as a block-table mismatch
+      if (!context.is_block(block)) continue;  // told as a block-table mismatch
       const AttentionSlots& slots = context.state().attention(block);
       if (slots.filled == group.block_size) continue;
       Finding finding =

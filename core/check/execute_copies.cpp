@@ -36,7 +36,7 @@ void check_owner(CheckContext& context, Finding finding, std::int32_t block) {
 
 StateCopyOp op_of(const CheckContext& context, const StateCopyTrace& copy) {
   const auto source = [&](std::int32_t block) {
-    return context.exists(block) ? block : kPoisonSource;
+    return context.is_block(block) ? block : kPoisonSource;
   };
   return {.group_index = context.group_index(copy.group),
           .conv_src_block = source(copy.conv_src_block),
@@ -91,21 +91,21 @@ void CopyExecutor::report_conflicts(CheckContext& context, const CopyLaunch& lau
   };
   for (std::size_t i = 0; i < launch.copies.size(); ++i) {
     const std::int32_t dst = launch.copies[i].dst_block;
-    if (!context.exists(dst)) continue;
+    if (!context.is_block(dst)) continue;
     if (mark(dst) != 0) conflict(launch.copies[i], dst, "two copies write the block");
     mark(dst) = static_cast<std::int32_t>(i) + 1;
   }
   for (std::size_t i = 0; i < launch.copies.size(); ++i) {
     const StateCopyTrace& copy = launch.copies[i];
     for (const std::int32_t src : {copy.conv_src_block, copy.temporal_src_block}) {
-      if (!context.exists(src)) continue;
+      if (!context.is_block(src)) continue;
       const std::int32_t writer = mark(src);
       if (writer != 0 && writer != static_cast<std::int32_t>(i) + 1)
         conflict(copy, src, "a copy reads what another copy writes");
     }
   }
   for (const StateCopyTrace& copy : launch.copies)
-    if (context.exists(copy.dst_block)) mark(copy.dst_block) = 0;
+    if (context.is_block(copy.dst_block)) mark(copy.dst_block) = 0;
 }
 
 void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch) {
@@ -116,7 +116,7 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
     const StateCopyTrace& copy = launch.copies[i];
     const StateCopyDecision& decision =
         launch.decisions[static_cast<std::size_t>(copy.decision)].decision;
-    if (!context.exists(copy.temporal_src_block)) {
+    if (!context.is_block(copy.temporal_src_block)) {
       report_source(context, place(launch, copy, ContentKind::temporal), copy.temporal_src_block,
                     "copied from a block that holds no state",
                     decision.src_col + copy.accept_token_bias);
@@ -128,7 +128,7 @@ void CopyExecutor::read_sources(CheckContext& context, const CopyLaunch& launch)
                       "copied from a state that was never written",
                       decision.src_col + copy.accept_token_bias);
     }
-    if (!context.exists(copy.conv_src_block)) {
+    if (!context.is_block(copy.conv_src_block)) {
       report_source(context, place(launch, copy, ContentKind::conv), copy.conv_src_block,
                     "copied from a block that holds no state", decision.src_col);
     } else {

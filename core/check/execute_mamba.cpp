@@ -7,10 +7,6 @@
 namespace hybridscope {
 namespace {
 
-std::int32_t num_real_rows(const CheckContext& context) {
-  return static_cast<std::int32_t>(context.trace().rows.size());
-}
-
 // Column of the request's block table that window column 0 of a row is.
 std::int32_t window_start(const CheckContext& context, const RowTruth& truth,
                           const GroupTrace& group, std::int32_t row) {
@@ -193,7 +189,7 @@ void check_gates(CheckContext& context, const GroupTrace& group, const StateAcce
 
 void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
              const StateAccess& access) {
-  if (access.row < 0 || access.row >= num_real_rows(context))
+  if (access.row < 0 || access.row >= context.num_rows())
     return run_padding_row(context, group, access);
   check_gates(context, group, access);
   if (access.is_decode)
