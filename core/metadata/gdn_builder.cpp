@@ -302,9 +302,4 @@ Status GdnMetadataBuilder::set_prefill_fields(
   return Ok{};
 }
 
-Result<GdnMetadata> GdnMetadataBuilder::update_block_table(
-    const GdnMetadata& /*metadata*/, const TensorView<std::int32_t>& /*block_table*/) {
-  return invalid_input("a GDN builder cannot take over metadata of another group");
-}
-
 }  // namespace hybridscope

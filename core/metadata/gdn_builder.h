@@ -47,11 +47,6 @@ class GdnMetadataBuilder {
   // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs.
   Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
 
-  // The reference's builder has no update_block_table: always an error.
-  bool supports_update_block_table() const { return false; }
-  Result<GdnMetadata> update_block_table(const GdnMetadata& metadata,
-                                         const TensorView<std::int32_t>& block_table);
-
   // Which persistent buffers did the last call write? Only the taken branch writes its own.
   enum class Refreshed : std::uint8_t { none, spec, non_spec };
   Refreshed refreshed_in_last_build() const { return refreshed_; }

@@ -1,11 +1,18 @@
 #include "core/metadata/metadata_builders.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/base/check.h"
 
 namespace hybridscope {
 namespace {
+
+// Not every builder of the reference has update_block_table.
+template <class Builder>
+concept UpdatesBlockTable = requires(const Builder& builder) {
+  builder.supports_update_block_table();
+};
 
 template <class Metadata>
 Result<BuilderMetadata> widen(const Result<Metadata>& metadata) {
@@ -40,16 +47,27 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const TensorView<std::int32_t>& block_table) {
   return std::visit(
       [&](auto& own) -> Result<BuilderMetadata> {
-        using Metadata = typename std::remove_reference_t<decltype(own)>::Metadata;
-        const auto* other = std::get_if<Metadata>(&metadata);
-        if (other == nullptr) return invalid_input("metadata of another builder kind");
-        return widen(own.update_block_table(*other, block_table));
+        using Builder = std::remove_reference_t<decltype(own)>;
+        if constexpr (UpdatesBlockTable<Builder>) {
+          const auto* other = std::get_if<typename Builder::Metadata>(&metadata);
+          if (other == nullptr) return invalid_input("metadata of another builder kind");
+          return widen(own.update_block_table(*other, block_table));
+        } else {
+          return invalid_input("this builder cannot take over metadata of another group");
+        }
       },
       builder);
 }
 
 bool supports_update_block_table(const MetadataBuilder& builder) {
-  return std::visit([](const auto& own) { return own.supports_update_block_table(); }, builder);
+  return std::visit(
+      [](const auto& own) {
+        if constexpr (UpdatesBlockTable<std::remove_cvref_t<decltype(own)>>)
+          return own.supports_update_block_table();
+        else
+          return false;
+      },
+      builder);
 }
 
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder) {

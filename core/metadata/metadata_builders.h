@@ -81,7 +81,7 @@ const MetadataBuilderRow& metadata_builder_row(MambaType type);
 Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInputs& inputs);
 Result<BuilderMetadata> build_for_cudagraph_capture(MetadataBuilder& builder,
                                                     const CommonAttentionMetadata& common);
-// Also an error: metadata of another kind.
+// Also an error: metadata of another kind, and a builder without update_block_table (GDN).
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
                                            const TensorView<std::int32_t>& block_table);
