@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <type_traits>
 
@@ -42,6 +43,12 @@ struct PolicyValue {
 // By the place of a policy in the list; empty: the profile decides.
 struct PolicyOverrides {
   std::array<std::optional<std::uint8_t>, kNumPolicies> values = {};
+
+  constexpr PolicyOverrides() = default;
+  // {RowClassing::by_shape, NullRows::run}: the enums name the policies.
+  constexpr PolicyOverrides(std::initializer_list<PolicyValue> set_values) {
+    for (const PolicyValue& value : set_values) values[value.policy] = value.value;
+  }
 
   void set(const PolicyValue& value) { values[value.policy] = value.value; }
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;

@@ -152,8 +152,7 @@ bool is_plain(char c) {
 
 void append_json_text(fmt::memory_buffer& out, std::string_view text) {
   if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    using Json = nlohmann::json;
-    out.append(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+    out.append(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
   out.push_back('"');

@@ -202,7 +202,7 @@ TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
                                     .abort = {"D"},
                                     .reset_prefix_cache = PrefixCacheReset::preempting_running,
                                     .engine = EngineProfile::pages,
-                                    .policies = {.no_draft_step = NoDraftStep::column_zero}}));
+                                    .policies = {NoDraftStep::column_zero}}));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(Fork, AStepThatTheScriptDoesNotHaveComesInItsPlace) {
       fork_plan(parent_plan(), {.step = 5,
                                 .changes = {.budget = 3,
                                             .engine = EngineProfile::pages,
-                                            .policies = {.row_classing = RowClassing::by_meaning}}})
+                                            .policies = {RowClassing::by_meaning}}})
           .value();
   ASSERT_EQ(fork.script.size(), 3u);
   EXPECT_EQ(fork.script[1].step, 5);
@@ -114,9 +114,7 @@ TEST(Fork, WhatIsWrongNamesTheForkAndThePlace) {
             "fork at step 4: /abort/0: no request is called \"Z\"");
   EXPECT_EQ(error_of({.step = 2, .changes = {.preempt = {"B"}}}),
             "fork at step 2: /preempt/0: request \"B\" joins at step 3, after step 2");
-  EXPECT_THAT(error_of({.step = 4,
-                        .changes = {.policies = {.full_attention_cut =
-                                                     FullAttentionCut::first_spec_group}}}),
+  EXPECT_THAT(error_of({.step = 4, .changes = {.policies = {FullAttentionCut::first_spec_group}}}),
               HasSubstr("fork at step 4: /policies/full_attention_cut: "));
   EXPECT_EQ(error_of({.step = 4, .requests = {{.id = "A", .prompt = {.tokens = 3}}}}),
             "fork at step 4: request \"A\" is there already");

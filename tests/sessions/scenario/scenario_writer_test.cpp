@@ -31,17 +31,16 @@ Scenario full_scenario() {
                         .arrival_us = 1,
                         .cache_salt = 9},
                        {.id = "C", .prompt = {.tokens = 4, .share = "text", .share_tokens = 4}}};
-  scenario.script = {{.step = 3,
-                      .budget = 3,
-                      .accept = {{"A", 2}, {"B", 1}},
-                      .drafts = {{"A", 0}},
-                      .preempt = {"A"},
-                      .abort = {"B"},
-                      .reset_prefix_cache = PrefixCacheReset::preempting_running},
-                     {.step = 5, .reset_prefix_cache = PrefixCacheReset::unless_running},
-                     {.step = 6,
-                      .engine = EngineProfile::pages,
-                      .policies = {.no_draft_step = NoDraftStep::column_zero}}};
+  scenario.script = {
+      {.step = 3,
+       .budget = 3,
+       .accept = {{"A", 2}, {"B", 1}},
+       .drafts = {{"A", 0}},
+       .preempt = {"A"},
+       .abort = {"B"},
+       .reset_prefix_cache = PrefixCacheReset::preempting_running},
+      {.step = 5, .reset_prefix_cache = PrefixCacheReset::unless_running},
+      {.step = 6, .engine = EngineProfile::pages, .policies = {NoDraftStep::column_zero}}};
   scenario.expect = {.findings = {{{.rule = "label-mismatch", .step = 3, .request = "A"},
                                    {.rule = "no-progress"}}},
                      .steps = 7,

@@ -25,7 +25,7 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   EngineSettings settings;
   settings.policies.set(AlignedSplit::every_chunk_on_grid);
   ScriptedPolicies policies(settings);
-  policies.change({.step = 2, .policies = {.row_classing = RowClassing::by_meaning}});
+  policies.change({.step = 2, .policies = {RowClassing::by_meaning}});
   Policies expected = pages_policies();
   expected.cache = safe_policies().cache;
   expected.aligned_split = AlignedSplit::every_chunk_on_grid;

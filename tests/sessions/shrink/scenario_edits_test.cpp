@@ -20,8 +20,7 @@ ScriptStep full_step() {
           .abort = {"B"},
           .reset_prefix_cache = PrefixCacheReset::unless_running,
           .engine = EngineProfile::pages,
-          .policies = {.aligned_split = AlignedSplit::until_last_cache_position,
-                       .no_draft_step = NoDraftStep::column_zero}};
+          .policies = {AlignedSplit::until_last_cache_position, NoDraftStep::column_zero}};
 }
 
 // A, B which goes on from A's sequence, C.
@@ -42,8 +41,7 @@ TEST(ScenarioEdits, AScriptIsSplitIntoSingleThings) {
   EXPECT_EQ(things[0], (ScriptStep{.step = 3, .budget = 5}));
   EXPECT_EQ(things[2], (ScriptStep{.step = 3, .accept = {{"B", 1}}}));
   EXPECT_EQ(things[7], (ScriptStep{.step = 3, .engine = EngineProfile::pages}));
-  EXPECT_EQ(things[9],
-            (ScriptStep{.step = 3, .policies = {.no_draft_step = NoDraftStep::column_zero}}));
+  EXPECT_EQ(things[9], (ScriptStep{.step = 3, .policies = {NoDraftStep::column_zero}}));
 }
 
 TEST(ScenarioEdits, JoinedThingsAreTheScriptAgain) {

@@ -60,7 +60,7 @@ TEST(ShrinkScenario, WhatTheFindingDoesNotNeedIsGone) {
   EXPECT_LT(left.num_gpu_blocks_override, 8);
   left.num_gpu_blocks_override.reset();
   EngineSettings by_shape;
-  by_shape.policies.row_classing = RowClassing::by_shape;
+  by_shape.policies.set(RowClassing::by_shape);
   EXPECT_EQ(left, by_shape);
 }
 
