@@ -64,7 +64,7 @@ nlohmann::ordered_json FindingList::by_rule() const {
 std::string grouped_number(std::int64_t value) {
   std::string text = std::to_string(value);
   for (auto place = static_cast<std::ptrdiff_t>(text.size()) - 3; place > 0; place -= 3)
-    text.insert(static_cast<std::size_t>(place), ",");
+    text.insert(static_cast<std::size_t>(place), 1, ',');
   return text;
 }
 
