@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "core/base/host_device.h"
+#include "core/state/copy_of_state.h"
 #include "core/state/state_ops.h"
 #include "core/state/trace_element.h"
-#include "kernels/copy_of_state.h"
 #include "kernels/memory_view.h"
 #include "kernels/state_view.h"
 

@@ -3,22 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
-#include "core/engine/block_table.h"
+#include "core/state/collect_copies.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
 
-// Column of the last token that the row's step scheduled; query token t of a decode row wrote its
-// state t columns further. `block_size` > 0, tokens.
-std::int32_t last_scheduled_column(const RowTrace& row, const ScheduledTrace& scheduled,
-                                   std::int32_t block_size);
-
 // Appends to the trace's post-copies one copy for each block boundary that the row's accepted
-// tokens reached: decode rows left those states in scratch columns, prefill rows did not. `tables`:
-// [groups]. The result is the accepted count for the next step.
-std::int32_t add_boundary_copies(StepTrace& trace, std::span<const BlockTable> tables,
-                                 std::int32_t row, std::int32_t block_size);
+// tokens reached: decode rows left those states in scratch columns, prefill rows did not.
+// `decisions` is room for the row's own. The result is the accepted count for the next step.
+std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row, std::int32_t block_size,
+                                 MambaBlockTables tables,
+                                 std::vector<StateCopyDecision>& decisions);
 
 }  // namespace hybridscope

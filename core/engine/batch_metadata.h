@@ -102,20 +102,4 @@ RowClass row_class_of(const ScheduledTrace& scheduled, RowClassing classing,
 // slot_mapping, run by run: tokens at positions c .. c + q - 1 (semantics: attention-slots).
 void fill_attention_writes(const StepTrace& trace, const BlockTable& table, GroupTrace& group);
 
-// Appends one copy a mamba group for decision number `decision` of the launch, with the block ids
-// that its row has in `tables` (semantics: collect-mamba-copy-meta); a column outside a row's list
-// is the pad id.
-void append_group_copies(CopyLaunch& launch, const StepTrace& trace,
-                         std::span<const BlockTable> tables, std::int32_t decision);
-
-// PostCopyBlockTable::of_first_group: copies of one decision all name the first group's blocks.
-void use_blocks_of_first_group(CopyLaunch& launch);
-
-// What a post-copy decision becomes under BackwardPostCopy and AcceptedCountReset.
-StateCopyDecision post_copy_under(const Policies& policies, StateCopyDecision decision);
-
-// Appends a decision and, where it copies, its copies.
-void add_state_copies(CopyLaunch& launch, const StepTrace& trace,
-                      std::span<const BlockTable> tables, const CopyDecisionTrace& decided);
-
 }  // namespace hybridscope

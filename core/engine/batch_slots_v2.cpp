@@ -8,6 +8,8 @@ namespace hybridscope {
 
 BatchSlotsV2::BatchSlotsV2(std::int32_t max_num_reqs, std::span<const std::int32_t> columns)
     : slots_(static_cast<std::size_t>(max_num_reqs)),
+      align_(make_align_slots(max_num_reqs)),
+      num_computed_tokens_(static_cast<std::size_t>(max_num_reqs), 0),
       free_slots_(static_cast<std::size_t>(max_num_reqs)) {
   std::iota(free_slots_.begin(), free_slots_.end(), 0);
   for (const std::int32_t width : columns) {
@@ -34,7 +36,7 @@ std::int32_t BatchSlotsV2::add(const AdmittedRequest& admitted) {
   free_slots_.pop_back();
   RequestSlot& added = slot(index);
   added.request = admitted.request;
-  added.num_computed_tokens = admitted.num_computed_tokens;
+  num_computed_tokens_[static_cast<std::size_t>(index)] = admitted.num_computed_tokens;
   added.num_computed_tokens_reported = admitted.num_computed_tokens;
   added.prefill_len = admitted.num_tokens;
   added.last_scheduled_col = -1;

@@ -11,19 +11,15 @@
 
 #include "core/base/ids.h"
 #include "core/engine/block_table.h"
+#include "core/state/align_precopy.h"
 
 namespace hybridscope {
 
 struct RequestSlot {
   RequestId request{};                            // none: the slot is free
-  std::int32_t num_computed_tokens = 0;           // exact, as on the device
   std::int32_t num_computed_tokens_reported = 0;  // the host's mirror: what the scheduler said last
   std::int32_t prefill_len = 0;                   // tokens known at admission
-  std::int32_t num_accepted_tokens = 1;           // outlives the request
-  RequestId accepted_from{};                      // whose count it is
-  std::int32_t state_idx = 0;                     // align: running column
-  std::int32_t src_col = -1;                      // align: of the last pre-copy
-  std::int32_t src_off = 0;                       // align: accepted-token bias of it
+  RequestId accepted_from{};                      // whose accepted count the slot has
   std::int32_t last_scheduled_col = -1;           // all with drafts; -1: none
   std::int32_t row = -1;                          // in this step, -1: not scheduled
   std::int32_t previous_row = -1;                 // in the step before
@@ -52,6 +48,13 @@ class BatchSlotsV2 {
   const RequestSlot& slot(std::int32_t index) const {
     return slots_[static_cast<std::size_t>(index)];
   }
+  // What the device keeps by slot: accepted counts, which outlive the request, and the columns of
+  // mode align.
+  AlignSlots& align() { return align_; }
+  const AlignSlots& align() const { return align_; }
+  // [slots] exact, as on the device.
+  std::span<std::int32_t> num_computed_tokens() { return num_computed_tokens_; }
+  std::span<const std::int32_t> num_computed_tokens() const { return num_computed_tokens_; }
   // The next one is taken from its end.
   std::span<const std::int32_t> free_slots() const { return free_slots_; }
 
@@ -74,11 +77,13 @@ class BatchSlotsV2 {
   std::span<BlockTable> input_block_tables() { return input_tables_; }  // [groups], by row
 
  private:
-  std::vector<RequestSlot> slots_;        // [max_num_reqs]
-  std::vector<std::int32_t> free_slots_;  // initially 0 .. max_num_reqs - 1
-  std::vector<std::int32_t> slot_of_;     // by request id, -1: none
-  std::vector<BlockTable> tables_;        // [groups], by slot
-  std::vector<BlockTable> input_tables_;  // [groups], by row
+  std::vector<RequestSlot> slots_;  // [max_num_reqs]
+  AlignSlots align_;
+  std::vector<std::int32_t> num_computed_tokens_;  // [max_num_reqs]
+  std::vector<std::int32_t> free_slots_;           // initially 0 .. max_num_reqs - 1
+  std::vector<std::int32_t> slot_of_;              // by request id, -1: none
+  std::vector<BlockTable> tables_;                 // [groups], by slot
+  std::vector<BlockTable> input_tables_;           // [groups], by row
 };
 
 }  // namespace hybridscope

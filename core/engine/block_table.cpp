@@ -60,4 +60,10 @@ TensorView<std::int32_t> BlockTable::rows(std::int32_t num_rows) const {
   return matrix_view(ids_.data(), num_rows, columns_);
 }
 
+MambaBlockTable BlockTable::mamba_view(std::int32_t group) const {
+  return {.group = group,
+          .ids = rows(static_cast<std::int32_t>(num_blocks_per_row_.size())),
+          .num_blocks_per_row = num_blocks_per_row_};
+}
+
 }  // namespace hybridscope

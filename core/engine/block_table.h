@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
+#include "core/state/collect_copies.h"
 
 namespace hybridscope {
 
@@ -30,6 +31,8 @@ class BlockTable {
 
   std::span<const std::int32_t> row(std::int32_t row) const;   // [num_blocks_per_row]
   TensorView<std::int32_t> rows(std::int32_t num_rows) const;  // [num_rows, columns]
+  // All rows, as the copies of mamba group `group` read them; valid while nothing is written.
+  MambaBlockTable mamba_view(std::int32_t group) const;
   std::int32_t num_columns() const { return columns_; }
 
  private:

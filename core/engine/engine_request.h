@@ -19,10 +19,9 @@ namespace hybridscope {
 // What the worker keeps of a request between steps, whether or not it has a row.
 struct WorkerRequest {
   std::vector<std::vector<std::int32_t>> block_ids;  // [groups][columns] append-only
-  std::optional<std::int32_t> mamba_state_idx;  // align: running column; all: last scheduled column
-  std::int32_t num_accepted_tokens = 1;         // of its last step, bonus token included
-  std::int32_t previous_num_accepted_tokens = 1;  // of the step before that
-  std::int32_t num_draft_tokens = 0;              // prev_num_draft_len: d of its last step
+  std::int32_t num_accepted_tokens = 1;              // of its last step, bonus token included
+  std::int32_t previous_num_accepted_tokens = 1;     // of the step before that
+  std::int32_t num_draft_tokens = 0;                 // prev_num_draft_len: d of its last step
   std::int32_t num_computed_tokens = 0;  // exact: rejected drafts of the last step taken off
 };
 

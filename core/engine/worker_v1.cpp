@@ -31,7 +31,10 @@ WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
     : config_(config),
       inputs_(config),
       metadata_(std::move(metadata)),
-      rows_(config.max_num_seqs, columns) {}
+      rows_(config.max_num_seqs, columns),
+      staged_(make_postprocess_input_buffers(config.max_num_seqs)),
+      num_accepted_tokens_out_(static_cast<std::size_t>(config.max_num_seqs), 0),
+      prev_last_scheduled_idx_(static_cast<std::size_t>(config.max_num_seqs), -1) {}
 
 void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
@@ -49,8 +52,7 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   metadata_.dispatch(trace, tables).value();
   pre_copy(trace, requests);
   if (config_.batch_order == BatchOrder::as_condensed) return;
-  find_remembered_columns(trace, requests);
-  metadata_.build(trace, tables, remembered_columns_).value();
+  metadata_.build(trace, tables, remembered_columns(trace)).value();
 }
 
 // Padding nulls rows of the device's tables alone (semantics: common-attention-metadata). What the
@@ -59,15 +61,6 @@ std::span<BlockTable> WorkerV1::device_tables() {
   if (!dummy_runs_name_blocks(config_)) return rows_.block_tables();
   device_tables_.assign(rows_.block_tables().begin(), rows_.block_tables().end());
   return device_tables_;
-}
-
-// Mode all with drafts: where each row's last step ended (semantics: mode-all-with-drafts).
-void WorkerV1::find_remembered_columns(const StepTrace& trace, const RequestList& requests) {
-  remembered_columns_.clear();
-  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
-    return;
-  for (const RowTrace& row : trace.rows)
-    remembered_columns_.push_back(requests[row.request].worker.mamba_state_idx.value_or(-1));
 }
 
 // Rows leave, come and move up (semantics: update-states, input-batch).
@@ -87,12 +80,7 @@ void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
   for (const RequestId id : finished) {
     if (rows_.row_of(id) >= 0) rows_.remove(id);
   }
-  const bool remembers = config_.policies.resumed_state_column == ResumedStateColumn::remembered;
-  for (const RequestId id : trace.preempted) {
-    if (!requests.holds(id)) continue;
-    const bool resumed = scheduled_of_request_[static_cast<std::size_t>(id.value)] >= 0;
-    if (!resumed || !remembers) requests[id].worker.mamba_state_idx.reset();
-  }
+  forget_columns(trace, finished);
   std::vector<RequestId> leaving;
   for (const BatchRow& row : rows_.rows()) {
     if (row.request.value < 0) continue;
@@ -119,12 +107,7 @@ void WorkerV1::take_blocks(const StepTrace& trace, const NewBlocks& new_blocks,
   const ScheduledTrace& entry = trace.scheduled[scheduled];
   WorkerRequest& worker = requests[entry.request].worker;
   const std::size_t groups = config_.kv_cache_config.groups.size();
-  if (entry.admission != Admission::running) {
-    const std::optional<std::int32_t> column = worker.mamba_state_idx;
-    worker = {};
-    if (config_.policies.resumed_state_column == ResumedStateColumn::remembered)
-      worker.mamba_state_idx = column;
-  }
+  if (entry.admission != Admission::running) worker = {};
   worker.block_ids.resize(groups);
   const std::int32_t row = rows_.row_of(entry.request);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -230,7 +213,7 @@ void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
     worker.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
     worker.num_draft_tokens = trace.scheduled_of(row).num_draft_tokens;
   }
-  if (config_.num_speculative_tokens > 0) {
+  if (config_.num_speculative_tokens > 0 && metadata_.has_mamba() && !trace.rows.empty()) {
     if (config_.mamba_cache_mode == MambaCacheMode::align) post_copy_align(trace, requests);
     if (config_.mamba_cache_mode == MambaCacheMode::all) post_copy_all(trace, requests);
   }

@@ -10,10 +10,13 @@
 #include "core/base/result.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/batch_rows_v1.h"
+#include "core/engine/copy_rows.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
 #include "core/engine/new_blocks.h"
 #include "core/engine/row_inputs.h"
+#include "core/state/mamba_state_idx.h"
+#include "core/state/stage_inputs.h"
 #include "core/trace/step_trace.h"
 
 namespace hybridscope {
@@ -51,10 +54,12 @@ class WorkerV1 {
   void describe_rows(StepTrace& trace, RequestList& requests);
   RowClass class_of(const ScheduledTrace& scheduled) const;
   void take_counts(const RequestList& requests);
-  void find_remembered_columns(const StepTrace& trace, const RequestList& requests);
   std::span<BlockTable> device_tables();
 
   // worker_v1_copies.cpp
+  void forget_columns(const StepTrace& trace, std::span<const RequestId> finished);
+  std::span<const std::int32_t> remembered_columns(const StepTrace& trace);
+  void find_optimistic_counts(const StepTrace& trace);
   void pre_copy(StepTrace& trace, RequestList& requests);
   void post_copy_align(StepTrace& trace, RequestList& requests);
   void post_copy_all(StepTrace& trace, RequestList& requests);
@@ -63,14 +68,25 @@ class WorkerV1 {
   RowInputs inputs_;
   BatchMetadata metadata_;
   BatchRowsV1 rows_;
+  MambaStateIdx mamba_state_idx_;
 
   // Of the step under way.
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
   std::vector<RequestId> scheduled_ids_;            // whose element of it is set
   std::vector<RowRegion> regions_;
-  std::vector<BatchRow> gathered_;                // [rows] counts that landed before the rows moved
-  std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
-  std::vector<BlockTable> device_tables_;         // [groups] where they differ from the host's
+  std::vector<BatchRow> gathered_;         // [rows] counts that landed before the rows moved
+  std::vector<BlockTable> device_tables_;  // [groups] where they differ from the host's
+
+  // What the functions of core/state take and give (worker_v1_copies.cpp).
+  CopyRows copy_rows_;
+  std::vector<std::int32_t> optimistic_computed_tokens_;  // [rows]
+  std::vector<RequestId> preempted_;                      // that lose their column
+  std::vector<RequestId> resumed_;                        // that lose their column
+  std::vector<MambaBlockTable> mamba_tables_;             // [mamba groups]
+  std::vector<StateCopyDecision> decisions_;
+  PostprocessInputBuffers staged_;
+  std::vector<std::int32_t> num_accepted_tokens_out_;  // [max_num_seqs]
+  std::vector<std::int32_t> prev_last_scheduled_idx_;  // [max_num_seqs] mode all with drafts
 };
 
 }  // namespace hybridscope

@@ -1,74 +1,121 @@
-#include "core/base/check.h"
 #include "core/engine/all_mode_copies.h"
 #include "core/engine/worker_v1.h"
-#include "core/state/copy_decision.h"
+#include "core/state/align_postprocess.h"
+#include "core/state/align_preprocess.h"
+#include "core/state/all_mode.h"
+#include "core/state/copy_variants.h"
 
 namespace hybridscope {
 
+// Remembered columns of requests that lost their state (semantics: cleanup-mamba-state-idx).
+void WorkerV1::forget_columns(const StepTrace& trace, std::span<const RequestId> finished) {
+  if (config_.mamba_cache_mode == MambaCacheMode::none) return;
+  const bool remembers = config_.policies.resumed_state_column == ResumedStateColumn::remembered;
+  preempted_.clear();
+  resumed_.clear();
+  for (const RequestId id : trace.preempted) {
+    const auto i = static_cast<std::size_t>(id.value);
+    const bool resumed_at_once = i < scheduled_of_request_.size() && scheduled_of_request_[i] >= 0;
+    if (!remembers || !resumed_at_once) preempted_.push_back(id);
+  }
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (!remembers && scheduled.admission != Admission::running)
+      resumed_.push_back(scheduled.request);
+  cleanup_mamba_state_idx(
+      {.finished_req_ids = finished, .preempted_req_ids = preempted_, .resumed_req_ids = resumed_},
+      mamba_state_idx_);
+}
+
 // The running state moves with the running column (semantics: preprocess-mamba).
 void WorkerV1::pre_copy(StepTrace& trace, RequestList& requests) {
-  if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
+  if (config_.mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
+  copy_rows_.fill(trace);
+  view_mamba_tables(trace, rows_.block_tables(), mamba_tables_);
+  if (config_.mamba_cache_mode != MambaCacheMode::align) return;
   const bool exact = config_.policies.running_column == RunningColumn::of_exact_count;
+  if (!exact) find_optimistic_counts(trace);
+  preprocess_mamba(
+      {.enable_prefix_caching = config_.enable_prefix_caching,
+       .block_size = metadata_.mamba_block_size(),
+       .req_ids = copy_rows_.req_ids,
+       .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+       .num_computed_tokens = exact ? copy_rows_.num_computed_tokens : optimistic_computed_tokens_},
+      mamba_state_idx_, copy_rows_.num_accepted_tokens, decisions_)
+      .value();
+  append_decisions(trace, decisions_, trace.pre_copies);
+  collect_batch_copy_meta(decisions_, mamba_tables_, trace.pre_copies.copies);
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    RowTrace& row = trace.rows[r];
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    WorkerRequest& worker = requests[row.request].worker;
-    const StateCopyDecision decision = decide_preprocess_v1(
-        {.has_mamba_state_idx = worker.mamba_state_idx.has_value(),
-         .mamba_state_idx = worker.mamba_state_idx.value_or(-1),
-         .num_computed_tokens = exact ? row.num_computed_tokens : scheduled.num_computed_tokens,
-         .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-         .num_accepted_tokens = row.num_accepted_tokens,
-         .block_size = metadata_.mamba_block_size()});
-    worker.mamba_state_idx = decision.dst_col;
-    row.num_accepted_tokens = decision.num_accepted_tokens_after();
-    worker.num_accepted_tokens = row.num_accepted_tokens;
-    rows_.row(static_cast<std::int32_t>(r)).num_accepted_tokens = row.num_accepted_tokens;
-    add_state_copies(trace.pre_copies, trace, rows_.block_tables(),
-                     {row.request, static_cast<std::int32_t>(r), decision});
+    const std::int32_t num_accepted_tokens = copy_rows_.num_accepted_tokens[r];
+    trace.rows[r].num_accepted_tokens = num_accepted_tokens;
+    requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens;
+    rows_.row(static_cast<std::int32_t>(r)).num_accepted_tokens = num_accepted_tokens;
   }
+  if (config_.num_speculative_tokens == 0) return;
+  stage_postprocess_inputs({.req_ids = copy_rows_.req_ids,
+                            .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+                            .num_computed_tokens = copy_rows_.num_computed_tokens,
+                            .num_draft_tokens = copy_rows_.num_draft_tokens},
+                           mamba_state_idx_, staged_)
+      .value();
+}
+
+// RunningColumn::of_optimistic_count: as the scheduler counts.
+void WorkerV1::find_optimistic_counts(const StepTrace& trace) {
+  optimistic_computed_tokens_.clear();
+  for (const RowTrace& row : trace.rows)
+    optimistic_computed_tokens_.push_back(trace.scheduled_of(row).num_computed_tokens);
 }
 
 // Boundary snapshots after acceptance (semantics: postprocess-mamba).
 void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    WorkerRequest& worker = requests[row.request].worker;
-    HS_EXPECT(worker.mamba_state_idx.has_value());
-    const StateCopyDecision decision = post_copy_under(
-        config_.policies,
-        decide_postprocess_v1({.num_accepted_tokens = worker.num_accepted_tokens,
-                               .mamba_state_idx = *worker.mamba_state_idx,
-                               .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                               .num_computed_tokens = row.num_computed_tokens,
-                               .num_draft_tokens = scheduled.num_draft_tokens,
-                               .block_size = metadata_.mamba_block_size()}));
-    worker.num_accepted_tokens = decision.num_accepted_tokens_after();
-    add_state_copies(trace.post_copies, trace, rows_.block_tables(),
-                     {row.request, static_cast<std::int32_t>(r), decision});
-  }
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    copy_rows_.num_accepted_tokens[r] = requests[trace.rows[r].request].worker.num_accepted_tokens;
+  run_fused_postprocess({.num_reqs = static_cast<std::int32_t>(trace.rows.size()),
+                         .block_size = metadata_.mamba_block_size(),
+                         .num_accepted_tokens = copy_rows_.num_accepted_tokens,
+                         .mamba_state_idx = staged_.mamba_state_idx,
+                         .num_scheduled_tokens = staged_.num_scheduled_tokens,
+                         .num_computed_tokens = staged_.num_computed_tokens,
+                         .num_draft_tokens = staged_.num_draft_tokens},
+                        num_accepted_tokens_out_, decisions_)
+      .value();
+  vary_post_copies(config_.policies, decisions_);
+  append_decisions(trace, decisions_, trace.post_copies);
+  collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
   if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
-    use_blocks_of_first_group(trace.post_copies);
+    use_blocks_of_first_group(trace.post_copies.copies);
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    requests[trace.rows[r].request].worker.num_accepted_tokens = num_accepted_tokens_out_[r];
 }
 
 // The last scheduled column is remembered, and boundary states that lie in scratch columns are
 // stored where the hash will say they are (semantics: mode-all-with-drafts).
 void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
-  const bool safe = config_.policies.all_mode_speculation ==
-                    AllModeSpeculation::remembered_column_and_boundary_copies;
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    WorkerRequest& worker = requests[row.request].worker;
-    if (safe || scheduled.num_scheduled_tokens == 1 + config_.num_speculative_tokens)
-      worker.mamba_state_idx = last_scheduled_column(row, scheduled, metadata_.mamba_block_size());
-    else
-      worker.mamba_state_idx.reset();
-    if (safe)
-      worker.num_accepted_tokens = add_boundary_copies(
-          trace, rows_.block_tables(), static_cast<std::int32_t>(r), metadata_.mamba_block_size());
+  const PostprocessMambaAllInputs inputs{.num_spec_tokens = config_.num_speculative_tokens,
+                                         .block_size = metadata_.mamba_block_size(),
+                                         .req_ids = copy_rows_.req_ids,
+                                         .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+                                         .num_computed_tokens = copy_rows_.num_computed_tokens};
+  if (config_.policies.all_mode_speculation !=
+      AllModeSpeculation::remembered_column_and_boundary_copies) {
+    postprocess_mamba_all(inputs, mamba_state_idx_).value();
+    return;
   }
+  remember_last_scheduled_columns(inputs, mamba_state_idx_).value();
+  for (std::size_t r = 0; r < trace.rows.size(); ++r)
+    requests[trace.rows[r].request].worker.num_accepted_tokens =
+        add_boundary_copies(trace, static_cast<std::int32_t>(r), metadata_.mamba_block_size(),
+                            mamba_tables_, decisions_);
+}
+
+// Mode all with drafts: where each row's last step ended
+// (semantics: preprocess-mamba-all-specdec).
+std::span<const std::int32_t> WorkerV1::remembered_columns(const StepTrace& trace) {
+  if (config_.mamba_cache_mode != MambaCacheMode::all || config_.num_speculative_tokens == 0)
+    return {};
+  preprocess_mamba_all_specdec(copy_rows_.req_ids, mamba_state_idx_, prev_last_scheduled_idx_)
+      .value();
+  return std::span(prev_last_scheduled_idx_).first(trace.rows.size());
 }
 
 }  // namespace hybridscope

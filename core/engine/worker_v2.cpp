@@ -4,7 +4,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "core/base/math.h"
 #include "core/engine/dummy_run.h"
 
 namespace hybridscope {
@@ -97,20 +96,25 @@ void WorkerV2::update_slots(const StepTrace& trace, const NewBlocks& new_blocks)
 
 // Counts and columns that the slot starts with (semantics: add-request).
 void WorkerV2::admit(const ScheduledTrace& scheduled) {
-  RequestSlot& slot = slots_.slot(slots_.add({.request = scheduled.request,
-                                              .num_computed_tokens = scheduled.num_computed_tokens,
-                                              .num_tokens = scheduled.num_tokens}));
+  const std::int32_t index = slots_.add({.request = scheduled.request,
+                                         .num_computed_tokens = scheduled.num_computed_tokens,
+                                         .num_tokens = scheduled.num_tokens});
+  std::int32_t& num_accepted_tokens =
+      slots_.align().num_accepted_tokens[static_cast<std::size_t>(index)];
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
   if (align || config_.policies.slot_count_reset == SlotCountReset::every_mode)
-    slot.num_accepted_tokens = 1;
+    num_accepted_tokens = 1;
   // A count of 1 is what every request starts with, whoever left it.
-  if (slot.num_accepted_tokens == 1) slot.accepted_from = scheduled.request;
+  if (num_accepted_tokens == 1) slots_.slot(index).accepted_from = scheduled.request;
   if (!align || !metadata_.has_mamba()) return;
   const std::int32_t unit =
       config_.policies.initial_state_column == InitialStateColumn::mamba_block_size
           ? metadata_.mamba_block_size()
           : config_.block_size;
-  slot.state_idx = floor_div(scheduled.num_computed_tokens - 1, unit);
+  add_align_slot(
+      slots_.align(),
+      {.slot = index, .num_computed_tokens = scheduled.num_computed_tokens, .block_size = unit})
+      .value();
 }
 
 // By shape a row is what the builders make of it: their prefills are told by V2's is_prefilling.
@@ -135,16 +139,18 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
     const auto r = static_cast<std::int32_t>(idx_mapping_.size());
     idx_mapping_.push_back(slots_.slot_of(scheduled.request));
     const RequestSlot& slot = slots_.slot(idx_mapping_.back());
+    const auto s = static_cast<std::size_t>(idx_mapping_.back());
+    const std::int32_t num_accepted_tokens = slots_.align().num_accepted_tokens[s];
     RowTrace row{.request = scheduled.request,
                  .scheduled = index,
                  .slot = idx_mapping_.back(),
-                 .num_computed_tokens = slot.num_computed_tokens,
+                 .num_computed_tokens = slots_.num_computed_tokens()[s],
                  .previous_row = slot.previous_row,
                  .origin = row_origin_of(slot.previous_row, r, scheduled.admission),
                  .row_class = row_classes_[static_cast<std::size_t>(index)],
                  .is_prefilling = slot.is_prefilling(),
-                 .num_accepted_tokens_before = slot.num_accepted_tokens,
-                 .num_accepted_tokens = slot.num_accepted_tokens,
+                 .num_accepted_tokens_before = num_accepted_tokens,
+                 .num_accepted_tokens = num_accepted_tokens,
                  .accepted_from = slot.accepted_from,
                  .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling())};
     inputs_.add(trace, row, requests[scheduled.request]);
@@ -165,10 +171,10 @@ void WorkerV2::find_remembered_columns() {
 void WorkerV2::sample(StepTrace& trace, RequestList&) {
   inputs_.sample(trace);
   for (const RowTrace& row : trace.rows) {
-    RequestSlot& slot = slots_.slot(row.slot);
-    slot.num_computed_tokens = num_computed_tokens_after(row, trace.scheduled_of(row));
-    slot.num_accepted_tokens = num_accepted_tokens_after(row);
-    slot.accepted_from = row.request;
+    const auto slot = static_cast<std::size_t>(row.slot);
+    slots_.num_computed_tokens()[slot] = num_computed_tokens_after(row, trace.scheduled_of(row));
+    slots_.align().num_accepted_tokens[slot] = num_accepted_tokens_after(row);
+    slots_.slot(row.slot).accepted_from = row.request;
   }
   // Without drafts every count is 1, and there is nothing to copy.
   if (config_.num_speculative_tokens == 0 || !metadata_.has_mamba()) return;

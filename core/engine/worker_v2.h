@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/batch_slots_v2.h"
+#include "core/engine/copy_rows.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/engine_request.h"
 #include "core/engine/new_blocks.h"
@@ -75,6 +76,10 @@ class WorkerV2 {
   std::vector<RowClass> row_classes_;             // [scheduled]
   std::vector<std::int32_t> idx_mapping_;         // [rows] slot of each row
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
+
+  // What the functions of core/state take and give (worker_v2_copies.cpp).
+  std::vector<MambaBlockTable> mamba_tables_;  // [mamba groups]
+  std::vector<StateCopyDecision> decisions_;
 };
 
 }  // namespace hybridscope

@@ -1,49 +1,48 @@
 #include "core/engine/all_mode_copies.h"
 #include "core/engine/worker_v2.h"
-#include "core/state/copy_decision.h"
+#include "core/state/align_postprocess.h"
+#include "core/state/align_precopy.h"
+#include "core/state/all_mode.h"
+#include "core/state/copy_variants.h"
 
 namespace hybridscope {
 
 // The advance kernel, then the pre-copy kernel, which takes the slot's columns
-// (semantics: preprocess-mamba-align, precopy-mamba-align).
+// (semantics: preprocess-mamba-align, precopy-mamba-align). The trace lists the advance's decision.
 void WorkerV2::pre_copy(StepTrace& trace) {
-  if (config_.mamba_cache_mode != MambaCacheMode::align || !metadata_.has_mamba()) return;
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    RowTrace& row = trace.rows[r];
-    RequestSlot& slot = slots_.slot(row.slot);
-    const StateCopyDecision decision =
-        decide_align_advance_v2({.state_idx = slot.state_idx,
-                                 .num_accepted_tokens = slot.num_accepted_tokens,
-                                 .num_computed_tokens = slot.num_computed_tokens,
-                                 .query_len = trace.scheduled_of(row).num_scheduled_tokens,
-                                 .block_size = metadata_.mamba_block_size()});
-    slot.src_col = decision.src_col;
-    slot.src_off = decision.accept_token_bias;
-    slot.state_idx = decision.dst_col;
-    slot.num_accepted_tokens = decision.num_accepted_tokens_after();
-    row.num_accepted_tokens = slot.num_accepted_tokens;
-    add_state_copies(trace.pre_copies, trace, slots_.input_block_tables(),
-                     {row.request, static_cast<std::int32_t>(r), decision});
-  }
+  if (config_.mamba_cache_mode == MambaCacheMode::none || !metadata_.has_mamba()) return;
+  view_mamba_tables(trace, slots_.input_block_tables(), mamba_tables_);
+  if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+  AlignSlots& align = slots_.align();
+  preprocess_mamba_align({.num_reqs = static_cast<std::int32_t>(trace.rows.size()),
+                          .block_size = metadata_.mamba_block_size(),
+                          .idx_mapping = idx_mapping_,
+                          .num_computed_tokens = slots_.num_computed_tokens(),
+                          .query_start_loc = trace.common.query_start_loc},
+                         align, decisions_)
+      .value();
+  append_decisions(trace, decisions_, trace.pre_copies);
+  run_fused_precopy(idx_mapping_, align, decisions_).value();
+  collect_batch_copy_meta(decisions_, mamba_tables_, trace.pre_copies.copies);
+  for (RowTrace& row : trace.rows)
+    row.num_accepted_tokens = align.num_accepted_tokens[static_cast<std::size_t>(row.slot)];
 }
 
 // Boundary snapshots after acceptance, with the new count given (semantics: postprocess-mamba-v2).
 void WorkerV2::post_copy_align(StepTrace& trace) {
-  for (std::size_t r = 0; r < trace.rows.size(); ++r) {
-    const RowTrace& row = trace.rows[r];
-    RequestSlot& slot = slots_.slot(row.slot);
-    const StateCopyDecision decision =
-        post_copy_under(config_.policies,
-                        decide_postprocess_v2({.num_accepted_tokens = slot.num_accepted_tokens,
-                                               .state_idx = slot.state_idx,
-                                               .new_num_computed_tokens = slot.num_computed_tokens,
-                                               .block_size = metadata_.mamba_block_size()}));
-    slot.num_accepted_tokens = decision.num_accepted_tokens_after();
-    add_state_copies(trace.post_copies, trace, slots_.input_block_tables(),
-                     {row.request, static_cast<std::int32_t>(r), decision});
-  }
+  AlignSlots& align = slots_.align();
+  run_fused_postprocess_align({.num_reqs = static_cast<std::int32_t>(trace.rows.size()),
+                               .block_size = metadata_.mamba_block_size(),
+                               .idx_mapping = idx_mapping_,
+                               .state_idx = align.state_idx,
+                               .new_num_computed_tokens = slots_.num_computed_tokens()},
+                              align.num_accepted_tokens, decisions_)
+      .value();
+  vary_post_copies(config_.policies, decisions_);
+  append_decisions(trace, decisions_, trace.post_copies);
+  collect_batch_copy_meta(decisions_, mamba_tables_, trace.post_copies.copies);
   if (config_.policies.post_copy_block_table == PostCopyBlockTable::of_first_group)
-    use_blocks_of_first_group(trace.post_copies);
+    use_blocks_of_first_group(trace.post_copies.copies);
 }
 
 // The reference's V2 remembers no column and stores no boundaries
@@ -51,15 +50,16 @@ void WorkerV2::post_copy_align(StepTrace& trace) {
 void WorkerV2::post_copy_all(StepTrace& trace) {
   const bool safe = config_.policies.all_mode_speculation ==
                     AllModeSpeculation::remembered_column_and_boundary_copies;
+  const std::int32_t block_size = metadata_.mamba_block_size();
   for (std::size_t r = 0; r < trace.rows.size(); ++r) {
     const RowTrace& row = trace.rows[r];
-    RequestSlot& slot = slots_.slot(row.slot);
-    const std::int32_t block_size = metadata_.mamba_block_size();
-    slot.last_scheduled_col =
-        safe ? last_scheduled_column(row, trace.scheduled_of(row), block_size) : -1;
+    slots_.slot(row.slot).last_scheduled_col =
+        safe ? last_scheduled_column(row.num_computed_tokens,
+                                     trace.scheduled_of(row).num_scheduled_tokens, block_size)
+             : -1;
     if (safe)
-      slot.num_accepted_tokens = add_boundary_copies(trace, slots_.input_block_tables(),
-                                                     static_cast<std::int32_t>(r), block_size);
+      slots_.align().num_accepted_tokens[static_cast<std::size_t>(row.slot)] = add_boundary_copies(
+          trace, static_cast<std::int32_t>(r), block_size, mamba_tables_, decisions_);
   }
 }
 

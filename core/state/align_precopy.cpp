@@ -27,14 +27,20 @@ std::size_t num_slots_of(const AlignSlots& slots) {
                    slots.num_accepted_tokens.size()});
 }
 
-StateCopyDecision decide_advance(const AlignAdvanceInputs& inputs, const AlignSlots& slots,
-                                 std::size_t row, std::size_t slot) {
-  return decide_align_advance_v2(
-      {.state_idx = slots.state_idx[slot],
-       .num_accepted_tokens = slots.num_accepted_tokens[slot],
-       .num_computed_tokens = inputs.num_computed_tokens[slot],
-       .query_len = inputs.query_start_loc[row + 1] - inputs.query_start_loc[row],
-       .block_size = inputs.block_size});
+Status check_advance(const AlignAdvanceInputs& inputs, const AlignSlots& slots) {
+  if (Status status = check_block_size(inputs.block_size); !status) return status;
+  const auto num_reqs = static_cast<std::size_t>(std::max(inputs.num_reqs, 0));
+  if (inputs.idx_mapping.size() < num_reqs)
+    return too_short("idx_mapping", inputs.idx_mapping.size(), inputs.num_reqs);
+  if (inputs.query_start_loc.size() < num_reqs + 1)
+    return too_short("query_start_loc", inputs.query_start_loc.size(), inputs.num_reqs);
+  const std::size_t num_slots = std::min(num_slots_of(slots), inputs.num_computed_tokens.size());
+  for (std::size_t row = 0; row < num_reqs; ++row) {
+    const std::int32_t slot = inputs.idx_mapping[row];
+    if (slot < 0 || static_cast<std::size_t>(slot) >= num_slots)
+      return outside_slots(row, slot, num_slots);
+  }
+  return Ok{};
 }
 
 }  // namespace
@@ -58,61 +64,42 @@ Status add_align_slot(AlignSlots& slots, const AddedSlot& added) {
   return Ok{};
 }
 
-Result<AlignAdvanceResult> preprocess_mamba_align(const AlignAdvanceInputs& inputs,
-                                                  AlignSlots slots) {
-  if (Status status = check_block_size(inputs.block_size); !status) return status.error();
-  const auto num_reqs = static_cast<std::size_t>(std::max(inputs.num_reqs, 0));
-  if (inputs.idx_mapping.size() < num_reqs)
-    return too_short("idx_mapping", inputs.idx_mapping.size(), inputs.num_reqs);
-  if (inputs.query_start_loc.size() < num_reqs + 1)
-    return too_short("query_start_loc", inputs.query_start_loc.size(), inputs.num_reqs);
-  const std::size_t num_slots = std::min(num_slots_of(slots), inputs.num_computed_tokens.size());
-  AlignAdvanceResult result;
-  for (std::size_t row = 0; row < num_reqs; ++row) {
-    const std::int32_t mapped = inputs.idx_mapping[row];
-    if (mapped < 0 || static_cast<std::size_t>(mapped) >= num_slots)
-      return outside_slots(row, mapped, num_slots);
-    const auto slot = static_cast<std::size_t>(mapped);
-    const StateCopyDecision decision = decide_advance(inputs, slots, row, slot);
-    result.decisions.push_back(decision);
+Status preprocess_mamba_align(const AlignAdvanceInputs& inputs, AlignSlots& slots,
+                              std::vector<StateCopyDecision>& decisions) {
+  if (Status status = check_advance(inputs, slots); !status) return status;
+  decisions.clear();
+  for (std::size_t row = 0; row < static_cast<std::size_t>(std::max(inputs.num_reqs, 0)); ++row) {
+    const auto slot = static_cast<std::size_t>(inputs.idx_mapping[row]);
+    const StateCopyDecision& decision = decisions.emplace_back(decide_align_advance_v2(
+        {.state_idx = slots.state_idx[slot],
+         .num_accepted_tokens = slots.num_accepted_tokens[slot],
+         .num_computed_tokens = inputs.num_computed_tokens[slot],
+         .query_len = inputs.query_start_loc[row + 1] - inputs.query_start_loc[row],
+         .block_size = inputs.block_size}));
     slots.src_col[slot] = decision.src_col;
     slots.src_off[slot] = decision.accept_token_bias;
     slots.state_idx[slot] = decision.dst_col;
     slots.num_accepted_tokens[slot] = decision.num_accepted_tokens_after();
   }
-  result.slots = std::move(slots);
-  return result;
+  return Ok{};
 }
 
-Result<PrecopyResult> run_fused_precopy(const StateLayout& layout, const PrecopyInputs& inputs) {
-  const auto num_reqs = static_cast<std::size_t>(std::max(inputs.num_reqs, 0));
-  if (inputs.idx_mapping.size() < num_reqs)
-    return too_short("idx_mapping", inputs.idx_mapping.size(), inputs.num_reqs);
-  const std::size_t num_slots =
-      std::min({inputs.state_idx.size(), inputs.src_col.size(), inputs.src_off.size()});
-  PrecopyResult result;
-  for (std::size_t row = 0; row < num_reqs; ++row) {
-    if (inputs.idx_mapping[row] < 0) {
-      result.decisions.push_back(
-          decide_padded_row(StateCopyRule::precopy_mamba_align_fused_kernel));
+Status run_fused_precopy(std::span<const std::int32_t> idx_mapping, const AlignSlots& slots,
+                         std::vector<StateCopyDecision>& decisions) {
+  const std::size_t num_slots = num_slots_of(slots);
+  decisions.clear();
+  for (std::size_t row = 0; row < idx_mapping.size(); ++row) {
+    if (idx_mapping[row] < 0) {
+      decisions.push_back(decide_padded_row(StateCopyRule::precopy_mamba_align_fused_kernel));
       continue;
     }
-    const auto slot = static_cast<std::size_t>(inputs.idx_mapping[row]);
-    if (slot >= num_slots) return outside_slots(row, inputs.idx_mapping[row], num_slots);
-    const StateCopyDecision decision = decide_precopy_v2({.src_col = inputs.src_col[slot],
-                                                          .src_off = inputs.src_off[slot],
-                                                          .state_idx = inputs.state_idx[slot]});
-    result.decisions.push_back(decision);
-    if (!decision.copies()) continue;
-    const FusedCopyRow copy_row{.row = static_cast<std::int32_t>(row),
-                                .columns = {.src_col = decision.src_col,
-                                            .dst_col = decision.dst_col,
-                                            .accept_token_bias = decision.accept_token_bias}};
-    if (Status status = append_row_copies(layout, inputs.block_tables, copy_row, result.copies);
-        !status)
-      return status.error();
+    const auto slot = static_cast<std::size_t>(idx_mapping[row]);
+    if (slot >= num_slots) return outside_slots(row, idx_mapping[row], num_slots);
+    decisions.push_back(decide_precopy_v2({.src_col = slots.src_col[slot],
+                                           .src_off = slots.src_off[slot],
+                                           .state_idx = slots.state_idx[slot]}));
   }
-  return result;
+  return Ok{};
 }
 
 }  // namespace hybridscope

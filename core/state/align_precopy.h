@@ -8,8 +8,6 @@
 
 #include "core/base/result.h"
 #include "core/state/copy_decision.h"
-#include "core/state/fused_state_copy.h"
-#include "core/state/state_layout.h"
 
 namespace hybridscope {
 
@@ -39,32 +37,18 @@ struct AlignAdvanceInputs {
   std::span<const std::int32_t> num_computed_tokens;  // [slots]
   std::span<const std::int32_t> query_start_loc;      // [num_reqs + 1]
 };
-struct AlignAdvanceResult {
-  std::vector<StateCopyDecision> decisions;  // [num_reqs]
-  AlignSlots slots;
-};
 
-// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align). Slots outside the batch
-// keep everything. Errors: an array too short, a slot outside the arrays (also -1: the kernel has
+// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): writes one decision a
+// row and advances the slots; slots outside the batch keep everything. Errors, which change
+// nothing: block_size < 1, an array too short, a slot outside the arrays (also -1: the kernel has
 // no guard there).
-Result<AlignAdvanceResult> preprocess_mamba_align(const AlignAdvanceInputs& inputs,
-                                                  AlignSlots slots);
+Status preprocess_mamba_align(const AlignAdvanceInputs& inputs, AlignSlots& slots,
+                              std::vector<StateCopyDecision>& decisions);
 
-struct PrecopyInputs {
-  std::int32_t num_reqs = 0;
-  std::span<const std::int32_t> idx_mapping;  // [num_reqs] row -> slot, -1: skip
-  std::span<const std::int32_t> state_idx;    // [slots] after the advance
-  std::span<const std::int32_t> src_col;      // [slots]
-  std::span<const std::int32_t> src_off;      // [slots]
-  BlockTables block_tables;                   // rows in batch order
-};
-struct PrecopyResult {
-  std::vector<StateCopyDecision> decisions;  // [num_reqs]
-  std::vector<RowStateCopy> copies;          // by row, then state
-};
-
-// run_fused_precopy (semantics: precopy-mamba-align). Errors: an array too short, a slot outside
-// the arrays, a column outside the table, a block outside the state.
-Result<PrecopyResult> run_fused_precopy(const StateLayout& layout, const PrecopyInputs& inputs);
+// run_fused_precopy (semantics: precopy-mamba-align): what the pre-copy kernel makes of the columns
+// that the advance left in the slots, one decision a row. `idx_mapping`: [num_reqs] row -> slot,
+// -1: skip. Error: a slot outside the arrays.
+Status run_fused_precopy(std::span<const std::int32_t> idx_mapping, const AlignSlots& slots,
+                         std::vector<StateCopyDecision>& decisions);
 
 }  // namespace hybridscope

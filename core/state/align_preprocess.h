@@ -10,43 +10,23 @@
 #include "core/base/result.h"
 #include "core/state/copy_decision.h"
 #include "core/state/mamba_state_idx.h"
-#include "core/state/state_copy.h"
-#include "core/state/state_tensor.h"
 
 namespace hybridscope {
 
-// Block ids of one request: [num_kv_cache_groups][columns].
-using RequestBlockIds = std::vector<std::vector<std::int32_t>>;
-
 struct PreprocessMambaInputs {
   bool enable_prefix_caching = true;
-  GoneRequests gone{};
-  std::span<const RequestId> req_ids;                     // [num_reqs] batch order
-  std::span<const std::int32_t> num_scheduled_tokens;     // [num_reqs]
-  std::span<const std::int32_t> num_computed_tokens;      // [num_reqs] before the step
-  std::span<const RequestBlockIds> block_ids;             // [num_reqs]
-  std::span<const std::int32_t> num_accepted_tokens_cpu;  // [max_num_reqs] batch order
+  std::int32_t block_size = 0;
+  std::span<const RequestId> req_ids;                  // [num_reqs] batch order
+  std::span<const std::int32_t> num_scheduled_tokens;  // [num_reqs]
+  std::span<const std::int32_t> num_computed_tokens;   // [num_reqs] before the step
 };
 
-struct PreprocessMambaResult {
-  std::vector<StateCopyDecision> decisions;           // [num_reqs]
-  std::vector<StateCopy> copies;                      // in the order of the copy buffers
-  std::vector<std::int32_t> num_accepted_tokens_cpu;  // [max_num_reqs] 1 where a copy was made
-  MambaStateIdx mamba_state_idx;
-};
-
-// preprocess_mamba (semantics: preprocess-mamba). Copies are one region each and may run in any
-// order. Errors: prefix caching off, arrays of unequal length, a copy that get_copy_spec refuses
-// (DS with an accepted count above 1), a column outside the request's block ids.
-Result<PreprocessMambaResult> preprocess_mamba(const MambaStateTensors& tensors,
-                                               const PreprocessMambaInputs& inputs,
-                                               MambaStateIdx mamba_state_idx);
-
-// collect_mamba_copy_meta (semantics: collect-mamba-copy-meta): the copies of one request, all
-// groups, layers and states in order; none if src_col == dst_col and the bias is 0. A slice that is
-// empty gives a copy of 0 bytes. Errors as above.
-Result<std::vector<StateCopy>> collect_mamba_copy_meta(const MambaStateTensors& tensors,
-                                                       const StateCopyColumns& columns,
-                                                       const RequestBlockIds& block_ids);
+// preprocess_mamba behind its cleanup (semantics: preprocess-mamba): writes one decision a request,
+// in batch order, and each request's new column. `num_accepted_tokens_cpu`: [max_num_reqs] in batch
+// order, 1 afterwards where a copy is made. Errors, which change nothing: prefix caching off,
+// block_size < 1, arrays of unequal length.
+Status preprocess_mamba(const PreprocessMambaInputs& inputs, MambaStateIdx& mamba_state_idx,
+                        std::span<std::int32_t> num_accepted_tokens_cpu,
+                        std::vector<StateCopyDecision>& decisions);
 
 }  // namespace hybridscope

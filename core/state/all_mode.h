@@ -14,6 +14,15 @@
 
 namespace hybridscope {
 
+// Column of the last token that a step scheduled, 0 without one; query token t of a decode row
+// wrote its state t columns further. `block_size` > 0, tokens.
+constexpr std::int32_t last_scheduled_column(std::int32_t num_computed_tokens,
+                                             std::int32_t num_scheduled_tokens,
+                                             std::int32_t block_size) {
+  const std::int32_t last = num_computed_tokens + num_scheduled_tokens - 1;
+  return last < 0 ? 0 : last / block_size;
+}
+
 struct PostprocessMambaAllInputs {
   std::int32_t num_spec_tokens = 0;
   std::int32_t block_size = 0;
@@ -29,18 +38,22 @@ struct PostprocessMambaAllInputs {
 Status postprocess_mamba_all(const PostprocessMambaAllInputs& inputs,
                              MambaStateIdx& mamba_state_idx);
 
-// preprocess_mamba_all_specdec (semantics: preprocess-mamba-all-specdec): cleanup, then the buffer
-// that goes to the device: [max_num_reqs] entry of each row's request, -1 without one and behind
-// the rows. Error: more requests than max_num_reqs.
-struct PreprocessMambaAllInputs {
-  std::int32_t max_num_reqs = 0;
-  GoneRequests gone{};
-  std::span<const RequestId> req_ids;  // [num_reqs] batch order
-};
-Result<std::vector<std::int32_t>> preprocess_mamba_all_specdec(
-    const PreprocessMambaAllInputs& inputs, MambaStateIdx& mamba_state_idx);
+// Safe (semantics: mode-all-with-drafts): the same, but the column is remembered after a step of
+// any length.
+Status remember_last_scheduled_columns(const PostprocessMambaAllInputs& inputs,
+                                       MambaStateIdx& mamba_state_idx);
 
-// The decisions of decide_all_mode_boundary_copy for all boundaries, ascending; execute in order.
-std::vector<StateCopyDecision> decide_all_mode_boundary_copies(const AllModeBoundaryTerms& terms);
+// preprocess_mamba_all_specdec behind its cleanup (semantics: preprocess-mamba-all-specdec): fills
+// the buffer that goes to the device, [max_num_reqs]: the entry of each row's request, -1 without
+// one and behind the rows. `req_ids`: [num_reqs] batch order. Error: more requests than the buffer
+// has room for.
+Status preprocess_mamba_all_specdec(std::span<const RequestId> req_ids,
+                                    const MambaStateIdx& mamba_state_idx,
+                                    std::span<std::int32_t> prev_last_scheduled_idx);
+
+// Appends the decisions of decide_all_mode_boundary_copy for all boundaries, ascending; they are to
+// be executed in this order. The result is the accepted count for the next step.
+std::int32_t decide_all_mode_boundary_copies(const AllModeBoundaryTerms& terms,
+                                             std::vector<StateCopyDecision>& decisions);
 
 }  // namespace hybridscope

@@ -11,16 +11,15 @@
 
 namespace hybridscope {
 
-// Which rule made a decision. The first five are functions of the reference (vLLM
-// v1/worker/mamba_utils.py), the last two belong to the safe profile (docs/semantics/forward.md).
+// Which rule made a decision. All but the last are functions of the reference (vLLM
+// v1/worker/mamba_utils.py); the last belongs to the safe profile (docs/semantics/forward.md).
 enum class StateCopyRule : std::uint8_t {
   preprocess_mamba,                     // V1 pre-copy (semantics: preprocess-mamba)
   preprocess_mamba_align_fused_kernel,  // V2 advance (semantics: preprocess-mamba-align)
   precopy_mamba_align_fused_kernel,     // V2 pre-copy (semantics: precopy-mamba-align)
   postprocess_mamba_v1,                 // V1 post-copy (semantics: postprocess-mamba)
   postprocess_mamba_v2,                 // the same with idx_mapping and a precomputed new count
-  all_mode_boundary,                    // (semantics: mode-all-with-drafts)
-  normalise_to_column_zero              // (semantics: no-draft-rows)
+  all_mode_boundary                     // (semantics: mode-all-with-drafts)
 };
 
 enum class StateCopyOutcome : std::uint8_t {

@@ -43,9 +43,6 @@ Result<CopySpec> get_temporal_copy_spec(const StateTensor& state, const CopySpec
 Result<CopySpec> get_copy_spec(const StateTensor& state, const CopySpecArgs& args, StateKind kind,
                                ConvStateLayout layout);
 
-// Python's x[index]: the element of `block_ids`, negative indices from the end.
-Result<std::int32_t> block_at(std::span<const std::int32_t> block_ids, std::int32_t column);
-
 // Byte offset of block `block_id` in the tensor; negative ids count from the end.
 Result<std::int64_t> block_byte_offset(const StateTensor& state, std::int32_t block_id);
 

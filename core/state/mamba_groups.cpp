@@ -13,14 +13,13 @@ Result<MambaGroups> get_mamba_groups(const KVCacheConfig& kv_cache_config) {
     if (result.group_ids.empty()) {
       result.spec = spec;
     } else if (result.spec != spec) {
-      return invalid_input("mamba groups " + std::to_string(result.group_ids.front()) + " and " +
-                           std::to_string(i) + " have different specs");
+      return invalid_input(
+          "KV cache group " + std::to_string(i) +
+          " has another spec than the mamba group before it, expected one for all");
     }
     result.group_ids.push_back(static_cast<std::int32_t>(i));
   }
-  if (result.group_ids.empty())
-    return invalid_input("none of " + std::to_string(kv_cache_config.groups.size()) +
-                         " KV cache groups is a mamba group");
+  if (result.group_ids.empty()) return invalid_input("the model has no recurrent layer");
   return result;
 }
 

@@ -50,28 +50,4 @@ HS_HOST_DEVICE constexpr StateCopyDecision decide_all_mode_boundary_copy(
   return d;
 }
 
-struct NormaliseTerms {
-  std::int32_t num_accepted_tokens = 1;  // of the previous step
-  std::int32_t running_col = 0;          // first column of the row's window; none: 0
-};
-
-// Safe (semantics: no-draft-rows): before a row runs without counts, the accepted state moves to
-// the first column of its window (temporal from a - 1 columns further, conv shifted by a - 1), and
-// the count becomes 1.
-HS_HOST_DEVICE constexpr StateCopyDecision decide_normalise_to_column_zero(
-    const NormaliseTerms& in) {
-  StateCopyDecision d;
-  d.rule = StateCopyRule::normalise_to_column_zero;
-  d.has_mamba_state_idx = true;
-  d.mamba_state_idx = in.running_col;
-  d.num_accepted_tokens = in.num_accepted_tokens;
-  d.accept_token_bias = in.num_accepted_tokens > 1 ? in.num_accepted_tokens - 1 : 0;
-  d.src_col = in.running_col;
-  d.dst_col = in.running_col;
-  d.outcome = d.accept_token_bias > 0 ? StateCopyOutcome::within_block_shift
-                                      : StateCopyOutcome::self_copy_skipped;
-  d.resets_accepted_count = true;
-  return d;
-}
-
 }  // namespace hybridscope

@@ -36,11 +36,11 @@ Status stage_postprocess_inputs(const StagePostprocessInputs& inputs,
                                 PostprocessInputBuffers& buffers) {
   if (Status status = check_sizes(inputs, buffers); !status) return status;
   for (const RequestId id : inputs.req_ids)
-    if (!mamba_state_idx.contains(id))
+    if (!mamba_state_idx.find(id))
       return invalid_input("request " + std::to_string(id.value) +
                            " has no running column; preprocess_mamba has to run for it first");
   for (std::size_t row = 0; row < inputs.req_ids.size(); ++row)
-    buffers.mamba_state_idx[row] = mamba_state_idx.at(inputs.req_ids[row]);
+    buffers.mamba_state_idx[row] = *mamba_state_idx.find(inputs.req_ids[row]);
   std::ranges::copy(inputs.num_scheduled_tokens, buffers.num_scheduled_tokens.begin());
   std::ranges::copy(inputs.num_computed_tokens, buffers.num_computed_tokens.begin());
   std::ranges::copy(inputs.num_draft_tokens, buffers.num_draft_tokens.begin());

@@ -36,21 +36,9 @@ struct StateGeometry {
 };
 static_assert(std::is_trivially_copyable_v<StateGeometry>);
 
-// The column whose block a copy reads: conv states shift inside src_col, temporal ones come from
-// the column that the bias selects (semantics: collect-mamba-copy-meta).
-struct StateCopyColumns {
-  std::int32_t src_col = 0;
-  std::int32_t dst_col = 0;
-  std::int32_t accept_token_bias = 0;
-};
-HS_HOST_DEVICE constexpr std::int32_t source_column(const StateGeometry& state,
-                                                    const StateCopyColumns& columns) {
-  return state.is_conv() ? columns.src_col : columns.src_col + columns.accept_token_bias;
-}
-
 struct StateCopyBlocks {
-  std::int32_t src_block = 0;  // block table entry of source_column()
-  std::int32_t dst_block = 0;  // block table entry of dst_col
+  std::int32_t src_block = 0;
+  std::int32_t dst_block = 0;
   std::int32_t accept_token_bias = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/state/mamba_groups.h"
+
 namespace hybridscope {
 namespace {
 
@@ -44,8 +46,6 @@ void append_group(StateMemory& memory, const KVCacheGroup& group, const MambaLay
   const std::int32_t kept = max_layers > 0 ? std::min(max_layers, num_layers) : num_layers;
   for (std::int32_t i = 0; i < kept; ++i) {
     memory.tensors.layers.push_back(layer);
-    memory.tensors.layers.back().group_index =
-        static_cast<std::int32_t>(memory.tensors.mamba_group_ids.size());
     memory.layer_buffers.push_back(i);
   }
   memory.num_buffers = std::max(memory.num_buffers, kept);
@@ -59,28 +59,21 @@ Result<StateMemory> make_state_memory(const KVCacheConfig& config,
   memory.num_blocks = config.num_blocks;
   memory.conv_kernel = options.conv_kernel;
   memory.tensors.conv_state_layout = options.conv_state_layout;
-  const MambaSpec* common = nullptr;
+  const Result<MambaGroups> groups = get_mamba_groups(config);
+  if (!groups) return groups.error();
+  const MambaSpec& spec = groups.value().spec;
+  memory.page_size_bytes = spec.page_size_bytes;
+  memory.tensors.block_size = spec.block_size;
+  memory.tensors.mamba_group_ids = groups.value().group_ids;
+  for (const StateTensorSpec& state : spec.states)
+    memory.tensors.state_kinds.emplace_back(state.kind);
   MambaLayerStates layer;
-  for (std::size_t i = 0; i < config.groups.size(); ++i) {
-    const KVCacheGroup& group = config.groups[i];
-    if (!group.is_mamba()) continue;
-    const MambaSpec& spec = std::get<MambaSpec>(group.spec);
-    if (common == nullptr) {
-      common = &spec;
-      memory.page_size_bytes = spec.page_size_bytes;
-      memory.tensors.block_size = spec.block_size;
-      for (const StateTensorSpec& state : spec.states)
-        memory.tensors.state_kinds.emplace_back(state.kind);
-      if (Status status = lay_out(spec, memory, layer); !status) return status.error();
-    } else if (!(spec == *common)) {
-      return invalid_input(
-          "KV cache group " + std::to_string(i) +
-          " has another spec than the mamba group before it, expected one for all");
-    }
-    append_group(memory, group, layer, options.max_layers);
-    memory.tensors.mamba_group_ids.push_back(static_cast<std::int32_t>(i));
+  if (Status status = lay_out(spec, memory, layer); !status) return status.error();
+  for (std::size_t i = 0; i < memory.tensors.mamba_group_ids.size(); ++i) {
+    layer.group_index = static_cast<std::int32_t>(i);
+    const auto group = static_cast<std::size_t>(memory.tensors.mamba_group_ids[i]);
+    append_group(memory, config.groups[group], layer, options.max_layers);
   }
-  if (common == nullptr) return invalid_input("the model has no recurrent layer");
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
   if (memory.page_size_bytes > kMost / std::max(memory.num_buffers, 1) / memory.num_blocks)
     return invalid_input(std::to_string(memory.num_buffers) + " buffers of " +

@@ -24,7 +24,7 @@
 #include "core/metadata/cudagraph_dispatch.h"
 #include "core/metadata/row_class.h"
 #include "core/model/kv_cache_spec.h"
-#include "core/state/copy_decision.h"
+#include "core/state/copy_launch.h"
 #include "core/trace/schedule_trace.h"
 
 namespace hybridscope {
@@ -83,34 +83,6 @@ struct RowTrace {
   std::array<Fingerprint, kMaxConvKernel> history{};
   // After sampling.
   std::int32_t num_sampled_tokens = 0;  // a of this step, bonus token included; 0: discarded
-};
-
-// One decision about copying state, of whichever rule; `copies` of the launch refer to it.
-struct CopyDecisionTrace {
-  RequestId request{};
-  std::int32_t row = -1;
-  StateCopyDecision decision;
-};
-
-// A decision carried out in one KV-cache group: conv positions bias.. of conv_src go to positions
-// 0.. of dst; the temporal state of temporal_src goes to dst. Block ids are physical.
-struct StateCopyTrace {
-  std::int32_t decision = -1;  // index into the launch's decisions
-  std::int32_t group = -1;
-  std::int32_t conv_src_block = 0;
-  std::int32_t temporal_src_block = 0;
-  std::int32_t dst_block = 0;
-  std::int32_t accept_token_bias = 0;
-};
-
-// Copies of one launch have no order among themselves.
-struct CopyLaunch {
-  std::vector<CopyDecisionTrace> decisions;  // every row's, also those that copy nothing
-  std::vector<StateCopyTrace> copies;
-  void clear() {
-    decisions.clear();
-    copies.clear();
-  }
 };
 
 // Where keys and values of a row's tokens go: a run of slots in one block (slot_mapping, run by

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/copy_of_state.h"
+#include "core/state/copy_of_state.h"
 #include "kernels/cpu/elements_cpu.h"
 #include "kernels/cpu/state_copy_cpu.h"
 

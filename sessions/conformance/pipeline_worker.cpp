@@ -81,20 +81,21 @@ Status PipelineWorker::preprocess(Step& step, const ReplayedSchedule& schedule,
   const auto finished_ids = requests_.ids(schedule.finished);
   const auto preempted_ids = requests_.ids(schedule.preempted);
   const auto resumed_ids = requests_.ids(resumed);
-  auto result = preprocess_mamba(tensors_,
-                                 {.gone = {finished_ids, preempted_ids, resumed_ids},
-                                  .req_ids = step.req_ids,
-                                  .num_scheduled_tokens = step.num_scheduled_tokens,
-                                  .num_computed_tokens = step.num_computed_tokens,
-                                  .block_ids = step.block_ids,
-                                  .num_accepted_tokens_cpu = step.num_accepted_tokens_cpu},
-                                 mamba_state_idx_);
-  if (!result) return result.error();
-  mamba_state_idx_ = result.value().mamba_state_idx;
-  step.num_accepted_tokens_cpu = result.value().num_accepted_tokens_cpu;
-  memory_.execute(result.value().copies, execute_copies_);
-  answer["preprocess_copies"] = state_copies_json(tensors_, result.value().copies);
-  answer["preprocess_hazard"] = memory_.conflict(result.value().copies);
+  cleanup_mamba_state_idx({finished_ids, preempted_ids, resumed_ids}, mamba_state_idx_);
+  std::vector<StateCopyDecision> decisions;
+  if (Status status = preprocess_mamba({.block_size = tensors_.block_size,
+                                        .req_ids = step.req_ids,
+                                        .num_scheduled_tokens = step.num_scheduled_tokens,
+                                        .num_computed_tokens = step.num_computed_tokens},
+                                       mamba_state_idx_, step.num_accepted_tokens_cpu, decisions);
+      !status)
+    return status;
+  const RequestBlockTables tables(step.block_ids, tensors_.mamba_group_ids);
+  const auto copies = plan_batched_copies(tensors_, launch_of(decisions, tables.lists()));
+  if (!copies) return copies.error();
+  memory_.execute(copies.value(), execute_copies_);
+  answer["preprocess_copies"] = state_copies_json(tensors_, copies.value());
+  answer["preprocess_hazard"] = memory_.conflict(copies.value());
   answer["mamba_state_idx"] = requests_.state_idx_json(mamba_state_idx_);
   answer["num_accepted_tokens_after_preprocess"] = step.num_accepted_tokens_cpu;
   answer["raw_crc32_after_preprocess"] = memory_.raw_crc32();
@@ -112,42 +113,28 @@ Status PipelineWorker::postprocess(Step& step, json& answer) {
                                                mamba_state_idx_, buffers_);
       !staged)
     return staged;
-  std::vector<VectorTable> tables;
-  for (const std::int32_t group : tensors_.mamba_group_ids)
-    tables.push_back(block_table(step, group));
-  std::vector<TensorView<std::int32_t>> views;
-  for (const VectorTable& table : tables) views.push_back(table.view());
-  auto result = run_fused_postprocess(layout.value(),
-                                      {.num_reqs = static_cast<std::int32_t>(step.names.size()),
-                                       .num_accepted_tokens = step.num_accepted_tokens_cpu,
-                                       .mamba_state_idx = buffers_.mamba_state_idx,
-                                       .num_scheduled_tokens = buffers_.num_scheduled_tokens,
-                                       .num_computed_tokens = buffers_.num_computed_tokens,
-                                       .num_draft_tokens = buffers_.num_draft_tokens,
-                                       .block_tables = views},
-                                      step.num_accepted_tokens_cpu);
-  if (!result) return result.error();
-  const std::vector<StateCopy> copies = without_rows(result.value().copies);
+  std::vector<std::int32_t> num_accepted_tokens_out = step.num_accepted_tokens_cpu;
+  std::vector<StateCopyDecision> decisions;
+  if (Status status =
+          run_fused_postprocess({.num_reqs = static_cast<std::int32_t>(step.names.size()),
+                                 .block_size = tensors_.block_size,
+                                 .num_accepted_tokens = step.num_accepted_tokens_cpu,
+                                 .mamba_state_idx = buffers_.mamba_state_idx,
+                                 .num_scheduled_tokens = buffers_.num_scheduled_tokens,
+                                 .num_computed_tokens = buffers_.num_computed_tokens,
+                                 .num_draft_tokens = buffers_.num_draft_tokens},
+                                num_accepted_tokens_out, decisions);
+      !status)
+    return status;
+  const RequestBlockTables tables(step.block_ids, tensors_.mamba_group_ids, block_table_columns_);
+  const auto row_copies = plan_fused_copies(layout.value(), launch_of(decisions, tables.padded()));
+  if (!row_copies) return row_copies.error();
+  const std::vector<StateCopy> copies = without_rows(row_copies.value());
   memory_.execute(copies, execute_copies_);
-  step.num_accepted_tokens_cpu = result.value().num_accepted_tokens;
-  answer["postprocess_copies"] = row_copies_json(result.value().copies);
+  step.num_accepted_tokens_cpu = std::move(num_accepted_tokens_out);
+  answer["postprocess_copies"] = row_copies_json(row_copies.value());
   answer["postprocess_hazard"] = memory_.conflict(copies);
   return Ok{};
-}
-
-// Rows of a group's block ids, null blocks behind them.
-VectorTable PipelineWorker::block_table(const Step& step, std::int32_t group) const {
-  VectorTable table{.rows = static_cast<std::int32_t>(step.names.size()),
-                    .cols = block_table_columns_,
-                    .data = {}};
-  for (const auto& groups : step.block_ids) {
-    if (static_cast<std::size_t>(group) < groups.size())
-      table.data.insert(table.data.end(), groups[static_cast<std::size_t>(group)].begin(),
-                        groups[static_cast<std::size_t>(group)].end());
-    const std::size_t rows = static_cast<std::size_t>(&groups - step.block_ids.data()) + 1;
-    table.data.resize(rows * static_cast<std::size_t>(table.cols), kNullBlock);
-  }
-  return table;
 }
 
 }  // namespace hybridscope

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/state/fused_state_copy.h"
 #include "core/state/mamba_state_idx.h"
 #include "core/state/stage_inputs.h"
 #include "core/state/state_layout.h"
+#include "sessions/conformance/request_block_tables.h"
 #include "sessions/conformance/schedule_json.h"
 #include "sessions/conformance/vector_memory.h"
 #include "sessions/conformance/vector_requests.h"
@@ -41,15 +41,14 @@ class PipelineWorker {
     std::vector<std::int32_t> num_scheduled_tokens;
     std::vector<std::int32_t> num_computed_tokens;
     std::vector<std::int32_t> num_draft_tokens;
-    std::vector<std::vector<std::vector<std::int32_t>>> block_ids;  // [num_reqs][groups]
-    std::vector<std::int32_t> num_accepted_tokens_cpu;              // [max_num_reqs]
-    std::vector<std::int32_t> num_accepted_sampled;                 // [num_reqs]
+    std::vector<RequestBlockIds> block_ids;             // [num_reqs]
+    std::vector<std::int32_t> num_accepted_tokens_cpu;  // [max_num_reqs]
+    std::vector<std::int32_t> num_accepted_sampled;     // [num_reqs]
   };
   Step read_step(const VectorValue& call, const ReplayedSchedule& schedule);
   Status preprocess(Step& step, const ReplayedSchedule& schedule, ResumedRequests resumed_requests,
                     nlohmann::json& answer);
   Status postprocess(Step& step, nlohmann::json& answer);
-  VectorTable block_table(const Step& step, std::int32_t group) const;
 
   std::int32_t max_num_reqs_;
   std::int32_t num_speculative_tokens_;

@@ -12,37 +12,48 @@ namespace {
 
 using nlohmann::json;
 
-Result<PostprocessAlignResult> run_v1(const StateLayout& layout, const VectorValue& input,
-                                      BlockTables block_tables, std::int32_t max_num_reqs) {
+struct Postprocessed {
+  std::vector<StateCopyDecision> decisions;
+  std::vector<std::int32_t> num_accepted_tokens;
+};
+
+Result<Postprocessed> run_v1(const VectorCase& vector, std::int32_t block_size) {
+  const VectorValue& input = vector.input;
+  const std::int32_t max_num_reqs = read_max_num_reqs(vector.config);
   const auto accepted = read_counts(input["num_accepted_tokens"], max_num_reqs);
   const auto state_idx = read_counts(input["mamba_state_idx"], max_num_reqs);
   const auto scheduled = read_counts(input["num_scheduled_tokens"], max_num_reqs);
   const auto computed = read_counts(input["num_computed_tokens"], max_num_reqs);
   const auto drafts = read_counts(input["num_draft_tokens"], max_num_reqs);
-  return run_fused_postprocess(
-      layout,
-      {.num_reqs = input["num_reqs"].int32(),
-       .num_accepted_tokens = accepted,
-       .mamba_state_idx = state_idx,
-       .num_scheduled_tokens = scheduled,
-       .num_computed_tokens = computed,
-       .num_draft_tokens = drafts,
-       .block_tables = block_tables},
-      std::vector<std::int32_t>(static_cast<std::size_t>(max_num_reqs), 0));
+  Postprocessed result;
+  result.num_accepted_tokens.assign(static_cast<std::size_t>(max_num_reqs), 0);
+  const Status status = run_fused_postprocess({.num_reqs = input["num_reqs"].int32(),
+                                               .block_size = block_size,
+                                               .num_accepted_tokens = accepted,
+                                               .mamba_state_idx = state_idx,
+                                               .num_scheduled_tokens = scheduled,
+                                               .num_computed_tokens = computed,
+                                               .num_draft_tokens = drafts},
+                                              result.num_accepted_tokens, result.decisions);
+  if (!status) return status.error();
+  return result;
 }
 
-Result<PostprocessAlignResult> run_v2(const StateLayout& layout, const VectorValue& input,
-                                      BlockTables block_tables) {
+Result<Postprocessed> run_v2(const VectorCase& vector, std::int32_t block_size) {
+  const VectorValue& input = vector.input;
   const auto idx_mapping = read_counts(input["idx_mapping"]);
-  const auto accepted = read_counts(input["num_accepted_tokens"]);
   const auto state_idx = read_counts(input["mamba_state_idx"]);
   const auto computed = read_counts(input["new_num_computed_tokens"]);
-  return run_fused_postprocess_align(layout, {.num_reqs = input["num_reqs"].int32(),
-                                              .idx_mapping = idx_mapping,
-                                              .num_accepted_tokens = accepted,
-                                              .state_idx = state_idx,
-                                              .new_num_computed_tokens = computed,
-                                              .block_tables = block_tables});
+  Postprocessed result;
+  result.num_accepted_tokens = read_counts(input["num_accepted_tokens"]);
+  const Status status = run_fused_postprocess_align({.num_reqs = input["num_reqs"].int32(),
+                                                     .block_size = block_size,
+                                                     .idx_mapping = idx_mapping,
+                                                     .state_idx = state_idx,
+                                                     .new_num_computed_tokens = computed},
+                                                    result.num_accepted_tokens, result.decisions);
+  if (!status) return status.error();
+  return result;
 }
 
 }  // namespace
@@ -54,14 +65,18 @@ json recompute_postprocess_align(const VectorCase& vector, ExecuteCopies execute
   const auto layout = make_state_layout(tensors, tables.row_strides());
   if (!layout) return error_json(layout.error());
   json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", memory.raw_crc32()}};
-  const auto result =
-      vector.config["form"].one_of({"V1", "V2"}) == 0
-          ? run_v1(layout.value(), vector.input, tables.views(), read_max_num_reqs(vector.config))
-          : run_v2(layout.value(), vector.input, tables.views());
+  const std::int32_t block_size = layout.value().block_size;
+  const auto result = vector.config["form"].one_of({"V1", "V2"}) == 0 ? run_v1(vector, block_size)
+                                                                      : run_v2(vector, block_size);
   if (!result) return error_json(result.error());
-  memory.execute(without_rows(result.value().copies), execute_copies);
+  const auto of_groups = tables.of_groups(tensors.mamba_group_ids);
+  if (!of_groups) return error_json(of_groups.error());
+  const auto copies =
+      plan_fused_copies(layout.value(), launch_of(result.value().decisions, of_groups.value()));
+  if (!copies) return error_json(copies.error());
+  memory.execute(without_rows(copies.value()), execute_copies);
   answer["num_accepted_out"] = result.value().num_accepted_tokens;
-  answer["copies"] = row_copies_json(result.value().copies);
+  answer["copies"] = row_copies_json(copies.value());
   answer["raw_crc32_after"] = memory.raw_crc32();
   answer["state_crc32_after"] = memory.state_crc32();
   return answer;

@@ -1,5 +1,8 @@
 // precopy_align: V2's advance, pre-copy and post-copy, step by step on one memory.
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "core/state/align_postprocess.h"
 #include "core/state/align_precopy.h"
@@ -65,14 +68,15 @@ class PrecopyRun {
     const auto idx_mapping = read_counts(step["idx_mapping"]);
     const auto computed = read_counts(step["num_computed_tokens"], num_slots());
     const auto query_start_loc = read_counts(step["query_start_loc"]);
-    auto result = preprocess_mamba_align({.num_reqs = step["num_reqs"].int32(),
-                                          .block_size = layout_.block_size,
-                                          .idx_mapping = idx_mapping,
-                                          .num_computed_tokens = computed,
-                                          .query_start_loc = query_start_loc},
-                                         slots_);
-    if (!result) return result.error();
-    slots_ = result.value().slots;
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = preprocess_mamba_align({.num_reqs = step["num_reqs"].int32(),
+                                                .block_size = layout_.block_size,
+                                                .idx_mapping = idx_mapping,
+                                                .num_computed_tokens = computed,
+                                                .query_start_loc = query_start_loc},
+                                               slots_, decisions);
+        !status)
+      return status;
     answer["state_idx"] = slots_.state_idx;
     answer["src_col"] = slots_.src_col;
     answer["src_off"] = slots_.src_off;
@@ -82,15 +86,17 @@ class PrecopyRun {
 
   Status precopy(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
     const auto idx_mapping = read_counts(step["precopy_idx_mapping"]);
-    const auto result = run_fused_precopy(layout_, {.num_reqs = step["num_reqs"].int32(),
-                                                    .idx_mapping = idx_mapping,
-                                                    .state_idx = slots_.state_idx,
-                                                    .src_col = slots_.src_col,
-                                                    .src_off = slots_.src_off,
-                                                    .block_tables = tables.views()});
-    if (!result) return result.error();
-    memory_.execute(without_rows(result.value().copies), execute_copies_);
-    answer["precopy_copies"] = row_copies_json(result.value().copies);
+    const std::int32_t num_reqs = std::max(step["num_reqs"].int32(), 0);
+    if (std::ssize(idx_mapping) < num_reqs)
+      return invalid_input("precopy_idx_mapping is shorter than num_reqs");
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = run_fused_precopy(
+            std::span(idx_mapping).first(static_cast<std::size_t>(num_reqs)), slots_, decisions);
+        !status)
+      return status;
+    const auto copies = execute(decisions, tables);
+    if (!copies) return copies.error();
+    answer["precopy_copies"] = row_copies_json(copies.value());
     answer["raw_crc32_after_precopy"] = memory_.raw_crc32();
     return Ok{};
   }
@@ -98,18 +104,29 @@ class PrecopyRun {
   Status postprocess(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
     const auto idx_mapping = read_counts(step["idx_mapping"]);
     const auto computed = read_counts(step["new_num_computed_tokens"], num_slots());
-    const auto result =
-        run_fused_postprocess_align(layout_, {.num_reqs = step["num_reqs"].int32(),
-                                              .idx_mapping = idx_mapping,
-                                              .num_accepted_tokens = slots_.num_accepted_tokens,
-                                              .state_idx = slots_.state_idx,
-                                              .new_num_computed_tokens = computed,
-                                              .block_tables = tables.views()});
-    if (!result) return result.error();
-    memory_.execute(without_rows(result.value().copies), execute_copies_);
-    slots_.num_accepted_tokens = result.value().num_accepted_tokens;
-    answer["postprocess_copies"] = row_copies_json(result.value().copies);
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = run_fused_postprocess_align({.num_reqs = step["num_reqs"].int32(),
+                                                     .block_size = layout_.block_size,
+                                                     .idx_mapping = idx_mapping,
+                                                     .state_idx = slots_.state_idx,
+                                                     .new_num_computed_tokens = computed},
+                                                    slots_.num_accepted_tokens, decisions);
+        !status)
+      return status;
+    const auto copies = execute(decisions, tables);
+    if (!copies) return copies.error();
+    answer["postprocess_copies"] = row_copies_json(copies.value());
     return Ok{};
+  }
+
+  // The copies of one launch, as they were carried out.
+  Result<std::vector<RowStateCopy>> execute(std::span<const StateCopyDecision> decisions,
+                                            const VectorBlockTables& tables) {
+    const auto of_groups = tables.of_groups(layout_.mamba_group_ids);
+    if (!of_groups) return of_groups.error();
+    auto copies = plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
+    if (copies) memory_.execute(without_rows(copies.value()), execute_copies_);
+    return copies;
   }
 
   StateLayout layout_;

@@ -5,6 +5,7 @@
 #include "core/state/mamba_groups.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
+#include "sessions/conformance/request_block_tables.h"
 #include "sessions/conformance/vector_memory.h"
 #include "sessions/conformance/vector_requests.h"
 #include "sessions/conformance/vector_states.h"
@@ -40,21 +41,22 @@ class PreprocessRun {
     const VectorGoneRequests gone(step, requests_);
     const auto req_ids = requests_.ids(names);
     const auto block_ids = read_block_ids(step["block_ids"], names);
-    const auto accepted = read_counts(step["num_accepted_tokens_cpu"], max_num_reqs_);
-    auto result = preprocess_mamba(tensors_,
-                                   {.enable_prefix_caching = enable_prefix_caching_,
-                                    .gone = gone.view(),
-                                    .req_ids = req_ids,
-                                    .num_scheduled_tokens = scheduled.value(),
-                                    .num_computed_tokens = computed.value(),
-                                    .block_ids = block_ids,
-                                    .num_accepted_tokens_cpu = accepted},
-                                   mamba_state_idx_);
-    if (!result) return error_json(result.error());
-    mamba_state_idx_ = result.value().mamba_state_idx;
-    memory_.execute(result.value().copies, execute_copies_);
-    return {{"copies", state_copies_json(tensors_, result.value().copies)},
-            {"num_accepted_tokens_cpu", result.value().num_accepted_tokens_cpu},
+    auto accepted = read_counts(step["num_accepted_tokens_cpu"], max_num_reqs_);
+    cleanup_mamba_state_idx(gone.view(), mamba_state_idx_);
+    std::vector<StateCopyDecision> decisions;
+    const Status decided = preprocess_mamba({.enable_prefix_caching = enable_prefix_caching_,
+                                             .block_size = tensors_.block_size,
+                                             .req_ids = req_ids,
+                                             .num_scheduled_tokens = scheduled.value(),
+                                             .num_computed_tokens = computed.value()},
+                                            mamba_state_idx_, accepted, decisions);
+    if (!decided) return error_json(decided.error());
+    const RequestBlockTables tables(block_ids, tensors_.mamba_group_ids);
+    const auto copies = plan_batched_copies(tensors_, launch_of(decisions, tables.lists()));
+    if (!copies) return error_json(copies.error());
+    memory_.execute(copies.value(), execute_copies_);
+    return {{"copies", state_copies_json(tensors_, copies.value())},
+            {"num_accepted_tokens_cpu", accepted},
             {"mamba_state_idx", requests_.state_idx_json(mamba_state_idx_)},
             {"raw_crc32", memory_.raw_crc32()},
             {"state_crc32", memory_.state_crc32()}};

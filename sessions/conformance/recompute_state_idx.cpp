@@ -58,15 +58,14 @@ class AllModeRun {
     const std::vector<std::string> names = batch_names(step);
     const auto req_ids = requests_.ids(names);
     json answer;
+    cleanup_mamba_state_idx(gone.view(), mamba_state_idx_);
     if (step["run_preprocess"].boolean()) {
-      const auto buffer = preprocess_mamba_all_specdec(
-          {.max_num_reqs = max_num_reqs_, .gone = gone.view(), .req_ids = req_ids},
-          mamba_state_idx_);
-      if (!buffer) return error_json(buffer.error());
-      answer["prev_last_scheduled_idx"] = buffer.value();
+      std::vector<std::int32_t> buffer(static_cast<std::size_t>(max_num_reqs_));
+      const Status filled = preprocess_mamba_all_specdec(req_ids, mamba_state_idx_, buffer);
+      if (!filled) return error_json(filled.error());
+      answer["prev_last_scheduled_idx"] = buffer;
       answer["mamba_state_idx_after_preprocess"] = requests_.state_idx_json(mamba_state_idx_);
     } else {
-      cleanup_mamba_state_idx(gone.view(), mamba_state_idx_);
       answer["mamba_state_idx_after_cleanup"] = requests_.state_idx_json(mamba_state_idx_);
     }
     const auto scheduled = counts_or_zero(names, step["num_scheduled_tokens"]);

@@ -21,14 +21,14 @@ std::vector<RequestId> VectorRequests::ids(std::span<const std::string> names) {
 
 nlohmann::json VectorRequests::state_idx_json(const MambaStateIdx& mamba_state_idx) const {
   nlohmann::json result = nlohmann::json::object();
-  for (const auto& [request, column] : mamba_state_idx)
+  for (const auto& [request, column] : mamba_state_idx.entries())
     result[names_.at(static_cast<std::size_t>(request.value))] = column;
   return result;
 }
 
 MambaStateIdx VectorRequests::state_idx(const VectorValue& object) {
   MambaStateIdx result;
-  for (const auto& [name, column] : object.members()) result[id(name)] = read_count(column);
+  for (const auto& [name, column] : object.members()) result.set(id(name), read_count(column));
   return result;
 }
 

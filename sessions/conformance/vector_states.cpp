@@ -121,6 +121,17 @@ VectorBlockTables::VectorBlockTables(const VectorValue& block_tables) {
   for (const VectorTable& table : tables_) views_.push_back(table.view());
 }
 
+Result<std::vector<MambaBlockTable>> VectorBlockTables::of_groups(
+    std::span<const std::int32_t> mamba_group_ids) const {
+  if (views_.size() != mamba_group_ids.size())
+    return invalid_input("expected " + std::to_string(mamba_group_ids.size()) +
+                         " block tables, got " + std::to_string(views_.size()));
+  std::vector<MambaBlockTable> tables;
+  for (std::size_t i = 0; i < views_.size(); ++i)
+    tables.push_back({.group = mamba_group_ids[i], .ids = views_[i], .num_blocks_per_row = {}});
+  return tables;
+}
+
 std::vector<std::int64_t> VectorBlockTables::row_strides() const {
   std::vector<std::int64_t> strides;
   for (const VectorTable& table : tables_) strides.push_back(table.cols);
@@ -146,6 +157,16 @@ json row_copies_json(std::span<const RowStateCopy> copies) {
     result.push_back({row, copy.state_index, copy.src_byte_offset, copy.dst_byte_offset,
                       copy.row_bytes, copy.num_rows, copy.row_stride_bytes});
   return result;
+}
+
+CopyLaunch launch_of(std::span<const StateCopyDecision> decisions, MambaBlockTables tables) {
+  CopyLaunch launch;
+  for (const StateCopyDecision& decision : decisions)
+    launch.decisions.push_back({.request = {},
+                                .row = static_cast<std::int32_t>(launch.decisions.size()),
+                                .decision = decision});
+  collect_batch_copy_meta(decisions, tables, launch.copies);
+  return launch;
 }
 
 std::vector<StateCopy> without_rows(std::span<const RowStateCopy> copies) {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
-#include "core/state/fused_state_copy.h"
+#include "core/state/collect_copies.h"
+#include "core/state/planned_copies.h"
 #include "core/state/state_layout.h"
 #include "core/state/state_tensor.h"
 #include "sessions/conformance/vector_value.h"
@@ -47,7 +48,10 @@ class VectorBlockTables {
   VectorBlockTables(const VectorBlockTables&) = delete;
   VectorBlockTables& operator=(const VectorBlockTables&) = delete;
 
-  BlockTables views() const { return views_; }
+  std::span<const TensorView<std::int32_t>> views() const { return views_; }
+  // As the tables of these mamba groups. Error: not one a group.
+  Result<std::vector<MambaBlockTable>> of_groups(
+      std::span<const std::int32_t> mamba_group_ids) const;
   // Elements between two rows, a table.
   std::vector<std::int64_t> row_strides() const;
 
@@ -61,6 +65,8 @@ nlohmann::json state_copies_json(const MambaStateTensors& tensors,
                                  std::span<const StateCopy> copies);
 // [row, flat state, src, dst, row bytes, rows, row stride] per copy.
 nlohmann::json row_copies_json(std::span<const RowStateCopy> copies);
+// A launch whose decision number r is the one of row r, carried out with these tables.
+CopyLaunch launch_of(std::span<const StateCopyDecision> decisions, MambaBlockTables tables);
 // The copies without their rows.
 std::vector<StateCopy> without_rows(std::span<const RowStateCopy> copies);
 

@@ -106,11 +106,6 @@ std::string all_mode_boundary(const Decision& d) {
       d.aligned_new_computed, d.block_size, d.dst_col);
 }
 
-std::string normalise(const Decision& d) {
-  return fmt::format("bias = max(a - 1, 0) = max({} - 1, 0) = {}; the window starts at column {}: ",
-                     d.num_accepted_tokens, d.accept_token_bias, d.src_col);
-}
-
 // Up to what comes of it.
 std::string formula_words(const Decision& decision) {
   if (decision.outcome == StateCopyOutcome::padded_row) return {};
@@ -128,8 +123,6 @@ std::string formula_words(const Decision& decision) {
       return postprocess_v2(decision);
     case StateCopyRule::all_mode_boundary:
       return all_mode_boundary(decision);
-    case StateCopyRule::normalise_to_column_zero:
-      return normalise(decision);
   }
   return {};
 }
@@ -170,8 +163,6 @@ std::string_view decision_source(StateCopyRule rule) {
       return "vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel";
     case StateCopyRule::all_mode_boundary:
       return "docs/differences.md all_mode_speculation";
-    case StateCopyRule::normalise_to_column_zero:
-      return "docs/differences.md no_draft_step";
   }
   return {};
 }

@@ -25,7 +25,7 @@ void ForeignImporter::leave_runs(const ForeignStep& step) {
         requests_[row.request].forget_frames_in_flight();
   for (const RequestId id : step.preempted_req_ids) {
     slots_.free(id);
-    if (requests_.holds(id)) requests_[id].leave_run();
+    if (requests_.holds(id)) leave_run(id);
   }
 }
 

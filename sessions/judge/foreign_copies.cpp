@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <numeric>
 
-#include "core/state/copy_decision.h"
+#include "core/state/align_postprocess.h"
+#include "core/state/align_precopy.h"
+#include "core/state/align_preprocess.h"
+#include "core/state/all_mode.h"
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
@@ -14,67 +18,102 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
 
 }  // namespace
 
-// Pre-copies of V1, and of V2, whose slot has a column from the admission on
+// Pre-copies of V1, and of V2, whose slot has a column from the admission on: one slot a row here
 // (semantics: preprocess-mamba, preprocess-mamba-align, add-request).
-StateCopyDecision ForeignImporter::decide_pre_copy(const RowTrace& row,
-                                                   const ForeignRequest& request) const {
+void ForeignImporter::decide_pre_copies() {
   const std::int32_t block_size = metadata_.mamba_block_size();
-  const std::int32_t num_scheduled_tokens = trace_.scheduled_of(row).num_scheduled_tokens;
-  if (config_.runner == ModelRunner::v2)
-    return decide_align_advance_v2({.state_idx = request.mamba_state_idx.value_or(
-                                        floor_div(row.num_computed_tokens - 1, block_size)),
-                                    .num_accepted_tokens = row.num_accepted_tokens,
-                                    .num_computed_tokens = row.num_computed_tokens,
-                                    .query_len = num_scheduled_tokens,
-                                    .block_size = block_size});
-  return decide_preprocess_v1({.has_mamba_state_idx = request.mamba_state_idx.has_value(),
-                               .mamba_state_idx = request.mamba_state_idx.value_or(-1),
-                               .num_computed_tokens = row.num_computed_tokens,
-                               .num_scheduled_tokens = num_scheduled_tokens,
-                               .num_accepted_tokens = row.num_accepted_tokens,
-                               .block_size = block_size});
+  if (config_.runner == ModelRunner::v1) {
+    preprocess_mamba({.block_size = block_size,
+                      .req_ids = copy_rows_.req_ids,
+                      .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+                      .num_computed_tokens = copy_rows_.num_computed_tokens},
+                     mamba_state_idx_, copy_rows_.num_accepted_tokens, decisions_)
+        .value();
+    copying_ = decisions_;
+    return;
+  }
+  const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
+  AlignSlots slots = make_align_slots(num_reqs);
+  identity_.resize(trace_.rows.size());
+  std::iota(identity_.begin(), identity_.end(), 0);
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+    add_align_slot(slots, {.slot = identity_[r],
+                           .num_computed_tokens = copy_rows_.num_computed_tokens[r],
+                           .block_size = block_size})
+        .value();
+    if (const auto column = mamba_state_idx_.find(trace_.rows[r].request))
+      slots.state_idx[r] = *column;
+    slots.num_accepted_tokens[r] = copy_rows_.num_accepted_tokens[r];
+  }
+  preprocess_mamba_align({.num_reqs = num_reqs,
+                          .block_size = block_size,
+                          .idx_mapping = identity_,
+                          .num_computed_tokens = copy_rows_.num_computed_tokens,
+                          .query_start_loc = trace_.common.query_start_loc},
+                         slots, decisions_)
+      .value();
+  run_fused_precopy(identity_, slots, copying_).value();
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r)
+    mamba_state_idx_.set(trace_.rows[r].request, slots.state_idx[r]);
 }
 
 // Post-copies; V2 is given the count after acceptance (semantics: postprocess-mamba,
-// postprocess-mamba-v2).
-StateCopyDecision ForeignImporter::decide_post_copy(const RowTrace& row,
-                                                    const ForeignRequest& request) const {
-  const ScheduledTrace& scheduled = trace_.scheduled_of(row);
-  if (config_.runner == ModelRunner::v2)
-    return decide_postprocess_v2({.num_accepted_tokens = request.num_accepted_tokens,
-                                  .state_idx = request.mamba_state_idx.value_or(-1),
-                                  .new_num_computed_tokens = request.exact_computed_tokens,
-                                  .block_size = metadata_.mamba_block_size()});
-  return decide_postprocess_v1({.num_accepted_tokens = request.num_accepted_tokens,
-                                .mamba_state_idx = request.mamba_state_idx.value_or(-1),
-                                .num_scheduled_tokens = scheduled.num_scheduled_tokens,
-                                .num_computed_tokens = row.num_computed_tokens,
-                                .num_draft_tokens = scheduled.num_draft_tokens,
-                                .block_size = metadata_.mamba_block_size()});
+// postprocess-mamba-v2). `copy_rows_` then holds the counts after them.
+void ForeignImporter::decide_post_copies() {
+  const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
+  columns_.clear();
+  for (const RowTrace& row : trace_.rows)
+    columns_.push_back(mamba_state_idx_.find(row.request).value_or(-1));
+  if (config_.runner == ModelRunner::v1) {
+    run_fused_postprocess({.num_reqs = num_reqs,
+                           .block_size = metadata_.mamba_block_size(),
+                           .num_accepted_tokens = copy_rows_.num_accepted_tokens,
+                           .mamba_state_idx = columns_,
+                           .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+                           .num_computed_tokens = copy_rows_.num_computed_tokens,
+                           .num_draft_tokens = copy_rows_.num_draft_tokens},
+                          copy_rows_.num_accepted_tokens, decisions_)
+        .value();
+  } else {
+    identity_.resize(trace_.rows.size());
+    std::iota(identity_.begin(), identity_.end(), 0);
+    new_computed_tokens_.clear();
+    for (const RowTrace& row : trace_.rows)
+      new_computed_tokens_.push_back(requests_[row.request].exact_computed_tokens);
+    run_fused_postprocess_align({.num_reqs = num_reqs,
+                                 .block_size = metadata_.mamba_block_size(),
+                                 .idx_mapping = identity_,
+                                 .state_idx = columns_,
+                                 .new_num_computed_tokens = new_computed_tokens_},
+                                copy_rows_.num_accepted_tokens, decisions_)
+        .value();
+  }
+  copying_ = decisions_;
 }
 
 // Decisions that the engine told replace ours.
 void ForeignImporter::pre_copy(const ForeignStep& step) {
   if (!metadata_.has_mamba()) return;
+  copy_rows_.fill(trace_);
+  view_mamba_tables(trace_, worker_tables_, mamba_tables_);
   const bool told = step.preprocess_copies.has_value();
   if (config_.mamba_cache_mode != MambaCacheMode::align) {
     // Our rule makes none in the other modes; an engine that does is executed as it says.
+    decisions_.assign(trace_.rows.size(), {});
     if (told && !step.preprocess_copies->empty())
-      launch_copies(std::vector<StateCopyDecision>(trace_.rows.size()), &*step.preprocess_copies,
-                    trace_.pre_copies);
+      launch_told(*step.preprocess_copies, trace_.pre_copies);
     return;
   }
   if (!told) count(Computed::preprocess_copies);
   CopyLaunch& launch = trace_.pre_copies;
-  std::vector<StateCopyDecision> decisions;
-  for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
-    const RowTrace& row = trace_.rows[r];
-    ForeignRequest& request = requests_[row.request];
-    decisions.push_back(decide_pre_copy(row, request));
-    const std::int32_t told_column = told_rows_[r]->mamba_state_idx;
-    request.mamba_state_idx = told_column >= 0 ? told_column : decisions.back().dst_col;
-  }
-  launch_copies(decisions, told ? &*step.preprocess_copies : nullptr, launch);
+  decide_pre_copies();
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r)
+    if (told_rows_[r]->mamba_state_idx >= 0)
+      mamba_state_idx_.set(trace_.rows[r].request, told_rows_[r]->mamba_state_idx);
+  if (told)
+    launch_told(*step.preprocess_copies, launch);
+  else
+    launch_ours(launch);
   for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
     RowTrace& row = trace_.rows[r];
     const std::int32_t told_after = told_rows_[r]->num_accepted_tokens_after_preprocess;
@@ -89,23 +128,29 @@ void ForeignImporter::pre_copy(const ForeignStep& step) {
 void ForeignImporter::post_copy(const ForeignStep& step) {
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
   const bool told = step.postprocess_copies.has_value();
-  std::vector<StateCopyDecision> decisions;
-  for (const RowTrace& row : trace_.rows) {
-    const ScheduledTrace& scheduled = trace_.scheduled_of(row);
+  for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+    const RowTrace& row = trace_.rows[r];
     ForeignRequest& request = requests_[row.request];
     request.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
     if (!metadata_.has_mamba()) continue;
+    copy_rows_.num_accepted_tokens[r] = request.num_accepted_tokens;
     if (config_.mamba_cache_mode == MambaCacheMode::all)
-      request.mamba_state_idx =
-          std::max(row.num_computed_tokens + scheduled.num_scheduled_tokens - 1, 0) /
-          metadata_.mamba_block_size();
-    decisions.push_back(decide_post_copy(row, request));
-    if (align) request.num_accepted_tokens = decisions.back().num_accepted_tokens_after();
+      mamba_state_idx_.set(row.request, last_scheduled_column(copy_rows_.num_computed_tokens[r],
+                                                              copy_rows_.num_scheduled_tokens[r],
+                                                              metadata_.mamba_block_size()));
   }
+  if (!metadata_.has_mamba()) return;
+  decide_post_copies();
+  if (align)
+    for (std::size_t r = 0; r < trace_.rows.size(); ++r)
+      requests_[trace_.rows[r].request].num_accepted_tokens = copy_rows_.num_accepted_tokens[r];
   const bool computes = align && config_.num_speculative_tokens > 0;
-  if (!metadata_.has_mamba() || (!told && !computes)) return;
+  if (!told && !computes) return;
   if (!told) count(Computed::postprocess_copies);
-  launch_copies(decisions, told ? &*step.postprocess_copies : nullptr, trace_.post_copies);
+  if (told)
+    launch_told(*step.postprocess_copies, trace_.post_copies);
+  else
+    launch_ours(trace_.post_copies);
   if (align) return;
   // A state that moved within its column is read from the column's start
   // (semantics: mode-all-with-drafts).
@@ -114,21 +159,18 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
       requests_[decided.request].num_accepted_tokens = 1;
 }
 
-// One decision a row. `told`: null, our decisions are carried out; else the engine's copies are,
-// and a decision of ours that made another one gives way.
-void ForeignImporter::launch_copies(std::span<const StateCopyDecision> decisions,
-                                    const std::vector<ForeignCopy>* told, CopyLaunch& launch) {
-  for (std::size_t r = 0; r < decisions.size(); ++r) {
-    CopyDecisionTrace decided{trace_.rows[r].request, static_cast<std::int32_t>(r), decisions[r]};
-    if (told != nullptr) {
-      if (decided.decision.copies()) decided.decision.outcome = StateCopyOutcome::same_column;
-      launch.decisions.push_back(decided);
-    } else {
-      add_state_copies(launch, trace_, worker_tables_, decided);
-    }
-  }
-  if (told == nullptr) return;
-  for (const ForeignCopy& copy : *told)
+// Our decisions, carried out.
+void ForeignImporter::launch_ours(CopyLaunch& launch) const {
+  append_decisions(trace_, decisions_, launch);
+  collect_batch_copy_meta(copying_, mamba_tables_, launch.copies);
+}
+
+// The engine's copies are carried out, and a decision of ours that made another one gives way.
+void ForeignImporter::launch_told(const std::vector<ForeignCopy>& told, CopyLaunch& launch) {
+  append_decisions(trace_, decisions_, launch);
+  for (CopyDecisionTrace& decided : launch.decisions)
+    if (decided.decision.copies()) decided.decision.outcome = StateCopyOutcome::same_column;
+  for (const ForeignCopy& copy : told)
     if (requests_[copy.request].row >= 0)
       place_copy(copy, launch);
     else
@@ -170,8 +212,11 @@ void ForeignImporter::place_rowless_copy(const ForeignCopy& told, CopyLaunch& la
 // that the engine's layers do not have.
 void ForeignImporter::place_copy(const ForeignCopy& told, CopyLaunch& launch) {
   const std::int32_t index = decision_of(told, launch);
-  if (told.group < 0) return append_group_copies(launch, trace_, worker_tables_, index);
-  const StateCopyDecision& decision = launch.decisions[static_cast<std::size_t>(index)].decision;
+  const CopyDecisionTrace& decided = launch.decisions[static_cast<std::size_t>(index)];
+  const StateCopyDecision& decision = decided.decision;
+  if (told.group < 0)
+    return collect_mamba_copy_meta(decision, {.decision = index, .row = decided.row}, mamba_tables_,
+                                   launch.copies);
   const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
   const auto block_at = [&](std::int32_t column) {
     return column >= 0 && static_cast<std::size_t>(column) < ids.size()

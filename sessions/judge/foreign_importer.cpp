@@ -78,6 +78,7 @@ void ForeignImporter::forget(const ForeignStep& step) {
   for (const RequestId id : step.finished_req_ids) {
     slots_.free(id);
     requests_.release(id);
+    mamba_state_idx_.erase(id);
   }
 }
 
@@ -138,12 +139,17 @@ ScheduledTrace& ForeignImporter::scheduled_of(RequestId id) {
 // One that was reset need not have been told to be preempted.
 void ForeignImporter::begin_run(RequestId id) {
   ForeignRequest& request = requests_[id];
-  if (request.runs) request.leave_run();
+  if (request.runs) leave_run(id);
   request.runs = true;
   request.readmitted = false;
   request.num_output_placeholders = 0;
   request.prefill_len = request.num_known_tokens;
   slots_.free(id);
+}
+
+void ForeignImporter::leave_run(RequestId id) {
+  requests_[id].leave_run();
+  mamba_state_idx_.erase(id);
 }
 
 void ForeignImporter::complete(RequestId id, std::int32_t num_computed_tokens,

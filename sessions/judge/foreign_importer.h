@@ -9,6 +9,8 @@
 
 #include "core/base/result.h"
 #include "core/engine/batch_metadata.h"
+#include "core/engine/copy_rows.h"
+#include "core/state/mamba_state_idx.h"
 #include "core/trace/step_trace.h"
 #include "sessions/judge/foreign_block_tables.h"
 #include "sessions/judge/foreign_metadata.h"
@@ -70,6 +72,7 @@ class ForeignImporter {
   void describe_hits();
   ScheduledTrace& scheduled_of(RequestId id);
   void begin_run(RequestId id);
+  void leave_run(RequestId id);
   void complete(RequestId id, std::int32_t num_computed_tokens, Admission admission);
   void count_scheduled();
   Status prepare(const ForeignStep& step);
@@ -98,12 +101,12 @@ class ForeignImporter {
   std::span<const std::int32_t> sampled_by(const ForeignStep& step, RequestId id);
 
   // foreign_copies.cpp
-  StateCopyDecision decide_pre_copy(const RowTrace& row, const ForeignRequest& request) const;
-  StateCopyDecision decide_post_copy(const RowTrace& row, const ForeignRequest& request) const;
+  void decide_pre_copies();
+  void decide_post_copies();
   void pre_copy(const ForeignStep& step);
   void post_copy(const ForeignStep& step);
-  void launch_copies(std::span<const StateCopyDecision> decisions,
-                     const std::vector<ForeignCopy>* told, CopyLaunch& launch);
+  void launch_ours(CopyLaunch& launch) const;
+  void launch_told(const std::vector<ForeignCopy>& told, CopyLaunch& launch);
   void place_blocks(const ForeignCopy& told, StateCopyDecision& decision);
   void place_copy(const ForeignCopy& told, CopyLaunch& launch);
   void place_rowless_copy(const ForeignCopy& told, CopyLaunch& launch) const;
@@ -118,6 +121,7 @@ class ForeignImporter {
   ForeignSlots slots_;
   std::vector<BlockTable> worker_tables_;         // [groups] rows of the step under way
   std::vector<ForeignMetadataOverlay> overlays_;  // [groups]
+  MambaStateIdx mamba_state_idx_;
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
   std::vector<const ForeignRow*> told_rows_;  // [rows] of the step under way
@@ -125,6 +129,15 @@ class ForeignImporter {
   ForeignFrame sampled_;                      // by the step under way
   ForeignFrame in_flight_;                    // asynchronous: of the step before
   std::array<std::int64_t, kNumComputed> num_computed_{};
+
+  // What the functions of core/state take and give (foreign_copies.cpp).
+  CopyRows copy_rows_;
+  std::vector<MambaBlockTable> mamba_tables_;      // [mamba groups]
+  std::vector<StateCopyDecision> decisions_;       // [rows] ours, as the trace lists them
+  std::vector<StateCopyDecision> copying_;         // [rows] what the launch makes of them
+  std::vector<std::int32_t> columns_;              // [rows]
+  std::vector<std::int32_t> identity_;             // [rows] V2: one slot a row
+  std::vector<std::int32_t> new_computed_tokens_;  // [rows] V2: after acceptance
 };
 
 }  // namespace hybridscope

@@ -31,7 +31,6 @@ void ForeignRequest::leave_run() {
   runs = false;
   num_computed_tokens = 0;
   exact_computed_tokens = -1;
-  mamba_state_idx.reset();
 }
 
 Fingerprint ForeignRequest::prefix(std::int32_t position) const {

@@ -61,7 +61,6 @@ class ForeignRequest {
   std::int32_t scheduled = -1;              // index into the step's scheduled requests, -1: none
   IdRange sampled;                          // of the step under way
   std::int32_t num_accepted_tokens = 1;     // of its last step, bonus token included
-  std::optional<std::int32_t> mamba_state_idx;       // as WorkerRequest has it
   std::vector<std::vector<std::int32_t>> block_ids;  // [groups][columns] the worker's
   std::vector<std::int32_t> num_cached_block;        // [groups] columns before it carry a hash
 

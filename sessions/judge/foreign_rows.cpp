@@ -85,7 +85,7 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& told) {
   const bool v2 = config_.runner == ModelRunner::v2;
   if (admitted) {
     request.num_accepted_tokens = 1;
-    request.mamba_state_idx.reset();
+    mamba_state_idx_.erase(told.request);
   }
   RowTrace row{
       .request = told.request,
@@ -227,7 +227,7 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
   remembered_columns_.clear();
   if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0)
     for (const RowTrace& row : trace_.rows)
-      remembered_columns_.push_back(requests_[row.request].mamba_state_idx.value_or(-1));
+      remembered_columns_.push_back(mamba_state_idx_.find(row.request).value_or(-1));
   const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
   bool told_all = true;
   for (GroupTrace& group : trace_.groups) {

@@ -37,7 +37,7 @@ inline constexpr auto kLastCode<LookupStop> = LookupStop::cut_to_other_group;
 template <>
 inline constexpr auto kLastCode<CacheEventKind> = CacheEventKind::free_due;
 template <>
-inline constexpr auto kLastCode<StateCopyRule> = StateCopyRule::normalise_to_column_zero;
+inline constexpr auto kLastCode<StateCopyRule> = StateCopyRule::all_mode_boundary;
 template <>
 inline constexpr auto kLastCode<StateCopyOutcome> = StateCopyOutcome::padded_row;
 template <>

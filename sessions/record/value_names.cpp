@@ -70,13 +70,12 @@ std::string_view name(CudagraphDispatchReason value) {
 }
 
 std::string_view name(StateCopyRule value) {
-  static constexpr std::array<std::string_view, 7> kNames = {"preprocess_mamba",
+  static constexpr std::array<std::string_view, 6> kNames = {"preprocess_mamba",
                                                              "preprocess_mamba_align_fused_kernel",
                                                              "precopy_mamba_align_fused_kernel",
                                                              "postprocess_mamba_v1",
                                                              "postprocess_mamba_v2",
-                                                             "all_mode_boundary",
-                                                             "normalise_to_column_zero"};
+                                                             "all_mode_boundary"};
   return pick(kNames, value);
 }
 

@@ -126,8 +126,8 @@ TEST_F(Schema, EveryEnumHasItsNames) {
               ElementsAre("running", "new", "resumed"));
   EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'skip_reason' AND code = 10"),
               ElementsAre("frame_in_flight"));
-  EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'copy_rule' AND code = 6"),
-              ElementsAre("normalise_to_column_zero"));
+  EXPECT_THAT(query(file_, "SELECT name FROM enum_names WHERE enum = 'copy_rule' AND code = 5"),
+              ElementsAre("all_mode_boundary"));
   EXPECT_THAT(query(file_, "SELECT enum || ' ' || name FROM enum_names WHERE name = ''"),
               IsEmpty());
   EXPECT_THAT(query(file_,
@@ -142,7 +142,7 @@ TEST_F(Schema, EveryEnumHasAsManyNamesAsValues) {
       query(file_, "SELECT enum || ' ' || count(*) FROM enum_names GROUP BY enum ORDER BY enum"),
       ElementsAre("admission 3", "array_dtype 5", "cache_event 10", "command 8",
                   "command_outcome 2", "commit_outcome 5", "content 4", "copy_outcome 7",
-                  "copy_rule 7", "dispatch_reason 10", "ignored_reason 10", "launch 2",
+                  "copy_rule 6", "dispatch_reason 10", "ignored_reason 10", "launch 2",
                   "lookup_stop 6", "row_class 4", "row_origin 4", "runtime_mode 5",
                   "skip_reason 11", "write_kind 6"));
 }

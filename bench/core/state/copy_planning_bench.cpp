@@ -6,6 +6,8 @@
 #include "bench/support/measure.h"
 #include "core/state/align_postprocess.h"
 #include "core/state/align_preprocess.h"
+#include "core/state/collect_copies.h"
+#include "core/state/planned_copies.h"
 
 namespace hybridscope::bench {
 namespace {
@@ -38,7 +40,7 @@ struct Rows {
       running_columns.push_back(column);
       req_ids.push_back({row});
       // The state still stands where the step before left it.
-      mamba_state_idx[{row}] = (computed - 1) / kBlockSize;
+      mamba_state_idx.set({row}, (computed - 1) / kBlockSize);
     }
   }
 };
@@ -95,47 +97,71 @@ void decide_align_postprocess(benchmark::State& state) {
 }
 BENCHMARK(decide_align_postprocess);
 
+// Rows of kColumns block ids in every group, from decisions to bytes.
+class Tables {
+ public:
+  Tables() : ids_(static_cast<std::size_t>(kRows) * kColumns) {
+    for (std::int32_t row = 0; row < kRows; ++row)
+      for (std::int32_t column = 0; column < 30; ++column)
+        ids_[static_cast<std::size_t>(row * kColumns + column)] = block_at(row, column);
+    for (std::int32_t group = 0; group < kGroups; ++group)
+      tables_.push_back({.group = 1 + group,
+                         .ids = matrix_view(ids_.data(), kRows, kColumns),
+                         .num_blocks_per_row = {}});
+  }
+
+  CopyLaunch launch(const std::vector<StateCopyDecision>& decisions) const {
+    CopyLaunch launch;
+    for (const StateCopyDecision& decision : decisions)
+      launch.decisions.push_back({.request = {},
+                                  .row = static_cast<std::int32_t>(launch.decisions.size()),
+                                  .decision = decision});
+    collect_batch_copy_meta(decisions, tables_, launch.copies);
+    return launch;
+  }
+
+ private:
+  Ints ids_;
+  std::vector<MambaBlockTable> tables_;
+};
+
 void plan_align_preprocess(benchmark::State& state) {
   const Rows rows;
+  const Tables tables;
   const MambaStateTensors tensors = state_tensors();
-  std::vector<RequestBlockIds> block_ids(kRows);
-  for (std::int32_t row = 0; row < kRows; ++row)
-    for (std::int32_t group = 0; group <= kGroups; ++group) {
-      Ints& ids = block_ids[static_cast<std::size_t>(row)].emplace_back();
-      for (std::int32_t column = 0; column < 30; ++column) ids.push_back(block_at(row, column));
-    }
+  std::vector<StateCopyDecision> decisions;
   measure(state, kRows, [&] {
-    return preprocess_mamba(tensors,
-                            {.req_ids = rows.req_ids,
-                             .num_scheduled_tokens = rows.num_scheduled_tokens,
-                             .num_computed_tokens = rows.num_computed_tokens,
-                             .block_ids = block_ids,
-                             .num_accepted_tokens_cpu = rows.num_accepted_tokens},
-                            rows.mamba_state_idx);
+    MambaStateIdx mamba_state_idx = rows.mamba_state_idx;
+    Ints num_accepted_tokens = rows.num_accepted_tokens;
+    preprocess_mamba({.block_size = kBlockSize,
+                      .req_ids = rows.req_ids,
+                      .num_scheduled_tokens = rows.num_scheduled_tokens,
+                      .num_computed_tokens = rows.num_computed_tokens},
+                     mamba_state_idx, num_accepted_tokens, decisions)
+        .value();
+    return plan_batched_copies(tensors, tables.launch(decisions));
   });
 }
 BENCHMARK(plan_align_preprocess);
 
 void plan_align_postprocess(benchmark::State& state) {
   const Rows rows;
-  Ints table(static_cast<std::size_t>(kRows) * kColumns);
-  for (std::int32_t row = 0; row < kRows; ++row)
-    for (std::int32_t column = 0; column < 30; ++column)
-      table[static_cast<std::size_t>(row * kColumns + column)] = block_at(row, column);
-  const std::vector<TensorView<std::int32_t>> tables(kGroups,
-                                                     matrix_view(table.data(), kRows, kColumns));
+  const Tables tables;
   const std::vector<std::int64_t> strides(kGroups, kColumns);
   const StateLayout layout = make_state_layout(state_tensors(), strides).value();
+  std::vector<StateCopyDecision> decisions;
+  Ints out(kRows);
   measure(state, kRows, [&] {
-    return run_fused_postprocess(layout,
-                                 {.num_reqs = kRows,
-                                  .num_accepted_tokens = rows.num_accepted_tokens,
-                                  .mamba_state_idx = rows.running_columns,
-                                  .num_scheduled_tokens = rows.num_scheduled_tokens,
-                                  .num_computed_tokens = rows.num_computed_tokens,
-                                  .num_draft_tokens = rows.num_draft_tokens,
-                                  .block_tables = tables},
-                                 Ints(kRows));
+    run_fused_postprocess({.num_reqs = kRows,
+                           .block_size = kBlockSize,
+                           .num_accepted_tokens = rows.num_accepted_tokens,
+                           .mamba_state_idx = rows.running_columns,
+                           .num_scheduled_tokens = rows.num_scheduled_tokens,
+                           .num_computed_tokens = rows.num_computed_tokens,
+                           .num_draft_tokens = rows.num_draft_tokens},
+                          out, decisions)
+        .value();
+    return plan_fused_copies(layout, tables.launch(decisions));
   });
 }
 BENCHMARK(plan_align_postprocess);

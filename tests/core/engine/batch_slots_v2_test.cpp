@@ -55,14 +55,14 @@ TEST(BatchSlotsV2, AFreedSlotIsTakenFirst) {
 TEST(BatchSlotsV2, ASlotKeepsItsCountAndColumnsForTheNextRequest) {
   BatchSlotsV2 slots = four_slots();
   RequestSlot& slot = slots.slot(add(slots, A));
-  slot.num_accepted_tokens = 3;
-  slot.state_idx = 5;
+  slots.align().num_accepted_tokens[3] = 3;
+  slots.align().state_idx[3] = 5;
   slot.last_scheduled_col = 2;
   slots.free(A);
   ASSERT_EQ(add(slots, B), 3);
   EXPECT_EQ(slot.request, B);
-  EXPECT_EQ(slot.num_accepted_tokens, 3);
-  EXPECT_EQ(slot.state_idx, 5);
+  EXPECT_EQ(slots.align().num_accepted_tokens[3], 3);
+  EXPECT_EQ(slots.align().state_idx[3], 5);
   EXPECT_EQ(slot.last_scheduled_col, -1);
   EXPECT_EQ(slot.prefill_len, 6);
 }

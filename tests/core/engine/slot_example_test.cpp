@@ -51,11 +51,10 @@ TEST_F(SlotExample, APromptStartsInItsLastColumn) {
   EXPECT_TRUE(trace.pre_copies.copies.empty());
   EXPECT_EQ(trace.pre_copies.decisions.at(0).decision.outcome, StateCopyOutcome::fresh_state);
   EXPECT_EQ(trace.post_copies.decisions.at(0).decision.outcome, StateCopyOutcome::no_boundary);
-  const RequestSlot& slot = bench_.slot(3);
-  EXPECT_EQ(slot.src_col, -1);
-  EXPECT_EQ(slot.state_idx, 1);
-  EXPECT_EQ(slot.num_computed_tokens, 6);
-  EXPECT_EQ(slot.num_accepted_tokens, 1);
+  EXPECT_EQ(bench_.align().src_col[3], -1);
+  EXPECT_EQ(bench_.align().state_idx[3], 1);
+  EXPECT_EQ(bench_.slots().num_computed_tokens()[3], 6);
+  EXPECT_EQ(bench_.align().num_accepted_tokens[3], 1);
 }
 
 TEST_F(SlotExample, ABoundaryInTheRunningColumnIsShiftedIntoPlace) {
@@ -74,8 +73,8 @@ TEST_F(SlotExample, ABoundaryInTheRunningColumnIsShiftedIntoPlace) {
   EXPECT_EQ(copy.temporal_src_block, 2);
   EXPECT_EQ(copy.dst_block, 1);
   EXPECT_EQ(copy.accept_token_bias, 1);
-  EXPECT_EQ(bench_.slot(3).num_computed_tokens, 8);
-  EXPECT_EQ(bench_.slot(3).num_accepted_tokens, 1);
+  EXPECT_EQ(bench_.slots().num_computed_tokens()[3], 8);
+  EXPECT_EQ(bench_.align().num_accepted_tokens[3], 1);
 }
 
 TEST_F(SlotExample, BothRequestsMoveTheirStateToTheNextColumn) {
@@ -84,12 +83,12 @@ TEST_F(SlotExample, BothRequestsMoveTheirStateToTheNextColumn) {
   const StepTrace& trace = frame_3();
   EXPECT_THAT(requests(trace), ElementsAre(A, B));
   EXPECT_THAT(idx_mapping(trace), ElementsAre(3, 2));
-  EXPECT_EQ(bench_.slot(3).src_col, 1);
-  EXPECT_EQ(bench_.slot(3).src_off, 0);
-  EXPECT_EQ(bench_.slot(3).state_idx, 2);
-  EXPECT_EQ(bench_.slot(2).src_col, 0);
-  EXPECT_EQ(bench_.slot(2).src_off, 0);
-  EXPECT_EQ(bench_.slot(2).state_idx, 1);
+  EXPECT_EQ(bench_.align().src_col[3], 1);
+  EXPECT_EQ(bench_.align().src_off[3], 0);
+  EXPECT_EQ(bench_.align().state_idx[3], 2);
+  EXPECT_EQ(bench_.align().src_col[2], 0);
+  EXPECT_EQ(bench_.align().src_off[2], 0);
+  EXPECT_EQ(bench_.align().state_idx[2], 1);
   ASSERT_EQ(trace.pre_copies.copies.size(), 2U);
   EXPECT_EQ(trace.pre_copies.copies[0].conv_src_block, 1);
   EXPECT_EQ(trace.pre_copies.copies[0].dst_block, 2);
@@ -107,9 +106,11 @@ TEST_F(SlotExample, TheListedDecisionIsWhatThePreCopyKernelDoes) {
   frame_1();
   frame_2();
   for (const CopyDecisionTrace& entry : frame_3().pre_copies.decisions) {
-    const RequestSlot& slot = bench_.slot(bench_.slots().slot_of(entry.request));
-    const StateCopyDecision kernel = decide_precopy_v2(
-        {.src_col = slot.src_col, .src_off = slot.src_off, .state_idx = slot.state_idx});
+    const auto slot = static_cast<std::size_t>(bench_.slots().slot_of(entry.request));
+    const StateCopyDecision kernel =
+        decide_precopy_v2({.src_col = bench_.align().src_col[slot],
+                           .src_off = bench_.align().src_off[slot],
+                           .state_idx = bench_.align().state_idx[slot]});
     EXPECT_EQ(kernel.copies(), entry.decision.copies());
     EXPECT_EQ(kernel.src_col, entry.decision.src_col);
     EXPECT_EQ(kernel.dst_col, entry.decision.dst_col);

@@ -71,6 +71,7 @@ class WorkerBenchV2 {
   }
 
   const RequestSlot& slot(std::int32_t index) const { return worker_.slots().slot(index); }
+  const AlignSlots& align() const { return worker_.slots().align(); }
   const BatchSlotsV2& slots() const { return worker_.slots(); }
 
  private:

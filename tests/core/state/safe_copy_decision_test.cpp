@@ -25,8 +25,10 @@ struct Move {
 };
 
 std::vector<Move> boundary_moves(const AllModeBoundaryTerms& terms) {
+  std::vector<StateCopyDecision> decisions;
+  decide_all_mode_boundary_copies(terms, decisions);
   std::vector<Move> moves;
-  for (const StateCopyDecision& d : decide_all_mode_boundary_copies(terms))
+  for (const StateCopyDecision& d : decisions)
     moves.push_back(
         {d.src_col, d.dst_col, d.accept_token_bias, d.outcome, d.resets_accepted_count});
   return moves;
@@ -63,21 +65,13 @@ TEST(AllModeBoundaryCopies, ABoundaryThatWasComputedBeforeTheStepIsNotCopiedAgai
   EXPECT_THAT(boundary_moves({8, 2, 1, 8}), IsEmpty());
 }
 
-TEST(NormaliseToColumnZero, TheAcceptedStateMovesToTheFirstColumnOfTheWindow) {
-  const StateCopyDecision decision =
-      decide_normalise_to_column_zero({.num_accepted_tokens = 3, .running_col = 5});
-  EXPECT_EQ(decision.src_col, 5);
-  EXPECT_EQ(decision.dst_col, 5);
-  EXPECT_EQ(decision.accept_token_bias, 2);
-  EXPECT_EQ(decision.outcome, within_block_shift);
-  EXPECT_EQ(decision.num_accepted_tokens_after(), 1);
-}
-
-TEST(NormaliseToColumnZero, OneAcceptedTokenIsThereAlready) {
-  const StateCopyDecision decision =
-      decide_normalise_to_column_zero({.num_accepted_tokens = 1, .running_col = 0});
-  EXPECT_EQ(decision.outcome, self_copy_skipped);
-  EXPECT_FALSE(decision.copies());
+// The count is 1 behind a shift within the running column, and stays behind copies to another one.
+TEST(AllModeBoundaryCopies, TheCountOfTheNextStepIsOneWhereTheStateMovedInItsColumn) {
+  std::vector<StateCopyDecision> decisions;
+  EXPECT_EQ(decide_all_mode_boundary_copies({4, 4, 0, 8}, decisions), 1);
+  EXPECT_EQ(decide_all_mode_boundary_copies({5, 3, 1, 8}, decisions), 3);
+  EXPECT_EQ(decide_all_mode_boundary_copies({5, 2, 1, 8}, decisions), 2);
+  EXPECT_EQ(decisions.size(), 2U);  // appended
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/state/copy_of_state.h"
 #include "core/state/state_layout.h"
 
 namespace hybridscope::state_copy_test {
@@ -57,9 +58,9 @@ TEST(StateCopy, ATemporalStateIsCopiedWithoutThePagesPadding) {
 
 TEST(StateCopy, OnlyTemporalStatesComeFromTheBiasedColumn) {
   const StateLayout layout = layout_of(one_layer(ConvStateLayout::SD));
-  const StateCopyColumns columns{.src_col = 4, .dst_col = 3, .accept_token_bias = 2};
-  EXPECT_EQ(source_column(layout.geometry(0), columns), 4);
-  EXPECT_EQ(source_column(layout.geometry(1), columns), 6);
+  const StateCopyOp op{.conv_src_block = 4, .temporal_src_block = 6, .dst_block = 3};
+  EXPECT_EQ(make_copy_of_state(0, layout.geometry(0), op).copy.src_byte_offset, 4 * 64);
+  EXPECT_EQ(make_copy_of_state(1, layout.geometry(1), op).copy.src_byte_offset, 6 * 64);
 }
 
 TEST(StateCopy, ABiasOfTheWholeWindowLeavesNothing) {

@@ -46,13 +46,42 @@ TEST(AllMode, WithoutSpeculativeTokensNothingIsForgotten) {
 }
 
 TEST(AllMode, TheBufferHoldsMinusOneWithoutAnEntryAndBehindTheRows) {
-  MambaStateIdx columns{{kA, 4}, {kB, 2}, {kC, 1}};
+  const MambaStateIdx columns{{kB, 2}, {kC, 1}};
   const std::vector<RequestId> req_ids{kB, kA};
-  const std::vector<RequestId> finished{kA};
-  const auto buffer = preprocess_mamba_all_specdec(
-      {.max_num_reqs = 4, .gone = {.finished_req_ids = finished}, .req_ids = req_ids}, columns);
-  EXPECT_THAT(buffer.value(), ElementsAre(2, -1, -1, -1));
-  EXPECT_EQ(columns, (MambaStateIdx{{kB, 2}, {kC, 1}}));
+  Ints buffer(4, 7);
+  EXPECT_TRUE(preprocess_mamba_all_specdec(req_ids, columns, buffer).ok());
+  EXPECT_THAT(buffer, ElementsAre(2, -1, -1, -1));
+}
+
+TEST(AllMode, MoreRequestsThanTheBufferHoldsAreAnError) {
+  const std::vector<RequestId> req_ids{kB, kA};
+  Ints buffer(1);
+  EXPECT_FALSE(preprocess_mamba_all_specdec(req_ids, {}, buffer).ok());
+}
+
+// Safe: the step of 2 tokens is remembered too, in column (20 + 2 - 1) / 4.
+TEST(AllMode, InSafeAStepOfAnyLengthIsRemembered) {
+  MambaStateIdx columns{{kB, 4}, {kC, 9}};
+  const std::vector<RequestId> req_ids{kA, kB};
+  const Ints scheduled{3, 2};
+  const Ints computed{6, 20};
+  EXPECT_TRUE(remember_last_scheduled_columns({.num_spec_tokens = 2,
+                                               .block_size = 4,
+                                               .req_ids = req_ids,
+                                               .num_scheduled_tokens = scheduled,
+                                               .num_computed_tokens = computed},
+                                              columns)
+                  .ok());
+  EXPECT_EQ(columns, (MambaStateIdx{{kA, 2}, {kB, 5}, {kC, 9}}));
+}
+
+TEST(CleanupMambaStateIdx, FinishedPreemptedAndResumedRequestsAreForgotten) {
+  MambaStateIdx columns{{kA, 4}, {kB, 2}, {kC, 1}, {RequestId{3}, 8}};
+  const std::vector<RequestId> finished{kA, RequestId{70}};
+  const std::vector<RequestId> preempted{kB};
+  const std::vector<RequestId> resumed{kC};
+  cleanup_mamba_state_idx({finished, preempted, resumed}, columns);
+  EXPECT_EQ(columns, (MambaStateIdx{{RequestId{3}, 8}}));
 }
 
 TEST(StageInputs, RowsBehindTheBatchKeepOlderValues) {

@@ -92,17 +92,18 @@ TEST_P(FusedAlignTest, PostprocessV1GivesTheBytesAndCountsOfThePlan) {
   for_seeds(48, [](Draw& draw, bool large) {
     Batch batch = draw_batch(draw, large, large ? draw(1, 4) : draw(0, 40));
     const std::vector<std::int32_t> old_out(batch.accepted.size(), 77);
+    std::vector<std::int32_t> planned_out = old_out;
+    std::vector<StateCopyDecision> decisions;
     const auto views = batch.tables.views();
-    const auto plan = run_fused_postprocess(batch.states.layout,
-                                            {.num_reqs = batch.num_reqs,
-                                             .num_accepted_tokens = batch.accepted,
-                                             .mamba_state_idx = batch.column,
-                                             .num_scheduled_tokens = batch.scheduled,
-                                             .num_computed_tokens = batch.computed,
-                                             .num_draft_tokens = batch.drafts,
-                                             .block_tables = views},
-                                            old_out);
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const Status decided = run_fused_postprocess({.num_reqs = batch.num_reqs,
+                                                  .block_size = batch.states.layout.block_size,
+                                                  .num_accepted_tokens = batch.accepted,
+                                                  .mamba_state_idx = batch.column,
+                                                  .num_scheduled_tokens = batch.scheduled,
+                                                  .num_computed_tokens = batch.computed,
+                                                  .num_draft_tokens = batch.drafts},
+                                                 planned_out, decisions);
+    ASSERT_TRUE(decided.ok()) << decided.error().message;
     const DeviceStates device(batch.states, batch.tables);
     const auto accepted = on_device(batch.accepted);
     const auto column = on_device(batch.column);
@@ -123,9 +124,9 @@ TEST_P(FusedAlignTest, PostprocessV1GivesTheBytesAndCountsOfThePlan) {
                                                        .num_accepted_tokens_out = out.data()},
                                                       nullptr);
     ASSERT_TRUE(launched.ok()) << launched.error().message;
-    batch.states.execute(plan.value().copies);
+    batch.states.execute(batch.states.plan(decisions, views));
     EXPECT_TRUE(device.bytes() == batch.states.bytes);
-    EXPECT_EQ(on_host(out), plan.value().num_accepted_tokens);
+    EXPECT_EQ(on_host(out), planned_out);
     EXPECT_EQ(on_host(accepted), batch.accepted);
   });
 }
@@ -147,14 +148,16 @@ TEST_P(FusedAlignTest, PostprocessV2GivesTheBytesAndCountsOfThePlan) {
     Batch batch = draw_batch(draw, large, large ? draw(1, 4) : draw(0, 40));
     const std::vector<std::int32_t> mapping = draw_mapping(draw, batch.num_reqs);
     const auto views = batch.tables.views();
-    const auto plan = run_fused_postprocess_align(batch.states.layout,
-                                                  {.num_reqs = batch.num_reqs,
-                                                   .idx_mapping = mapping,
-                                                   .num_accepted_tokens = batch.accepted,
-                                                   .state_idx = batch.column,
-                                                   .new_num_computed_tokens = batch.new_computed,
-                                                   .block_tables = views});
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    std::vector<std::int32_t> planned_out = batch.accepted;
+    std::vector<StateCopyDecision> decisions;
+    const Status decided =
+        run_fused_postprocess_align({.num_reqs = batch.num_reqs,
+                                     .block_size = batch.states.layout.block_size,
+                                     .idx_mapping = mapping,
+                                     .state_idx = batch.column,
+                                     .new_num_computed_tokens = batch.new_computed},
+                                    planned_out, decisions);
+    ASSERT_TRUE(decided.ok()) << decided.error().message;
     const DeviceStates device(batch.states, batch.tables);
     const auto idx_mapping = on_device(mapping);
     const auto accepted = on_device(batch.accepted);
@@ -175,9 +178,9 @@ TEST_P(FusedAlignTest, PostprocessV2GivesTheBytesAndCountsOfThePlan) {
                                          .num_accepted_tokens_out = out.data()},
                                         nullptr);
     ASSERT_TRUE(launched.ok()) << launched.error().message;
-    batch.states.execute(plan.value().copies);
+    batch.states.execute(batch.states.plan(decisions, views));
     EXPECT_TRUE(device.bytes() == batch.states.bytes);
-    EXPECT_EQ(on_host(out), plan.value().num_accepted_tokens);
+    EXPECT_EQ(on_host(out), planned_out);
     EXPECT_EQ(on_host(accepted), batch.accepted);
   });
 }
@@ -201,22 +204,18 @@ TEST_P(FusedAlignTest, AdvanceAndPrecopyGiveTheSlotsAndBytesOfThePlan) {
       slots.src_off.push_back(0);
       slots.num_accepted_tokens.push_back(batch.accepted[i]);
     }
-    const auto advanced = preprocess_mamba_align({.num_reqs = batch.num_reqs,
-                                                  .block_size = block_size,
-                                                  .idx_mapping = all,
-                                                  .num_computed_tokens = batch.computed,
-                                                  .query_start_loc = query_start_loc},
-                                                 slots);
+    AlignSlots after = slots;
+    std::vector<StateCopyDecision> decisions;
+    const Status advanced = preprocess_mamba_align({.num_reqs = batch.num_reqs,
+                                                    .block_size = block_size,
+                                                    .idx_mapping = all,
+                                                    .num_computed_tokens = batch.computed,
+                                                    .query_start_loc = query_start_loc},
+                                                   after, decisions);
     ASSERT_TRUE(advanced.ok()) << advanced.error().message;
-    const AlignSlots& after = advanced.value().slots;
     const auto views = batch.tables.views();
-    const auto plan = run_fused_precopy(batch.states.layout, {.num_reqs = batch.num_reqs,
-                                                              .idx_mapping = mapping,
-                                                              .state_idx = after.state_idx,
-                                                              .src_col = after.src_col,
-                                                              .src_off = after.src_off,
-                                                              .block_tables = views});
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const Status decided = run_fused_precopy(mapping, after, decisions);
+    ASSERT_TRUE(decided.ok()) << decided.error().message;
 
     const DeviceStates device(batch.states, batch.tables);
     const auto all_rows = on_device(all);
@@ -250,7 +249,7 @@ TEST_P(FusedAlignTest, AdvanceAndPrecopyGiveTheSlotsAndBytesOfThePlan) {
                               .block_tables = device.block_tables()},
                              nullptr)
                     .ok());
-    batch.states.execute(plan.value().copies);
+    batch.states.execute(batch.states.plan(decisions, views));
     EXPECT_TRUE(device.bytes() == batch.states.bytes);
     EXPECT_EQ(on_host(state_idx), after.state_idx);
     EXPECT_EQ(on_host(src_col), after.src_col);

@@ -97,6 +97,23 @@ void RandomStates::execute(const std::vector<RowStateCopy>& copies) {
                                 state_offsets[static_cast<std::size_t>(copy.copy.state_index)])));
 }
 
+std::vector<RowStateCopy> RandomStates::plan(
+    std::span<const StateCopyDecision> decisions,
+    std::span<const TensorView<std::int32_t>> tables) const {
+  std::vector<MambaBlockTable> of_groups;
+  for (std::size_t i = 0; i < tables.size(); ++i)
+    of_groups.push_back(
+        {.group = layout.mamba_group_ids[i], .ids = tables[i], .num_blocks_per_row = {}});
+  CopyLaunch launch;
+  for (std::size_t r = 0; r < decisions.size(); ++r)
+    launch.decisions.push_back(
+        {.request = {}, .row = static_cast<std::int32_t>(r), .decision = decisions[r]});
+  collect_batch_copy_meta(decisions, of_groups, launch.copies);
+  auto copies = plan_fused_copies(layout, launch);
+  if (!copies) throw std::runtime_error(copies.error().message);
+  return std::move(copies).value();
+}
+
 std::vector<TensorView<std::int32_t>> RandomTables::views() const {
   std::vector<TensorView<std::int32_t>> views;
   for (const auto& group : groups) views.push_back(matrix_view(group.data(), rows, columns));

@@ -144,14 +144,6 @@ TEST(ExplainDecision, BoundaryCopyOfModeAll) {
             "temporal state of column 1 + 2 = 3 and conv positions 2.. of column 1 go to column 0");
 }
 
-TEST(ExplainDecision, NormalisingMovesTheAcceptedState) {
-  EXPECT_EQ(explain_decision(
-                decide_normalise_to_column_zero({.num_accepted_tokens = 3, .running_col = 2})),
-            "bias = max(a - 1, 0) = max(3 - 1, 0) = 2; the window starts at column 2: within-block "
-            "shift: the temporal state of column 2 + 2 = 4 and conv positions 2.. of column 2 go "
-            "to column 2; accepted count := 1");
-}
-
 TEST(ExplainDecision, APaddedRowHoldsNoRequest) {
   EXPECT_EQ(explain_decision({.outcome = StateCopyOutcome::padded_row}),
             "the row holds no request");

@@ -1,0 +1,46 @@
+#include "core/engine/copy_rows.h"
+
+#include <cstddef>
+
+#include "core/state/copy_variants.h"
+
+namespace hybridscope {
+
+void CopyRows::fill(const StepTrace& trace) {
+  req_ids.clear();
+  num_scheduled_tokens.clear();
+  num_computed_tokens.clear();
+  num_draft_tokens.clear();
+  num_accepted_tokens.clear();
+  for (const RowTrace& row : trace.rows) {
+    const ScheduledTrace& scheduled = trace.scheduled_of(row);
+    req_ids.push_back(row.request);
+    num_scheduled_tokens.push_back(scheduled.num_scheduled_tokens);
+    num_computed_tokens.push_back(row.num_computed_tokens);
+    num_draft_tokens.push_back(scheduled.num_draft_tokens);
+    num_accepted_tokens.push_back(row.num_accepted_tokens);
+  }
+}
+
+void view_mamba_tables(const StepTrace& trace, std::span<const BlockTable> tables,
+                       std::vector<MambaBlockTable>& views) {
+  views.clear();
+  for (const GroupTrace& group : trace.groups)
+    if (group.is_mamba)
+      views.push_back(tables[static_cast<std::size_t>(group.group)].mamba_view(group.group));
+}
+
+void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision> decisions,
+                      CopyLaunch& launch) {
+  for (std::size_t r = 0; r < decisions.size(); ++r)
+    launch.decisions.push_back({trace.rows[r].request, static_cast<std::int32_t>(r), decisions[r]});
+}
+
+void vary_post_copies(const Policies& policies, std::span<StateCopyDecision> decisions) {
+  if (policies.backward_post_copy == BackwardPostCopy::suppressed)
+    suppress_backward_copies(decisions);
+  if (policies.accepted_count_reset == AcceptedCountReset::in_place)
+    skip_copies_with_reset_in_place(decisions);
+}
+
+}  // namespace hybridscope

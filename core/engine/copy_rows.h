@@ -1,0 +1,42 @@
+// Between a step's trace and the functions of core/state that plan its copies: the batch's rows as
+// the arrays they take, and what they decided as the launch that the trace holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/engine/block_table.h"
+#include "core/engine/policies.h"
+#include "core/state/collect_copies.h"
+#include "core/state/copy_launch.h"
+#include "core/trace/step_trace.h"
+
+namespace hybridscope {
+
+// One element a row, in batch order.
+struct CopyRows {
+  std::vector<RequestId> req_ids;
+  std::vector<std::int32_t> num_scheduled_tokens;
+  std::vector<std::int32_t> num_computed_tokens;  // exact, before the step
+  std::vector<std::int32_t> num_draft_tokens;
+  std::vector<std::int32_t> num_accepted_tokens;  // as the rows have it now
+
+  // From the rows of a trace that are described.
+  void fill(const StepTrace& trace);
+};
+
+// `tables` ([groups]) of the trace's mamba groups, as views that stay valid while nothing is
+// written to them.
+void view_mamba_tables(const StepTrace& trace, std::span<const BlockTable> tables,
+                       std::vector<MambaBlockTable>& views);
+
+// Appends decisions[r] as the one of row r.
+void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision> decisions,
+                      CopyLaunch& launch);
+
+// What post-copy decisions become under BackwardPostCopy and AcceptedCountReset.
+void vary_post_copies(const Policies& policies, std::span<StateCopyDecision> decisions);
+
+}  // namespace hybridscope

@@ -1,0 +1,111 @@
+#include "core/state/planned_copies.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/state/copy_of_state.h"
+#include "core/state/copy_spec.h"
+
+namespace hybridscope {
+namespace {
+
+// Position of the copy's group among the mamba groups.
+Result<std::int32_t> group_index_of(const StateCopyTrace& copy,
+                                    std::span<const std::int32_t> mamba_group_ids) {
+  const auto found = std::ranges::find(mamba_group_ids, copy.group);
+  if (found == mamba_group_ids.end())
+    return invalid_input("group " + std::to_string(copy.group) + " is no mamba group");
+  return static_cast<std::int32_t>(found - mamba_group_ids.begin());
+}
+
+Status check_copy_blocks(const StateCopyTrace& copy, std::int64_t num_blocks) {
+  if (copy.accept_token_bias < 0)
+    return invalid_input("accept_token_bias " + std::to_string(copy.accept_token_bias) +
+                         " is negative");
+  for (const std::int32_t block : {copy.conv_src_block, copy.temporal_src_block, copy.dst_block})
+    if (block < 0 || block >= num_blocks)
+      return invalid_input("block " + std::to_string(block) + " of a copy in group " +
+                           std::to_string(copy.group) + " is outside a state of " +
+                           std::to_string(num_blocks) + " blocks");
+  return Ok{};
+}
+
+Result<StateCopy> batched_copy(const StateTensor& state, std::optional<StateKind> kind,
+                               ConvStateLayout layout, const StateCopyTrace& copy) {
+  if (!kind) return invalid_input("the copy function of a state is none of the known ones");
+  const bool conv = *kind == StateKind::conv;
+  const std::int32_t source = conv ? copy.conv_src_block : copy.temporal_src_block;
+  const Result<CopySpec> spec =
+      get_copy_spec(state,
+                    {.block_ids = std::span(&source, 1),
+                     .cur_block_idx = 0,
+                     .num_accepted_tokens = conv ? copy.accept_token_bias + 1 : 1},
+                    *kind, layout);
+  if (!spec) return spec.error();
+  const Result<std::int64_t> destination = block_byte_offset(state, copy.dst_block);
+  if (!destination) return destination.error();
+  StateCopy planned;
+  planned.src_byte_offset = spec.value().start_byte_offset.value_or(0);
+  planned.dst_byte_offset = destination.value();
+  planned.row_bytes = spec.value().copy_bytes;
+  return planned;
+}
+
+}  // namespace
+
+Result<std::vector<RowStateCopy>> plan_fused_copies(const StateLayout& layout,
+                                                    const CopyLaunch& launch) {
+  std::vector<RowStateCopy> planned;
+  for (const StateCopyTrace& copy : launch.copies) {
+    const auto group_index = group_index_of(copy, layout.mamba_group_ids);
+    if (!group_index) return group_index.error();
+    const std::int32_t row = launch.decisions[static_cast<std::size_t>(copy.decision)].row;
+    for (std::int32_t state = 0; state < layout.num_states(); ++state) {
+      const StateGeometry geometry = layout.geometry(state);
+      if (geometry.group_index != group_index.value()) continue;
+      if (Status status =
+              check_copy_blocks(copy, layout.state_num_blocks[static_cast<std::size_t>(state)]);
+          !status)
+        return status.error();
+      const StateCopy made = make_copy_of_state(state, geometry,
+                                                {.group_index = group_index.value(),
+                                                 .conv_src_block = copy.conv_src_block,
+                                                 .temporal_src_block = copy.temporal_src_block,
+                                                 .dst_block = copy.dst_block,
+                                                 .accept_token_bias = copy.accept_token_bias})
+                                 .copy;
+      if (made.row_bytes > 0 && made.num_rows > 0) planned.push_back({row, made});
+    }
+  }
+  return planned;
+}
+
+Result<std::vector<StateCopy>> plan_batched_copies(const MambaStateTensors& tensors,
+                                                   const CopyLaunch& launch) {
+  std::vector<StateCopy> planned;
+  for (const StateCopyTrace& copy : launch.copies) {
+    const auto group_index = group_index_of(copy, tensors.mamba_group_ids);
+    if (!group_index) return group_index.error();
+    std::int32_t state_index = -1;
+    for (const MambaLayerStates& layer : tensors.layers)
+      for (std::size_t i = 0; i < layer.states.size(); ++i) {
+        ++state_index;
+        if (layer.group_index != group_index.value()) continue;
+        const StateTensor& state = layer.states[i];
+        if (Status status = check_copy_blocks(copy, state.shape.empty() ? 0 : state.shape.front());
+            !status)
+          return status.error();
+        Result<StateCopy> made =
+            batched_copy(state, tensors.state_kinds.at(i), tensors.conv_state_layout, copy);
+        if (!made) return made.error();
+        made.value().state_index = state_index;
+        planned.push_back(made.value());
+      }
+  }
+  return planned;
+}
+
+}  // namespace hybridscope
