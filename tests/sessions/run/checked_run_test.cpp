@@ -40,12 +40,15 @@ RunPlan crowded_requests(const std::string& refusal) {
       {"id": "B", "prompt": 5, "max_tokens": 12}]})");
 }
 
-// A prompt of 9 never fits a budget of 4 with blocks of 8 tokens.
-RunPlan stuck_request() {
-  return plan_of_text(R"({"version": 1, "model": "tiny-mamba2", "settings": {
-      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 32,
-      "max_model_len": 64, "max_num_batched_tokens": 4, "async_scheduling": false},
-      "requests": [{"id": "A", "prompt": 9, "max_tokens": 1}]})");
+// Budgets of 4 tokens never reach the boundary of a block of 8.
+RunPlan endless_request() {
+  RunPlan plan = plan_of_text(R"({"version": 1, "model": "tiny-mamba2", "settings": {
+      "mamba_cache_mode": "align", "block_size": 8, "num_gpu_blocks_override": 16,
+      "max_model_len": 64, "async_scheduling": false, "max_num_batched_tokens": 8,
+      "max_num_seqs": 4},
+      "requests": [{"id": "A", "prompt": 20, "max_tokens": 2}]})");
+  plan.setup.config.max_num_batched_tokens = 4;  // what no scenario may say
+  return plan;
 }
 
 CheckedRun run_of(RunPlan plan, CheckedRunOptions options = {}) {
@@ -84,8 +87,8 @@ TEST(CheckedRun, EndsWhenEverythingInThePlanHasHappened) {
 }
 
 TEST(CheckedRun, EndsWithTheStepThatSchedulesNothingThoughNothingIsToCome) {
-  EXPECT_EQ(run_to_the_end(run_of(stuck_request())), (Ended{EndReason::no_progress, 1, {1}}));
-  EXPECT_EQ(unchecked(stuck_request()), (Ended{EndReason::no_progress, 1, {}}));
+  EXPECT_EQ(run_to_the_end(run_of(endless_request())), (Ended{EndReason::no_progress, 1, {1}}));
+  EXPECT_EQ(unchecked(endless_request()), (Ended{EndReason::no_progress, 1, {}}));
 }
 
 TEST(CheckedRun, EndsWhenRequestsPreemptEachOtherForEver) {
@@ -137,7 +140,7 @@ TEST(CheckedRun, ACopyGoesOnByItself) {
 }
 
 TEST(CheckedRun, ACopyKnowsThatTheRunHasEnded) {
-  CheckedRun run = run_of(stuck_request());
+  CheckedRun run = run_of(endless_request());
   (void)run.step().value();
   EXPECT_EQ(run.clone().end(), EndReason::no_progress);
   CheckedRun limited = run_of(two_requests(), {.max_steps = 1});
