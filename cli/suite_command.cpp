@@ -181,7 +181,10 @@ int suite_command(const RunOptions& options, const Backends& backends) {
     fmt::print(stderr, "hybridscope run: nothing failed in {}\n", suite.failed_in);
     return kExitFine;
   }
-  if (selection.num_matching == 0) return report_usage("run", nothing_selected(suite, selection));
+  if (selection.num_matching == 0) {
+    fmt::print(stderr, "hybridscope run: {}\n", nothing_selected(suite, selection));  // some lines
+    return kExitUsage;
+  }
   if (!selection.runs.empty())
     if (const Status recordable = check_record_file(options.record); !recordable.ok())
       return fail_to_record(options, recordable.error());
