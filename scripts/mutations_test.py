@@ -43,7 +43,7 @@ class Table(unittest.TestCase):
                 continue
             with self.subTest(mutation=one.name):
                 text = (ROOT / one.file).read_text(encoding="utf-8")
-                functions = re.findall(r"^(?:HS_HOST_DEVICE )?constexpr \w+ (\w+)\(",
+                functions = re.findall(r"^(?:HS_HOST_DEVICE )?constexpr [\w:]+ (\w+)\(",
                                        text[:place(one, text)], re.MULTILINE)
                 self.assertRegex(functions[-1], HEADER_USERS[one.file])
 
