@@ -27,6 +27,12 @@ TEST(Documents, TheReadmeShowsWhatTheDemoPrints) {
   EXPECT_EQ(marked("README.md", "demo"), "```\n" + run.out + "```\n");
 }
 
+TEST(Documents, TheBreakExpressionOfTheReadmeIsOne) {
+  ASSERT_THAT(read_file(kRoot + "/README.md"),
+              testing::HasSubstr("hybridscope run SCENARIO.json --break finding "));
+  EXPECT_EQ(run_program("run -q scenarios/plain_decode.json --break finding").exit_code, 0);
+}
+
 TEST(Documents, TheScenarioTableHasARowForEachFileAndSaysWhatItTeaches) {
   std::set<std::string> rows;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/scenarios")) {
