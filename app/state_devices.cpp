@@ -1,6 +1,6 @@
 #include "app/state_devices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <utility>

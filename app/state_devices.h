@@ -1,4 +1,4 @@
-// Where state can be kept in bytes: what kernels/ offers, as the command line takes it.
+// The devices that can keep state in bytes: those of kernels/, as the command line offers them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace hybridscope {
 
 StateDevice cpu_state_device();
-// Answers with an error where there is no usable GPU, or no CUDA in this build.
+// Returns an error when used without a usable GPU, or in a build without CUDA.
 StateDevice cuda_state_device();
 
 // "CUDA 13.0, driver up to 13.0, device 0: NVIDIA H100 (compute 9.0, 79 GiB)", or why there is no

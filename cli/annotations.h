@@ -12,7 +12,7 @@
 
 namespace hybridscope {
 
-// GitHub shows 10 of each kind a step and drops the others without a word.
+// GitHub shows 10 of each kind per step and silently drops the rest.
 inline constexpr std::int64_t kMaxAnnotations = 9;  // of each severity
 
 // What follows "::": %, CR and LF are written as %25, %0D and %0A.

@@ -1,4 +1,5 @@
-// What the command line calls and does not know, from kernels/ and gui/: app hands it in.
+// Functions of kernels/ and gui/ that the command line calls without linking to them; app passes
+// them in.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ struct StateRequest {
   std::int32_t device = 0;
 };
 
-// A place that state can be kept in as bytes. `device` is 0 where there is only one.
+// Memory that can hold state as bytes. `device` is 0 where there is only one.
 struct StateDevice {
   Result<std::unique_ptr<StateBackend>> (*make)(StateRequest request) = nullptr;
-  // Error: there is no such device, or it cannot be used. -1: nothing says how much.
+  // Error: there is no such device, or it cannot be used. -1: not known.
   Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
   // What the device is called; empty: this machine's memory.
   std::string (*name)(std::int32_t device) = nullptr;
@@ -36,7 +37,7 @@ struct Backends {
   std::string (*describe_cuda)() = nullptr;
   // Shows the workbench; null: built without it.
   Status (*run_gui)(GuiStart) = nullptr;
-  // What it is made of here: libraries, OpenGL, font; null: as above.
+  // Libraries, OpenGL and font of the workbench; null: as above.
   std::string (*describe_gui)() = nullptr;
 };
 

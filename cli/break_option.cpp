@@ -1,9 +1,8 @@
 #include "cli/break_option.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,8 +16,8 @@ void add_break_options(CLI::App& command, BreakOption& option) {
   auto* expressions =
       command
           .add_option("--break", option.expressions,
-                      "stop behind the first step that the expression holds for; may be given "
-                      "again; \"help\" lists what can be asked (docs/break-expressions.md)")
+                      "stop after the first step for which the expression holds; may be repeated; "
+                      "\"help\" lists what can be asked (docs/break-expressions.md)")
           ->type_name("EXPR")
           ->expected(1)
           ->take_all();

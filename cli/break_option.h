@@ -15,7 +15,7 @@ namespace hybridscope {
 
 struct BreakOption {
   std::vector<std::string> expressions;
-  std::int64_t hits = 1;       // the step that an expression holds for this many times ends the run
+  std::int64_t hits = 1;       // the run stops when an expression holds for the Nth time
   bool asks_for_help() const;  // an expression is "help"
 };
 
@@ -35,10 +35,10 @@ class Breakpoints {
 
   bool empty() const { return conditions_.empty(); }
   bool reads_writes() const;
-  // Looks at a step; stopped() has what it is when the run shall end with it.
+  // Checks a step; afterwards stopped() is set if the run must stop there.
   void look_at(const BreakStep& step, const std::function<std::string(RequestId)>& name);
   const std::optional<BreakStop>& stopped() const { return stopped_; }
-  // A line an expression: how often it held, as debuggers say it.
+  // One line per expression: how often it held.
   std::string describe() const;
 
  private:

@@ -6,7 +6,6 @@
 
 #include "cli/bugs_list.h"
 #include "cli/bugs_run.h"
-#include "cli/bugs_show.h"
 
 namespace hybridscope {
 
@@ -20,7 +19,8 @@ std::function<int()> add_bugs_command(CLI::App& bugs) {
       "  hybridscope bugs run mid-block-chunk-poisons-slot --explain\n"
       "  hybridscope bugs run --all --junit bugs.xml\n"
       "\n"
-      "Profiles: safe, pages, vllm@DATE. Exit codes: 0 fine, 1 a scenario does not do what its\n"
+      "Profiles: safe, reference, vllm@DATE. Exit codes: 0 fine, 1 a scenario does not do what "
+      "its\n"
       "file says, 2 usage or no such bug, 4 a report that cannot be written.\n"
       "The catalogue: docs/known-bugs.md.");
   const std::vector<BugsSubcommand> subcommands = {add_bugs_list(bugs), add_bugs_show(bugs),

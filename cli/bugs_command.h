@@ -1,4 +1,4 @@
-// `hybridscope bugs`: the catalogue of known bugs, listed, told and run.
+// `hybridscope bugs`: lists, shows and runs the catalogue of known bugs.
 #pragma once
 
 #include <functional>

@@ -1,21 +1,22 @@
 #include "cli/bugs_run.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/output_targets.h"
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
 #include "cli/run_tests.h"
-#include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "cli/version.h"
 #include "sessions/known_bugs/bug_run.h"
@@ -60,7 +61,7 @@ TestedUnit tested_side(const BugExhibit& exhibit, const BugSide& side, std::stri
 
 Json side_json(const BugSide& side) {
   Json findings = Json::array();
-  for (const KeptFinding* finding : side.findings.shown()) findings.push_back(finding->json);
+  for (const KeptFinding* finding : side.findings.shown()) findings.push_back(*finding->json);
   return {{"as_declared", side.as_declared()},
           {"steps", side.summary.steps},
           {"num_findings", side.findings.num_found(Severity::error)},
@@ -142,15 +143,13 @@ int run_bugs_command(const BugsRunOptions& options) {
   const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
   if (const Status one = check_one_document({json, junit}); !one.ok()) {
-    fmt::print(stderr, "hybridscope bugs run: {}\n", one.error().message);
-    return kExitUsage;
+    return report_usage("bugs run", one.error().message);
   }
   std::vector<std::string> names = options.names;
   if (options.all)
     for (const KnownBug& bug : known_bug_table()) names.emplace_back(bug.id);
   if (names.empty()) {
-    fmt::print(stderr, "hybridscope bugs run: name a bug (bugs list has them), or --all\n");
-    return kExitUsage;
+    return report_usage("bugs run", "name a bug (bugs list has them), or --all");
   }
   std::vector<RanBug> bugs;
   std::vector<TestedUnit> units;
@@ -177,14 +176,15 @@ int run_bugs_command(const BugsRunOptions& options) {
 
 BugsSubcommand add_bugs_run(CLI::App& bugs) {
   const auto options = std::make_shared<BugsRunOptions>();
-  CLI::App& app =
-      *bugs.add_subcommand("run", "run it and its healthy twin, and hold both against the file");
+  CLI::App& app = *bugs.add_subcommand(
+      "run",
+      "run a bug with and without its fault, and compare both runs with what its file expects");
   auto* names = app.add_option("bugs", options->names, "ids or numbers")->type_name("ID");
   app.add_flag("--all", options->all, "every one")->excludes(names);
-  auto* explain = app.add_flag("--explain", options->explain,
-                               "tell everything about the first wrong step of each");
+  auto* explain =
+      app.add_flag("--explain", options->explain, "explain the first wrong step of each in full");
   app.add_flag("--json", options->json, "as a JSON array")->excludes(explain);
-  app.add_option("--junit", options->junit, "write a JUnit report: two testsuites a bug")
+  app.add_option("--junit", options->junit, "write a JUnit report: two testsuites per bug")
       ->type_name("FILE|-");
   return {&app, [options] { return run_bugs_command(*options); }};
 }

@@ -1,4 +1,4 @@
-// Runs bugs and their healthy twins, and holds both against their files.
+// Runs bugs with and without their faults, and compares both runs with their files.
 #pragma once
 
 #include "cli/bugs_words.h"

@@ -1,7 +1,8 @@
 #include "cli/bugs_words.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/exit_codes.h"

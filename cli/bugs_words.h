@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "cli/settings_options.h"
@@ -19,7 +19,7 @@ struct BugsSubcommand {
 
 inline constexpr std::size_t kBugTitleColumns = 84;
 
-// Tells it, and gives the exit code: a name that there is not is a mistake of the command line.
+// Reports the error and returns the exit code: an unknown name is a usage error.
 int fail_bugs(std::string_view subcommand, const Error& error);
 
 // {id, number, title, upstream, function, policies, v1, v2, dates, users_saw, mechanism}.

@@ -66,7 +66,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       "  hybridscope lessons run align_boundary\n"
       "  hybridscope bugs run 48 --explain\n"
       "  hybridscope matrix --engine vllm@2026-06-29\n"
-      "  hybridscope shrink big.json --engine pages\n"
+      "  hybridscope shrink big.json --engine reference\n"
       "  hybridscope model qwen3-next-80b-a3b\n"
       "  hybridscope conformance tests/golden\n"
       "  hybridscope gui scenarios/align_boundary_by_accepted_drafts.json");
@@ -86,8 +86,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       *app.add_subcommand("diff", "compare two sessions: first divergence, then all differences");
   add_diff_options(diff_app, diff);
   ExplainCacheOptions explain_cache;
-  CLI::App& explain_cache_app = *app.add_subcommand(
-      "explain-cache", "why the prefix cache served each request as much as it did");
+  CLI::App& explain_cache_app =
+      *app.add_subcommand("explain-cache", "why each request hit as many tokens as it did");
   add_explain_cache_options(explain_cache_app, explain_cache);
   ModelOptions model;
   CLI::App& model_app =
@@ -102,7 +102,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       *app.add_subcommand("lessons", "learn by stepping: text, steps and questions");
   const std::function<int()> lessons_command = add_lessons_command(lessons_app);
   CLI::App& bugs_app =
-      *app.add_subcommand("bugs", "known bugs of engines: what they are, and each of them run");
+      *app.add_subcommand("bugs", "known bugs of engines: what they are, and runs that show them");
   const std::function<int()> bugs_command = add_bugs_command(bugs_app);
   CLI::App& matrix_app =
       *app.add_subcommand("matrix", "which combinations of settings are safe in an engine");
@@ -111,7 +111,8 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       *app.add_subcommand("shrink", "a smaller scenario or trace that still shows a finding");
   const std::function<int()> shrink_command = add_shrink_command(shrink_app);
   CLI::App& export_app = *app.add_subcommand(
-      "export", "a run as a vLLM test's table, as a test of its own, as an issue report");
+      "export",
+      "write a run as a table for vLLM's tests, as a pytest, or as a report for an issue");
   const std::function<int()> export_command = add_export_command(export_app);
   GuiOptions gui;
   CLI::App& gui_app =

@@ -1,18 +1,111 @@
 #include "cli/conformance_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
-#include "cli/conformance_report.h"
 #include "cli/exit_codes.h"
+#include "cli/output_targets.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/report_error.h"
+#include "sessions/text/object_reader.h"
+#include "sessions/text/text_page.h"
 
 namespace hybridscope {
+
 namespace {
+
+constexpr std::size_t kMaxIdsListed = 8;
+
+std::string_view kind_name(const FileReport& file) {
+  return file.kind == nullptr ? "unknown" : file.kind->name;
+}
+
+std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
+
+std::string format_table(const ConformanceReport& report) {
+  std::vector<TableColumn> columns = {{"file"},         {"kind"},         {"cases", true},
+                                      {"passed", true}, {"failed", true}, {"invalid", true}};
+  if (report.timings) columns.push_back({"seconds", true});
+  std::vector<std::vector<std::string>> rows;
+  for (const FileReport& file : report.files) {
+    if (!report.filter.empty() && file.cases == 0 && file.invalid.empty()) continue;
+    rows.push_back({std::filesystem::path(file.path).filename().string(),
+                    std::string(kind_name(file)), std::to_string(file.cases),
+                    std::to_string(file.passed), std::to_string(file.failed.size()),
+                    std::to_string(file.invalid.size())});
+    if (report.timings) rows.back().push_back(seconds_text(file.seconds));
+  }
+  TextPage page;
+  page.table(columns, rows);
+  return page.take();
+}
+
+// The first difference in full, and the ids of some other cases.
+std::string format_failures(const FileReport& file) {
+  const FailedCase& first = file.failed.front();
+  std::string text =
+      fmt::format("\n{}:{}: {} differs at {}\n  expected  {}\n  got       {}\n  asked     {}\n",
+                  file.path, first.line, quoted_text(first.id),
+                  first.difference.pointer.empty() ? "its whole output" : first.difference.pointer,
+                  first.difference.expected, first.difference.got, first.input);
+  if (file.failed.size() == 1) return text;
+  text += "  also      ";
+  const std::size_t listed = std::min(file.failed.size(), kMaxIdsListed + 1);
+  for (std::size_t i = 1; i < listed; ++i)
+    text += fmt::format("{}{}", i == 1 ? "" : ", ", quoted_text(file.failed[i].id));
+  if (file.failed.size() > listed) text += fmt::format(" and {} more", file.failed.size() - listed);
+  return text + "\n";
+}
+
+nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const FailedCase& failed : file.failed) {
+    nlohmann::ordered_json failure = {{"id", failed.id}, {"line", failed.line}};
+    if (!failed.input.empty()) {
+      failure["pointer"] = failed.difference.pointer;
+      failure["expected"] = failed.difference.expected;
+      failure["got"] = failed.difference.got;
+      failure["asked"] = nlohmann::ordered_json::parse(failed.input);
+    }
+    failures.push_back(std::move(failure));
+  }
+  nlohmann::ordered_json errors = nlohmann::ordered_json::array();
+  for (const InvalidCase& invalid : file.invalid)
+    errors.push_back({{"line", invalid.line}, {"message", invalid.message}});
+  nlohmann::ordered_json json = {{"file", file.path},
+                                 {"kind", nullptr},
+                                 {"cases", file.cases},
+                                 {"passed", file.passed},
+                                 {"failed", file.failed.size()},
+                                 {"invalid", file.invalid.size()}};
+  if (file.kind != nullptr) json["kind"] = file.kind->name;
+  if (const std::string hint = name_hint(file); !hint.empty()) json["hint"] = hint;
+  if (timings) json["seconds"] = file.seconds;
+  json["failures"] = std::move(failures);
+  json["errors"] = std::move(errors);
+  return json;
+}
+
+double total_seconds(const ConformanceReport& report) {
+  double sum = 0;
+  for (const FileReport& file : report.files) sum += file.seconds;
+  return sum;
+}
+
+// ": every field is as expected", or what keeps it from that.
+std::string verdict(const ConformanceReport& report) {
+  const std::int64_t failed = report.cases() - report.passed();
+  if (report.invalid() > 0)
+    return fmt::format(": {} passed{}; {} invalid", report.passed(),
+                       failed > 0 ? fmt::format(", {} differ", failed) : "", report.invalid());
+  if (failed > 0) return fmt::format(": {} differ", failed);
+  return report.cases() > 0 ? ": every field is as expected" : "";
+}
 
 constexpr std::size_t kMaxInvalidShown = 10;  // of one file
 
@@ -67,6 +160,70 @@ int exit_code(const ConformanceReport& report) {
 
 }  // namespace
 
+std::int64_t ConformanceReport::cases() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += file.cases;
+  return sum;
+}
+
+std::int64_t ConformanceReport::passed() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += file.passed;
+  return sum;
+}
+
+std::int64_t ConformanceReport::invalid() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += static_cast<std::int64_t>(file.invalid.size());
+  return sum;
+}
+
+std::string name_hint(const FileReport& file) {
+  if (file.fields_of == nullptr || (file.failed.empty() && file.invalid.empty())) return "";
+  return fmt::format("{}: its name says {}, but its fields are those of {}", file.path,
+                     kind_name(file), file.fields_of->name);
+}
+
+std::string format_conformance(const ConformanceReport& report) {
+  std::string text = format_table(report);
+  for (const FileReport& file : report.files)
+    if (!file.failed.empty()) text += format_failures(file);
+  text += fmt::format("\n{} files, {} cases", report.files.size(), report.cases());
+  if (report.timings) text += fmt::format(" in {} s", seconds_text(total_seconds(report)));
+  return text + verdict(report) + "\n";
+}
+
+nlohmann::ordered_json conformance_to_json(const ConformanceReport& report) {
+  nlohmann::ordered_json summary = {{"files", report.files.size()},
+                                    {"cases", report.cases()},
+                                    {"passed", report.passed()},
+                                    {"failed", report.cases() - report.passed()},
+                                    {"invalid", report.invalid()}};
+  if (report.timings) summary["seconds"] = total_seconds(report);
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (const FileReport& file : report.files) files.push_back(file_to_json(file, report.timings));
+  return {{"config", {{"paths", report.paths}, {"filter", report.filter}, {"engine", "reference"}}},
+          {"summary", summary},
+          {"files", files}};
+}
+
+std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
+  std::vector<JunitCase> tests;
+  for (const FileReport& file : report.files) {
+    JunitCase test{.name = file.path, .type = std::string(kind_name(file))};
+    if (std::string hint = name_hint(file); !hint.empty()) test.failures.push_back(std::move(hint));
+    for (const InvalidCase& invalid : file.invalid) test.failures.push_back(invalid.message);
+    for (const FailedCase& failed : file.failed)
+      test.failures.push_back(fmt::format(
+          "{}:{}: {}{}", file.path, failed.line, quoted_text(failed.id),
+          failed.input.empty() ? std::string()
+                               : fmt::format(" {}: expected {}, got {}", failed.difference.pointer,
+                                             failed.difference.expected, failed.difference.got)));
+    tests.push_back(std::move(test));
+  }
+  return tests;
+}
+
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options) {
   command.footer(
       "Examples:\n"
@@ -75,8 +232,8 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "  hybridscope conformance new_scheduler.jsonl --json --junit report.xml\n"
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
-      "Files that zstd compressed are unpacked while they are read, whatever they are called;\n"
-      "of a folder every *.jsonl and *.jsonl.zst is checked, x.jsonl beside x.jsonl.zst too.\n"
+      "Files compressed with zstd are unpacked while they are read, whatever their names are;\n"
+      "in a folder every *.jsonl and *.jsonl.zst is checked, also x.jsonl beside x.jsonl.zst.\n"
       "The text shows the first failure of each file in full, --json and --junit the first 20.\n"
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
@@ -88,7 +245,7 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
   command.add_option("--filter", options.filter, "only cases whose id contains this")
       ->type_name("ID");
   command.add_flag("--json", options.json, "one object {config, summary, files}");
-  command.add_option("--junit", options.junit, "write a JUnit report, one testcase a file")
+  command.add_option("--junit", options.junit, "write a JUnit report, one testcase per file")
       ->type_name("FILE");
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
@@ -99,8 +256,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   const OutputTarget json{"--json", options.json ? "-" : ""};
   const OutputTarget junit{"--junit", options.junit};
   if (const Status one = check_one_document({json, junit}); !one.ok()) {
-    fmt::print(stderr, "hybridscope conformance: {}\n", one.error().message);
-    return kExitUsage;
+    return report_usage("conformance", one.error().message);
   }
   const ConformanceReport report = check_all(options, backends);
   if (options.json)

@@ -1,13 +1,43 @@
 // `hybridscope conformance`: recomputes reference vectors and compares every field.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/backends.h"
 #include "cli/cli_fwd.h"
+#include "cli/junit_file.h"
+#include "sessions/conformance/conformance.h"
 
 namespace hybridscope {
+
+// What a conformance run leaves behind, as text, JSON and JUnit testcases.
+
+struct ConformanceReport {
+  std::vector<std::string> paths;  // as given
+  std::string filter;
+  bool timings = true;
+  std::vector<FileReport> files;
+
+  std::int64_t cases() const;
+  std::int64_t passed() const;
+  std::int64_t invalid() const;  // lines that are not vectors and files that cannot be read
+};
+
+// What is wrong with the file's name; "" when nothing is.
+std::string name_hint(const FileReport& file);
+
+// A table with one row per file, the first difference of each file in full, and the totals.
+std::string format_conformance(const ConformanceReport& report);
+
+// {config, summary, files}.
+nlohmann::ordered_json conformance_to_json(const ConformanceReport& report);
+
+// One testcase per file; its failures are its first differences and all invalid lines.
+std::vector<JunitCase> conformance_testcases(const ConformanceReport& report);
 
 struct ConformanceCommandOptions {
   std::vector<std::string> paths;  // files or folders
@@ -19,7 +49,7 @@ struct ConformanceCommandOptions {
 
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options);
 
-// Returns the exit code: 3 for any line that is no vector, else 1 for any difference, 2 when no
+// Returns the exit code: 3 for any line that is not a vector, else 1 for any difference, 2 when no
 // case was selected.
 int conformance_command(const ConformanceCommandOptions& options, const Backends& backends);
 

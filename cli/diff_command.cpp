@@ -1,22 +1,83 @@
 #include "cli/diff_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
-#include "cli/diff_live.h"
 #include "cli/diff_report.h"
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
+#include "cli/settings_options.h"
+#include "sessions/record/live_source.h"
 #include "sessions/record/session_header.h"
+#include "sessions/run/run_plan.h"
+#include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/settings_table.h"
 #include "storage/session_reader.h"
 
 namespace hybridscope {
+
 namespace {
+
+struct SideSetting {
+  const Setting* setting = nullptr;
+  std::string value;
+};
+
+// "runner=v1", "mode=none", "policies/row_order=query_len"; also "row_order=...".
+Result<SideSetting> parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return invalid_input(fmt::format("\"{}\" is no KEY=VALUE (runner=v1)", text));
+  std::string key = text.substr(0, equals);
+  std::ranges::replace(key, '-', '_');
+  const Setting* found = find_setting_called(key);
+  if (found == nullptr) {
+    std::vector<std::string> known;
+    for (const Setting& setting : settings_table()) known.push_back(setting_path(setting));
+    return invalid_input(fmt::format("there is no setting \"{}\" (known: {})",
+                                     text.substr(0, equals), fmt::join(known, ", ")));
+  }
+  return SideSetting{found, text.substr(equals + 1)};
+}
+
+std::vector<std::string> given_settings(const DiffOptions& options, int side) {
+  std::vector<std::string> given = side == 0 ? options.settings_a : options.settings_b;
+  if (!options.engines.empty())
+    given.insert(given.begin(), "engine=" + options.engines[static_cast<std::size_t>(side)]);
+  return given;
+}
+
+Result<std::vector<SideSetting>> set_all(const std::vector<std::string>& given,
+                                         EngineSettings& settings) {
+  std::vector<SideSetting> all;
+  for (const std::string& text : given) {
+    auto setting = parse_setting(text);
+    if (!setting.ok()) return setting.error();
+    all.push_back(std::move(setting).value());
+    if (Status set = set_setting_text(settings, *all.back().setting, all.back().value); !set.ok())
+      return set.error();
+  }
+  return all;
+}
+
+std::string run_command_of(const DiffOptions& options, const std::vector<SideSetting>& settings) {
+  std::string text = "hybridscope run " + shell_quoted(options.scenario);
+  for (const SideSetting& one : settings) {
+    const std::string option = main_option_of(*one.setting);
+    if (one.setting->kind == SettingKind::boolean)
+      text += one.value == "true" || one.value == "1" ? " " + option : " --no-" + option.substr(2);
+    else
+      text += fmt::format(" {} {}", option, shell_quoted(one.value));
+  }
+  return text + " --explain {}";
+}
 
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
@@ -69,7 +130,7 @@ void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
   if (of_a != of_b)
     report.notes.push_back(fmt::format(
         "The digests of A are of version {}, those of B of version {}: what both keep of a step is "
-        "compared, not what only its digests tell.",
+        "compared, not what only its digests say.",
         of_a, of_b));
 }
 
@@ -130,6 +191,44 @@ int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRu
 }
 
 }  // namespace
+
+std::string shell_quoted(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,-+@";
+  const bool plain = !text.empty() && text.find_first_not_of(kPlain) == text.npos;
+  std::string quoted = plain ? std::string() : std::string("'");
+  for (const char c : text) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+  }
+  return plain ? quoted : quoted + "'";
+}
+
+Status check_live_settings(const DiffOptions& options) {
+  for (const int side : {0, 1}) {
+    EngineSettings settings;
+    if (auto set = set_all(given_settings(options, side), settings); !set.ok()) return set.error();
+  }
+  return Ok{};
+}
+
+Result<DiffSide> open_live(const DiffOptions& options, int side) {
+  auto scenario = read_scenario_file(options.scenario);
+  if (!scenario.ok()) return scenario.error();
+  const std::vector<std::string> given = given_settings(options, side);
+  auto settings = set_all(given, scenario.value().settings);
+  if (!settings.ok()) return settings.error();
+  auto plan = plan_scenario(scenario.value(), options.scenario);
+  if (!plan.ok()) return plan.error();
+  std::string title = options.scenario;
+  for (const std::string& text : given) title += " " + text;
+  auto source = LiveSource::create(std::move(plan).value(), options.level, std::move(title));
+  if (!source.ok()) return source.error();
+  return DiffSide{.source = std::move(source).value(),
+                  .look_further = run_command_of(options, settings.value())};
+}
 
 int diff_command(const DiffOptions& options) {
   if (options.scenario.empty() && options.sessions.size() != 2)

@@ -1,9 +1,32 @@
 // `hybridscope diff`: two sessions side by side, recorded ones or a scenario run twice.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <string_view>
+
 #include "cli/diff_options.h"
+#include "core/base/result.h"
+#include "sessions/record/step_source.h"
 
 namespace hybridscope {
+
+// The two sides of `hybridscope diff --scenario`: one scenario under two sets of settings.
+
+struct DiffSide {
+  std::unique_ptr<StepSource> source;
+  std::string look_further;  // command line that explains step {} in full
+};
+
+// What is wrong with the settings of either side before any scenario is read: an unknown profile or
+// setting, a value it does not take.
+Status check_live_settings(const DiffOptions& options);
+
+// Side 0 is A. Errors: those of the scenario, an unknown setting, a value it does not take.
+Result<DiffSide> open_live(const DiffOptions& options, int side);
+
+// `text` quoted as one word of a shell command; braces doubled for fmt.
+std::string shell_quoted(std::string_view text);
 
 // Returns the exit code: 1 when there are differences.
 int diff_command(const DiffOptions& options);

@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "sessions/record/session_header.h"
+#include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope {
 namespace {
@@ -20,7 +23,7 @@ constexpr const char* kDiffExamples =
     "  hybridscope diff runs.db:before runs.db:after\n"
     "  hybridscope diff main.db branch.db --ignore blocks --ignore metadata --json\n"
     "  hybridscope diff --scenario scenarios/prompt_as_long_as_a_verify_window.json \\\n"
-    "      --engine safe --engine pages\n"
+    "      --engine safe --engine reference\n"
     "  hybridscope diff --scenario scenarios/v2_slots.json --b runner=v1 --ignore layout\n"
     "  hybridscope diff --scenario scenarios/shared_prefix_align.json --b mode=none\n"
     "\n"
@@ -43,7 +46,8 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
   auto* scenario = command.add_option("--scenario", options.scenario,
                                       "run this scenario twice and compare the runs");
   scenario->type_name("FILE")->excludes(sessions);
-  command.add_option("--engine", options.engines, "profile of A, then of B (safe, pages)")
+  command.add_option("--engine", options.engines, "profile of A, then of B (safe, reference)")
+      ->transform([](std::string name) { return canonical_profile_name(std::move(name)); })
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->needs(scenario);
@@ -69,10 +73,11 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
   command.add_option("--limit", options.limit, "show at most N steps, or requests (default 100)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
       ->type_name("N");
-  command.add_flag("--all", options.all, "tell the fields of all steps shown, not of the first");
+  command.add_flag("--all", options.all,
+                   "show the fields of all listed steps, not only of the first");
   command.add_flag("--first", options.first, "stop at the first divergence");
   command.add_flag("--requests", options.requests,
-                   "compare what each request got in all instead of steps");
+                   "compare what each request got in total, not step by step");
   command.add_flag("--json", options.json,
                    "one object {a, b, comparable, first_divergence, summary, differences}");
 }

@@ -1,4 +1,4 @@
-// What `hybridscope diff` was told.
+// Options of `hybridscope diff`.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DiffOptions {
   std::vector<std::string> ignore;
   RecordLevel level = RecordLevel::full;  // of live runs
   std::int64_t limit = 100;               // steps, or requests, shown
-  bool all = false;                       // fields of every step shown, not of the first alone
+  bool all = false;                       // show the fields of every step, not only of the first
   bool first = false;                     // stop at the first divergence
   bool requests = false;                  // compare by request, not by step
   bool json = false;

@@ -24,7 +24,7 @@ std::string steps_text(const CollectedStep& step) {
                                      : fmt::format("steps {} to {}", step.step, step.last_step);
 }
 
-// Why a step stands on one side alone.
+// Why a step is on one side only.
 std::string presence_text(const CollectedStep& step) {
   const bool only_a = step.presence == StepPresence::only_a;
   if (!step.tail) return fmt::format("Only {} has this step.", only_a ? "A" : "B");
@@ -52,9 +52,8 @@ void add_fields(const CollectedStep& step, std::size_t most, TextPage& page) {
         return field.field.starts_with("digests.");
       }))
     page.line(
-        "digests.: the section differs, and the level of the sessions keeps no more of it; at "
-        "level "
-        "full its fields are told");
+        "digests.: the section differs, but at this level the sessions keep only its digest; level "
+        "full shows its fields");
   if (static_cast<std::int64_t>(rows.size()) < step.num_fields)
     page.line(fmt::format("{} of {} fields shown", rows.size(), grouped_number(step.num_fields)));
 }

@@ -15,7 +15,7 @@ namespace hybridscope {
 struct DiffReportSide {
   std::string title;
   RecordLevel level = RecordLevel::full;
-  std::string look_further;  // command line that tells everything about step {}
+  std::string look_further;  // command line that explains step {} in full
 };
 
 struct DiffReport {

@@ -1,11 +1,10 @@
 #include "cli/doctor_command.h"
 
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +35,7 @@ void describe_doctor(CLI::App& command) {
       "Example:\n"
       "  hybridscope doctor\n"
       "\n"
-      "Prints the version, compiler, libraries and machine: put it into a report of a bug.\n"
+      "Prints the version, compiler, libraries and machine: add it to a bug report.\n"
       "Exit codes: 0 fine, 2 usage, 4 output that cannot be written.");
 }
 

@@ -1,4 +1,4 @@
-// The environment variables that the command line listens to; nothing else reads them.
+// The environment variables that the command line reads; nothing else reads them.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ using EnvironmentLookup = std::function<std::string(const char* name)>;
 // Of this process.
 std::string environment_variable(const char* name);
 
-// What continuous integration is told beside the exit code.
+// What continuous integration gets besides the exit code.
 struct CiEnvironment {
   bool github_annotations = false;  // GITHUB_ACTIONS=true
   std::string step_summary;         // GITHUB_STEP_SUMMARY under GitHub, a file; empty: none
@@ -20,7 +20,7 @@ struct CiEnvironment {
 
 CiEnvironment read_ci_environment(const EnvironmentLookup& lookup);
 
-// Does somebody watch a terminal? Not under CI, and not on one that cannot erase (TERM=dumb).
+// Is a person watching a terminal? False under CI and on one that cannot erase (TERM=dumb).
 bool is_watched(const EnvironmentLookup& lookup, bool is_terminal);
 
 }  // namespace hybridscope

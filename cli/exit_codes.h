@@ -6,7 +6,7 @@ namespace hybridscope {
 enum ExitCode : int {
   kExitFine = 0,
   kExitFindings = 1,  // findings of severity error (--strict: warnings too), unmet expectations of
-                      // a scenario, a trace whose decisions our engine would not make, vectors that
+                      // a scenario, a trace with decisions our engine would not make, vectors that
                       // differ, a session that does not reproduce, a lesson's answer that is wrong,
                       // no finding to shrink, a cell of a matrix that is not safe
   kExitUsage = 2,

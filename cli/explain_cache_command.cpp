@@ -1,11 +1,11 @@
 #include "cli/explain_cache_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@
 #include "cli/shown_text.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/scenario/traffic_defaults.h"
+#include "sessions/scenario/traffic.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
@@ -37,12 +37,11 @@ constexpr const char* kExplainCacheExamples =
     "  hybridscope explain-cache --traffic trace.jsonl --kv-memory 60GiB --top 10\n"
     "  hybridscope explain-cache --traffic synthetic --limit 100 --jsonl\n"
     "\n"
-    "Tokens that a request has in common with an earlier one and that were computed again are "
-    "told\n"
-    "by reason: last token, block granularity, eagle drop, not yet computed, state missing,\n"
-    "evicted, caching off. What would help is what made the hit longer when the run was made "
-    "again\n"
-    "with it. docs/explain-cache.md\n"
+    "Tokens that a request shares with an earlier one but computed again are counted by reason:\n"
+    "last token, block granularity, eagle drop, not yet computed, state missing, evicted, caching\n"
+    "off. \"Would help\" names a change that made the hit longer when the run was repeated with "
+    "it.\n"
+    "More: docs/explain-cache.md\n"
     "Exit codes: 0 fine, 2 usage, 3 invalid input, 4 environment, 5 a bug of hybridscope,\n"
     "130 interrupted.";
 
@@ -198,7 +197,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
   command.add_option("--limit", run.limit, "take only the first N requests of the traffic")
       ->check(kPositive)
       ->type_name("N");
-  command.add_option("--request", options.request, "tell one request in full sentences")
+  command.add_option("--request", options.request, "explain one request in full sentences")
       ->type_name("NAME");
   command
       .add_option("--top", options.top,
@@ -211,7 +210,7 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
   command
       .add_flag_callback(
           "--jsonl", [&run] { run.output = RunOutput::jsonl; },
-          "one object a lookup, then one with the totals")
+          "one object per lookup, then one with the totals")
       ->excludes(json);
   run.settings.add_to(command);
 }

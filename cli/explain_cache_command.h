@@ -1,4 +1,4 @@
-// hybridscope explain-cache: why the prefix cache served each request as much as it did.
+// hybridscope explain-cache: why each request hit as many tokens as it did.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace hybridscope {
 
 struct ExplainCacheOptions {
   RunOptions run;        // scenario, traffic, model, limit, settings
-  std::string request;   // told in full sentences; empty: all, as a table
+  std::string request;   // shown in full sentences; empty: all, as a table
   std::int64_t top = 0;  // lookups that lost most, 0: not given
 };
 

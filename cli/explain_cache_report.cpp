@@ -1,9 +1,10 @@
 #include "cli/explain_cache_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// What is to be said of the changes that are not told; empty: nothing.
+// What to say about changes that are not shown; empty: nothing.
 std::string tried_words(const ExplainedLookup& lookup) {
   if (!lookup.tried || lookup.report.num_lost_tokens() == 0) return {};
   if (!lookup.all_tried)
@@ -144,8 +145,8 @@ std::string format_cache_totals(const CacheReportView& view) {
       percent(totals.hit_tokens, totals.tokens), percent(totals.hit_tokens, totals.common_tokens),
       lost);
   if (lost == 0) return text;
-  text +=
-      fmt::format("lost to: {}\n--request NAME tells one request in full", lost_words(totals.lost));
+  text += fmt::format("lost to: {}\n--request NAME explains one request in full",
+                      lost_words(totals.lost));
   return text + (any_tried(view) ? "\n" : ", and tries what would have helped\n");
 }
 

@@ -1,7 +1,7 @@
 // What `hybridscope explain-cache` prints: a table, sentences about one request, JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,8 @@ namespace hybridscope {
 // One admission with what would have helped.
 struct ExplainedLookup {
   LookupReport report;
-  bool tried = false;      // were changes looked for?
-  bool all_tried = false;  // with all that there are, or was the run too long for it?
+  bool tried = false;      // were changes tried?
+  bool all_tried = false;  // all changes, or was the run too long for that?
   std::vector<CacheChange> changes = {};
 };
 

@@ -1,9 +1,8 @@
 #include "cli/export_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -82,7 +81,7 @@ int export_command(const ExportCommandOptions& options) {
   if (!options.requests.empty() && !actions)
     return report_usage(
         "export",
-        fmt::format("--request is for step-actions, {} tells of all requests", options.form));
+        fmt::format("--request is for step-actions, {} covers all requests", options.form));
   if (const auto settings = options.settings.apply({}); !settings.ok())
     return report_usage("export", settings.error().message);
   auto scenario = read_scenario_file(options.scenario);
@@ -114,7 +113,7 @@ std::function<int()> add_export_command(CLI::App& command) {
       "  hybridscope export scenarios/align_boundary_by_decode.json --as step-actions\n"
       "  hybridscope export scenario.json --as step-actions --request A --json\n"
       "  hybridscope export scenario.json --as pytest --no-async-scheduling -o test_run.py\n"
-      "  hybridscope export scenario.json --as markdown --engine pages -o issue.md\n"
+      "  hybridscope export scenario.json --as markdown --engine reference -o issue.md\n"
       "\n"
       "The forms are described in docs/export.md. Exit codes: 0 it is written, also of a run with\n"
       "findings, 2 usage, 3 unreadable or invalid input, 4 environment, 5 a bug of hybridscope.");
@@ -130,7 +129,7 @@ std::function<int()> add_export_command(CLI::App& command) {
       ->type_name("FORM");
   command
       .add_option("--request", options->requests,
-                  "step-actions: only of this request, may be repeated (default: all)")
+                  "step-actions: only this request, may be repeated (default: all)")
       ->allow_extra_args(false)
       ->type_name("ID");
   command.add_flag("--json", options->json, "step-actions: as one JSON object");

@@ -1,9 +1,8 @@
 #include "cli/gui_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -33,7 +32,7 @@ constexpr const char* kGuiExamples =
 
 // What does the same work where there is no display.
 constexpr const char* kHeadless =
-    "Without a display the same runs are told by:\n"
+    "Without a display, these show the same runs:\n"
     "  hybridscope run SCENARIO.json --explain STEP\n"
     "  hybridscope sessions show FILE.db --explain STEP\n"
     "  hybridscope sessions export FILE.db --html report.html\n"
@@ -91,8 +90,7 @@ int report_failure(const Error& error) {
     fmt::print(stderr, "hybridscope gui: {}\n{}", error.message, kHeadless);
     return kExitEnvironment;
   }
-  fmt::print(stderr, "hybridscope gui: {}\n", error.message);
-  return error_exit_code(error);
+  return report_error("gui", error);
 }
 
 }  // namespace
@@ -124,7 +122,7 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command.add_option("--scale", options.scale, "of everything, in percent")->type_name("PERCENT");
   command
       .add_flag("--bench", options.bench,
-                "measure frames and steps of what is opened, print figures, and end")
+                "measure frames and steps of what was opened, print the figures, and end")
       ->excludes(screenshot);
   command.add_flag("--window", options.window,
                    "with --screenshot or --bench: in a real window, not in memory");
@@ -141,15 +139,13 @@ int gui_command(const GuiOptions& options, const Backends& backends) {
   }
   GuiStart start;
   if (!options.screenshot.empty() && !options.screenshot.ends_with(".png")) {
-    fmt::print(stderr, "hybridscope gui: --screenshot: expected FILE.png, found \"{}\"\n",
-               options.screenshot);
-    return kExitUsage;
+    return report_usage(
+        "gui", fmt::format("--screenshot: expected FILE.png, found \"{}\"", options.screenshot));
   }
   if (!options.size.empty()) {
     const auto size = read_size(options.size);
     if (!size.ok()) {
-      fmt::print(stderr, "hybridscope gui: {}\n", size.error().message);
-      return kExitUsage;
+      return report_usage("gui", size.error().message);
     }
     start.width = size.value().first;
     start.height = size.value().second;

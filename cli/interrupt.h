@@ -1,4 +1,4 @@
-// Ctrl-C: the first one asks a command to come to an end in order, the second one ends it.
+// Ctrl-C: the first one asks a command to stop cleanly, the second one kills it.
 #pragma once
 
 namespace hybridscope {

@@ -1,9 +1,8 @@
 #include "cli/judge_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -12,16 +11,58 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/judge_session.h"
-#include "cli/judge_tests.h"
+#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
+#include "cli/run_tests.h"
+#include "cli/run_words.h"
 #include "cli/settings_options.h"
-#include "cli/standard_output.h"
+#include "cli/version.h"
 #include "sessions/judge/pipeline_trace.h"
 #include "sessions/text/line_source.h"
 
 namespace hybridscope {
+
 namespace {
+
+// A command that judges the trace again; step 0: without telling about a step.
+std::string judge_words(const JudgeOptions& options, const TraceReport& trace, std::int64_t step) {
+  std::string words = "hybridscope judge " + shell_word(options.input);
+  if (options.from_pipeline) words += " --from pipeline";
+  if (!trace.name.empty()) words += " --filter " + shell_word(trace.name);
+  if (options.check == CheckScope::all) words += " --check all";
+  if (!options.engine.empty()) words += " --engine " + options.engine;
+  if (options.strict) words += " --strict";
+  if (step > 0) words += fmt::format(" --explain {}", step);
+  return options.input == "-" ? words + " <TRACE.jsonl" : words;
+}
+
+TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
+  TestedUnit unit{.name = trace.name.empty() ? fmt::format("line {}", trace.line) : trace.name,
+                  .file = options.input == "-" ? std::string() : options.input,
+                  .steps = trace.steps,
+                  .findings = trace.findings.num_found(Severity::error),
+                  .properties = {{"version", kVersion}, {"engine", trace.engine}},
+                  .command = judge_words(options, trace, 0)};
+  if (!options.engine.empty()) unit.properties.push_back({"profile", options.engine});
+  add_problems(trace.findings,
+               {.strict = options.strict,
+                .line = [&](std::size_t kept) { return trace.finding_lines[kept]; },
+                .command = [&](std::int64_t step) { return judge_words(options, trace, step); }},
+               unit);
+  if (trace.first_difference)
+    unit.problems.push_back(
+        {.type = "difference",
+         .text = fmt::format("first difference from profile {}: {}", options.engine,
+                             format_difference(*trace.first_difference)),
+         .line = trace.line});
+  bool failed = false;
+  for (const Problem& problem : unit.problems)
+    failed = failed || problem.severity == Severity::error;
+  unit.result = outcome_name(failed ? RunOutcome::findings : RunOutcome::fine);
+  return unit;
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -94,9 +135,8 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
     return kExitInput;
   }
   if (report.traces.empty()) {
-    fmt::print(stderr, "hybridscope judge: {}: no trace has a name that contains \"{}\"\n",
-               report.input, options.filter);
-    return kExitUsage;
+    return report_usage("judge", fmt::format("{}: no trace has a name that contains \"{}\"",
+                                             report.input, options.filter));
   }
   const bool warned = options.strict && report.num_found(Severity::warning) > 0;
   const bool found = report.num_found(Severity::error) > 0 || report.num_differing() > 0;
@@ -105,6 +145,20 @@ int exit_code(const JudgeOptions& options, const JudgeReport& report) {
 
 }  // namespace
 
+std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report) {
+  std::vector<TestedUnit> units;
+  for (const TraceReport& trace : report.traces) units.push_back(tested_trace(options, trace));
+  if (!units.empty() && report.stopped.empty()) return units;
+  TestedUnit unit{.name = report.input,
+                  .file = options.input == "-" ? std::string() : options.input,
+                  .result = std::string(outcome_name(RunOutcome::invalid)),
+                  .properties = {{"version", kVersion}},
+                  .command = judge_words(options, {}, 0)};
+  break_off(unit, report.stopped.empty() ? report.input + ": no trace was judged" : report.stopped);
+  units.push_back(std::move(unit));
+  return units;
+}
+
 void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.footer(
       "Examples:\n"
@@ -112,7 +166,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       "  zcat trace.jsonl.gz | hybridscope judge - --json\n"
       "  hybridscope judge tests/golden/pipeline.jsonl.zst --from pipeline --filter pipe_46 "
       "--explain 13\n"
-      "  hybridscope judge trace.jsonl --engine pages --junit report.xml\n"
+      "  hybridscope judge trace.jsonl --engine reference --junit report.xml\n"
       "  hybridscope judge trace.jsonl --record runs.db:nightly\n"
       "\n"
       "The format is described in docs/trace-format.md; integrations/vllm writes it.\n"
@@ -130,13 +184,14 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
           "trace)")
       ->check(CLI::IsMember({"trace", "pipeline"}))
       ->type_name("KIND");
-  command.add_flag("--convert", options.convert,
-                   "with --from pipeline: print the traces instead of judging them");
+  auto* convert =
+      command.add_flag("--convert", options.convert,
+                       "with --from pipeline: print the traces instead of judging them");
   command.add_option("--filter", options.filter, "only traces whose name contains this")
       ->type_name("NAME");
-  command.add_option("--explain", options.explain, "tell everything about this step")
-      ->type_name("STEP")
-      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
+  auto* explain = command.add_option("--explain", options.explain, "explain this step in full")
+                      ->type_name("STEP")
+                      ->check(CLI::Range(std::int64_t{1}, INT64_MAX, "a step from 1 on"));
   command
       .add_option_function<std::string>(
           "--check",
@@ -146,22 +201,24 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->type_name("SCOPE");
   command
       .add_option("--engine", options.engine,
-                  "also compare with what our engine decides under this profile, and tell the "
+                  "also compare with what our engine decides under this profile, and show the "
                   "first difference")
-      ->check(is_engine_profile())
+      ->transform(is_engine_profile())
       ->type_name("PROFILE");
-  command.add_flag("--json", options.json, "one object {config, summary, traces}");
+  explain->excludes(
+      command.add_flag("--json", options.json, "one object {config, summary, traces}"));
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");
   command
       .add_option("--junit", options.junit,
-                  "write a JUnit report: a testsuite a trace, a testcase a rule")
+                  "write a JUnit report: one testsuite per trace, one testcase per rule")
       ->type_name("FILE|-");
-  command.add_option("--tap", options.tap, "write a TAP report: a test point a trace")
+  command.add_option("--tap", options.tap, "write a TAP report: one test point per trace")
       ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
   add_record_options(command, options.record);
+  convert->excludes(command.get_option("--record"));
 }
 
 std::FILE* text_stream(const JudgeOptions& options) {
@@ -174,26 +231,14 @@ int judge_command(const JudgeOptions& options) {
                                              {"--junit", options.junit},
                                              {"--tap", options.tap}});
       !one.ok()) {
-    fmt::print(stderr, "hybridscope judge: {}\n", one.error().message);
-    return kExitUsage;
+    return report_usage("judge", one.error().message);
   }
   if (options.convert && !options.from_pipeline) {
-    fmt::print(stderr, "hybridscope judge: --convert needs --from pipeline\n");
-    return kExitUsage;
-  }
-  if (options.convert && !options.record.place.empty()) {
-    fmt::print(stderr,
-               "hybridscope judge: --convert judges nothing, --record does not go with it\n");
-    return kExitUsage;
-  }
-  if (options.explain > 0 && options.json) {
-    fmt::print(stderr, "hybridscope judge: --explain prints text, --json does not go with it\n");
-    return kExitUsage;
+    return report_usage("judge", "--convert needs --from pipeline");
   }
   auto source = LineSource::open(options.input);
   if (!source.ok()) {
-    fmt::print(stderr, "hybridscope judge: {}\n", source.error().message);
-    return kExitInput;
+    return report_error("judge", source.error());
   }
   const Clock::time_point start = Clock::now();
   JudgeSession session(options);
@@ -220,8 +265,7 @@ int judge_command(const JudgeOptions& options) {
                                        .environment = read_ci_environment(environment_variable)});
   if (published != kExitFine) return published;
   if (options.explain > 0 && judged.ok() && !session.explained()) {
-    fmt::print(stderr, "hybridscope judge: no trace has a step {}\n", options.explain);
-    return kExitUsage;
+    return report_usage("judge", fmt::format("no trace has a step {}", options.explain));
   }
   return was_interrupted() ? kExitInterrupted : exit_code(options, report);
 }

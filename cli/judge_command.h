@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "cli/cli_fwd.h"
+#include "cli/judge_report.h"
 #include "cli/record_option.h"
+#include "cli/tested_unit.h"
 #include "core/check/step_checker.h"
 
 namespace hybridscope {
@@ -16,9 +19,9 @@ struct JudgeOptions {
   bool from_pipeline = false;  // the input is a vector file of the reference, not a trace
   bool convert = false;        // print the trace instead of judging it
   std::string filter;          // only traces whose name contains it; empty: all
-  std::int64_t explain = 0;    // step to tell everything about, 0: none
+  std::int64_t explain = 0;    // step to explain in full, 0: none
   CheckScope check = CheckScope::step;
-  std::string engine;  // profile to compare with, "safe" or "pages"; empty: none
+  std::string engine;  // profile to compare with, "safe" or "reference"; empty: none
   bool json = false;
   bool timings = true;
   bool strict = false;
@@ -26,6 +29,10 @@ struct JudgeOptions {
   std::string tap;      // as well
   RecordOption record;  // several traces: the second one's name ends in "-2"
 };
+
+// Judged traces as tested units, one per trace; one more, named after the input, when judging was
+// cut short or found no trace.
+std::vector<TestedUnit> tested_traces(const JudgeOptions& options, const JudgeReport& report);
 
 // Where its text goes (text_stream).
 std::FILE* text_stream(const JudgeOptions& options);

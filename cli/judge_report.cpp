@@ -1,6 +1,6 @@
 #include "cli/judge_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ nlohmann::ordered_json computed_json(const ComputedSteps& computed) {
 
 nlohmann::ordered_json trace_json(const TraceReport& trace, bool compared) {
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(kept->json);
+  for (const KeptFinding* kept : trace.findings.shown()) findings.push_back(*kept->json);
   nlohmann::ordered_json json = {{"name", trace.name},
                                  {"engine", trace.engine},
                                  {"line", trace.line},
@@ -92,7 +92,7 @@ std::string format_judge_summary(const JudgeReport& report) {
     if (computed[i] > 0)
       list += fmt::format("{}{} in {}", list.empty() ? "" : ", ",
                           computed_name(static_cast<Computed>(i)), counted(computed[i], "step"));
-  if (!list.empty()) text += "not told, computed by us: " + list + "\n";
+  if (!list.empty()) text += "not in the trace, computed by us: " + list + "\n";
   if (!report.engine.empty())
     text +=
         fmt::format("profile {}: differences in {} of {}\n", report.engine, report.num_differing(),

@@ -1,6 +1,6 @@
 #include "cli/judge_session.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// What start-up makes of the graphs that the header tells.
+// Prints how start-up corrects the graph settings of the header.
 void print_corrections(const EngineConfig& config) {
   const auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return;

@@ -32,6 +32,11 @@ struct JunitSuite {
   std::vector<JunitCase> cases{};
 };
 
+// A scenario or trace as a suite: a testcase a rule, one more for each other type of problem; a
+// unit that did not run has the one testcase "run". Errors fail the testcase of their type,
+// warnings do not.
+JunitSuite junit_suite(const TestedUnit& unit);
+
 // The whole report. Each testcase has its suite's name as its class; bytes that XML cannot hold
 // become U+FFFD.
 std::string junit_text(std::span<const JunitSuite> suites);

@@ -3,18 +3,32 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
 
+#include "core/base/result.h"
+#include "sessions/explain/explain_step.h"
 #include "sessions/lessons/lesson.h"
 
 namespace hybridscope {
 
+// What a part of a lesson shows of its step, as text.
+
+// The sections of explain_step that correspond to a panel; those of no panel where the word is
+// empty or unknown.
+std::span<const StepTopic> topics_of_panel(std::string_view panel);
+
+// The panel of the part at its step. Error: the scenario does not run that far.
+Result<std::string> format_lesson_view(const Lesson& lesson, const LessonPart& part);
+
 enum class AnswerSource : std::uint8_t {
-  nobody,    // each question is answered by the engine and held against the lesson
+  nobody,    // the engine answers each question; compared with the lesson's answer
   terminal,  // an answer that cannot be read is asked for again
   lines,     // of a file or of what is piped in
 };
 
-// `answers`: a line each. Returns the exit code: 1 when an answer of the lesson is not the
+// `answers`: one per line. Returns the exit code: 1 when an answer in the lesson differs from the
 // engine's.
 int play_lesson(const Lesson& lesson, AnswerSource source, std::istream& answers);
 

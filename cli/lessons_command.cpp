@@ -1,10 +1,9 @@
 #include "cli/lessons_command.h"
 
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -121,16 +120,16 @@ void print_checks(const LessonsOptions& options, const std::vector<Lesson>& less
   std::size_t asked = 0;
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < lessons.size(); ++i) {
-    auto told = nlohmann::ordered_json::array();
+    auto list = nlohmann::ordered_json::array();
     for (const LessonProblem& problem : problems[i]) {
-      told.push_back(
+      list.push_back(
           {{"part", problem.part}, {"question", problem.question}, {"message", problem.message}});
       if (!options.json) fmt::print("{}\n", printable(problem.message, 1000));
     }
     asked += num_questions(lessons[i]);
     wrong += problems[i].size();
     json.push_back(
-        {{"name", lessons[i].name}, {"questions", num_questions(lessons[i])}, {"problems", told}});
+        {{"name", lessons[i].name}, {"questions", num_questions(lessons[i])}, {"problems", list}});
   }
   if (options.json) {
     print_json({{"questions", asked}, {"problems", wrong}, {"lessons", json}});
@@ -165,7 +164,7 @@ struct Subcommand {
 };
 
 void add_name(CLI::App& app, LessonsOptions& options) {
-  app.add_option("lesson", options.name, "a lesson that list names, or a lesson file")
+  app.add_option("lesson", options.name, "name of a lesson (see list), or a lesson file")
       ->required()
       ->type_name("NAME|FILE.json");
 }
@@ -187,7 +186,7 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
   CLI::App& app = *lessons.add_subcommand("run", "take a lesson: text, steps, questions");
   add_name(app, options);
   app.add_option("--answers-from", options.answers_from,
-                 "answers, one a line, instead of a terminal's; - is stdin")
+                 "file of answers, one per line, instead of the terminal; - is stdin")
       ->type_name("FILE|-");
   app.footer(
       "An empty line shows the answer. Where stdin is no terminal each question is answered by "
@@ -198,7 +197,7 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
 
 Subcommand add_check(CLI::App& lessons, LessonsOptions& options) {
   CLI::App& app =
-      *lessons.add_subcommand("check", "hold all answers of lessons against the engine");
+      *lessons.add_subcommand("check", "compare the answers of lessons with the engine's");
   app.add_option("lessons", options.names, "lessons or lesson files, without one all shipped ones")
       ->type_name("NAME|FILE.json");
   app.add_flag("--json", options.json, "as one JSON object");

@@ -7,7 +7,7 @@
 
 namespace hybridscope {
 
-// Adds the subcommands to `lessons`; the answer runs the one that was given, or lists.
+// Adds the subcommands to `lessons`; the result runs the one that was given, or lists.
 std::function<int()> add_lessons_command(CLI::App& lessons);
 
 }  // namespace hybridscope

@@ -1,16 +1,18 @@
 #include "cli/matrix_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,21 +21,28 @@
 #include "cli/matrix_job.h"
 #include "cli/matrix_merge.h"
 #include "cli/matrix_report.h"
-#include "cli/matrix_scenarios.h"
+#include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
 #include "cli/settings_options.h"
 #include "cli/shown_text.h"
-#include "cli/standard_output.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/matrix/matrix_html.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/scenario/scenario_writer.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {
+
 namespace {
+
+std::string file_name(const MatrixCell& cell, std::int64_t index) {
+  std::string name = cell_name(cell);
+  std::ranges::replace(name, '/', '-');
+  return fmt::format("{}-{}.json", name, index);
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -83,7 +92,7 @@ std::string meaningless_option(const std::vector<OptionUse>& uses) {
   return {};
 }
 
-// What a matrix is told with, and where the scenarios of its faults lie.
+// A matrix to be reported, and where the scenarios of its faults lie.
 struct MatrixStory {
   const MatrixContents& contents;
   std::string folder;
@@ -100,8 +109,8 @@ std::string path_from(const std::string& page, const std::string& folder, const 
   return code || way.empty() ? path.string() : way;
 }
 
-// The page, if one is asked for: made before long work, so that a folder that is not there is told
-// at once. Error: it cannot be written.
+// The page, if one is asked for: made before long work, so that a missing folder is reported at
+// once. Error: it cannot be written.
 Result<std::optional<OutputFile>> open_page(const MatrixCommandOptions& options) {
   if (options.html.empty()) return std::optional<OutputFile>();
   auto page = OutputFile::create(options.html);
@@ -206,13 +215,34 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
   if (options.engine.empty())
     return report_usage(
         "matrix", fmt::format("which engine? give --engine {} (hybridscope bugs list --engine "
-                              "PROFILE tells what is in one)",
+                              "PROFILE lists what is in one)",
                               kEngineProfileNames));
   if (!options.scenario_folder.empty()) return write_scenarios(options, backends);
   return run(options, backends);
 }
 
 }  // namespace
+
+Result<std::int64_t> write_matrix_scenarios(const MatrixOptions& options,
+                                            const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    return Error{ErrorKind::not_available,
+                 fmt::format("{} cannot be made: {}", folder, failed.message())};
+  std::int64_t count = 0;
+  for (const MatrixCell& cell : options.cells) {
+    if (!is_run(cell)) continue;
+    for (std::int64_t index = 0; index < options.run.num_scenarios; ++index) {
+      if (options.run.go_on && !options.run.go_on()) return count;
+      const std::string path = (std::filesystem::path(folder) / file_name(cell, index)).string();
+      const std::string text = write_scenario(scenario_of_cell(cell, index, options.run));
+      if (Status written = write_output_file(path, text); !written.ok()) return written.error();
+      ++count;
+    }
+  }
+  return count;
+}
 
 std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backends) {
   const auto options = std::make_shared<MatrixCommandOptions>();
@@ -222,9 +252,10 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "  hybridscope matrix --engine vllm@2026-06-29 --html matrix.html\n"
       "  hybridscope matrix --engine vllm@2026-06-29 --only mode=align --only speculation=mtp2\n"
       "  hybridscope matrix --engine safe --policy no_draft_step=column_zero --scenarios 20\n"
-      "  hybridscope matrix --engine pages --shard 2/7 --out shard2\n"
+      "  hybridscope matrix --engine reference --shard 2/7 --out shard2\n"
       "  hybridscope matrix --merge shard1 shard2 --out all --json\n"
-      "  hybridscope matrix --engine pages --only mode=all --scenarios 1 --write-scenarios DIR\n"
+      "  hybridscope matrix --engine reference --only mode=all --scenarios 1 --write-scenarios "
+      "DIR\n"
       "\n"
       "Ctrl-C ends it; the same command goes on where it was. How cells are made: docs/matrix.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
@@ -233,8 +264,8 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
   CLI::Option* const engine =
       matrix
           .add_option("--engine", options->engine,
-                      fmt::format("the engine that is asked about: {}", kEngineProfileNames))
-          ->check(is_engine_profile())
+                      fmt::format("the engine in question: {}", kEngineProfileNames))
+          ->transform(is_engine_profile())
           ->type_name("PROFILE");
   CLI::Option* const policy = matrix
                                   .add_option("--policy", options->policies,
@@ -246,7 +277,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
                       "cells with these values of an axis; may be repeated (--list has the axes)")
           ->type_name("AXIS=VALUE,...");
   CLI::Option* const scenarios =
-      matrix.add_option("--scenarios", options->scenarios, "random scenarios a cell")
+      matrix.add_option("--scenarios", options->scenarios, "random scenarios per cell")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
           ->capture_default_str()
           ->type_name("N");
@@ -255,7 +286,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
                                 ->capture_default_str()
                                 ->type_name("N");
   CLI::Option* const jobs =
-      matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one a core)")
+      matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one per core)")
           ->check(CLI::Range(1, 1024))
           ->type_name("N");
   CLI::Option* const out = matrix
@@ -270,27 +301,27 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       matrix.add_option("--html", options->html, "the matrix as one page, - for standard output")
           ->check(is_path())
           ->type_name("FILE");
-  CLI::Option* const labels_only = matrix.add_flag("--labels-only", options->labels_only,
-                                                   "no scenario keeps state in bytes as well");
+  CLI::Option* const labels_only =
+      matrix.add_flag("--labels-only", options->labels_only, "keep no state in bytes");
   CLI::Option* const no_shrink = matrix.add_flag("--no-shrink", options->no_shrink,
-                                                 "do not make small scenarios of the faults");
+                                                 "do not shrink the scenarios that show faults");
   CLI::Option* const json = matrix.add_flag(
       "--json", options->json, "one object {cells, axes, faults, events, results, ...}");
   CLI::Option* const merge =
       matrix
           .add_option("--merge", options->merge,
-                      "run no cell: results of these folders as one, written where --out says")
+                      "run no cell: merge the results of these folders into --out")
           ->check(is_path())
           ->type_name("DIR...");
   CLI::Option* const write =
       matrix
           .add_option("--write-scenarios", options->scenario_folder,
-                      "run nothing: the scenarios of the cells as files DIR/CELL-INDEX.json")
+                      "run nothing: write the scenarios of the cells as files DIR/CELL-INDEX.json")
           ->check(is_path())
           ->type_name("DIR");
   CLI::Option* const listed = matrix.add_flag("--list", options->list,
                                               "axes, events and what is not modelled; run nothing");
-  matrix.add_flag("-q,--quiet", options->quiet, "say nothing but errors");
+  matrix.add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   const std::vector<OptionUse> uses = {
       {merge, {engine, policy, only, scenarios, seed, shard, labels_only, write, listed}},
       {write, {out, html, json, labels_only, no_shrink, jobs, listed}},

@@ -12,7 +12,7 @@
 namespace hybridscope {
 
 struct MatrixCommandOptions {
-  std::string engine;                 // empty: to be asked for
+  std::string engine;                 // required; empty: not given
   std::vector<std::string> policies;  // "name=value"
   std::vector<std::string> only;      // "axis=value,value"
   std::int64_t scenarios = CellRunOptions{}.num_scenarios;
@@ -39,11 +39,11 @@ struct MatrixJob {
 // Error: no such axis, value, policy or shard, with the nearest; nothing to run.
 Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Backends& backends);
 
-// The cells that a matrix with this header has. Error: its filter or shard is none.
+// The cells that a matrix with this header has. Error: its filter or shard is invalid.
 Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header);
 
-// To make small what the cells of such a matrix found. Error: it was made by another version or
-// with other scenarios than this program's; its engine or policies are none.
+// Options for shrinking what the cells of such a matrix found. Error: it was made by another
+// version or with other scenarios than this program's; its engine or policies are unknown.
 Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,
                                         const MatrixCommandOptions& options);
 

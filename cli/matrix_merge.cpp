@@ -1,6 +1,6 @@
 #include "cli/matrix_merge.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

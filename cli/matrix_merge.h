@@ -12,7 +12,7 @@ namespace hybridscope {
 
 struct MergedMatrix {
   MatrixContents contents;
-  std::string folder;        // in which its faults' files lie; empty: they are told with theirs
+  std::string folder;  // with its faults' files; empty: each fault is shown with its own folder
   bool interrupted = false;  // its faults are not all small yet
 };
 

@@ -1,13 +1,14 @@
 #include "cli/matrix_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/run_words.h"
 #include "cli/text_table.h"
+#include "sessions/matrix/matrix_html.h"
 #include "sessions/matrix/matrix_json.h"
-#include "sessions/matrix/matrix_limits.h"
 #include "sessions/run/finding_list.h"
 
 namespace hybridscope {

@@ -1,12 +1,12 @@
 #include "cli/model_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
+#include "cli/report_error.h"
 #include "core/model/model_presets.h"
 #include "sessions/explain/explain_model.h"
 #include "sessions/explain/explain_start_up.h"
@@ -33,18 +33,15 @@ int model_command(const ModelOptions& options) {
     return kExitFine;
   }
   if (options.model.empty()) {
-    fmt::print(stderr, "hybridscope model: name a preset (--list) or a config.json\n");
-    return kExitUsage;
+    return report_usage("model", "name a preset (--list) or a config.json");
   }
   const auto settings = options.settings.apply({});
   if (!settings.ok()) {
-    fmt::print(stderr, "hybridscope model: {}\n", settings.error().message);
-    return kExitUsage;
+    return report_usage("model", settings.error().message);
   }
   const auto setup = make_engine_setup(options.model, settings.value());
   if (!setup.ok()) {
-    fmt::print(stderr, "hybridscope model: {}\n", setup.error().message);
-    return kExitInput;
+    return report_error("model", setup.error());
   }
   for (const std::string& note : start_up_notes(setup.value()))
     fmt::print(stderr, "note: {}\n", note);

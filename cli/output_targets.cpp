@@ -1,11 +1,15 @@
 #include "cli/output_targets.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace hybridscope {
+
 namespace {
+
+bool is_there(const OutputTarget& output) { return output.path == "-"; }
 
 // Without links and dots as far as it exists; as given where even that cannot be asked.
 std::filesystem::path whole_path(const std::string& path) {
@@ -26,6 +30,19 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+Status check_one_document(std::initializer_list<OutputTarget> outputs) {
+  const OutputTarget* const first = std::ranges::find_if(outputs, is_there);
+  if (first == outputs.end()) return Ok{};
+  const OutputTarget* const second = std::find_if(first + 1, outputs.end(), is_there);
+  if (second == outputs.end()) return Ok{};
+  return invalid_input(fmt::format("{} and {} would both be on standard output: give one a FILE",
+                                   first->option, second->option));
+}
+
+std::FILE* text_stream(std::initializer_list<OutputTarget> outputs) {
+  return std::ranges::any_of(outputs, is_there) ? stderr : stdout;
+}
+
 Status check_outputs(std::span<const OutputTarget> outputs, const std::string& session_file) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputTarget& output = outputs[i];
@@ -33,7 +50,7 @@ Status check_outputs(std::span<const OutputTarget> outputs, const std::string& s
     for (const char* ending : {"", "-wal", "-shm", "-journal"})
       if (same_file(output.path, session_file + ending))
         return invalid_input(fmt::format(
-            "{} {}: this is the session file {}{}, expected a file of its own", output.option,
+            "{} {}: this is the session file {}{}, expected another file", output.option,
             output.path, session_file, *ending == 0 ? "" : fmt::format(" ({})", ending)));
     for (std::size_t j = 0; j < i; ++j)
       if (!outputs[j].path.empty() && same_file(output.path, outputs[j].path))

@@ -1,5 +1,5 @@
-// What a long command says on stderr while it works: on a terminal that somebody watches one line
-// that is written over, elsewhere (a log, continuous integration) a line every 10 s.
+// Progress of a long command on stderr: on a watched terminal one line that is overwritten,
+// elsewhere (a log, continuous integration) a line every 10 s.
 #pragma once
 
 #include <chrono>

@@ -1,13 +1,13 @@
 #include "cli/publish_tests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <vector>
 
 #include "cli/annotations.h"
 #include "cli/exit_codes.h"
-#include "cli/junit_report.h"
+#include "cli/junit_file.h"
 #include "cli/step_summary.h"
 #include "cli/tap_report.h"
 #include "sessions/text/output_file.h"

@@ -20,7 +20,7 @@ struct PublishOptions {
 
 // Annotations go to stderr, which GitHub reads as it reads stdout: `--json` stays one document.
 // Returns kExitFine, or kExitEnvironment when a report could not be written, and says why; a
-// summary that cannot be written is only told.
+// summary that cannot be written is only reported.
 int publish_tests(std::span<const TestedUnit> units, const PublishOptions& options);
 
 }  // namespace hybridscope

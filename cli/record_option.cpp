@@ -1,9 +1,8 @@
 #include "cli/record_option.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <csignal>
 #include <filesystem>
 #include <utility>
@@ -30,8 +29,8 @@ std::string file_size_words(const std::string& file) {
 void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option("--record", option.place,
-                  "keep every step as session NAME of the file (docs/session-format.md); the file "
-                  "is made when there is none, a name when none is given")
+                  "keep every step as session NAME of the file (docs/session-format.md); a missing "
+                  "file is made, a missing name is chosen")
       ->check(CLI::Validator(
           [](const std::string& place) {
             return parse_session_place(place).file.empty() ? "names no file" : std::string();
@@ -53,7 +52,7 @@ Result<std::unique_ptr<RecordedSession>> RecordedSession::begin(const RecordOpti
                                                                 const SessionPlace& place,
                                                                 SessionHeader header,
                                                                 const Names& names) {
-  // A limit on the size of files (ulimit -f) is then an error to tell, like a full disk.
+  // A limit on file size (ulimit -f) is then an error to report, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   header.level = option.level;
   header.digest_version = kDigestVersion;

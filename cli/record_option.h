@@ -46,7 +46,7 @@ class RecordedSession {
   std::int64_t num_steps_ = 0;
 };
 
-// The exit code for what RecordedSession answers: a name that does not do is usage.
+// The exit code for an error of RecordedSession: an unusable name is a usage error.
 int record_exit_code(const Error& error);
 
 }  // namespace hybridscope

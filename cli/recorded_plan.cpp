@@ -1,6 +1,6 @@
 #include "cli/recorded_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <utility>

@@ -16,11 +16,11 @@ struct RecordedPlan {
   RunPlan plan;
 };
 
-// `place`: FILE.db[:NAME]. Errors: those of SessionFile; a session of `judge`, which no engine of
-// ours made; a plan that this version cannot read.
+// `place`: FILE.db[:NAME]. Errors: those of SessionFile; a session of `judge`, which our engine did
+// not make; a plan that this version cannot read.
 Result<RecordedPlan> open_recorded_plan(std::string_view place);
 
-// Whether `text` names a file and no session of it; says on stderr when it does not.
+// Whether `text` names a file without a session; reports on stderr when it does not.
 bool takes_file_alone(std::string_view command, const std::string& text);
 
 // "hybridscope sessions rerun: MESSAGE" on stderr; the exit code for it.

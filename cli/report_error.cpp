@@ -1,6 +1,6 @@
 #include "cli/report_error.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// How every command says what was wrong with the world, and the exit code that follows.
+// How every command reports errors from outside the program, and the exit code that follows.
 #pragma once
 
 #include <string_view>
@@ -11,10 +11,10 @@ namespace hybridscope {
 int error_exit_code(const Error& error);
 
 // Prints "hybridscope COMMAND: message" on stderr, control characters escaped: names of
-// files and sessions are foreign text. Answers the exit code.
+// files and sessions are foreign text. Returns the exit code.
 int report_error(std::string_view command, const Error& error);
 
-// The same for a command line that makes no sense; answers kExitUsage.
+// The same for an invalid command line; returns kExitUsage.
 int report_usage(std::string_view command, std::string_view message);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "cli/reported_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-// A run of the command line: a checked run, and what its steps add up to; printing is for others.
+// A run of the command line: a checked run and the totals over its steps; prints nothing.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,11 @@
 #include "cli/state_bytes.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/run/expectation_check.h"
 #include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 
-// Why a run ends before its own end.
+// Why a run ends early.
 struct RunEnd {
   bool interrupted = false;
   std::string refused = {};  // what the engine refused, empty: nothing
@@ -46,7 +45,7 @@ class ReportedRun {
   // One line, empty when it is finished.
   std::string why_stopped(const RunEnd& end) const;
 
-  // From the next step on: steps come with their writes to state.
+  // From the next step on, steps include their writes to state.
   void log_writes() { run_.log_writes(); }
 
   CheckScope scope() const { return scope_; }

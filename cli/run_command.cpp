@@ -1,6 +1,6 @@
 #include "cli/run_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -240,9 +240,8 @@ int RunSession::finish(const std::optional<Error>& refused) {
   }
   if (was_interrupted()) return kExitInterrupted;
   if (options_.explain > 0 && !explained_) {
-    fmt::print(stderr, "hybridscope run: there is no step {}: the run has {} steps\n",
-               options_.explain, report_.summary.steps);
-    return kExitUsage;
+    return report_usage("run", fmt::format("there is no step {}: the run has {} steps",
+                                           options_.explain, report_.summary.steps));
   }
   return outcome_exit_code(outcome_of(report_, options_.strict));
 }
@@ -299,7 +298,7 @@ int run_command(const RunOptions& options, const Backends& backends) {
   auto breakpoints = Breakpoints::make(options.breaks);
   if (!breakpoints.ok()) {
     // The lines that point into the expression stay lines.
-    fmt::print(stderr, "hybridscope run: {}\n", breakpoints.error().message);
+    fmt::print(stderr, "hybridscope run: {}\n", breakpoints.error().message);  // some lines
     return kExitUsage;
   }
   if (options.suite.is_suite() && !breakpoints.value().empty()) {

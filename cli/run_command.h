@@ -1,4 +1,4 @@
-// `hybridscope run`: steps a scenario or traffic under the checker and says what happened.
+// `hybridscope run`: steps a scenario or traffic under the checker and reports what happened.
 #pragma once
 
 #include "cli/backends.h"

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "cli/standard_output.h"
+#include "cli/output_targets.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/synthetic_traffic.h"
-#include "sessions/scenario/traffic_defaults.h"
+#include "sessions/scenario/traffic.h"
 
 namespace hybridscope {
 namespace {
@@ -78,10 +78,9 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--steps", options.steps, "stop after N steps")
       ->check(kPositive)
       ->type_name("N");
-  auto* explain =
-      command.add_option("--explain", options.explain, "tell everything about one step")
-          ->check(kPositive)
-          ->type_name("STEP");
+  auto* explain = command.add_option("--explain", options.explain, "explain one step in full")
+                      ->check(kPositive)
+                      ->type_name("STEP");
   command
       .add_option_function<std::string>(
           "--check",
@@ -93,7 +92,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "--json", [&options] { options.output = RunOutput::json; },
       "one object {config, state, summary, findings}");
   auto* jsonl = command.add_flag_callback(
-      "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object a step");
+      "--jsonl", [&options] { options.output = RunOutput::jsonl; }, "one object per step");
   json->excludes(jsonl)->excludes(explain);
   jsonl->excludes(explain);
   add_record_options(command, options.record);
@@ -101,8 +100,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_state_options(command, options.state);
   command
       .add_flag("--twin", options.twin,
-                "run the scenario twice, as told and with the settings of its key twin (without "
-                "one: asynchronous scheduling the other way round), side by side")
+                "run the scenario twice, side by side: as written, and with the settings in its "
+                "key \"twin\" (default: with asynchronous scheduling the other way round)")
       ->excludes(jsonl)
       ->excludes(explain)
       ->excludes("--record")
@@ -114,12 +113,12 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--junit", options.junit,
-                  "write a JUnit report: a testsuite a scenario, a testcase a rule")
+                  "write a JUnit report: one testsuite per scenario, one testcase per rule")
       ->type_name("FILE|-");
-  command.add_option("--tap", options.tap, "write a TAP report: a test point a scenario")
+  command.add_option("--tap", options.tap, "write a TAP report: one test point per scenario")
       ->type_name("FILE|-");
   command.add_flag("--strict", options.strict, "warnings count as findings");
-  command.add_flag("--table", options.table_of_traffic, "print a row a step for traffic too");
+  command.add_flag("--table", options.table_of_traffic, "print one row per step for traffic too");
   command.add_flag("-q,--quiet", options.quiet, "print the summary only");
   options.settings.add_to(command);
 }

@@ -1,4 +1,4 @@
-// What `hybridscope run` was told, and the plan that follows from it.
+// Options of `hybridscope run`, and the plan that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "cli/record_option.h"
 #include "cli/settings_options.h"
 #include "cli/state_option.h"
-#include "cli/suite_options.h"
+#include "cli/suite_selection.h"
 #include "core/base/result.h"
 #include "core/check/step_checker.h"
 #include "sessions/run/run_plan.h"
@@ -26,8 +26,8 @@ struct RunOptions {
   std::string model;     // empty: the scenario's, else the default
   SettingsOptions settings;
   std::int64_t limit = 0;    // requests of the traffic, 0: all
-  std::int64_t steps = 0;    // stop after so many, 0: at the end
-  std::int64_t explain = 0;  // step to tell everything about, 0: none
+  std::int64_t steps = 0;    // stop after this many, 0: at the end
+  std::int64_t explain = 0;  // step to explain in full, 0: none
   CheckScope check = CheckScope::step;
   StateOption state = {};
   BreakOption breaks = {};

@@ -1,6 +1,7 @@
 #include "cli/run_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/scenario/settings_json.h"
@@ -84,7 +85,7 @@ nlohmann::ordered_json report_to_json(const RunPlan& plan, const RunReport& repo
   if (report.wall_seconds) summary["wall_seconds"] = *report.wall_seconds;
   if (report.peak_rss_bytes) summary["peak_rss_bytes"] = *report.peak_rss_bytes;
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const KeptFinding* kept : report.findings.shown()) findings.push_back(kept->json);
+  for (const KeptFinding* kept : report.findings.shown()) findings.push_back(*kept->json);
   nlohmann::ordered_json json = {{"config", config_to_json(plan)},
                                  {"state", state_to_json(report.state)},
                                  {"summary", summary},

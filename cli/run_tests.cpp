@@ -1,19 +1,30 @@
 #include "cli/run_tests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/run_words.h"
-#include "cli/scenario_lines.h"
 #include "cli/version.h"
 #include "sessions/explain/explain_start_up.h"
 
 namespace hybridscope {
+
 namespace {
+
+// Offset behind `token` and the spaces before it, or npos when something else comes.
+std::size_t skip(std::string_view text, std::size_t at, std::string_view token) {
+  at = text.find_first_not_of(" \t\r\n", at);
+  if (at == std::string_view::npos || !text.substr(at).starts_with(token))
+    return std::string_view::npos;
+  return at + token.size();
+}
 
 struct OutcomeRow {
   std::string_view name;
@@ -59,6 +70,25 @@ std::int64_t line_in_message(std::string_view message, std::string_view file) {
 }
 
 }  // namespace
+
+ScenarioLines::ScenarioLines(const std::string& path) {
+  if (path.empty()) return;
+  std::ifstream in(path, std::ios::binary);
+  text_.assign(std::istreambuf_iterator<char>(in), {});
+}
+
+std::int64_t ScenarioLines::of_request(std::string_view name) const {
+  if (text_.empty()) return 0;
+  const std::string value = '"' + std::string(name) + '"';
+  constexpr std::string_view kKey = "\"id\"";
+  for (std::size_t at = text_.find(kKey); at != std::string::npos; at = text_.find(kKey, at + 1)) {
+    const std::size_t colon = skip(text_, at + kKey.size(), ":");
+    if (colon == std::string_view::npos || skip(text_, colon, value) == std::string_view::npos)
+      continue;
+    return 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  }
+  return 1;
+}
 
 int outcome_exit_code(RunOutcome outcome) { return row_of(outcome).exit_code; }
 
@@ -118,7 +148,7 @@ TestedUnit tested_run(const RunOptions& options, const std::string& file, const 
       {.strict = options.strict,
        .line =
            [&](std::size_t kept) {
-             const auto& request = report.findings.kept()[kept].json.at("request");
+             const auto& request = report.findings.kept()[kept].json->at("request");
              return lines.of_request(request.is_string() ? request.get<std::string>() : "");
            },
        .command = [&](std::int64_t step) { return run_words(options, file, step); }},

@@ -12,6 +12,20 @@
 
 namespace hybridscope {
 
+// Lines of a scenario file, for reports that point into it.
+
+class ScenarioLines {
+ public:
+  // An empty path, or a file that cannot be read, has no lines.
+  explicit ScenarioLines(const std::string& path);
+
+  // Where the request is declared ("id": NAME), else 1; 0 without a file.
+  std::int64_t of_request(std::string_view name) const;
+
+ private:
+  std::string text_;
+};
+
 // How a run ended, the worst last; each has an exit code and a word.
 enum class RunOutcome : std::uint8_t {
   fine,
@@ -40,7 +54,7 @@ struct ProblemWords {
   std::function<std::string(std::int64_t step)> command{};
 };
 
-// Adds those that nobody expected to the problems of `unit`.
+// Adds the unexpected findings to the problems of `unit`.
 void add_problems(const FindingList& findings, const ProblemWords& words, TestedUnit& unit);
 
 // What was run: `file` is empty for traffic.
@@ -52,15 +66,15 @@ struct BrokenRun {
   std::string name{};
   RunOutcome outcome = RunOutcome::invalid;
   std::string message{};
-  bool by_recording = false;  // what --record asks for did not work
+  bool by_recording = false;  // recording (--record) failed
 };
 
 // What could not be run.
 TestedUnit broken_run(const RunOptions& options, const BrokenRun& broken);
-// What nobody tried to run.
+// What was not tried.
 TestedUnit skipped_run(const std::string& file, const std::string& name, const std::string& why);
 
-// Makes `unit` one that broke off in the middle.
+// Marks `unit` as cut short.
 void break_off(TestedUnit& unit, const std::string& message);
 
 }  // namespace hybridscope

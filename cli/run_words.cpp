@@ -1,6 +1,6 @@
 #include "cli/run_words.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hybridscope {
 

@@ -13,7 +13,7 @@ struct SessionsSubcommand {
   std::function<int()> run;
 };
 
-// Adds the subcommands to `sessions`; the answer runs the one that was given.
+// Adds the subcommands to `sessions`; the result runs the one that was given.
 std::function<int()> add_sessions_command(CLI::App& sessions);
 
 }  // namespace hybridscope

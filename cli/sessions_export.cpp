@@ -1,9 +1,8 @@
 #include "cli/sessions_export.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -138,39 +137,43 @@ class SameDecisions {
 
   // Call for each step, in order.
   Status check(const StepTrace& trace) {
-    const auto told = recorded_.next();
-    if (!told.ok()) return told.error();
-    if (told.value() == nullptr) return differs(trace.step, "there is no such step in");
-    if (told.value()->step != trace.step)
-      return differs(std::min(trace.step, told.value()->step), "it is not a step of both runs:");
+    const auto recorded = recorded_.next();
+    if (!recorded.ok()) return recorded.error();
+    if (recorded.value() == nullptr) return differs(trace.step, "there is no such step in");
+    if (recorded.value()->step != trace.step)
+      return differs(std::min(trace.step, recorded.value()->step),
+                     "it is not a step of both runs:");
     StepDigests digests = digester_.digest(trace, {});
-    digests[StepSection::findings] = told.value()->digests[StepSection::findings];
-    if (digests == told.value()->digests) return Ok{};
-    return differs(trace.step, section_list(different_sections(told.value()->digests, digests)) +
-                                   " are not those of");
+    digests[StepSection::findings] = recorded.value()->digests[StepSection::findings];
+    if (digests == recorded.value()->digests) return Ok{};
+    return differs(
+        trace.step,
+        section_list(different_sections(recorded.value()->digests, digests)) + " are not those of");
   }
   // Call when the run is over.
   Status check_end() {
-    const auto told = recorded_.next();
-    if (!told.ok()) return told.error();
-    return told.value() == nullptr ? Status(Ok{})
-                                   : differs(told.value()->step, "the run has ended before it, in");
+    const auto recorded = recorded_.next();
+    if (!recorded.ok()) return recorded.error();
+    return recorded.value() == nullptr
+               ? Status(Ok{})
+               : differs(recorded.value()->step, "the run has ended before it, in");
   }
 
  private:
   Error differs(std::int64_t step, const std::string& how) const {
-    return {ErrorKind::invalid_input,
-            fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be told "
-                        "as a trace (hybridscope sessions rerun); --jsonl has what was recorded",
-                        step, how, recorded_.title())};
+    return {
+        ErrorKind::invalid_input,
+        fmt::format("step {}: {} {}: the session does not reproduce here, so it cannot be written "
+                    "as a trace (hybridscope sessions rerun); --jsonl has what was recorded",
+                    step, how, recorded_.title())};
   }
 
   StepSource& recorded_;
   StepDigester digester_;
 };
 
-// The tokens that a trace tells are not recorded: the plan runs again, without checks, held against
-// the recording, and is written on the way.
+// A trace has tokens, which a session does not record: the plan runs again without checks, is
+// compared with the recording, and is written on the way.
 Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t last_step,
                    OutputFile& file) {
   auto plan = read_session_plan(info.header.plan, "plan of session '" + info.header.name + "'");
@@ -213,10 +216,10 @@ Status export_trace(const std::string& path, const SessionPlace& place,
                     const SessionReader& reader) {
   const SessionInfo& info = reader.info();
   if (info.header.kind != SessionKind::run)
-    return invalid_input(
-        fmt::format("{}: a judged session has no trace of its own: what was judged is {}; --jsonl "
-                    "has all that was recorded",
-                    reader.title(), info.header.source));
+    return invalid_input(fmt::format(
+        "{}: a judged session is not written as a trace: it was made from the trace {}; --jsonl "
+        "has all that was recorded",
+        reader.title(), info.header.source));
   const auto recorded = open_session_source(place);
   if (!recorded.ok()) return recorded.error();
   ask_for_interrupts();

@@ -1,9 +1,8 @@
 #include "cli/sessions_fork.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
-#include "cli/fork_run.h"
 #include "cli/interrupt.h"
 #include "cli/recorded_plan.h"
 #include "sessions/record/session_plan.h"
@@ -21,6 +19,7 @@
 #include "storage/session_reader.h"
 
 namespace hybridscope {
+
 namespace {
 
 struct NameValue {
@@ -104,9 +103,49 @@ void print_report(const ForkRun& run, const SessionsForkOptions& options) {
 
 }  // namespace
 
+ForkRun::ForkRun(CheckedRun run)
+    : run_(std::move(run)), names_(make_names(run_.engine())), digester_(names_.request) {}
+
+Status ForkRun::record(const RecordOption& option, SessionHeader header) {
+  auto begun =
+      RecordedSession::begin(option, parse_session_place(option.place), std::move(header), names_);
+  if (!begun.ok()) return begun.error();
+  recorded_ = std::move(begun).value();
+  if (recorded_->level() == RecordLevel::full) run_.log_writes();
+  return Ok{};
+}
+
+Status ForkRun::run(ForkGuard& guard) {
+  if (const std::string note = guard.note(); !note.empty()) fmt::print(stderr, "note: {}\n", note);
+  Status ended = Ok{};
+  while (ended.ok() && !run_.has_ended() && !was_interrupted()) ended = step(guard);
+  if (ended.ok() && !was_interrupted()) ended = guard.finish();
+  if (recorded_ == nullptr) return ended;
+  const Status finished = finish_recording(ended);
+  return ended.ok() ? finished : ended;
+}
+
+Status ForkRun::step(ForkGuard& guard) {
+  const auto stepped = run_.step();
+  if (!stepped.ok()) return stepped.error();
+  const CheckedStep& step = stepped.value();
+  for (const Finding& finding : step.findings) findings_.add(finding, false, names_);
+  const StepDigests digests = digester_.digest(step.trace, step.findings);
+  if (Status same = guard.check(step.trace.step, digests); !same.ok()) return same;
+  if (recorded_ == nullptr) return Ok{};
+  return recorded_->add(step.trace, step.findings, step.writes);
+}
+
+Status ForkRun::finish_recording(const Status& ended) {
+  if (!ended.ok()) return recorded_->finish(SessionStatus::failed, ended.error().message);
+  if (run_.end() == EndReason::finished) return recorded_->finish(SessionStatus::complete, "");
+  if (was_interrupted()) return recorded_->finish(SessionStatus::interrupted, "interrupted");
+  return recorded_->finish(SessionStatus::stopped, "it cannot progress");
+}
+
 CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
-  CLI::App& command = *sessions.add_subcommand(
-      "fork", "run a session again and let it go another way from a step on");
+  CLI::App& command =
+      *sessions.add_subcommand("fork", "run a session again, changed from a step on");
   command.add_option("session", options.place, "the session; without a name the last one")
       ->required()
       ->type_name("FILE.db[:NAME]");
@@ -124,20 +163,20 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
   command.add_option("--budget", options.budget, "token budget of that step")
       ->check(CLI::Range(std::int32_t{1}, INT32_MAX, "a budget from 1 on"))
       ->type_name("TOKENS");
-  command.add_flag("--reset", options.reset, "reset the prefix cache if nobody holds blocks");
+  command.add_flag("--reset", options.reset, "reset the prefix cache if no request holds blocks");
   command.add_flag("--reset-running", options.reset_running,
                    "preempt every running request, then reset the prefix cache");
   command.add_option("--policy", options.policies, "a policy from that step on")
       ->type_name("NAME=VALUE");
-  command.add_option("--engine", options.engine, "profile from that step on: safe, pages")
+  command.add_option("--engine", options.engine, "profile from that step on: safe, reference")
       ->type_name("PROFILE");
   command.add_flag("--drop-script", options.drop_script,
-                   "leave out what the session's script says from that step on");
+                   "leave out the session's script from that step on");
   add_record_options(command, options.record);
   command.footer(
       "Examples:\n"
       "  hybridscope sessions fork run.db:before --at 12 --accept A=1 --record run.db:after\n"
-      "  hybridscope sessions fork run.db:before --at 12 --engine pages\n"
+      "  hybridscope sessions fork run.db:before --at 12 --engine reference\n"
       "\n"
       "Each step before K is held against the session's: one that differs is an error.\n"
       "Exit codes: 0 no findings, 1 findings, 2 usage, a name that is taken, 3 no such session,\n"

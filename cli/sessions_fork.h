@@ -1,7 +1,8 @@
-// `hybridscope sessions fork`: a recorded session goes another way from a step on.
+// `hybridscope sessions fork`: runs a recorded session again with changes from a step on.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,9 +10,42 @@
 #include "cli/cli_fwd.h"
 #include "cli/record_option.h"
 #include "core/base/result.h"
+#include "sessions/explain/explain_names.h"
 #include "sessions/live/fork.h"
+#include "sessions/record/step_digests.h"
+#include "sessions/run/checked_run.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
+
+// A fork as it runs: compared with its parent, checked, and recorded when asked to.
+
+class ForkRun {
+ public:
+  explicit ForkRun(CheckedRun run);
+  ForkRun(const ForkRun&) = delete;
+  ForkRun& operator=(const ForkRun&) = delete;
+
+  // From the first step on. Error: what the file or the name does not allow.
+  Status record(const RecordOption& option, SessionHeader header);
+
+  // To the run's end or to Ctrl-C. Error: a step that is not the parent's, what the engine refuses,
+  // what keeps the file from being written.
+  Status run(ForkGuard& guard);
+
+  std::int64_t num_steps() const { return run_.num_steps(); }
+  const FindingList& findings() const { return findings_; }
+
+ private:
+  Status step(ForkGuard& guard);
+  Status finish_recording(const Status& ended);
+
+  CheckedRun run_;
+  Names names_;
+  StepDigester digester_;
+  std::unique_ptr<RecordedSession> recorded_;
+  FindingList findings_;
+};
 
 struct SessionsForkOptions {
   std::string place = {};  // FILE.db[:NAME]
@@ -32,7 +66,7 @@ struct SessionsForkOptions {
 // The command, below `sessions`.
 CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options);
 
-// What the options ask for. Error: text that is no count or no policy.
+// What the options ask for. Error: text that is not a count or not a policy.
 Result<ForkAt> fork_of(const SessionsForkOptions& options);
 
 // kExitFine: it ran without an error finding; kExitFindings: with one.

@@ -1,9 +1,8 @@
 #include "cli/sessions_import.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <memory>
 #include <string>
 
@@ -105,19 +104,21 @@ Status import_session(const ImportOptions& options) {
 
 SessionsSubcommand add_sessions_import(CLI::App& sessions) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* app = sessions.add_subcommand("import", "make a session of what export --jsonl wrote");
+  CLI::App* app =
+      sessions.add_subcommand("import", "make a session from what export --jsonl wrote");
   app->footer(
       "Examples:\n"
       "  hybridscope sessions import before.jsonl.zst runs.db\n"
       "  zstdcat before.jsonl.zst | hybridscope sessions import - runs.db:from_ci\n"
       "\n"
-      "A session that is there is never overwritten; of a damaged file nothing stays behind.\n"
+      "An existing session is never overwritten; nothing of a damaged file is kept.\n"
       "Exit codes: 0 imported, 2 usage, 3 damaged or unreadable input, a name that is taken,\n"
       "4 environment, 130 interrupted.");
   app->add_option("input", options->input, "what was exported, - for standard input")
       ->required()
       ->type_name("IN.jsonl[.zst]|-");
-  app->add_option("session", options->place, "where to; without a name it keeps its own")
+  app->add_option("session", options->place,
+                  "where to import to; without a name the session keeps its own")
       ->required()
       ->type_name("FILE.db[:NAME]");
   return {.app = app, .run = [options] {

@@ -1,4 +1,4 @@
-// `sessions import`: JSON Lines of a session become a session of a file again.
+// `sessions import`: turns a session's JSON Lines back into a session in a file.
 #pragma once
 
 #include "cli/sessions_command.h"

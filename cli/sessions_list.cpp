@@ -1,10 +1,9 @@
 #include "cli/sessions_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -118,9 +117,9 @@ int list_sessions(const std::string& path, bool json) {
 
 CLI::Option* add_place(CLI::App& app, std::string& place) {
   return app
-      .add_option("session", place,
-                  "session file and, behind a colon, a session's name; without "
-                  "one the session begun last")
+      .add_option(
+          "session", place,
+          "session file and, after a colon, a session's name; without one, the session begun last")
       ->required()
       ->type_name("FILE.db[:NAME]");
 }
@@ -164,7 +163,7 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
 }
 
 SessionsSubcommand add_sessions_rename(CLI::App& sessions) {
-  CLI::App& app = *sessions.add_subcommand("rename", "give a session another name");
+  CLI::App& app = *sessions.add_subcommand("rename", "rename a session");
   app.footer(
       "Examples:\n"
       "  hybridscope sessions rename runs.db:before \"before the fix\"");
@@ -184,7 +183,7 @@ SessionsSubcommand add_sessions_note(CLI::App& sessions) {
   CLI::App& app = *sessions.add_subcommand("note", "write a note to a session, \"\" removes it");
   app.footer(
       "Examples:\n"
-      "  hybridscope sessions note runs.db:before \"with --engine pages\"\n"
+      "  hybridscope sessions note runs.db:before \"with --engine reference\"\n"
       "  hybridscope sessions note runs.db:before \"\"");
   const auto place = std::make_shared<std::string>();
   const auto note = std::make_shared<std::string>();

@@ -1,9 +1,8 @@
 #include "cli/sessions_query.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -189,7 +188,7 @@ SessionsSubcommand add_sessions_query(CLI::App& sessions) {
   const auto options = std::make_shared<QueryOptions>();
   app.add_option("file", options->file, "session file")->required()->type_name("FILE.db");
   app.add_option("sql", options->sql, "one SELECT statement")->required()->type_name("SQL");
-  app.add_option("--limit", options->limit, "rows shown at most, 0: all (default 1000)")
+  app.add_option("--limit", options->limit, "most rows shown, 0: all (default 1000)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX, "a number from 0 on"));
   app.add_flag("--json", options->json, "one array of objects");
@@ -204,10 +203,10 @@ SessionsSubcommand add_sessions_stats(CLI::App& sessions) {
       "  hybridscope sessions stats runs.db:before\n"
       "  hybridscope sessions stats runs.db:before --buckets 5 --json");
   const auto options = std::make_shared<StatsOptions>();
-  app.add_option("session", options->place, "session file and, behind a colon, a session's name")
+  app.add_option("session", options->place, "session file and, after a colon, a session's name")
       ->required()
       ->type_name("FILE.db[:NAME]");
-  app.add_option("--buckets", options->buckets, "rows to sum the steps up in (default 20)")
+  app.add_option("--buckets", options->buckets, "number of rows that sum up the steps (default 20)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}, "1 to 100000"));
   app.add_flag("--json", options->json, "one array of objects");

@@ -1,9 +1,8 @@
 #include "cli/sessions_rerun.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -83,7 +82,7 @@ CLI::App& add_sessions_rerun(CLI::App& sessions, SessionsRerunOptions& options) 
       .add_option_function<std::string>(
           "--check",
           [&options](const std::string& scope) { options.check = check_scope_of(scope); },
-          "step or all instead of what the session was recorded with: findings are compared too")
+          "step or all, instead of what the session was recorded with; findings are compared too")
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("SCOPE");
   command.add_flag("--json", options.json, "the result as one JSON object");

@@ -1,10 +1,9 @@
 #include "cli/sessions_show.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -185,18 +184,17 @@ SessionsSubcommand add_sessions_show(CLI::App& sessions) {
       "  hybridscope sessions show runs.db:before --step 12 --explain\n"
       "  hybridscope sessions show runs.db:before --step 12 --json");
   const auto options = std::make_shared<ShowOptions>();
-  app.add_option("session", options->place, "session file and, behind a colon, a session's name")
+  app.add_option("session", options->place, "session file and, after a colon, a session's name")
       ->required()
       ->type_name("FILE.db[:NAME]");
   const CLI::Range from_one(std::int64_t{1}, INT64_MAX, "a step from 1 on");
   CLI::Option* step = app.add_option("--step", options->step, "begin the table with this step")
                           ->type_name("N")
                           ->check(from_one);
-  app.add_option("--limit", options->num_steps, "steps in the table at most (default 40)")
+  app.add_option("--limit", options->num_steps, "most steps in the table (default 40)")
       ->type_name("N")
       ->check(from_one);
-  app.add_flag("--explain", options->explain, "tell everything about the step of --step")
-      ->needs(step);
+  app.add_flag("--explain", options->explain, "explain the step of --step in full")->needs(step);
   app.add_flag("--json", options->json, "the step of --step as one object")->needs(step);
   return {&app, [=] { return show(*options); }};
 }

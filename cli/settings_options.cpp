@@ -1,9 +1,8 @@
 #include "cli/settings_options.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -51,12 +50,13 @@ std::string option_group(const Setting& setting) {
 
 CLI::Validator is_engine_profile() {
   return CLI::Validator(
-      [](const std::string& name) {
-        return parse_engine_profile(name)
-                   ? std::string()
-                   : fmt::format("there is no profile {}{} ({})", quoted_text(name),
-                                 nearest_key_hint(name, {"safe", "pages", "vllm@2026-06-29"}),
-                                 kEngineProfileNames);
+      [](std::string& name) {
+        if (!parse_engine_profile(name))
+          return fmt::format("there is no profile {}{} ({})", quoted_text(name),
+                             nearest_key_hint(name, {"safe", "reference", "vllm@2026-06-29"}),
+                             kEngineProfileNames);
+        name = canonical_profile_name(name);
+        return std::string();
       },
       "");
 }

@@ -19,7 +19,8 @@ std::string main_option_of(const Setting& setting);
 // By its path, its name alone or its short form without dashes ("mode"); null: there is none.
 const Setting* find_setting_called(std::string_view key);
 
-// Accepts what parse_engine_profile does.
+// For transform(): accepts what parse_engine_profile does and keeps the name under which a profile
+// is shown.
 CLI::Validator is_engine_profile();
 
 class SettingsOptions {

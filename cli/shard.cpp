@@ -1,6 +1,6 @@
 #include "cli/shard.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

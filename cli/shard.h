@@ -17,14 +17,14 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// The shard of `count` (1..count) that runs the scenario called `name`. Nothing else counts, so
-// that adding a scenario moves no other.
+// The shard (1..count) that runs the scenario called `name`. It depends on nothing else, so adding
+// a scenario moves no other.
 std::int64_t shard_of(std::string_view name, std::int64_t count);
 
 // "2/7".
 std::string shard_text(const Shard& shard);
 
-// Of "2/7". Error: what is no shard, with what is expected.
+// Reads "2/7". Error: not a shard, with what is expected.
 Result<Shard> parse_shard(std::string_view text);
 
 // GTEST_TOTAL_SHARDS with GTEST_SHARD_INDEX, else TEST_TOTAL_SHARDS with TEST_SHARD_INDEX (Bazel),

@@ -1,6 +1,6 @@
 #include "cli/shown_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hybridscope {
 namespace {

@@ -1,22 +1,23 @@
 #include "cli/shrink_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "cli/run_words.h"
 #include "cli/settings_options.h"
 #include "cli/shown_text.h"
-#include "cli/shrink_report.h"
+#include "cli/text_table.h"
 #include "core/check/finding.h"
 #include "sessions/record/session_header.h"
 #include "sessions/run/finding_list.h"
@@ -29,7 +30,41 @@
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {
+
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view end_name(ShrinkEnd end) {
+  switch (end) {
+    case ShrinkEnd::smallest:
+      return "smallest";
+    case ShrinkEnd::run_limit:
+      return "run_limit";
+    case ShrinkEnd::interrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+std::string end_words(const ShrinkReport& report) {
+  const std::string attempts = counted(report.num_runs, "attempt");
+  switch (report.end) {
+    case ShrinkEnd::smallest:
+      return fmt::format("{}; nothing more can go", attempts);
+    case ShrinkEnd::run_limit:
+      return fmt::format("{}, the limit (--runs {}): more might go", attempts, report.max_runs);
+    case ShrinkEnd::interrupted:
+      return fmt::format("interrupted after {}: more might go", attempts);
+  }
+  return attempts;
+}
+
+std::string reproduce_words(const ShrinkReport& report) {
+  return fmt::format("hybridscope {} {}{}", report.input == ShrinkInput::scenario ? "run" : "judge",
+                     shell_word(report.file),
+                     report.check == CheckScope::all ? " --check all" : "");
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -211,11 +246,44 @@ int shrink_command(const ShrinkCommandOptions& options) {
 
 }  // namespace
 
+std::string format_shrink_report(const ShrinkReport& report) {
+  std::string text = printable(report.text, 2000) + "\n";
+  for (const ShrinkChange& change : report.changes)
+    if (change.before != 0 || change.after != 0)
+      text += fmt::format("{:>24}  {} -> {}\n", change.what, grouped_number(change.before),
+                          grouped_number(change.after));
+  text += end_words(report) + "\n";
+  if (report.file == "-") return text;
+  const std::string reproduce = reproduce_words(report);
+  return text + fmt::format("reproduce: {}\n           {} --explain {}\n", reproduce, reproduce,
+                            report.violation_step);
+}
+
+Json shrink_report_to_json(const ShrinkReport& report) {
+  Json before = Json::object();
+  Json after = Json::object();
+  for (const ShrinkChange& change : report.changes) {
+    before[std::string(change.key)] = change.before;
+    after[std::string(change.key)] = change.after;
+  }
+  Json json = {{"rule", rule_info(report.rule).slug},
+               {"step", report.violation_step},
+               {"text", report.text},
+               {"file", report.file},
+               {"end", end_name(report.end)},
+               {"attempts", report.num_runs},
+               {"before", std::move(before)},
+               {"after", std::move(after)},
+               {"reproduce", reproduce_words(report)}};
+  if (report.input == ShrinkInput::scenario) json["scenario"] = Json::parse(report.content);
+  return json;
+}
+
 std::function<int()> add_shrink_command(CLI::App& shrink) {
   const auto options = std::make_shared<ShrinkCommandOptions>();
   shrink.footer(
       "Examples:\n"
-      "  hybridscope shrink big.json --engine pages\n"
+      "  hybridscope shrink big.json --engine reference\n"
       "  hybridscope shrink big.json --rule label-mismatch -o small.json\n"
       "  hybridscope shrink trace.jsonl.zst -o small.jsonl\n"
       "  hybridscope shrink big.json -o - | hybridscope run /dev/stdin\n"
@@ -228,13 +296,13 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       ->type_name("SCENARIO.json|TRACE.jsonl|-");
   shrink
       .add_option("--rule", options->rule,
-                  "the rule that the result breaks too (default: that of the first error)")
+                  "the rule that the result must break too (default: that of the first error)")
       ->type_name("SLUG");
   shrink
       .add_option("-o,--output", options->output,
                   "the result (default: NAME.shrunk.json or .jsonl here), - for standard output")
       ->type_name("FILE|-");
-  shrink.add_option("--runs", options->max_runs, "at most so many attempts")
+  shrink.add_option("--runs", options->max_runs, "the most attempts to make")
       ->check(CLI::Range(std::int64_t{1}, kMostShrinkRuns))
       ->capture_default_str()
       ->type_name("N");
@@ -246,7 +314,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       ->check(CLI::IsMember({"step", "all"}))
       ->type_name("step|all");
   shrink.add_flag("--json", options->json, "one object {rule, before, after, reproduce, ...}");
-  shrink.add_flag("-q,--quiet", options->quiet, "write the result and say nothing");
+  shrink.add_flag("-q,--quiet", options->quiet, "write the result and print nothing");
   options->settings.add_to(shrink);
   return [options] { return shrink_command(*options); };
 }

@@ -1,7 +1,8 @@
 #include "cli/state_bytes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace hybridscope {
 namespace {
 
-// What the bytes may take where nobody said: the rest is left to others.
+// The share of free memory that state may take by default; the rest is left to others.
 struct Share {
   std::int64_t parts = 1;
   std::int64_t of = 2;

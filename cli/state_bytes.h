@@ -1,9 +1,9 @@
-// The memory that a run keeps its state in, and what a report says of it.
+// The memory that a run keeps its state in, and what a report says about it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

@@ -42,8 +42,8 @@ void add_state_options(CLI::App& command, StateOption& option) {
           [&option](const std::string& name) {
             option.fidelity = name == "bytes" ? StateFidelity::bytes : StateFidelity::symbolic;
           },
-          "symbolic: what each block holds as fingerprints (default); bytes: beside it every "
-          "element of every layer in memory, held against them after each step")
+          "symbolic: a fingerprint of what each block holds (default); bytes: also every element "
+          "of every layer in memory, compared with the fingerprints after each step")
       ->check(CLI::IsMember({"symbolic", "bytes"}))
       ->type_name("symbolic|bytes")
       ->group(kGroup);
@@ -53,7 +53,7 @@ void add_state_options(CLI::App& command, StateOption& option) {
           [&option](const std::string& name) {
             option.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
           },
-          "where the bytes are: cpu (default) or cuda, which implies --state bytes")
+          "where the bytes are kept: cpu (default) or cuda, which implies --state bytes")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("cpu|cuda")
       ->group(kGroup);

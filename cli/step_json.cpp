@@ -23,7 +23,7 @@ Json rows_to_json(const StepTrace& trace, const Names& names) {
                     {"admission", admission_name(scheduled.admission)},
                     {"origin", row_origin_name(row.origin)},
                     {"previous_row", row.previous_row},
-                    {"scheduled_num_computed_tokens", scheduled.num_computed_tokens},
+                    {"reported_num_computed_tokens", scheduled.num_computed_tokens},
                     {"num_computed_tokens", row.num_computed_tokens},
                     {"num_scheduled_tokens", scheduled.num_scheduled_tokens},
                     {"num_draft_tokens", scheduled.num_draft_tokens},

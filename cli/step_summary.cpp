@@ -1,6 +1,6 @@
 #include "cli/step_summary.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kRoomForCut = 200;  // bytes of the line that tells what was cut
+constexpr std::size_t kRoomForCut = 200;  // bytes of the line that says what was cut
 constexpr std::size_t kMaxCell = 400;     // bytes
 
 // Text of a cell: nothing in it ends the cell, starts a tag or is a link.

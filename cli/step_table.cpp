@@ -1,6 +1,6 @@
 #include "cli/step_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -119,7 +119,7 @@ std::string describe_returned(const StepTrace& trace, const Names& names) {
   return cell;
 }
 
-// What is free, "-" where nobody told.
+// Free blocks, "-" where the trace does not say.
 std::string describe_free(const StepTrace& trace, FreeBlocks free) {
   return free == FreeBlocks::known ? std::to_string(trace.num_free_blocks) : "-";
 }

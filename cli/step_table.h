@@ -1,4 +1,4 @@
-// The default output of `hybridscope run`: a row a step that a person can follow.
+// The default output of `hybridscope run`: one readable row per step.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class FreeBlocks : std::uint8_t { known, unknown };
 
 StepRow describe_step(const StepTrace& trace, const Names& names, std::span<const Finding> findings,
                       FreeBlocks free = FreeBlocks::known);
-// Of a step of which only sums are kept (RecordLevel::counts).
+// For a step of which only sums are kept (RecordLevel::counts).
 StepRow describe_counts(const StepTrace& trace, const StepCounts& counts,
                         FreeBlocks free = FreeBlocks::known);
 

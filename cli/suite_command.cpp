@@ -1,6 +1,6 @@
 #include "cli/suite_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,10 +12,10 @@
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
+#include "cli/output_targets.h"
 #include "cli/publish_tests.h"
 #include "cli/report_error.h"
 #include "cli/shown_text.h"
-#include "cli/standard_output.h"
 #include "cli/step_json.h"
 #include "cli/suite_report.h"
 #include "cli/suite_run.h"

@@ -1,4 +1,4 @@
-// `hybridscope run` with several scenarios: each runs, whatever becomes of the others.
+// `hybridscope run` with several scenarios: each runs, even if others fail.
 #pragma once
 
 #include "cli/backends.h"

@@ -1,9 +1,10 @@
 #include "cli/suite_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
 #include "cli/shown_text.h"

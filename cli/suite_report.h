@@ -1,4 +1,4 @@
-// What a suite prints: a line a scenario, what it adds up to, and the same as JSON.
+// What a suite prints: one line per scenario, the totals, and the same as JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SuiteResult {
   RunOutcome outcome = RunOutcome::fine;
   TestedUnit unit{};
   std::int64_t warnings = 0;
-  nlohmann::ordered_json json{};  // what a run prints alone, null when it did not start
+  nlohmann::ordered_json json{};  // what a single run prints, null when it did not start
 };
 
 struct SuiteReport {
@@ -34,7 +34,7 @@ struct SuiteReport {
   int exit_code() const;
 };
 
-// "29 scenarios, shard 2/7 has 4 of them": what is there, and how much of it runs.
+// "29 scenarios, shard 2/7 has 4 of them": how many there are and how many run.
 std::string format_suite_heading(const SuiteReport& report, std::size_t num_runs);
 // Heads the lines of format_suite_line.
 std::string format_suite_columns(bool timings);
@@ -48,7 +48,7 @@ nlohmann::ordered_json suite_result_to_json(const SuiteResult& result);
 // {config, summary, scenarios}.
 nlohmann::ordered_json suite_to_json(const SuiteReport& report);
 
-// The text of a JSON value; names of files may be no UTF-8.
+// The text of a JSON value; file names may not be UTF-8.
 std::string json_line(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace hybridscope

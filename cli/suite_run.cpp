@@ -1,6 +1,6 @@
 #include "cli/suite_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <new>

@@ -1,4 +1,4 @@
-// Runs the scenarios of a suite one by one; nothing that one of them does ends the suite.
+// Runs the scenarios of a suite one by one; a scenario that fails does not end the suite.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace hybridscope {
 
 class SuiteRun {
  public:
-  // Called after each step of each scenario, with what is valid until the next one.
+  // Called after each step of each scenario; the arguments are valid until the next step.
   using OnStep = std::function<void(const SuiteEntry&, const CheckedStep&, const Names&)>;
 
   // `options` and `backends` must outlive this object.

@@ -6,10 +6,25 @@
 #include <string>
 #include <vector>
 
+#include "cli/cli_fwd.h"
 #include "cli/shard.h"
 #include "core/base/result.h"
 
 namespace hybridscope {
+
+// Which scenarios `hybridscope run` is to run.
+
+struct SuiteOptions {
+  std::vector<std::string> paths;  // scenario files, and folders of them
+  std::string filter;              // glob on names, empty: all
+  std::optional<Shard> shard;
+  std::string failed_in;  // TAP report: only scenarios that failed there; empty: all
+
+  // True for more than one file; a folder, a filter or a shard makes even one file a suite.
+  bool is_suite() const;
+};
+
+void add_suite_options(CLI::App& command, SuiteOptions& options);
 
 struct SuiteEntry {
   std::string file{};            // as given, or inside a folder that was given
@@ -17,20 +32,20 @@ struct SuiteEntry {
   std::optional<Error> error{};  // why it cannot be read
 };
 
-// Every *.json right inside a folder in the order of their names, files as given, none twice. What
-// is not there or cannot be read is an entry with its error.
+// Every *.json directly inside a folder in the order of their names, files as given, none twice.
+// A file that is missing or cannot be read is an entry with its error.
 std::vector<SuiteEntry> find_scenarios(std::span<const std::string> paths);
 
 // Does the entry's name, or its file's name without .json, match the glob? An empty one matches.
 bool matches(const SuiteEntry& entry, const std::string& filter);
 
 struct SuiteSelection {
-  std::vector<SuiteEntry> found;  // all there are
+  std::vector<SuiteEntry> found;  // all scenarios
   std::vector<SuiteEntry> runs;   // those that match the filter and fall into the shard
   std::size_t num_matching = 0;   // those that match the filter
 };
 
-// What is chosen from: `failed`, where there is one, has the only names that do.
+// How to choose; with `failed`, only the names in it.
 struct SuiteChoice {
   std::string filter;  // glob, empty: all
   std::optional<std::vector<std::string>> failed;

@@ -1,5 +1,5 @@
-// A scenario or a trace as reports for continuous integration tell it: JUnit, annotations and the
-// step summary are three readers of this value.
+// A scenario or a trace in reports for continuous integration: JUnit, annotations and the step
+// summary are made from this value.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Problem {
   Severity severity = Severity::error;
   std::string type{};     // slug of a rule, "expect", "difference" or "run"
   std::string text{};     // without newline
-  std::int64_t line = 0;  // of the unit's file, 0: of none
+  std::int64_t line = 0;  // in the unit's file, 0: none
   std::string command{};  // shows it, empty: the unit's own command
 };
 
@@ -38,14 +38,14 @@ struct TestedUnit {
   std::string result{};  // "ok", "findings", ...
   std::int64_t steps = 0;
   std::int64_t findings = 0;           // of severity error, expected ones too
-  bool in_bytes = false;               // were bytes looked at, too?
+  bool in_bytes = false;               // was state in bytes checked, too?
   std::optional<double> seconds{};     // absent: --no-timings, or it did not run
   std::vector<Property> properties{};  // enough to run the same again
   std::string command{};               // runs it alone
   std::vector<Problem> problems{};
   std::vector<ProblemsLeftOut> left_out{};
-  std::string broken{};   // why it did not run or broke off; empty: it did not
-  std::string skipped{};  // why nobody tried; empty: somebody did
+  std::string broken{};   // why it did not run or was cut short; empty: it ran to its end
+  std::string skipped{};  // why it was not tried; empty: it was
 };
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "cli/text_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ struct Range {
   std::uint32_t last = 0;
 };
 
-// Marks that stand over the character before them: Unicode's Mn and Me of the common scripts,
+// Combining marks, drawn over the character before them: Unicode's Mn and Me of the common scripts,
 // joiners and variation selectors.
 constexpr std::array kCombining = {
     Range{0x0300, 0x036F},  Range{0x0483, 0x0489}, Range{0x0591, 0x05BD}, Range{0x0610, 0x061A},

@@ -12,7 +12,7 @@ class TextTable {
   // to the right, as numbers are.
   explicit TextTable(std::vector<std::string> headings);
 
-  // As many cells as headings.
+  // One cell per heading.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
@@ -25,12 +25,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// How many columns a terminal gives the text: one a UTF-8 character, two a CJK one or an emoji,
-// none a combining mark.
+// How many columns a terminal gives the text: one per UTF-8 character, two per CJK character or
+// emoji, none per combining mark.
 std::size_t display_width(const std::string& text);
 
 // Text from outside on one line of a terminal: control characters (is_control) and bytes that are
-// no UTF-8 are written as \xNN, newlines as \n; cut after `max_width` columns with "...".
+// not UTF-8 are written as \xNN, newlines as \n; cut after `max_width` columns with "...".
 std::string printable(const std::string& text, std::size_t max_width = 200);
 
 }  // namespace hybridscope

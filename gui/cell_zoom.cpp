@@ -1,6 +1,6 @@
 #include "gui/cell_zoom.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

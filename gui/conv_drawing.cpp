@@ -1,6 +1,6 @@
 #include "gui/conv_drawing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -36,10 +36,9 @@ std::string conv_words(const ConvPosition& position, std::size_t index) {
   std::string text = fmt::format("position {}: {}", index, conv_holds_name(position.holds));
   if (position.token > 0) text += fmt::format(" {}", position.token);
   if (position.holds == ConvHolds::before_first) text += ", zeros";
-  if (position.holds == ConvHolds::left_over)
-    text += ": what an earlier write left here; nobody reads it";
+  if (position.holds == ConvHolds::left_over) text += ": left by an earlier write; not read";
   if (position.holds == ConvHolds::not_known)
-    text += ": not the tokens that the decision takes them for, or that cannot be told";
+    text += ": not the tokens that the decision assumes, or unknown";
   return text;
 }
 

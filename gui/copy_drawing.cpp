@@ -1,6 +1,6 @@
 #include "gui/copy_drawing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "gui/cell_drawing.h"
 #include "gui/conv_drawing.h"

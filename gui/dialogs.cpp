@@ -1,6 +1,6 @@
 #include "gui/dialogs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -178,7 +178,7 @@ void Dialogs::draw_sessions(PanelContext& context) {
   const auto& sessions = context.workbench.sessions_to_choose;
   begin_overlay(context.look, "sessions", ImVec2(560, 320), 0.12F);
   heading(context.look, fmt::format("{} sessions are in the file", sessions.size()));
-  dim_text(context.look, "the last one recorded stands first; Escape opens none");
+  dim_text(context.look, "last recorded first; Escape opens none");
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                      ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit;
   if (ImGui::BeginTable("sessions", 4, kFlags)) {

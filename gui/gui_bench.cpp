@@ -1,6 +1,6 @@
 #include "gui/gui_bench.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "gui/gui_main.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <utility>

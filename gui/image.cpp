@@ -1,6 +1,6 @@
 // Pixels from OpenGL, and into PNG files.
 #include <GL/gl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <png.h>
 
 #include <algorithm>

@@ -1,19 +1,31 @@
 // What a panel of the workbench is: it draws what its model says and emits commands.
 #pragma once
 
+#include <imgui.h>
+
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gui/item_marks.h"
 #include "gui/look.h"
 #include "gui/model/gui_command.h"
 #include "gui/model/key_chord.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
+
+// Where things that can be pressed were drawn in the last frame, by name: what scripts click on.
+
+struct ItemBox {
+  ImVec2 min;
+  ImVec2 max;
+  ImVec2 centre() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
+};
+
+using ItemMarks = std::map<std::string, ItemBox, std::less<>>;
 
 struct PanelContext {
   Workbench& workbench;

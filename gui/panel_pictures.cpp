@@ -1,6 +1,6 @@
 #include "gui/panel_pictures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "gui/item_marks.h"
 #include "gui/model/workbench.h"
+#include "gui/panel.h"
 #include "gui/surface.h"
 
 namespace hybridscope {

@@ -1,6 +1,6 @@
 #include "gui/shell.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 #include "gui/model/layout_areas.h"
 #include "gui/panels/panel_table.h"
 #include "gui/start_screen.h"
-#include "gui/tab_menu.h"
+#include "gui/tab_drag.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {

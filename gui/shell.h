@@ -8,8 +8,8 @@
 
 #include "gui/dialogs.h"
 #include "gui/fault_guard.h"
-#include "gui/model/key_map.h"
 #include "gui/model/layout_areas.h"
+#include "gui/model/palette_model.h"
 #include "gui/panel.h"
 #include "gui/run_bar.h"
 #include "gui/tab_drag.h"

@@ -1,6 +1,7 @@
 // Drags a panel by its tab to another place of the layout, with a picture of where it will land.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,14 @@
 #include "gui/panel.h"
 
 namespace hybridscope {
+
+// What a tab has beside its title: the sign of the panel in focus, and a menu for a right click.
+
+// A line over the tab that was drawn last: the one in front of its leaf, or in the one leaf that
+// commands mean.
+enum class TabCue : std::uint8_t { front, focused };
+void draw_tab_cue(const Look& look, TabCue cue);
+void draw_tab_menu(PanelContext& context, const PanelInfo& panel);
 
 class TabDrag {
  public:

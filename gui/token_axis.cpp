@@ -1,6 +1,6 @@
 #include "gui/token_axis.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

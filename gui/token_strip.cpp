@@ -1,6 +1,6 @@
 #include "gui/token_strip.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,7 @@
 // A window of the desktop by GLFW.
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Poison or zeros for blocks that have a new owner. A body has items; an item has lanes,
-// most_lanes() at most. Lanes know nothing of each other and may run in any order, at once or one
-// after the other.
+// Writes poison or zeros to blocks that have a new owner. A body has items; an item has at most
+// most_lanes() lanes. Lanes are independent: they may run in any order, concurrently or one after
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace hybridscope {
 // An item is a block and a state, a lane an element.
 struct ClearBody {
   MemoryView memory;
-  StateRange range;                      // those that lie in every buffer
+  StateRange range;                      // states that cover every buffer
   const std::int32_t* blocks = nullptr;  // [items / range.count]
   Fingerprint pattern = kPoison;         // or kBeforeFirstToken: zeros
 

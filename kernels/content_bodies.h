@@ -1,5 +1,5 @@
-// What blocks should hold: writes it, or finds the first element that differs. An item is a content
-// and a state, a lane an element of a temporal state or a channel of a conv one.
+// Writes what blocks should hold, or finds the first element that differs from it. An item is a
+// content and a state, a lane an element of a temporal state or a channel of a conv one.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct ContentItem {
   std::int64_t num_lanes = 0;
   std::int64_t num_positions = 0;  // temporal: 1
 
-  // Number of an element as StateMismatch counts them.
+  // Index of an element, as in StateMismatch.
   HS_HOST_DEVICE std::int64_t number(std::int64_t position, std::int64_t lane) const {
     return position * num_lanes + lane;
   }
@@ -102,7 +102,7 @@ struct VerifyBody {
   }
 };
 
-// After VerifyBody: both values of what differs. One lane an item.
+// Runs after VerifyBody and stores both values of each first difference. One lane per item.
 struct DescribeBody {
   ContentArrays arrays;
   const std::uint64_t* first_differences = nullptr;  // [items]

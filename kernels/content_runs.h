@@ -1,5 +1,5 @@
-// Contents are written in order. Kernels write many at once: a list is cut where a content names a
-// kind of state of a block again.
+// Contents are written in order, but kernels write many at once: a list is cut before a content
+// that names the same kind of state of the same block again.
 #pragma once
 
 #include <cstdint>

@@ -12,14 +12,14 @@
 
 namespace hybridscope {
 
-// Most W - 1 that there are: what a kernel holds of a channel before it writes.
+// The largest W - 1: how many positions of a channel a kernel holds before it writes.
 inline constexpr std::int32_t kMaxPriorTokens = 7;
 
 HS_HOST_DEVICE constexpr bool is_conv_write(const ForwardWrite& write) {
   return write.kind != ForwardWriteKind::temporal;
 }
 
-// A write leaves positions [0, this) behind; those that the state does not have are dropped.
+// A write stores positions [0, this); those that the state does not have are dropped.
 HS_HOST_DEVICE constexpr std::int32_t num_written_positions(const ForwardWrite& write,
                                                             std::int32_t conv_kernel,
                                                             std::int32_t conv_width) {
@@ -41,7 +41,7 @@ HS_HOST_DEVICE constexpr std::int32_t conv_position_source(const ForwardWrite& w
   return position < kept ? -1 - (position + 1) : position - kept;
 }
 
-// What a row reads in place of a block; kNoSource: before the first token.
+// What a row reads if its source is not a block; kNoSource: before the first token.
 HS_HOST_DEVICE constexpr Fingerprint conv_without_block(std::int32_t source) {
   return source == kNoSource ? kBeforeFirstToken : kPoison;
 }

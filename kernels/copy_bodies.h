@@ -1,6 +1,5 @@
-// The copies of one launch, each of all states of its group: all at once where none gets in
-// another's way, else lane by lane. A lane is a channel of a conv state or an element of a temporal
-// one.
+// The copies of one launch, each of all states of its group: all at once if no two conflict, else
+// lane by lane. A lane is a channel of a conv state or an element of a temporal one.
 #pragma once
 
 #include <cstdint>
@@ -80,11 +79,11 @@ struct CopyBody {
   }
 };
 
-// Copies of one launch that get in each other's way: all sources are read before anything is
-// written (semantics: I13), and writes to one block keep their order. A copy moves an element only
-// inside its lane of its buffer, whatever the group, so that each lane can carry out all copies by
-// itself. One item: lanes [first_lane, first_lane + num_lanes) of those of all states of the widest
-// group, which may be as few as the scratch has room for.
+// Copies of one launch that conflict: all sources are read before anything is written
+// (semantics: I13), and writes to one block keep their order. A copy moves an element only inside
+// its lane of its buffer, for any group, so that each lane can carry out all copies by itself. One
+// item: lanes [first_lane, first_lane + num_lanes) of all states of the widest group, as many as
+// the scratch has room for.
 struct MeetingCopiesBody {
   MemoryView memory;
   const StateCopyOp* copies = nullptr;  // [num_copies]

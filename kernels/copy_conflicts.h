@@ -1,5 +1,5 @@
-// Do the copies of one launch get in each other's way? Sources are read before anything is written
-// (semantics: I13), so such copies cannot all run at once.
+// Do copies of one launch conflict? Sources are read before anything is written (semantics: I13),
+// so such copies cannot all run at once.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class CopyConflicts {
  public:
   explicit CopyConflicts(std::int32_t num_blocks);
 
-  // Is a block written by two copies, or read by one and written by another? Blocks decide,
-  // whatever group they are copied for: pages of all groups lie in the same buffers.
+  // Is a block written by two copies, or read by one and written by another? The groups do not
+  // matter: pages of all groups lie in the same buffers.
   bool found_in(std::span<const StateCopyOp> copies);
 
  private:

@@ -15,7 +15,8 @@ struct Extent {
   bool written = false;
 };
 
-// Of the extents that begin before some address, the two that reach furthest of different copies.
+// Among the extents that begin before an address, the two that end last and are of different
+// copies.
 class Furthest {
  public:
   void add(const Extent& extent) {

@@ -1,4 +1,4 @@
-// A list of planned copies with the addresses of their tensors put in: what a batched memcpy takes.
+// Planned copies with the addresses of their tensors: the list that a batched memcpy takes.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ struct ListedCopy {
   std::int64_t row_stride_bytes = 0;
 };
 
-// Element [0, 0, ...] of state i is at bases[i]. Copies of nothing are left out.
+// Element [0, 0, ...] of state i is at bases[i]. Empty copies are left out.
 std::vector<ListedCopy> list_copies(std::span<const StateCopy> copies,
                                     std::span<std::byte* const> bases);
 
-// Does one of them write what another reads or writes? From first to last byte of each: rows that
-// only reach into each other's gaps count as well.
+// Does one of them write what another reads or writes? Compares each copy from first to last byte:
+// rows that only lie in each other's gaps count as well.
 bool copies_meet(std::span<const ListedCopy> copies);
 
 }  // namespace hybridscope

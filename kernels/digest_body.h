@@ -24,7 +24,8 @@ struct PageView {
 };
 
 // Word `word` of a page, little endian; the last one is filled up with zeros. Pages whose size is
-// no multiple of a word lie at odd addresses: their words are put together from 2 bytes each.
+// not a multiple of a word are not aligned to words: their words are assembled from 2 bytes at a
+// time.
 HS_HOST_DEVICE inline std::uint64_t load_word(const PageView& page, std::int64_t word) {
   const std::byte* from = page.data + word * kDigestWordBytes;
   if (page.page_size_bytes % kDigestWordBytes == 0) return load_as<std::uint64_t>(from);

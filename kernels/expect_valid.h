@@ -1,5 +1,5 @@
-// Contracts between whoever makes operations and contents and the backends that carry them out: a
-// ContractViolation where they are broken, before any byte changes.
+// Contracts between the code that makes operations and contents and the backends that execute them:
+// a broken one throws ContractViolation before any byte changes.
 #pragma once
 
 #include <cstdint>

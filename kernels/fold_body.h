@@ -12,7 +12,7 @@
 
 namespace hybridscope {
 
-// What a row starts from in one layer: what the layer's own state says it is.
+// The fingerprint that a row starts from in one layer, read from the layer's own state.
 HS_HOST_DEVICE inline Fingerprint load_start(const StateView& state, const ForwardRow& row) {
   if (row.temporal_src_block >= 0)
     return load_fingerprint(state.block(row.temporal_src_block), state.geometry.elem_size);

@@ -53,7 +53,7 @@ struct FoldBody {
   }
 };
 
-// A recurrent write that no later one of its row hides.
+// A recurrent write that no later write of its row overwrites.
 struct TemporalWrite {
   std::int32_t row = 0;    // into rows
   std::int32_t write = 0;  // into writes

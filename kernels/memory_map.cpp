@@ -26,7 +26,7 @@ Status check_state(const StateMemory& memory, const StateView& view, std::size_t
   if (view.num_elements * elem_size >= static_cast<std::int64_t>(sizeof(Fingerprint))) return Ok{};
   return invalid_input(place + "a recurrent state of " +
                        std::to_string(view.num_elements * elem_size) +
-                       " bytes cannot hold a fingerprint of 8");
+                       " bytes cannot hold a fingerprint of 8 bytes");
 }
 
 StateView state_view(const StateMemory& memory, std::size_t index, std::byte* base) {

@@ -15,7 +15,7 @@ namespace hybridscope {
 
 struct MemoryMap {
   std::vector<StateView> states;         // [num_states]
-  std::vector<StateRange> group_states;  // [mamba groups] a group's states lie side by side
+  std::vector<StateRange> group_states;  // [mamba groups] a group's states are adjacent
   StateRange widest_group;               // the states of the group that uses every buffer
   std::vector<std::int32_t> conv_kinds;  // of a layer: which of its states are conv
   std::vector<std::int32_t> temporal_kinds;

@@ -1,4 +1,4 @@
-// A MemoryMap as bodies see it: pointers that are good where they run.
+// A MemoryMap as bodies see it: pointers that are valid where they run.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,15 @@ struct MemoryView {
   std::int64_t most_dim = 0;                // channels of a conv state
   std::int64_t most_positions = 1;          // of a conv state; 1 without one
 
-  // Where a lane is a channel of a conv state or an element of a recurrent one.
+  // The most lanes of an item if a lane is a channel of a conv state or an element of a recurrent
+  // one.
   HS_HOST_DEVICE std::int64_t most_lanes() const {
     return most_temporal_elements > most_dim ? most_temporal_elements : most_dim;
   }
 };
 
-// Work on the states of a group is numbered as if every group had the most layers: what stands
-// behind a group's own ones has no state.
+// Work on the states of a group is numbered as if every group had the most layers: numbers past a
+// group's own layers have no state.
 struct KindRange {
   const std::int32_t* kinds = nullptr;
   std::int32_t num_kinds = 0;
@@ -44,7 +45,8 @@ HS_HOST_DEVICE inline KindRange conv_range(const MemoryView& memory) {
   return {memory.conv_kinds, memory.num_conv_kinds};
 }
 
-// State number `n` of the group among its states of these kinds, layer by layer; null behind them.
+// State number `n` of the group among its states of these kinds, layer by layer; null past the
+// last.
 HS_HOST_DEVICE inline const StateView* state_of_group(const MemoryView& memory, KindRange range,
                                                       std::int32_t group_index, std::int64_t n) {
   const StateRange group = memory.group_states[group_index];

@@ -1,5 +1,5 @@
-// Rows of a batch run in order. Kernels run many rows at once: a batch is cut into runs whose rows
-// do not notice each other.
+// Rows of a batch run in order, but kernels run many rows at once: a batch is cut into runs of
+// independent rows.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class RowRuns {
   explicit RowRuns(std::int32_t num_blocks);
 
   // A run ends before a row that reads or writes a block which the run writes, or writes one which
-  // the run reads. Blocks decide, whatever the group or the kind of state. Requires: a batch of
-  // rows, blocks inside the memory.
+  // the run reads. Group and kind of state do not matter. Requires: a batch of rows, blocks inside
+  // the memory.
   std::vector<RowRun> split(const StateOps& ops, const StateOpBatch& batch);
 
  private:

@@ -1,4 +1,4 @@
-// States that lie side by side in the list of all states.
+// Adjacent states in the list of all states.
 #pragma once
 
 #include <cstdint>

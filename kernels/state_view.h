@@ -66,8 +66,8 @@ HS_HOST_DEVICE inline void store_element(std::byte* state, std::int64_t i, std::
     store_as(state + 4 * i, static_cast<std::uint32_t>(value));
 }
 
-// What a temporal state says it is: its first 8 bytes (semantics: trace-element). Requires: a state
-// of at least 8 bytes.
+// The fingerprint of a temporal state: its first 8 bytes (semantics: trace-element). Requires: a
+// state of at least 8 bytes.
 HS_HOST_DEVICE inline Fingerprint load_fingerprint(const std::byte* state, std::int32_t elem_size) {
   Fingerprint fingerprint = 0;
   for (std::int32_t i = 0; i * elem_size < 8; ++i)

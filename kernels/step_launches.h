@@ -1,5 +1,5 @@
-// A StepPlan as bodies, in order: whoever has the arrays where its bodies run gives them to
-// `run`.
+// Turns a StepPlan into bodies, in order. The caller provides the arrays where the bodies run, and
+// `run`, which launches a body.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// Pointers that are good where the bodies run.
+// Pointers that are valid where the bodies run.
 struct StepArrays {
   MemoryView memory;
   StateRange widest_group;
@@ -23,7 +23,7 @@ struct StepArrays {
   const StateCopyOp* copies = nullptr;
   ForwardArrays forward;
   const TemporalWrite* temporal_writes = nullptr;
-  std::uint32_t* scratch = nullptr;  // [scratch_size] elements, least_scratch() at least
+  std::uint32_t* scratch = nullptr;  // [scratch_size] elements, at least least_scratch()
   std::int64_t scratch_size = 0;
 };
 

@@ -48,7 +48,7 @@ void StepPlanner::add_rows(const StateOps& ops, const RowRun& run, StepPlan& pla
   for (std::int32_t r = run.first; r < run.first + run.count; ++r) {
     const ForwardRow& row = ops.rows[static_cast<std::size_t>(r)];
     ++write_number_;
-    // From behind: the first one to write a block hides those before it.
+    // Backwards: the last write to a block replaces those before it.
     for (std::int32_t w = row.first_write + row.num_writes; w-- > row.first_write;) {
       const ForwardWrite& write = ops.writes[static_cast<std::size_t>(w)];
       writes_conv = writes_conv || is_conv_write(write);

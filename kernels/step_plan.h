@@ -1,5 +1,6 @@
-// The launches that carry out the operations of one step: what may run at once is one launch, what
-// may not is two. Made on the host from the operations alone, good for any place that has them.
+// The launches that carry out the operations of one step: what may run concurrently is one launch,
+// what may not is several. Made on the host from the operations alone; valid wherever the
+// operations are.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace hybridscope {
 enum class LaunchKind : std::uint8_t {
   poison,          // blocks [first, +count) of StateOps::poisoned
   copy,            // copies [first, +count)
-  meeting_copies,  // the same, where they get in each other's way
+  meeting_copies,  // the same, if they conflict
   fold,            // rows [first, +count)
   write_temporal,  // [first, +count) of StepPlan::temporal_writes
   write_conv,      // rows [first, +count)
@@ -33,7 +34,7 @@ struct Launch {
 struct StepPlan {
   std::vector<Launch> launches;                // in order
   std::vector<TemporalWrite> temporal_writes;  // of all rows
-  std::int64_t most_meeting = 0;               // copies of the largest launch of meeting_copies
+  std::int64_t most_meeting = 0;               // copies in the largest launch of meeting_copies
 };
 
 class StepPlanner {
@@ -52,7 +53,7 @@ class StepPlanner {
   CopyConflicts conflicts_;
   RowRuns row_runs_;
   std::int64_t write_number_ = 0;          // counts rows up over all calls
-  std::vector<std::int64_t> last_writer_;  // [num_blocks] that number
+  std::vector<std::int64_t> last_writer_;  // [num_blocks] number of the last row that wrote it
 };
 
 }  // namespace hybridscope

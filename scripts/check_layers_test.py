@@ -98,7 +98,7 @@ class CheckLayers(unittest.TestCase):
             ("sessions/scenario/scenario.cpp", '"sessions/explain/explain_step.h"'),
             ("sessions/explain/explain_step.cpp", '"sessions/run/runner.h"'),
             ("sessions/run/runner.cpp", '"sessions/record/step_record.h"'),
-            ("sessions/diff/session_diff.cpp", '"sessions/judge/trace_judge.h"'),
+            ("sessions/diff/session_diff.cpp", '"sessions/judge/judged_trace.h"'),
             ("sessions/loose.cpp", '"core/base/result.h"'),
         ])
 

@@ -36,7 +36,7 @@ GOOD = {
     "script": [
         {"step": 2, "accept": {"A": 2}},
         {"step": 3, "budget": 3, "drafts": {"A": 0}, "preempt": ["A"], "abort": ["B"]},
-        {"step": 4, "reset_prefix_cache": {"running": True}, "engine": "pages"},
+        {"step": 4, "reset_prefix_cache": {"running": True}, "engine": "reference"},
         {"step": 5, "policies": {"no_draft_step": "verify_with_counts"}},
     ],
     "expect": {"findings": [{"rule": "running-state-wrong", "step": 3, "request": "A"}]},

@@ -12,7 +12,7 @@ _HEAD = """# Mutations: does the matrix notice a mistake?
 `scripts/mutations` plants one mistake of one line at a time in a copy of the tree
 ([scripts/mutation_table.py](../scripts/mutation_table.py) has them), builds the program and runs
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe`, with {few}
-random scenarios a cell, and with {many} where {few} find nothing. Behind it come the reference
+random scenarios per cell, and with {many} where {few} find nothing. Behind it come the reference
 vectors (`conformance`) and the shipped scenarios (`run scenarios`), whatever the matrix found. It
 is run by hand: all of them take 40 minutes, `--only NAME` one; it goes on where it was
 interrupted. This page is `scripts/mutations --markdown`.

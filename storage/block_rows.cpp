@@ -1,6 +1,6 @@
 #include "storage/block_rows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "storage/table_fields.h"
 

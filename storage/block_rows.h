@@ -1,4 +1,4 @@
-// Rows that change block tables, checked so that tables can take them over.
+// Reads rows that change block tables, and checks them so that they can be applied.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace hybridscope {
 
-// Far more columns than any block table has; keeps a damaged file from asking for all memory.
+// Far more columns than any block table has; keeps a damaged file from causing huge allocations.
 inline constexpr std::int32_t kMaxTableColumns = 1 << 22;
 
-// What block tables of a session have room for.
+// The sizes of a session's block tables.
 struct BlockLimits {
   std::int32_t num_groups = 0;
   std::int32_t num_blocks = 0;
@@ -25,7 +25,7 @@ struct BlockEventRow {
   CacheEvent event;
 };
 
-// Requires: at_row(). Errors go to the cursor's context; what was read must not be used then.
+// Requires: at_row(). Errors go to the cursor's context; the result must not be used then.
 TableCursor make_event_cursor(ReadContext& context);
 BlockEventRow read_block_event(const TableCursor& cursor, const BlockLimits& limits);
 TableCursor make_change_cursor(ReadContext& context);

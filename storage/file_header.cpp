@@ -1,6 +1,6 @@
 #include "storage/file_header.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ std::uint32_t big_endian(const Header& header, std::size_t at) {
          static_cast<std::uint32_t>(header[at + 2]) << 8 | header[at + 3];
 }
 
-// Bytes that the header promises, 0: it does not say (an old SQLite wrote last).
+// The file size according to the header; 0: unknown (last written by an old SQLite).
 std::int64_t promised_bytes(const Header& header) {
   if (big_endian(header, 24) != big_endian(header, 92)) return 0;
   const std::int64_t size = header[16] << 8 | header[17];
@@ -58,7 +58,7 @@ Status check_header(const std::string& path, std::int64_t file_bytes) {
   if (std::memcmp(header.data(), kMagic.data(), std::min(bytes, kMagic.size())) != 0)
     return Error{ErrorKind::corrupt,
                  fmt::format("{}: no session file: it is no SQLite database", path)};
-  // A log beside the file may hold the pages that are missing.
+  // The missing pages may be in a log beside the file.
   if (bytes == kHeaderBytes && (file_bytes >= promised_bytes(header) || has_write_ahead_log(path)))
     return Ok{};
   return Error{ErrorKind::corrupt,

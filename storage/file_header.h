@@ -1,4 +1,5 @@
-// What lies at a path, before SQLite opens it: errors that SQLite would tell late or not at all.
+// Checks the file at a path before SQLite opens it, for errors that SQLite would report late or not
+// at all.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,15 @@
 namespace hybridscope {
 
 enum class FoundFile : std::uint8_t {
-  nothing,   // or an empty file: can be made
-  database,  // begins as an SQLite database does, and is as long as it says
+  nothing,   // or an empty file; a database can be created
+  database,  // begins like an SQLite database and is as long as its header says
 };
 
-// Errors: not_found, there is no such file or directory; corrupt, a directory, no database, shorter
-// than its header says; not_available, it or its directory cannot be read or written.
+// Errors: not_found, no such file or directory; corrupt, a directory, not a database, or shorter
+// than its header says; not_available, the file or its directory cannot be read or written.
 Result<FoundFile> look_at_file(const std::string& path, FileAccess access);
 
-// Is there something in the log beside the database that belongs to it?
+// Does the write-ahead log beside the database contain anything?
 bool has_write_ahead_log(const std::string& path);
 
 }  // namespace hybridscope

@@ -18,7 +18,8 @@ Insert::Insert(SQLite::Database& database, std::string_view table, std::int64_t 
       columns_("session"),
       session_(session),
       width_(columns.size() + 1),
-      values_((kRowsTogether + 1) * width_),  // one more, so that run() sees a row too long
+      // One row more, so that run() can detect a row that is too long.
+      values_((kRowsTogether + 1) * width_),
       next_(values_.data()) {
   for (const std::string& column : columns) columns_ += ", " + column;
   one_ = prepare(1);
@@ -28,8 +29,8 @@ Insert::Statement Insert::prepare(std::size_t rows) const {
   std::string marks = "(?";
   for (std::size_t i = 1; i < width_; ++i) marks += ", ?";
   marks += ")";
-  // A row that does not fit ends the transaction: to take back one statement of many rows alone,
-  // SQLite would have to copy every page that it changes.
+  // A row that does not fit ends the transaction. To undo only this statement of many rows, SQLite
+  // would have to copy every page that it changes.
   std::string sql = "INSERT OR ROLLBACK INTO " + table_ + " (" + columns_ + ") VALUES " + marks;
   for (std::size_t i = 1; i < rows; ++i) sql += ", " + marks;
   sqlite3_stmt* statement = nullptr;
@@ -55,7 +56,7 @@ void Insert::bind(sqlite3_stmt* statement, std::size_t first, std::size_t count)
 void Insert::bind_bytes(sqlite3_stmt* statement) const {
   for (const Bytes& value : bytes_) {
     const int parameter = static_cast<int>(value.column) + 1;
-    // The data of nothing may be null, which would bind NULL.
+    // An empty span may have a null pointer, which would bind NULL.
     const void* data = value.size == 0 ? static_cast<const void*>("") : value.data;
     const int code =
         value.is_text ? sqlite3_bind_text(statement, parameter, static_cast<const char*>(data),

@@ -1,5 +1,5 @@
-// One prepared INSERT that is fed by walking the field lists (sessions/record/step_fields.h). Used
-// by one thread at a time; SQLite::Exception is what it throws.
+// A prepared INSERT whose values come from walking the field lists (sessions/record/step_fields.h).
+// For one thread at a time. Throws SQLite::Exception.
 #pragma once
 
 #include <sqlite3.h>
@@ -23,35 +23,34 @@ namespace hybridscope {
 
 class Insert {
  public:
-  // The values come in the order of `columns`, behind the session's number, which each table begins
-  // with.
+  // The values come in the order of `columns`; each table's first column is the session's number.
   Insert(SQLite::Database& database, std::string_view table, std::int64_t session,
          const std::vector<std::string>& columns);
 
-  // Begins a row. Then a call for each column, then run().
+  // Begins a row. Then call one function per column, then run().
   Insert& row(std::int64_t first) { return integer(session_).integer(first); }
   Insert& integer(std::int64_t value) {
     *next_++ = value;
     return *this;
   }
-  // Not copied: `value` has to live until run().
+  // Not copied: `value` must live until run().
   Insert& text(std::string_view value) { return bytes({value.data(), value.size(), true}); }
-  // Not copied: `bytes` has to live until run().
+  // Not copied: `value` must live until run().
   Insert& blob(std::span<const std::uint8_t> value) {
     return bytes({value.data(), value.size(), false});
   }
-  // Little-endian, four bytes a value. Not copied.
+  // Little-endian, four bytes per value. Not copied.
   Insert& blob(const std::vector<std::int32_t>& values) {
     return bytes({values.data(), values.size() * sizeof(std::int32_t), false});
   }
-  // Ends the row; columns that got no value are null. Rows of integers wait until there are
-  // kRowsTogether of them: as one statement they cost two thirds of what they cost as many, most of
-  // all where they end a table.
+  // Ends the row; columns without a value are null. Rows of integers wait until there are
+  // kRowsTogether: one statement for all costs two thirds of a statement for each, and saves most
+  // when rows are appended to the end of a table.
   void run();
-  // Rows that wait are in the table when this returns.
+  // Inserts the waiting rows.
   void flush();
 
-  // Binds a field as its column holds it: requests and enums as integers, rules by their slug,
+  // Binds a field in its column's form: requests and enums as integers, rules as slugs,
   // fingerprints as the same 64 bits.
   template <class T>
   void operator()(std::string_view, const T& value) {
@@ -81,14 +80,14 @@ class Insert {
   Insert& bytes(Bytes value) {
     value.column = row_size();
     bytes_.push_back(value);
-    return integer(0);  // in its place
+    return integer(0);  // a placeholder
   }
-  // Of the row under way.
+  // Of the current row.
   std::int64_t* row_start() { return values_.data() + num_rows_ * width_; }
   std::size_t row_size() { return static_cast<std::size_t>(next_ - row_start()); }
   void forget_rows();
   Statement prepare(std::size_t rows) const;
-  // Binds `count` of the rows that wait, from `first` on.
+  // Binds `count` of the waiting rows, from `first` on.
   void bind(sqlite3_stmt* statement, std::size_t first, std::size_t count) const;
   void bind_bytes(sqlite3_stmt* statement) const;
   void step(sqlite3_stmt* statement) const;
@@ -97,10 +96,10 @@ class Insert {
   std::string table_;
   std::string columns_;
   std::int64_t session_;
-  std::size_t width_;                 // columns
+  std::size_t width_;                 // number of columns
   Statement one_;                     // inserts one row
   Statement many_;                    // inserts kRowsTogether rows; null until there are that many
-  std::size_t num_rows_ = 0;          // that wait
+  std::size_t num_rows_ = 0;          // waiting rows
   std::vector<std::int64_t> values_;  // [rows * width]
   std::int64_t* next_;                // in values_: where the next value goes
   std::vector<std::size_t> num_values_;  // [num_rows] columns that are not null

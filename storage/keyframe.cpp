@@ -9,15 +9,15 @@ namespace hybridscope {
 namespace {
 
 // A blob is a zstd frame of varints (LEB128), in this order:
-//   version, num_groups,
-//   scheduler tables, deferred blocks, worker tables.
-// Tables: number of requests; of each: request minus the one before, then of each group the number
-// of columns and each column's block minus the one before it (zigzag). Deferred: number of blocks;
-// of each: block minus the one before, references.
+// version, num_groups,
+// scheduler tables, deferred blocks, worker tables.
+// Tables: number of requests; for each request: its id minus the previous one, then for each group
+// the number of columns and each column's block minus the previous one (zigzag). Deferred blocks:
+// number of blocks; for each: its id minus the previous one, and its references.
 constexpr std::uint64_t kBlobVersion = 1;
 constexpr int kZstdLevel = 1;
-constexpr std::size_t kMaxBlobBytes = std::size_t{1} << 30;  // unpacked
-constexpr std::int64_t kMaxReferences = 1 << 24;             // to one block
+constexpr std::size_t kMaxBlobBytes = std::size_t{1} << 30;  // when unpacked
+constexpr std::int64_t kMaxReferences = 1 << 24;             // per block
 
 class VarintWriter {
  public:
@@ -39,7 +39,7 @@ class VarintWriter {
   std::vector<std::uint8_t> bytes_;
 };
 
-// Reads numbers while they are what is expected; after the first that is not, everything is 0.
+// Reads numbers as long as they are valid; after the first invalid one all are 0.
 class VarintReader {
  public:
   explicit VarintReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -72,11 +72,11 @@ class VarintReader {
     ok_ = false;
     return 0;
   }
-  // What put_ids() wrote, ids from `least` to below `end`.
+  // Reads what put_ids() wrote: ids from `least` to below `end`.
   void take_ids(std::int64_t least, std::int64_t end, std::vector<std::int32_t>& ids) {
     ids.clear();
     std::int64_t before = 0;
-    // Each id takes a byte at least.
+    // Each id takes at least one byte.
     for (std::int64_t left = take_below(left_bytes() + 1); ok_ && left > 0; --left) {
       before += take_signed(kMaxChange);
       ok_ = ok_ && before >= least && before < end;

@@ -1,5 +1,5 @@
-// Block tables of a session at one step as a blob, so that a step far from the first is reached
-// without its whole history.
+// Keyframes: a session's block tables at one step as a blob, so that a later step can be reached
+// without all of its history.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct SessionTables {
   explicit SessionTables(const BlockLimits& limits)
       : scheduler(limits.num_groups, limits.num_blocks), worker(limits.num_groups) {}
 
-  // In the order of a step: its cache events, its changes of the worker's tables, its commit
-  // events. A request whose table is dropped leaves both.
+  // Apply in the order of a step: its cache events, its worker table changes, its commit events. A
+  // request whose table is dropped leaves both tables.
   void apply(const CacheEvent& event);
   void apply(const WorkerTableChange& change) { worker.apply(change); }
 
@@ -30,21 +30,22 @@ struct SessionTables {
 };
 
 std::vector<std::uint8_t> encode_tables(const SessionTables& tables);
-// Error corrupt: not such a blob, or tables that cannot be; requests are below `num_requests`.
+// Error corrupt: not such a blob, or impossible tables; request ids must be below `num_requests`.
 Result<SessionTables> decode_tables(std::span<const std::uint8_t> blob, const BlockLimits& limits,
                                     std::int32_t num_requests);
 
-// A keyframe is due after so many block events and worker table changes, or after as many as the
-// tables of the last one had columns: it is then far smaller than the rows since then.
+// A keyframe is due after this many block events and worker table changes, or after as many as the
+// last keyframe's tables had columns, if that is more. So it is much smaller than the rows since
+// the last one.
 inline constexpr std::int64_t kKeyframeChanges = 4096;
 
-// Sees every record that is written and says where keyframes are due.
+// Follows every record that is written and decides when a keyframe is due.
 class KeyframeMaker {
  public:
   explicit KeyframeMaker(const BlockLimits& limits) : tables_(limits) {}
 
-  // Takes the step's changes over. When a keyframe is due at this step: the tables as the step
-  // found them, encoded; empty otherwise. Valid until the next call.
+  // Applies the step's changes. If a keyframe is due at this step, returns the encoded tables as
+  // they were before the step; otherwise empty. Valid until the next call.
   const std::vector<std::uint8_t>& add(const StepRecord& record);
 
  private:

@@ -1,7 +1,7 @@
 #include "storage/open_database.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -19,9 +19,10 @@ namespace {
 using Database = std::unique_ptr<SQLite::Database>;
 
 constexpr std::int64_t kPageSize = 8192;
-constexpr std::int64_t kCheckedFileBytes = 1 << 20;  // up to here quick_check takes milliseconds
+// Up to this size quick_check takes only milliseconds.
+constexpr std::int64_t kCheckedFileBytes = 1 << 20;
 
-// SQLite's own handler waits ever longer, up to 100 ms, and misses the moment between two
+// SQLite's own handler waits longer and longer, up to 100 ms, and misses the gap between two
 // transactions of a busy writer.
 constexpr std::int64_t kPollUs = 500;
 
@@ -39,7 +40,7 @@ bool has_tables(SQLite::Database& database) {
   return database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() > 0;
 }
 
-// A '?' or '#' in a path ends the path of a URI.
+// In a URI, '?' or '#' would end the path.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
   for (const char byte : path) {
@@ -51,7 +52,7 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-// Reads the first page, so that everything that keeps the file from being read shows here.
+// Reads the first page, so that anything that prevents reading the file is reported here.
 Database connect(const std::string& name, int flags, std::int64_t busy_timeout_ms) {
   auto database = std::make_unique<SQLite::Database>(name, flags | SQLite::OPEN_NOMUTEX);
   set_busy_timeout(*database, busy_timeout_ms);
@@ -59,8 +60,8 @@ Database connect(const std::string& name, int flags, std::int64_t busy_timeout_m
   return database;
 }
 
-// A file in a directory that cannot be written to has no place for the files that SQLite keeps
-// beside it; without a write-ahead log it does not need them.
+// In a read-only directory SQLite cannot create the files that it keeps beside the database.
+// Without a write-ahead log it does not need them.
 Database connect_to_read(const std::string& path, std::int64_t busy_timeout_ms) {
   try {
     return connect(path, SQLite::OPEN_READONLY, busy_timeout_ms);
@@ -71,11 +72,11 @@ Database connect_to_read(const std::string& path, std::int64_t busy_timeout_ms) 
   }
 }
 
-// Every version that is missing, all or nothing.
+// Makes all missing versions in one transaction.
 void upgrade(SQLite::Database& database) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   const auto steps = schema_steps();
-  // Another program may have been quicker.
+  // Another program may have upgraded it meanwhile.
   const std::int64_t version = pragma(database, "user_version");
   for (std::int64_t i = version; i < kSchemaVersion; ++i)
     for (const std::string_view sql : steps[static_cast<std::size_t>(i)].sql)
@@ -95,7 +96,7 @@ void upgrade(SQLite::Database& database) {
   transaction.commit();
 }
 
-// The page size of an empty database, and its journal, which no transaction can change.
+// Sets the page size and journal mode of an empty database; a transaction cannot change them.
 void prepare_empty(SQLite::Database& database, std::int64_t busy_timeout_ms) {
   database.exec(fmt::format("PRAGMA page_size = {}", kPageSize));
   const auto deadline =
@@ -143,7 +144,8 @@ Status check_content(SQLite::Database& database, const std::string& path) {
 
 void set_up_to_write(SQLite::Database& database) {
   database.exec("PRAGMA foreign_keys = ON");
-  // A power cut may cost the last transactions, a killed program none; the file stays whole.
+  // A power failure may lose the last transactions, a killed program loses none; the file stays
+  // consistent.
   database.exec("PRAGMA synchronous = NORMAL");
 }
 

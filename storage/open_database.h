@@ -1,5 +1,5 @@
-// Opens the SQLite database behind a session file: checks that it is one, makes it, or brings an
-// older one up to date.
+// Opens the SQLite database of a session file: checks that it is one, creates it, or upgrades an
+// older version.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace hybridscope {
 
 struct OpenOptions {
   FileAccess access = FileAccess::read;
-  std::int64_t busy_timeout_ms = 10000;  // how long other programs that write are waited for
+  std::int64_t busy_timeout_ms = 10000;  // how long to wait for other programs that write
 };
 
 // Errors: those of SessionFile::open.
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path,
                                                         const OpenOptions& options);
 
-// Waits in short turns, so that of two programs that write in turns none starves.
+// Waits in short intervals, so that of two programs that alternate in writing neither starves.
 void set_busy_timeout(SQLite::Database& database, std::int64_t busy_timeout_ms);
 
 }  // namespace hybridscope

@@ -1,11 +1,10 @@
-// What a SessionReader is made of, for the units that add to it.
+// The members of a SessionReader, for the source files that extend it.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "storage/label_history.h"
 #include "storage/session_reader.h"
 #include "storage/step_loader.h"
 #include "storage/table_cursor.h"
@@ -16,7 +15,7 @@ namespace hybridscope {
 struct SessionReader::Impl {
   Impl(SessionFile opened, SessionInfo about);
 
-  // `value`, or the error that has come up, which is forgotten then.
+  // `value`, or the pending error, which is cleared.
   template <class T>
   Result<T> answer(T value) {
     if (!context.error) return value;
@@ -25,15 +24,15 @@ struct SessionReader::Impl {
     return error;
   }
   Status status() { return answer(Ok{}); }
-  // The one number that the query gives with the session's number and `parameters`; 0: NULL.
+  // The single number that the query returns for the session and `parameters`; 0 for NULL.
   std::int64_t number(ReadStatement& query, std::initializer_list<std::int64_t> parameters);
 
   SessionFile file;
   SessionInfo info;
   std::string title;
   ReadContext context;
-  ReadStatement before;  // the last step up to a step
-  ReadStatement after;   // the first step behind a step
+  ReadStatement before;  // the last step at or before a step
+  ReadStatement after;   // the first step after a step
   ReadStatement name;
   ReadStatement request_step;
   std::int64_t first_step = 0;
@@ -42,9 +41,9 @@ struct SessionReader::Impl {
   StepRecord record;
   TableCursor stamps;
   StepStamp stamp;
-  std::optional<WriteHistory> history;            // made when it is first asked
-  std::optional<LabelHistory> labels;             // likewise
-  std::vector<std::optional<std::string>> names;  // by request, as far as they were asked for
+  std::optional<WriteHistory> history;            // created on first use
+  std::optional<LabelHistory> labels;             // created on first use
+  std::vector<std::optional<std::string>> names;  // by request, filled on first use
 };
 
 }  // namespace hybridscope

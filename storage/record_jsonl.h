@@ -1,6 +1,6 @@
-// A recorded session as JSON Lines (docs/session-format.md): a header, a line a step with
-// everything of its record, a last line that says how the run ended. What is written is read back
-// equal.
+// A recorded session as JSON Lines (docs/session-format.md): a header, one line per step with its
+// complete record, and a last line that says how the run ended. Reading gives back what was
+// written.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ struct SessionEnd {
   friend bool operator==(const SessionEnd&, const SessionEnd&) = default;
 };
 
-// Lines come without their newline.
+// Returns lines without their newline.
 class RecordJsonlWriter {
  public:
   explicit RecordJsonlWriter(std::function<std::string(RequestId)> name) : name_(std::move(name)) {}
 
-  // `config` stays out, it follows from the plan.
+  // Leaves out `config`, which follows from the plan.
   std::string header(const SessionHeader& header) const;
   std::string step(const StepRecord& record);
   std::string end(const SessionEnd& end) const;
@@ -48,23 +48,23 @@ class RecordJsonlWriter {
 
   std::function<std::string(RequestId)> name_;
   std::vector<bool> known_;           // [requests]
-  std::vector<RequestId> new_names_;  // of the step at hand
+  std::vector<RequestId> new_names_;  // named first by the current step
 };
 
-// Takes the lines one after another. Errors are corrupt or invalid_input and say "FILE:LINE:
-// POINTER: what was found and what was expected".
+// Takes the lines in order. Errors are corrupt or invalid_input: "FILE:LINE: POINTER: what was
+// found and what was expected".
 class RecordJsonlReader {
  public:
   explicit RecordJsonlReader(std::string file) : file_(std::move(file)) {}
 
-  // The first line, with the config that its plan gives.
+  // Reads the first line; the header's config is made from its plan.
   Result<SessionHeader> read_header(std::string_view line, std::int64_t line_number);
-  // Any line behind it. False: it was the last one, end() has what it says.
+  // Reads any later line. False: it was the last line, and end() has its content.
   Result<bool> read_step(std::string_view line, std::int64_t line_number, StepRecord& record);
-  // Has the last line been read?
+  // Empty until the last line has been read.
   const std::optional<SessionEnd>& end() const { return end_; }
 
-  // Empty for a number that no step has named.
+  // Empty for a number that no step has named yet.
   std::string request_name(RequestId request) const;
 
  private:
@@ -83,7 +83,7 @@ class RecordJsonlReader {
   BlockLimits limits_;
   RecordLevel level_ = RecordLevel::blocks;
   std::vector<std::string> names_;  // [requests]
-  std::deque<std::string> texts_;   // what records' views refer to
+  std::deque<std::string> texts_;   // storage of the records' views
   std::optional<SessionEnd> end_;
   std::int64_t last_step_ = 0;
   std::int64_t num_steps_ = 0;

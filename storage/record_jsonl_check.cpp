@@ -1,5 +1,6 @@
-// What a line of JSON Lines has to hold together for its record to be written and read again.
-#include <fmt/format.h>
+// Checks that the parts of a JSON line are consistent, so that its record can be written and read
+// again.
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

@@ -1,10 +1,11 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sessions/record/enum_codes.h"
+#include "sessions/scenario/engine_profile.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
 #include "storage/record_jsonl.h"
@@ -14,8 +15,8 @@
 namespace hybridscope {
 namespace {
 
-// Requests are numbered in the order in which they arrive, so that a number far above those that
-// were named keeps a damaged line from asking for all memory.
+// Requests are numbered in order of arrival. A number far above the named ones is refused, so that
+// a damaged line cannot cause huge allocations.
 constexpr std::int64_t kMaxNamesAhead = 1 << 16;
 
 template <class E>
@@ -52,7 +53,7 @@ std::string_view RecordJsonlReader::keep(const std::string& text) {
   return texts_.emplace_back(text);
 }
 
-// Fills the members it is shown from the elements of a row. Stops at the first fault.
+// Fills the members it visits from the elements of a row. Stops at the first error.
 struct RecordJsonlReader::Unpacker {
   RecordJsonlReader& reader;
   const nlohmann::json& row;
@@ -188,15 +189,20 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
                                                      describe_json(*version), kRecordJsonlVersion));
   RecordJsonlWriter expected([](RequestId) { return std::string(); });
   const nlohmann::json columns = nlohmann::json::parse(expected.header({}))["columns"];
-  if (object.value("columns", nlohmann::json()) != columns)
-    return fault("/columns", "other columns than version 1 has");
+  nlohmann::json found = object.value("columns", nlohmann::json());
+  // Earlier programs called the field `group` by its column in session files, `grp`.
+  for (nlohmann::json& list : found)
+    for (nlohmann::json& name : list)
+      if (name == "grp") name = "group";
+  if (found != columns) return fault("/columns", "other columns than version 1 has");
   SessionInfo info;
   SessionHeader& header = info.header;
   const auto kind = enum_of(session_kind_name, 2, string_at(object, "kind"));
   const auto level = enum_of(record_level_name, 3, string_at(object, "level"));
   if (!kind) return fault("/kind", "expected \"run\" or \"judge\"");
   if (!level) return fault("/level", "expected \"counts\", \"blocks\" or \"full\"");
-  // Both are younger than the format; what lacks them was written before version 2 of the digests.
+  // Both members are newer than the format; a file without them was written before version 2 of the
+  // digests.
   const auto check = object.find("check");
   const auto scope =
       check == object.end() ? CheckScope::step : check_scope_of(string_at(object, "check"));
@@ -211,7 +217,7 @@ Result<SessionHeader> RecordJsonlReader::read_header(std::string_view line,
                                   : static_cast<std::int32_t>(whole_number(*digests).value_or(0)),
             .source = string_at(object, "source"),
             .model = string_at(object, "model"),
-            .engine = string_at(object, "engine"),
+            .engine = canonical_profile_name(string_at(object, "engine")),
             .plan = string_at(object, "plan"),
             .config = {},
             .parent_name = string_at(object, "parent_name"),

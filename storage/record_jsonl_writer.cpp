@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 
@@ -14,10 +14,10 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The names of a row's fields, which its numbers stand for.
+// The names of a row's fields, in the order of its values.
 template <class T, class Fields>
 Json column_names(Fields fields) {
-  return fields::columns<T>({}, fields);
+  return fields::field_names<T>(fields);
 }
 
 Json all_columns() {
@@ -34,7 +34,7 @@ Json all_columns() {
 
 }  // namespace
 
-// Appends the fields it is shown to a row.
+// Appends the fields it visits to a row.
 struct RecordJsonlWriter::Packer {
   RecordJsonlWriter& writer;
   Json& row;
@@ -49,7 +49,8 @@ struct RecordJsonlWriter::Packer {
     } else if constexpr (std::is_same_v<T, std::string_view>) {
       row.push_back(value);
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-      row.push_back(fmt::format("{:016x}", value));  // numbers of JavaScript have 53 bits
+      // JavaScript's numbers are exact only to 53 bits.
+      row.push_back(fmt::format("{:016x}", value));
     } else {
       row.push_back(static_cast<std::int64_t>(value));
     }

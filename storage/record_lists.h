@@ -1,5 +1,5 @@
-// What a StepRecord is made of, as lists of rows of fields: what JSON Lines write and read alike.
-// Lists inside a row (the groups of a lookup) are rows of their own.
+// A StepRecord as lists of rows of fields, shared by the reader and the writer of JSON Lines. Lists
+// inside a row (the groups of a lookup) are rows too.
 #pragma once
 
 #include <type_traits>
@@ -35,11 +35,11 @@ inline constexpr auto kArrayRow = [](auto& array, auto& visit) {
   visit("values", array.values);
 };
 
-// The fields of a row inside a row.
+// The fields of a nested row.
 inline auto fields_inside(const GroupLookup&) { return kGroupLookup; }
 inline auto fields_inside(const AttentionWrite&) { return kAttentionWrite; }
 
-// visit(name, list, fields) for every list of a record; `Record` may be const.
+// Calls visit(name, list, fields) for every list of a record; `Record` may be const.
 template <class Record, class Visit>
 void for_each_list(Record& record, Visit&& visit) {
   auto& trace = record.trace;
@@ -63,7 +63,7 @@ void for_each_list(Record& record, Visit&& visit) {
   visit("findings", record.findings, kFinding);
 }
 
-// The rows that a step has exactly one of.
+// The rows that every step has exactly once.
 template <class Record, class Visit>
 void for_each_single(Record& record, Visit&& visit) {
   visit("step_fields", record, kStep);

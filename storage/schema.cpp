@@ -3,7 +3,6 @@
 #include "core/base/check.h"
 #include "storage/schema_v1.h"
 #include "storage/schema_v2.h"
-#include "storage/schema_v3.h"
 
 namespace hybridscope {
 

@@ -1,5 +1,5 @@
-// What a session file looks like inside (docs/session-format.md): tables, views, lookup rows and
-// the steps from older versions to this one.
+// The inside of a session file (docs/session-format.md): tables, views, lookup rows, and the
+// upgrades from older versions.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace hybridscope {
 
 // "HyS1": PRAGMA application_id of a session file.
 inline constexpr std::int32_t kApplicationId = 0x48795331;
-// PRAGMA user_version: what this program writes. Older versions are migrated when a file is opened
-// for writing; newer ones are refused.
+// PRAGMA user_version: the version that this program writes. Older versions are upgraded when a
+// file is opened for writing; newer ones are refused.
 inline constexpr std::int32_t kSchemaVersion = 3;
 
-// Makes version n+1 out of version n. Run in one transaction, part after part.
+// Upgrades version n to n+1. Run in one transaction, part by part.
 struct SchemaStep {
-  std::vector<std::string_view> sql;  // each some statements
+  std::vector<std::string_view> sql;  // each part has one or more statements
 };
-// [kSchemaVersion] element 0 makes version 1 out of an empty database.
+// [kSchemaVersion] element 0 makes version 1 in an empty database.
 std::vector<SchemaStep> schema_steps();
 
-// Codes of the enums that tables hold, for people: enum_names(enum, code, name).
+// Names for the codes of the enums in the tables, for users: enum_names(enum, code, name).
 struct EnumName {
   std::string_view of;  // "row_class"
   std::int32_t code = 0;
@@ -30,7 +30,7 @@ struct EnumName {
 };
 std::vector<EnumName> enum_names();
 
-// Of the SQLite library that runs: "3.40.1".
+// The version of the SQLite library at run time: "3.40.1".
 std::string sqlite_version();
 
 }  // namespace hybridscope

@@ -2,7 +2,7 @@
 
 namespace hybridscope {
 
-// Columns only ever come to a view, in a later version; those here keep their meaning.
+// Later versions may add columns to a view; existing columns keep their meaning.
 std::string_view schema_v1_views() {
   return R"sql(
 CREATE VIEW v_steps AS

@@ -2,8 +2,17 @@
 
 namespace hybridscope {
 
-// Block tables as a step found them (storage/keyframe.h). A table with rowids, as blobs would make
-// the search tree of its key a deep one.
+// Nearly all sessions of older files were checked step by step; their digests have version 1.
+std::string_view schema_v3_sessions() {
+  return R"sql(
+ALTER TABLE sessions ADD COLUMN check_scope TEXT NOT NULL DEFAULT 'step'
+  CHECK (check_scope IN ('step', 'all'));
+ALTER TABLE sessions ADD COLUMN digest_version INTEGER NOT NULL DEFAULT 1;
+)sql";
+}
+
+// Block tables as they were before a step (storage/keyframe.h). The table has rowids, because blobs
+// would make the search tree of its key deep.
 std::string_view schema_v2_keyframes() {
   return R"sql(
 CREATE TABLE keyframes (

@@ -1,4 +1,4 @@
-// The engine settings of a recorded session, from its plan.
+// The engine settings of a recorded session, read from its plan.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hybridscope {
 
-// A run's plan gives its engine's settings, a judged session's plan is its trace's header line.
-// Error, with `file`: a plan that cannot be read.
+// The plan of a run has its engine's settings; the plan of a judged session is its trace's header
+// line. Error, with `file`: the plan cannot be read.
 Result<EngineConfig> read_session_config(const SessionInfo& info, const std::string& file);
 
 }  // namespace hybridscope

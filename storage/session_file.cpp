@@ -1,12 +1,13 @@
 #include "storage/session_file.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <array>
 #include <utility>
 
+#include "sessions/scenario/engine_profile.h"
 #include "storage/open_database.h"
 #include "storage/session_text.h"
 #include "storage/sql_error.h"
@@ -20,7 +21,7 @@ constexpr const char* kInfoColumns =
     "num_request_steps, num_errors, num_warnings, mamba_cache_mode, num_speculative_tokens, "
     "check_scope, digest_version";
 
-// The value whose name the file has; the tables' CHECKs allow no other.
+// The value with the name from the file; the tables' CHECKs allow no other names.
 template <class Enum, std::size_t N>
 Enum named(const std::array<Enum, N>& values, std::string_view (*name)(Enum),
            const std::string& text) {
@@ -52,7 +53,7 @@ SessionInfo read_info(SQLite::Statement& row) {
   info.program = text();
   info.header.source = text();
   info.header.model = text();
-  info.header.engine = text();
+  info.header.engine = canonical_profile_name(text());
   info.header.parent_name = text();
   info.header.forked_at = number();
   info.note = text();
@@ -86,7 +87,7 @@ std::string list_names(const std::vector<SessionInfo>& sessions) {
   return text;
 }
 
-// Tables whose rows belong to a session, whichever version made them.
+// The tables that have rows of sessions, in any version.
 std::vector<std::string> tables_of_sessions(SQLite::Database& database) {
   std::vector<std::string> tables;
   SQLite::Statement query(database,
@@ -96,8 +97,8 @@ std::vector<std::string> tables_of_sessions(SQLite::Database& database) {
   return tables;
 }
 
-// Rule by rule, deleting a session through its foreign keys would look each of its steps up in each
-// table.
+// Deletes table by table: through foreign keys, SQLite would look up each step of the session in
+// each table.
 bool remove_rows(SQLite::Database& database, std::int64_t session) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   SQLite::Statement forget(database, "UPDATE sessions SET parent = NULL WHERE parent = ?");
@@ -114,7 +115,7 @@ bool remove_rows(SQLite::Database& database, std::int64_t session) {
   return found;
 }
 
-// Off while it lives.
+// Turns foreign keys off while it lives.
 class NoForeignKeys {
  public:
   explicit NoForeignKeys(SQLite::Database& database) : database_(database) {

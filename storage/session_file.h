@@ -1,5 +1,5 @@
-// A session file: one SQLite database that holds many sessions. Opening checks that it is one, and
-// brings an older one up to date. Not thread-safe; open the file twice for two threads.
+// A session file: one SQLite database with many sessions. Opening it checks that it is one and
+// upgrades an older version. Not thread-safe; for two threads open the file twice.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Database;
 
 namespace hybridscope {
 
-// "runs.db:before the fix": the part behind the last ':' that follows ".db" or an existing file's
-// name is the session's name; empty: none was given.
+// "runs.db:before the fix": the session's name follows the last ':' after ".db" or after the name
+// of an existing file. Empty: no name was given.
 struct SessionPlace {
   std::string file;
   std::string name;
@@ -29,7 +29,8 @@ SessionPlace parse_session_place(std::string_view text);
 // One row of `sessions`.
 struct SessionInfo {
   std::int64_t session = 0;  // its number in the file
-  SessionHeader header;      // plan: find() and SessionReader only; config: the latter only
+  // Plan: only from find() and SessionReader; config: only from SessionReader.
+  SessionHeader header;
   std::string mamba_cache_mode;
   std::int32_t num_speculative_tokens = 0;
   SessionStatus status = SessionStatus::recording;
@@ -39,7 +40,7 @@ struct SessionInfo {
   std::string note;
   std::int64_t num_steps = 0;
   std::int64_t num_request_steps = 0;
-  std::int64_t num_errors = 0;  // findings
+  std::int64_t num_errors = 0;  // number of findings of severity error
   std::int64_t num_warnings = 0;
 };
 
@@ -51,18 +52,17 @@ struct Bookmark {
 };
 
 enum class FileAccess : std::uint8_t {
-  read,    // the file must exist; an older version is migrated where the file can be written and
-           // refused where it cannot
-  write,   // the file must exist; migrated when older
-  create,  // made when it does not exist
+  read,   // the file must exist; an older version is upgraded if the file is writable, else refused
+  write,  // the file must exist; an older version is upgraded
+  create,  // the file is created if it does not exist
 };
 
 class SessionFile {
  public:
-  // Errors (each names the file): not_found, no such file or directory; corrupt, no SQLite file, a
-  // database of another program, a truncated or damaged one, a newer version (which one, and which
-  // this program knows); not_available, locked by another program for busy_timeout_ms, a read-only
-  // file or directory, disk full. The file is untouched then.
+  // Errors (each names the file): not_found, no such file or directory; corrupt, not an SQLite
+  // file, another program's database, a truncated or damaged file, a newer version (the message has
+  // both versions); not_available, locked by another program for busy_timeout_ms, a read-only file
+  // or directory, disk full. After an error the file is unchanged.
   static Result<SessionFile> open(const std::string& path, FileAccess access,
                                   std::int64_t busy_timeout_ms = 10000);
   SessionFile(SessionFile&&) noexcept;
@@ -71,30 +71,32 @@ class SessionFile {
 
   const std::string& path() const { return path_; }
 
-  // In the order in which they were begun, without plans.
+  // In the order in which they began, without plans.
   Result<std::vector<SessionInfo>> sessions() const;
-  // By name; an empty name is the one begun last. Error not_found, which lists the names there are.
+  // By name; an empty name means the session begun last. Error not_found; the message lists the
+  // names.
   Result<SessionInfo> find(std::string_view name) const;
 
-  // With everything of it; children keep their parent's name. Errors of the changes below: what
-  // names no row (not_found), what text does not fit (invalid_input), what keeps from writing.
+  // Deletes the session and all of its rows; forks of it keep its name as their parent_name. Errors
+  // of this and the functions below: not_found, no such row; invalid_input, invalid text;
+  // not_available, the file cannot be written.
   Status remove(std::int64_t session);
-  // A name that is taken is invalid_input.
+  // Error invalid_input: the name is taken.
   Status rename(std::int64_t session, std::string_view name);
-  // Valid UTF-8 of at most kMaxNoteBytes; else an error.
+  // The note must be valid UTF-8 of at most kMaxNoteBytes bytes.
   Status set_note(std::int64_t session, std::string_view note);
   // Error not_found: the session has no such step.
   Result<Bookmark> add_bookmark(std::int64_t session, std::int64_t step, std::string_view note);
   Status set_bookmark_note(std::int64_t session, std::int64_t bookmark, std::string_view note);
   Status remove_bookmark(std::int64_t session, std::int64_t bookmark);
-  Result<std::vector<Bookmark>> bookmarks(std::int64_t session) const;  // by step
+  Result<std::vector<Bookmark>> bookmarks(std::int64_t session) const;  // ordered by step
 
-  // For the other units of storage.
+  // For the other source files of storage.
   SQLite::Database& database() const { return *database_; }
 
  private:
   SessionFile(std::string path, std::unique_ptr<SQLite::Database> database);
-  // What `work` answers; what SQLite throws in it is its error.
+  // Returns what `work` returns; turns an SQLite exception into an error.
   template <class Work>
   auto guarded(Work&& work) const -> decltype(work());
 

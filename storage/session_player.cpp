@@ -1,6 +1,6 @@
 #include "storage/session_player.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
@@ -45,14 +45,14 @@ struct SessionPlayer::Impl {
 
   std::int64_t step = 0;
   const StepRecord* record = nullptr;
-  // Tables have all steps before `next` in them, but for `pending`: the commit events of the step
-  // that the player stands at.
+  // The tables include all steps before `next`, except for `pending`: the commit events of the
+  // current step.
   SessionTables tables;
   std::int64_t next = kStart;
   std::vector<CacheEvent> pending;
 };
 
-// Empty tables, before the first step.
+// Empties the tables and goes before the first step.
 void SessionPlayer::Impl::forget() {
   tables = SessionTables(limits);
   next = kStart;
@@ -60,7 +60,7 @@ void SessionPlayer::Impl::forget() {
   step = 0;
 }
 
-// Takes over the last keyframe up to `target`, if it is one ahead.
+// Loads the last keyframe at or before `target`, if it is ahead of the current step.
 Status SessionPlayer::Impl::take_keyframe(std::int64_t target) {
   keyframe.start({context.session, next, target});
   if (!keyframe.step()) return reader->impl().status();
@@ -85,7 +85,7 @@ void SessionPlayer::Impl::finish_step() {
   pending.clear();
 }
 
-// What one step changed, its commit events are left pending.
+// Applies a step's changes; its commit events stay pending.
 void SessionPlayer::Impl::take_step(std::int64_t number) {
   finish_step();
   for (; events.has_row() && events.next_step() == number; events.advance()) {

@@ -1,5 +1,5 @@
-// Goes back and forth in a recorded session: the step, and the scheduler's and the worker's block
-// tables as they were during it, from the nearest keyframe and the changes since.
+// Moves back and forth in a recorded session: the step's record, and the scheduler's and the
+// worker's block tables during the step, from the nearest keyframe and the changes since.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace hybridscope {
 
 class SessionPlayer {
  public:
-  // Stands before the first step. Errors: those of SessionReader.
+  // Starts before the first step. Errors: those of SessionReader.
   static Result<std::unique_ptr<SessionPlayer>> open(const SessionPlace& place);
   ~SessionPlayer();
   SessionPlayer(const SessionPlayer&) = delete;
   SessionPlayer& operator=(const SessionPlayer&) = delete;
 
-  // Reading through it invalidates record().
+  // Reading a step through it invalidates record().
   SessionReader& reader();
-  // 0: before the first one, or after an error.
+  // 0: before the first step, or after an error.
   std::int64_t step() const;
   // Error not_found: no such step; the player stays where it is. Errors corrupt and io: the player
-  // stands before the first step.
+  // is before the first step afterwards.
   Status go_to(std::int64_t step);
-  // False: there is none, and the player stays where it is.
+  // False: there is no next step, and the player stays where it is.
   Result<bool> step_forward();
   Result<bool> step_back();
 
-  // Of the step gone to last; valid until the next move.
+  // The record of the current step; valid until the next move.
   const StepRecord& record() const;
-  // After the step's cache_events and before its commit_events (levels blocks and full; empty at
-  // level counts).
+  // After the step's cache_events and before its commit_events. Levels blocks and full; empty at
+  // level counts.
   const BlockTableMirror& scheduler_tables() const;
-  // After the step's changes.
+  // After the step's worker table changes.
   const WorkerTables& worker_tables() const;
 
  private:

@@ -1,7 +1,7 @@
 #include "storage/session_query.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ QueryValue value_of(const SQLite::Column& column) {
   return std::monostate{};
 }
 
-// Is it one statement that only reads? What SQLite cannot read is for the caller to report.
+// Is it a single read-only statement? SQLite's own syntax errors are left to the caller.
 Status check_statement(const SessionFile& file, const std::string& sql) {
   sqlite3* const database = file.database().getHandle();
   const auto prepare = [&](const char* text, const char** rest) {
@@ -89,7 +89,7 @@ Status run_query(const SessionFile& file, std::string_view sql, const QueryVisit
   }
   return Ok{};
 } catch (const SQLite::Exception& error) {
-  // What the query says wrong, not what is wrong with the file.
+  // An error in the query, not in the file.
   if (error.getErrorCode() == SQLITE_ERROR)
     return invalid_input(fmt::format("{}: {}", file.path(), error.what()));
   return sqlite_error(file.path(), error, file.database().getHandle());

@@ -1,4 +1,4 @@
-// SQL of the user's own on a session file, read-only, and how a session went over time.
+// Read-only SQL queries by the user, and statistics of a session over time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hybridscope {
 
-// NULL, INTEGER, REAL, TEXT; a BLOB is given by its length.
+// NULL, INTEGER, REAL, TEXT; a BLOB is represented by its length.
 struct BlobLength {
   std::int64_t bytes = 0;
 };
@@ -21,14 +21,14 @@ using QueryValue = std::variant<std::monostate, std::int64_t, double, std::strin
 
 struct QueryVisitor {
   std::function<void(const std::vector<std::string>&)> columns;
-  std::function<bool(const std::vector<QueryValue>&)> row;  // false: enough
+  std::function<bool(const std::vector<QueryValue>&)> row;  // returns false to stop
 };
 
-// Runs one statement. Error invalid_input: SQLite's message; a statement that would change the
-// file; more than one statement.
+// Runs one statement. Error invalid_input: SQLite's message; the statement would change the file;
+// there is more than one statement.
 Status run_query(const SessionFile& file, std::string_view sql, const QueryVisitor& visitor);
 
-// Sums over consecutive steps.
+// Totals over consecutive steps.
 struct StatsBucket {
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
@@ -43,14 +43,14 @@ struct StatsBucket {
   std::int64_t num_evicted = 0;
   std::int64_t num_state_copies = 0;
   std::int64_t state_copy_bytes = 0;
-  std::int64_t num_padding_tokens = 0;  // of captured graphs
+  std::int64_t num_padding_tokens = 0;  // by captured graphs
   std::int64_t min_free_blocks = 0;
   std::int64_t max_waiting = 0;
   std::int64_t num_errors = 0;
   std::int64_t num_warnings = 0;
 };
 
-// At most `num_buckets` buckets of equally many recorded steps (the last may have fewer).
+// At most `num_buckets` buckets with equally many recorded steps (the last may have fewer).
 Result<std::vector<StatsBucket>> session_stats(const SessionFile& file, std::int64_t session,
                                                std::int64_t num_buckets);
 

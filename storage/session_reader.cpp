@@ -1,7 +1,7 @@
 #include "storage/session_reader.h"
 
 #include <SQLiteCpp/Database.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 #include <utility>
@@ -44,7 +44,7 @@ SessionReader::Impl::Impl(SessionFile opened, SessionInfo about)
   context.num_requests = static_cast<std::int32_t>(count);
   first_step = number(after, {std::numeric_limits<std::int64_t>::min()});
   last_step = number(before, {std::numeric_limits<std::int64_t>::max()});
-  // Writes name their step in 32 bits.
+  // StateWrite stores its step in 32 bits.
   if (first_step < 0 || last_step >= std::numeric_limits<std::int32_t>::max())
     context.fail(ErrorKind::corrupt, fmt::format("steps.step: {} to {}", first_step, last_step));
 }
@@ -65,7 +65,7 @@ SessionReader::~SessionReader() = default;
 Result<std::unique_ptr<SessionReader>> SessionReader::open(const SessionPlace& place) {
   auto file = SessionFile::open(place.file, FileAccess::read);
   if (!file) return file.error();
-  // All that is read from here on is of one moment, also while somebody writes.
+  // From here on all reads see one snapshot, even while another program writes.
   const Status begun =
       catch_sqlite(place.file, file.value().database().getHandle(), [&]() -> Status {
         file.value().database().exec("BEGIN");
@@ -146,7 +146,7 @@ std::int64_t SessionReader::request_first_step(RequestId request) const {
 
 namespace {
 
-// Error: the level does not keep the log of writes.
+// Error: the session's level does not keep the log of writes.
 Result<WriteHistory*> history_of(SessionReader::Impl& impl) {
   if (impl.info.header.level != RecordLevel::full)
     return invalid_input(

@@ -1,4 +1,4 @@
-// Reads the steps of one recorded session: any step at once, many in a row without searching.
+// Reads the steps of one recorded session: single steps directly, many in a row without searching.
 #pragma once
 
 #include <cstdint>
@@ -11,65 +11,65 @@
 #include "core/check/state_write.h"
 #include "sessions/live/write_log.h"
 #include "sessions/record/step_source.h"
-#include "storage/label_history.h"
 #include "storage/session_file.h"
+#include "storage/write_history.h"
 
 namespace hybridscope {
 
-// Not thread-safe. Sees the file as it was when the session was opened: steps that a writer adds
-// meanwhile are there for who opens it again.
+// Not thread-safe. Sees the file as it was when the session was opened; steps that a writer adds
+// later are seen after opening it again.
 class SessionReader {
  public:
-  // Opens the file for reading. Errors: those of SessionFile, a name that is not there, a plan that
-  // this version cannot read.
+  // Opens the file for reading. Errors: those of SessionFile; an unknown name; a plan that this
+  // version cannot read.
   static Result<std::unique_ptr<SessionReader>> open(const SessionPlace& place);
   ~SessionReader();
   SessionReader(const SessionReader&) = delete;
   SessionReader& operator=(const SessionReader&) = delete;
 
-  // With the config that its plan gives.
+  // The config is made from the session's plan.
   const SessionInfo& info() const;
   // "runs.db:before"
   const std::string& title() const;
-  // The steps that were recorded; numbers can have gaps (idle steps are left out).
-  std::int64_t first_step() const;  // 0: there is none
+  // The recorded steps; their numbers can have gaps, because idle steps are left out.
+  std::int64_t first_step() const;  // 0: no steps
   std::int64_t last_step() const;
-  // The recorded step at or before / behind `step`; 0: none.
+  // The recorded step at or before `step`, and the one after it; 0: none.
   Result<std::int64_t> step_at_or_before(std::int64_t step);
   Result<std::int64_t> step_after(std::int64_t step);
-  // Valid until the next step is read. Error not_found: no such step; corrupt: rows that cannot be,
-  // with table, column and step.
+  // Valid until the next step is read. Error not_found: no such step. Error corrupt: an impossible
+  // row; with table, column and step.
   Result<const StepRecord*> read(std::int64_t step);
 
-  // Steps in their order: the first one behind the one of the last call; null behind the last.
+  // Reads the steps in order: the step after the last call's; null after the last step.
   Result<const StepStamp*> next_stamp();
 
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
-  std::int64_t request_first_step(RequestId request) const;  // that names it; 0: none
+  std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
   std::int32_t num_requests() const;
-  Result<std::vector<Bookmark>> bookmarks() const;  // by step
+  Result<std::vector<Bookmark>> bookmarks() const;  // ordered by step
 
-  // What the block held of this content when the step was over: the write that put it there; of
-  // kind never when nothing was written since the block was given out. Level full only; otherwise
-  // an error invalid_input.
+  // The write that put this kind of content into the block, as of the end of the step; kind never
+  // if nothing was written since the block was allocated. Error invalid_input: the session's level
+  // is not full.
   Result<StateWrite> last_write(std::int32_t block, ContentKind content, std::int64_t step);
-  // That write, the write whose result it copied or went on from, and so on, latest first: where
-  // the state came from; at most kMaxChainLinks. A link of a forward pass costs reading its step,
-  // about a millisecond. Empty: nothing was written.
+  // That write, the write whose result it copied or continued, and so on, latest first; at most
+  // kMaxChainLinks. Each link through a forward pass has to read its step, about a millisecond.
+  // Empty: nothing was written.
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content, std::int64_t step);
 
-  // What blocks are registered as has to be read once: reads on for at most so many changes. False:
-  // all of it has been read. Below level blocks there is nothing to read.
+  // Reads up to `max_rows` more changes of the blocks' labels, which must all be read once before
+  // label(). False: all have been read. Below level blocks there are none.
   Result<bool> read_labels(std::int64_t max_rows);
-  // When the step was over; empty: the block was not registered, or read_labels has not yet
-  // answered false.
+  // The block's label at the end of the step. Empty: the block was not registered, or read_labels
+  // has not returned false yet.
   std::optional<RegisteredLabel> label(std::int32_t block, std::int64_t step) const;
 
-  // Findings of all steps, the first `max_per_rule` of each rule, in their order.
+  // The findings of all steps, in order; at most `max_per_rule` of each rule.
   Result<std::vector<Finding>> findings(std::int64_t max_per_rule);
 
-  // For the other units of storage.
+  // For the other source files of storage.
   struct Impl;
   Impl& impl() { return *impl_; }
 
@@ -79,7 +79,7 @@ class SessionReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The session's steps one after another, for diff and export. Owns the reader.
+// The session's steps in order, for diff and export. Owns the reader.
 Result<std::unique_ptr<StepSource>> open_session_source(const SessionPlace& place);
 
 }  // namespace hybridscope

@@ -1,7 +1,7 @@
 #include "storage/session_rows.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// The row of a session in a session file while it is recorded.
+// The row of a session in its file while it is recorded.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace hybridscope {
 
 struct NewSession {
   std::string file;  // for messages
-  std::string name;  // empty: the source's, with a number that is free
+  std::string name;  // empty: made from the source, with a free number
   const SessionHeader& header;
   std::string program;
 };
 
 struct BegunSession {
   std::int64_t session = 0;
-  std::int64_t created_us = 0;  // tells it from a later one that got its number
+  std::int64_t created_us = 0;  // distinguishes it from a later session with the same number
   std::string name;
 };
 
-// In a transaction of its own. Error invalid_input: the name is taken. Throws SQLite::Exception,
-// as all here.
+// Runs in its own transaction. Error invalid_input: the name is taken. All functions here throw
+// SQLite::Exception.
 Result<BegunSession> insert_session(SQLite::Database& database, const NewSession& session);
 
-// What the steps of a session add up to.
+// Totals over the steps of a session.
 struct SessionTotals {
   std::int64_t num_steps = 0;
   std::int64_t num_request_steps = 0;
@@ -40,12 +40,12 @@ struct SessionTotals {
   void add(const StepRecord& record);
 };
 
-// False: somebody has deleted the session.
+// False: the session has been deleted.
 bool update_totals(SQLite::Database& database, const BegunSession& session,
                    const SessionTotals& totals);
 bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason);
-// Is it still in the file?
+// Is the session still in the file?
 bool is_there(SQLite::Database& database, const BegunSession& session);
 
 }  // namespace hybridscope

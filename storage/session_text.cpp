@@ -1,6 +1,6 @@
 #include "storage/session_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// Length in bytes of the character that begins with `byte`, 0: none does.
+// Length in bytes of the UTF-8 sequence that begins with `byte`; 0: no sequence does.
 std::size_t character_length(unsigned char byte) {
   if (byte < 0x80) return 1;
   if (byte >= 0xC2 && byte <= 0xDF) return 2;
@@ -18,7 +18,7 @@ std::size_t character_length(unsigned char byte) {
   return 0;
 }
 
-// Too long for what they say, surrogates, and beyond the last character (Unicode, table 3-7).
+// Refuses overlong sequences, surrogates, and code points beyond the last one (Unicode, table 3-7).
 bool second_byte_fits(unsigned char first, unsigned char second) {
   switch (first) {
     case 0xE0:
@@ -34,7 +34,7 @@ bool second_byte_fits(unsigned char first, unsigned char second) {
   }
 }
 
-// The first byte that is no UTF-8, npos: none.
+// The first byte that is not UTF-8; npos: none.
 std::size_t first_invalid(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto first = static_cast<unsigned char>(text[i]);

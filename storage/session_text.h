@@ -1,4 +1,4 @@
-// What people may write into a session file: names and notes.
+// Checks text that users write into a session file: names and notes.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace hybridscope {
 
 bool is_valid_utf8(std::string_view text);
 
-// Errors (invalid_input): empty, longer than kMaxNameBytes, control characters, invalid UTF-8.
+// Error invalid_input: empty, longer than kMaxNameBytes, control characters, invalid UTF-8.
 Status check_session_name(std::string_view name);
-// Errors (invalid_input): longer than kMaxNoteBytes, a zero byte, invalid UTF-8. Anything else,
-// newlines and HTML too, is kept as it is.
+// Error invalid_input: longer than kMaxNoteBytes, a zero byte, invalid UTF-8. Everything else,
+// including newlines and HTML, is kept unchanged.
 Status check_note(std::string_view note);
 
-// The name of a session that is given none: file name of its source without folder and ending, made
-// to pass check_session_name with room for a number behind it.
+// The default name of a session: its source's file name without folder and ending, changed to pass
+// check_session_name and to leave room for a number after it.
 std::string name_of_source(std::string_view source);
 
 }  // namespace hybridscope

@@ -1,7 +1,7 @@
 #include "storage/session_writer.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 
 #include "storage/keyframe.h"
 #include "storage/open_database.h"
-#include "storage/request_names.h"
 #include "storage/session_rows.h"
 #include "storage/session_text.h"
 #include "storage/sql_error.h"
@@ -23,22 +22,23 @@
 #include "storage/step_rows.h"
 
 namespace hybridscope {
+
 namespace {
 
-// Together less than the second that is promised, as committing takes its time as well: how long
-// steps wait for others, and how long a transaction takes in more of them.
+// How long steps wait for others, and how long a transaction goes on accepting steps. Together less
+// than the promised second, because committing takes time too.
 constexpr std::chrono::milliseconds kPatience{500};
 constexpr std::chrono::milliseconds kTransaction{250};
-// That the writer takes from the queue at once.
+// The most steps that the writer takes from the queue at once.
 constexpr std::size_t kTakenSteps = 8;
-// Between two transactions, so that another program's turn comes (set_busy_timeout).
+// Pause between two transactions, so that another program can write (set_busy_timeout).
 constexpr std::chrono::milliseconds kPause{1};
 
-// What only a recorder's connection does.
+// Settings only for a recorder's connection.
 void set_up_to_record(SQLite::Database& database) {
-  // Every row goes in beside its step, in one transaction; looking each one's step up again would
-  // cost half as much again (docs/performance.md). Tests run PRAGMA foreign_key_check on recorded
-  // files.
+  // Every row is inserted together with its step in one transaction; checking each one's foreign
+  // key would add half of the cost (docs/performance.md). Tests run PRAGMA foreign_key_check on
+  // recorded files.
   database.exec("PRAGMA foreign_keys = OFF");
   database.exec("PRAGMA cache_size = -32768");  // KiB
   database.exec("PRAGMA wal_autocheckpoint = 4096");
@@ -46,8 +46,36 @@ void set_up_to_record(SQLite::Database& database) {
 
 }  // namespace
 
-// Two threads: the caller's fills steps, the recorder's own is the only one to use the database
-// from start() to stop().
+void RequestNames::see(RequestId request, QueuedStep& step) {
+  if (request.value < 0) return;
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id < known_.size() && known_[id]) return;
+  if (id >= known_.size()) known_.resize(id + 1, false);
+  known_[id] = true;
+  step.new_requests.push_back({.request = request, .name = name_(request)});
+}
+
+void RequestNames::find_new(QueuedStep& step) {
+  step.new_requests.clear();
+  const StepTrace& trace = step.record.trace;
+  for (const CommandTrace& command : trace.commands) see(command.request, step);
+  for (const ScheduledTrace& scheduled : trace.scheduled) see(scheduled.request, step);
+  for (const SkippedRequest& skipped : trace.skipped) see(skipped.request, step);
+  for (const AdmissionLookup& lookup : trace.lookups) see(lookup.request, step);
+  for (const RequestId request : trace.preempted) see(request, step);
+  for (const CommitTrace& commit : trace.committed) see(commit.request, step);
+  for (const auto* events : {&trace.cache_events, &trace.commit_events})
+    for (const CacheEvent& event : *events) see(event.request, step);
+  for (const RowTrace& row : trace.rows) see(row.accepted_from, step);
+  for (const StateWrite& write : step.record.writes) see(write.event.request, step);
+  for (const Finding& finding : step.record.findings) {
+    see(finding.request, step);
+    see(finding.cause.request, step);
+  }
+}
+
+// Two threads: the caller's thread fills steps; from start() to stop() only the recorder's thread
+// uses the database.
 class SessionWriter::Recorder {
  public:
   Recorder(std::string file, std::unique_ptr<SQLite::Database> database, BegunSession begun,
@@ -65,7 +93,7 @@ class SessionWriter::Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Error: the system has no thread left; the session is marked as failed.
+  // Error: the system cannot start another thread; the session is marked as failed.
   Status start();
   StepRecord& next_record() {
     if (!step_) step_ = queue_.take_free();
@@ -93,9 +121,10 @@ class SessionWriter::Recorder {
   std::function<std::string(const Finding&)> finding_text_;
   std::size_t batch_steps_;
   StepQueue queue_;
-  std::unique_ptr<QueuedStep> step_;  // being filled
-  SessionTotals totals_;              // of what is committed
-  // A broken contract on the thread; set before the queue fails. The caller's thread throws it.
+  std::unique_ptr<QueuedStep> step_;  // the step being filled
+  SessionTotals totals_;              // of the committed steps
+  // A contract violation on the recorder's thread, set before the queue fails; rethrown on the
+  // caller's thread.
   std::exception_ptr broken_;
   std::thread thread_;  // uses all of the above
 };
@@ -131,11 +160,11 @@ void SessionWriter::Recorder::throw_if_broken() const {
 
 Error SessionWriter::Recorder::was_deleted() const {
   return {ErrorKind::not_found,
-          fmt::format("{}: somebody has deleted session \"{}\" while it was recorded", file_,
+          fmt::format("{}: session \"{}\" was deleted while it was being recorded", file_,
                       begun_.name)};
 }
 
-// The thread: transactions until the queue is closed or something fails.
+// The recorder's thread: runs transactions until the queue is closed or an error occurs.
 void SessionWriter::Recorder::record() {
   const Status recorded = catch_sqlite(file_, database_->getHandle(), [&]() -> Status {
     try {
@@ -166,8 +195,8 @@ void SessionWriter::Recorder::write(const QueuedStep& step, StepRows& rows) {
     rows.write_keyframe(step.record.trace.step, tables);
 }
 
-// One transaction: `steps` and what is queued meanwhile, as far as a batch goes. False: the session
-// is not in the file any more, and nothing of the batch is.
+// One transaction: `steps`, and more from the queue up to the limits of a batch. False: the session
+// was deleted from the file, and nothing of the batch was written.
 bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows) {
   SessionTotals totals = totals_;
   SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
@@ -208,7 +237,7 @@ Status SessionWriter::Recorder::finish(SessionStatus status, const std::string& 
   const auto failure = queue_.failure();
   Status ended =
       failure ? note_end(SessionStatus::failed, failure->message) : note_end(status, reason);
-  database_.reset();  // the last one to close the file folds the log into it
+  database_.reset();  // the last connection to close merges the log into the file
   throw_if_broken();
   if (failure) return *failure;
   return ended;

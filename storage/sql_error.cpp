@@ -1,6 +1,6 @@
 #include "storage/sql_error.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <cstring>
@@ -8,8 +8,8 @@
 namespace hybridscope {
 namespace {
 
-// A limit on the size of files (ulimit -f) or a quota shows as a write that failed; what the system
-// said of it is gone once the transaction was rolled back.
+// A file size limit (ulimit -f) or a quota shows as a failed write; the system's reason is lost
+// after the rollback.
 bool means_disk_full(int code) {
   return (code & 0xFF) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE;
 }

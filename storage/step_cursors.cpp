@@ -1,6 +1,6 @@
 #include "storage/step_cursors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

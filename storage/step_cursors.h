@@ -1,4 +1,4 @@
-// One cursor a table that holds parts of steps, and rows that are more than their field list.
+// One cursor for each table with parts of steps, and the rows that need more than their field list.
 #pragma once
 
 #include "storage/block_rows.h"
@@ -14,7 +14,7 @@ TableCursor make_steps_cursor(ReadContext& context);
 // findings: [ordinal, fields]
 TableCursor make_finding_cursor(ReadContext& context);
 
-// A row of metadata_arrays with its elements.
+// A row of metadata_arrays, with its elements.
 void read_array(const TableCursor& cursor, ArrayRecord& array);
 
 struct StepLoader::Cursors {

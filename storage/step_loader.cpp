@@ -1,6 +1,6 @@
 #include "storage/step_loader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// The key column `column` of the row at hand counts from 0 within what it numbers.
+// Checks that the key column `column` counts from 0.
 void expect_number(const TableCursor& cursor, int column, std::string_view name,
                    std::size_t expected) {
   const auto number = static_cast<std::int64_t>(expected);
@@ -18,7 +18,7 @@ void expect_number(const TableCursor& cursor, int column, std::string_view name,
   if (found != number) cursor.fail(name, fmt::format("{}, expected {}", found, number));
 }
 
-// The step's rows of a table whose key is one number, one item each.
+// Reads the step's rows of a table with one key number, one item per row.
 template <class Item, class ForEach>
 void read_items(TableCursor& cursor, std::int64_t step, std::vector<Item>& items,
                 ForEach for_each) {
@@ -100,7 +100,7 @@ void StepLoader::load_lookups(StepTrace& trace) {
 void StepLoader::load_rows(StepTrace& trace) {
   TableCursor& cursor = cursors_->rows;
   constexpr std::int32_t kUnseen = -2;
-  constexpr std::int32_t kMaxRows = 1 << 18;  // more than any batch has
+  constexpr std::int32_t kMaxRows = 1 << 18;  // more rows than any batch has
   for (cursor.seek(trace.step); cursor.at_row(); cursor.advance()) {
     const std::size_t number = trace.scheduled.size();
     expect_number(cursor, 0, "scheduled", number);

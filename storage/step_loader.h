@@ -1,4 +1,4 @@
-// Fills step records from a session's tables, the writer's counterpart (step_rows.h).
+// Fills step records from a session's tables; the counterpart of the writer (step_rows.h).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace hybridscope {
 
 class StepLoader {
  public:
-  // What the level does not keep is not looked for. `context` outlives the loader; errors go there.
+  // Reads only what the level keeps. `context` must outlive the loader; errors go to it.
   StepLoader(ReadContext& context, RecordLevel level, const EngineConfig& config);
   ~StepLoader();
 
-  // False: there is no such step, and `record` is as it was; or an error.
+  // False: there is no such step, and `record` is unchanged; or an error occurred.
   bool load(std::int64_t step, StepRecord& record);
 
  private:
@@ -36,12 +36,12 @@ class StepLoader {
 
   ReadContext& context_;
   RecordLevel level_;
-  std::vector<GroupTrace> groups_;  // [num_groups], what does not change from step to step
+  std::vector<GroupTrace> groups_;  // [num_groups] the parts that are the same in every step
   BlockLimits limits_;
   std::unique_ptr<Cursors> cursors_;
 };
 
-// The step, its counts and its digests; one row a step.
+// Reads the step's fields, counts and digests; one row per step.
 TableCursor make_stamp_cursor(ReadContext& context);
 // Requires: at_row().
 void read_stamp(const TableCursor& cursor, StepStamp& stamp);

@@ -24,7 +24,7 @@ void StepQueue::push(std::unique_ptr<QueuedStep> step) {
   }
   if (queued_.empty()) oldest_ = Clock::now();
   queued_.push_back(std::move(step));
-  // Waking the writer for each step would cost both threads more than the step.
+  // Waking the writer for every step would cost both threads more than the step itself.
   if (queued_.size() == 1 || queued_.size() == sizes_.wake) work_.notify_one();
 }
 
@@ -45,7 +45,7 @@ StepQueue::Steps StepQueue::take_locked(std::size_t at_most) {
     steps.push_back(std::move(queued_.front()));
     queued_.pop_front();
   }
-  oldest_ = Clock::now();  // at least: when the rest came is not kept
+  oldest_ = Clock::now();  // a lower bound of waiting: the others' times are not kept
   return steps;
 }
 

@@ -1,5 +1,5 @@
-// Steps on their way from the engine's thread to the writer's. Bounded: whoever pushes waits while
-// kMaxQueuedSteps are on their way. Their storage goes round.
+// The queue of steps from the engine's thread to the writer's. Bounded: the pusher waits while
+// kMaxQueuedSteps are in use. Steps are reused.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@
 
 namespace hybridscope {
 
-// A step, with the words that only the pusher's thread can make.
+// A step, with the texts that must be made on the pusher's thread.
 struct QueuedStep {
   StepRecord record;
   struct NewRequest {
     RequestId request{};
     std::string name;
   };
-  std::vector<NewRequest> new_requests;    // named here for the first time
+  std::vector<NewRequest> new_requests;    // requests that this step names first
   std::vector<std::string> finding_texts;  // [findings]
 };
 
@@ -33,25 +33,25 @@ class StepQueue {
   using Steps = std::vector<std::unique_ptr<QueuedStep>>;
 
   struct Sizes {
-    std::size_t max_steps = 0;  // on their way
-    std::size_t wake = 0;       // queued ones that the writer is woken for
+    std::size_t max_steps = 0;  // steps in use
+    std::size_t wake = 0;       // queued steps at which the writer is woken
   };
   explicit StepQueue(Sizes sizes) : sizes_(sizes) {}
 
-  // The pusher's side. A step to fill; waits while the queue is full.
+  // For the pusher. A step to fill; waits while the queue is full.
   std::unique_ptr<QueuedStep> take_free();
   void push(std::unique_ptr<QueuedStep> step);
-  // No step comes any more.
+  // No more steps will come.
   void close();
-  // What the writer met; after it nothing waits.
+  // The writer's error; after one, nothing waits any more.
   std::optional<Error> failure();
 
-  // The writer's side. Waits until there are steps enough to wake it, the oldest one has waited for
-  // `patience`, or the queue is closed. None: closed and empty.
+  // For the writer. Waits until there are enough steps to wake it, until the oldest one has waited
+  // for `patience`, or until the queue is closed. Empty: closed, and no steps are left.
   Steps take(std::chrono::milliseconds patience, std::size_t at_most);
-  // Does not wait. None: nothing is queued.
+  // Does not wait. Empty: nothing is queued.
   Steps take_queued(std::size_t at_most);
-  // Written: their storage goes round.
+  // Returns written steps for reuse.
   void give_back(Steps steps);
   void fail(Error error);
 
@@ -63,10 +63,10 @@ class StepQueue {
   std::condition_variable space_;
   std::condition_variable work_;
   Sizes sizes_;
-  std::size_t num_out_ = 0;  // taken to be filled, queued or being written
+  std::size_t num_out_ = 0;  // being filled, queued or being written
   Steps free_;
   std::deque<std::unique_ptr<QueuedStep>> queued_;
-  Clock::time_point oldest_{};  // when the first of queued_ came
+  Clock::time_point oldest_{};  // when the first of queued_ was pushed
   bool closed_ = false;
   std::optional<Error> failure_;
 };

@@ -11,7 +11,7 @@ using fields::columns;
 
 namespace {
 
-// What the scheduler decided, then the worker's row of the same request.
+// The scheduler's decisions, then the worker's row of the same request.
 std::vector<std::string> row_columns() {
   auto names = columns<ScheduledTrace>({"step", "scheduled"}, fields::kScheduled);
   const auto row = columns<RowTrace>({"row"}, fields::kRow);
@@ -102,7 +102,7 @@ struct StepRows::Inserts {
 
 namespace {
 
-// One row for each of `values`, numbered from 0.
+// Inserts one row for each element of `values`, numbered from 0.
 template <class Values, class ForEach>
 void insert_all(Insert& insert, std::int64_t step, const Values& values, ForEach for_each) {
   std::int64_t ordinal = 0;

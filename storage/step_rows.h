@@ -1,4 +1,4 @@
-// A step record as rows of the session file's tables (docs/session-format.md).
+// Writes a step record as rows of the session file's tables (docs/session-format.md).
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace hybridscope {
 
 class StepRows {
  public:
-  // Prepares one INSERT a table. Everything here throws SQLite::Exception.
+  // Prepares one INSERT per table. All functions throw SQLite::Exception.
   StepRows(SQLite::Database& database, std::int64_t session);
   ~StepRows();
   StepRows(const StepRows&) = delete;
   StepRows& operator=(const StepRows&) = delete;
 
-  // The first step that names the request.
+  // `step`: the first step that names the request.
   void write_request(std::int64_t step, RequestId request, const std::string& name);
-  // In the file with the next flush(). Requires: the step is in no table yet. `finding_texts`:
-  // [findings]
+  // The rows are in the tables after the next flush(). Requires: the step is not in any table yet.
+  // `finding_texts`: [findings]
   void write(const StepRecord& record, std::span<const std::string> finding_texts);
-  // Block tables as the step found them (keyframe.h).
+  // Writes the block tables as they were before the step (keyframe.h).
   void write_keyframe(std::int64_t step, const std::vector<std::uint8_t>& tables);
 
-  // What was written is in the tables: for the end of a transaction.
+  // Inserts all waiting rows, for the end of a transaction.
   void flush();
 
  private:
@@ -44,7 +44,7 @@ class StepRows {
   void write_findings(const StepRecord& record, std::span<const std::string> texts);
 
   std::unique_ptr<Inserts> inserts_;
-  std::vector<const RowTrace*> row_of_;  // [scheduled], of the step being written
+  std::vector<const RowTrace*> row_of_;  // [scheduled] of the step being written
 };
 
 }  // namespace hybridscope

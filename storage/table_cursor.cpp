@@ -1,6 +1,6 @@
 #include "storage/table_cursor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,10 +8,10 @@
 namespace hybridscope {
 namespace {
 
-// Reading over the rows of so many steps costs less than a search.
+// Skipping the rows of this many steps costs less than a search.
 constexpr std::int64_t kStepsReadOver = 2;
 
-// step, then the caller's columns.
+// The first column is the step, then the caller's follow.
 constexpr int kFirstColumn = 1;
 
 std::string select(const std::string& from, const std::vector<std::string>& keys,
@@ -29,7 +29,7 @@ ErrorKind kind_of(int code) {
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // a table or column that is not there
+    case SQLITE_ERROR:  // a missing table or column
       return ErrorKind::corrupt;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -99,7 +99,7 @@ void TableCursor::bind(std::int64_t step) {
 void TableCursor::advance() {
   if (has_row_) covered_from_ = step_ + (step_ < std::numeric_limits<std::int64_t>::max() ? 1 : 0);
   has_row_ = statement_.step();
-  // What could not be read was not covered: the next seek() looks again.
+  // After an error nothing is known to be ahead, so the next seek() searches again.
   if (!has_row_ && context_.error) covered_from_ = std::numeric_limits<std::int64_t>::max();
   if (has_row_) step_ = sqlite3_column_int64(statement_.get(), 0);
 }

@@ -1,5 +1,5 @@
-// The rows of one session in one table, step by step. Who reads steps in their order reads on;
-// only going back or far ahead has the table searched. Every value is checked before it is used.
+// Reads the rows of one session in one table, step by step. Reading steps in order continues in the
+// table; only going back or far ahead searches it. Every value is checked before it is used.
 #pragma once
 
 #include <sqlite3.h>
@@ -22,33 +22,33 @@
 
 namespace hybridscope {
 
-// What the cursors of one session share. Outlives them.
+// Shared by the cursors of one session. Must outlive them.
 struct ReadContext {
   sqlite3* database = nullptr;
   std::int64_t session = 0;
   std::string place;                         // for messages: "runs.db: session 'before'"
   std::int32_t num_requests = 0;             // requests are 0 .. num_requests - 1
-  std::set<std::string, std::less<>> texts;  // what records point to
-  std::optional<Error> error;                // the first one; whoever starts reading clears it
+  std::set<std::string, std::less<>> texts;  // storage of the records' views
+  std::optional<Error> error;  // the first error; the function that starts a read clears it
 
   std::string_view keep(std::string_view text);
   void fail(ErrorKind kind, const std::string& what);
-  // What SQLite has just met.
+  // Stores SQLite's last error.
   void fail_sqlite(int code);
 };
 
-// A prepared statement that owns itself. Errors go to the context.
+// A prepared statement. Errors go to the context.
 class ReadStatement {
  public:
   ReadStatement(ReadContext& context, const std::string& sql);
-  // Binds parameters 1, 2, ... and starts anew.
+  // Binds parameters 1, 2, ... and restarts the statement.
   void start(std::span<const std::int64_t> parameters);
   void start(std::initializer_list<std::int64_t> parameters) {
     start(std::span(parameters.begin(), parameters.size()));
   }
-  // False: no row is left, or an error.
+  // False: no row is left, or an error occurred.
   bool step();
-  // Lets go of the row at hand.
+  // Releases the current row.
   void stop();
   sqlite3_stmt* get() const { return statement_.get(); }
 
@@ -62,29 +62,29 @@ class ReadStatement {
 
 class TableCursor {
  public:
-  // `from`: a table, or tables joined on session and step. Columns are `keys`, by which rows of a
-  // step are ordered, then `columns`.
+  // `from`: a table, or tables joined on session and step. The columns are `keys`, which order the
+  // rows of a step, then `columns`.
   TableCursor(ReadContext& context, std::string from, std::vector<std::string> keys,
               const std::vector<std::string>& columns);
 
-  // To the first row of this step; where it has none, to the first behind it.
+  // Moves to the first row of this step, or if it has none, to the first row of a later step.
   void seek(std::int64_t step);
-  // Is there a row that was not read yet, of the step that was sought? False after an error.
+  // Is the current row one of the step passed to seek()? False after an error.
   bool at_row() const { return has_row_ && step_ == wanted_ && !context_.error; }
-  // Is there any row left?
+  // Is there a current row, of any step?
   bool has_row() const { return has_row_ && !context_.error; }
-  // The step of the row that comes next, whatever was sought; the largest number behind the last.
+  // The step of the current row; the largest number after the last row.
   std::int64_t next_step() const;
   void advance();
 
   ReadContext& context() const { return context_; }
-  // Of the row at hand: [keys, columns]; 0 is the first key.
+  // Values of the current row: [keys, columns]; 0 is the first key.
   bool is_null(int column) const;
-  // Error corrupt, and `least`, when the value is no integer from least to most.
+  // Error corrupt, and the result `least`, when the value is not an integer from `least` to `most`.
   std::int64_t integer(int column, std::int64_t least, std::int64_t most) const;
   std::string_view text(int column) const;  // valid until the cursor moves
   std::span<const unsigned char> blob(int column) const;
-  // Notes that the row at hand cannot be.
+  // Records that the current row is impossible.
   void fail(std::string_view column, const std::string& expected_and_found) const;
 
  private:
@@ -95,13 +95,13 @@ class TableCursor {
   std::string from_;
   ReadStatement statement_;
   std::int64_t wanted_ = 0;
-  std::int64_t step_ = 0;  // of the row at hand
+  std::int64_t step_ = 0;  // of the current row
   bool has_row_ = false;
-  // All rows of this step and of those behind it are ahead, the row at hand among them.
+  // All rows from this step on are still ahead, the current row included.
   std::int64_t covered_from_ = std::numeric_limits<std::int64_t>::max();
 };
 
-// Fills the members that a field list shows it from the columns of the cursor's row, in turn.
+// Fills the members that a field list visits from the columns of the current row, in order.
 class RowFields {
  public:
   RowFields(const TableCursor& cursor, int first) : cursor_(cursor), column_(first) {}

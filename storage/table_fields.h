@@ -1,5 +1,5 @@
-// The columns of each table of a session file that holds a part of a step: the field lists of
-// sessions/record/step_fields.h as values that can be handed on. Writing and reading walk the same.
+// The columns of each table with parts of steps: the field lists of sessions/record/step_fields.h
+// as values that can be passed on. Writing and reading use the same lists.
 #pragma once
 
 #include <string>
@@ -50,7 +50,7 @@ inline constexpr auto kEvent = [](auto& event, auto& visit) {
 };
 inline constexpr auto kChange = [](auto& change, auto& visit) {
   visit("request", change.request);
-  visit("grp", change.group);
+  visit("group", change.group);
   visit("col", change.column);
   visit("block", change.block);
 };
@@ -61,9 +61,9 @@ inline constexpr auto kCopy = [](auto& copy, auto& visit) { for_each_copy_field(
 inline constexpr auto kAttentionWrite = [](auto& write, auto& visit) {
   for_each_attention_write_field(write, visit);
 };
-// The elements, a blob, come behind these.
+// The elements follow as a blob.
 inline constexpr auto kArray = [](auto& array, auto& visit) {
-  visit("grp", array.group);
+  visit("group", array.group);
   visit("name", array.name);
   visit("dtype", array.dtype);
   visit("dims", array.dims);
@@ -75,12 +75,25 @@ inline constexpr auto kFinding = [](auto& finding, auto& visit) {
   for_each_finding_field(finding, visit);
 };
 
-// `keys`, then the names of what `for_each` shows of a T.
+// The names of what `for_each` shows of a T.
 template <class T, class ForEach>
-std::vector<std::string> columns(std::vector<std::string> keys, ForEach for_each) {
-  const auto append = [&keys](std::string_view name, const auto&) { keys.emplace_back(name); };
+std::vector<std::string> field_names(ForEach for_each) {
+  std::vector<std::string> names;
+  const auto append = [&names](std::string_view name, const auto&) { names.emplace_back(name); };
   const T sample{};
   for_each(sample, append);
+  return names;
+}
+
+// The column of a field. GROUP is an SQL keyword, so the field `group` has the column `grp`.
+inline std::string_view column_of(std::string_view field) {
+  return field == "group" ? "grp" : field;
+}
+
+// `keys`, then the columns of the fields that `for_each` visits in a T.
+template <class T, class ForEach>
+std::vector<std::string> columns(std::vector<std::string> keys, ForEach for_each) {
+  for (const std::string& name : field_names<T>(for_each)) keys.emplace_back(column_of(name));
   return keys;
 }
 

@@ -1,10 +1,79 @@
 #include "storage/write_history.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <limits>
 
+#include "core/base/check.h"
+#include "core/base/ids.h"
 #include "storage/table_fields.h"
 
 namespace hybridscope {
+
+namespace {
+
+std::string query() {
+  return fmt::format(
+      "SELECT step, kind, grp, block, num_tokens, block_hash FROM block_events "
+      "WHERE session = ? AND kind IN ({}, {}, {}) ORDER BY step, ordinal",
+      static_cast<int>(CacheEventKind::registered), static_cast<int>(CacheEventKind::evicted),
+      static_cast<int>(CacheEventKind::withdrawn));
+}
+
+}  // namespace
+
+LabelHistory::LabelHistory(ReadContext& context, const BlockLimits& limits)
+    : context_(context),
+      limits_(limits),
+      rows_(context, query()),
+      changes_(static_cast<std::size_t>(limits.num_blocks)) {}
+
+bool LabelHistory::read_on(std::int64_t max_rows) {
+  if (complete_ || context_.error) return false;
+  if (!started_) rows_.start({context_.session});
+  started_ = true;
+  for (std::int64_t i = 0; i < max_rows; ++i) {
+    if (!rows_.step()) {
+      rows_.stop();
+      complete_ = !context_.error;
+      return false;
+    }
+    sqlite3_stmt* row = rows_.get();
+    const std::int64_t step = sqlite3_column_int64(row, 0);
+    const std::int64_t group = sqlite3_column_int64(row, 2);
+    const std::int64_t block = sqlite3_column_int64(row, 3);
+    if (block < 0 || block >= limits_.num_blocks || group < -1 || group >= limits_.num_groups ||
+        step < 0 || step > std::numeric_limits<std::int32_t>::max()) {
+      context_.fail(
+          ErrorKind::corrupt,
+          fmt::format("step {}: block_events.block, grp: {}, {}, expected 0 to {}, -1 to "
+                      "{}",
+                      step, block, group, limits_.num_blocks - 1, limits_.num_groups - 1));
+      return false;
+    }
+    RegisteredLabel change{.step = static_cast<std::int32_t>(step)};
+    if (sqlite3_column_int(row, 1) == static_cast<int>(CacheEventKind::registered)) {
+      change.group = static_cast<std::int32_t>(group);
+      change.num_tokens = sqlite3_column_int(row, 4);
+      change.block_hash = static_cast<Fingerprint>(sqlite3_column_int64(row, 5));
+    }
+    changes_[static_cast<std::size_t>(block)].push_back(change);
+  }
+  return true;
+}
+
+std::optional<RegisteredLabel> LabelHistory::label(std::int32_t block, std::int64_t step) const {
+  HS_EXPECT(complete_ && block >= 0 && block < limits_.num_blocks);
+  const std::vector<RegisteredLabel>& changes = changes_[static_cast<std::size_t>(block)];
+  const auto behind = std::upper_bound(
+      changes.begin(), changes.end(), step,
+      [](std::int64_t wanted, const RegisteredLabel& change) { return wanted < change.step; });
+  if (behind == changes.begin()) return std::nullopt;
+  const RegisteredLabel& label = *(behind - 1);
+  if (label.group < 0) return std::nullopt;
+  return label;
+}
 
 WriteHistory::WriteHistory(ReadContext& context)
     : context_(context),
@@ -29,7 +98,7 @@ std::optional<WriteHistory::PlacedWrite> WriteHistory::before(std::int32_t block
   const std::int64_t step = sqlite3_column_int64(places_.get(), 0);
   found.place = sqlite3_column_int64(places_.get(), 1);
   places_.stop();
-  // Blocks are given out at schedule, before the writes of their step.
+  // Blocks are allocated by the schedule, before the writes of the step.
   given_out_.start({context_.session, step, moment.step,
                     static_cast<std::int64_t>(CacheEventKind::allocated), block});
   const bool anew = given_out_.step();
@@ -60,7 +129,7 @@ std::vector<StateWrite> WriteHistory::chain(std::int32_t block, ContentKind cont
   std::vector<StateWrite> chain;
   auto found =
       before(block, content, {.step = step, .place = std::numeric_limits<std::int64_t>::max()});
-  // Each write is before the last, so that this ends whatever the file says.
+  // Each write precedes the last one, so this ends even if the file is damaged.
   while (found && !context_.error) {
     chain.push_back(found->write);
     if (chain.size() > limit) break;

@@ -1,4 +1,5 @@
-// Who wrote what a block holds, from the log of writes that level full keeps.
+// The history of a session's blocks: what they were registered as (LabelHistory), and which writes
+// made their content (WriteHistory, from the log of writes that level full keeps).
 #pragma once
 
 #include <cstdint>
@@ -6,20 +7,53 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/fingerprint.h"
 #include "core/check/state_write.h"
+#include "storage/block_rows.h"
 #include "storage/table_cursor.h"
 
 namespace hybridscope {
+
+// The prefix that a block is registered under.
+struct RegisteredLabel {
+  std::int32_t step = 0;  // step that registered it
+  std::int32_t group = -1;
+  std::int32_t num_tokens = 0;
+  Fingerprint block_hash = 0;
+  friend bool operator==(const RegisteredLabel&, const RegisteredLabel&) = default;
+};
+
+class LabelHistory {
+ public:
+  LabelHistory(ReadContext& context, const BlockLimits& limits);
+
+  // Reads at most `max_rows` more changes. False: all have been read, or an error occurred, which
+  // goes to the context.
+  bool read_on(std::int64_t max_rows);
+  bool complete() const { return complete_; }
+
+  // The block's label at the end of the step. Requires: complete().
+  std::optional<RegisteredLabel> label(std::int32_t block, std::int64_t step) const;
+
+ private:
+  ReadContext& context_;
+  BlockLimits limits_;
+  ReadStatement rows_;
+  bool started_ = false;
+  bool complete_ = false;
+  // [num_blocks] ordered by step; group -1: the label was lost.
+  std::vector<std::vector<RegisteredLabel>> changes_;
+};
 
 class WriteHistory {
  public:
   explicit WriteHistory(ReadContext& context);
 
-  // The write whose result the block held when the step was over; empty: nothing was written since
-  // the block was given out. Errors go to the context.
+  // The write whose result the block held at the end of the step; empty: nothing was written since
+  // the block was allocated. Errors go to the context.
   std::optional<StateWrite> last(std::int32_t block, ContentKind content, std::int64_t step);
-  // That write, the write of what it was made from (`source`: the block, empty for nothing), and so
-  // on, latest first; at most `limit` and one more.
+  // That write, the write of the block it was made from (`source` returns the block, empty for
+  // none), and so on, latest first; at most `limit` + 1 writes.
   using Source = std::function<std::optional<std::int32_t>(const StateWrite&)>;
   std::vector<StateWrite> chain(std::int32_t block, ContentKind content, std::int64_t step,
                                 const Source& source, std::size_t limit);
@@ -29,8 +63,9 @@ class WriteHistory {
     StateWrite write;
     std::int64_t place = 0;
   };
-  // Writes count up to `place` of `step`, that one not included, and none of kind `except` in that
-  // step: copies of one launch, and rows of one forward pass, read before any of them writes.
+  // Limits a search to writes before `place` of `step`, without those of kind `except` in that
+  // step: the copies of one launch, and the rows of one forward pass, all read before any of them
+  // writes.
   struct Moment {
     std::int64_t step = 0;
     std::int64_t place = 0;

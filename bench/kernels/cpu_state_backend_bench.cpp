@@ -1,6 +1,6 @@
-// State on the CPU beside a plain memcpy of as many bytes: 12 layers of a GatedDeltaNet model, a
-// conv state of 5 x 8192 bfloat16 and a recurrent state of 32 x 128 x 128 bfloat16 in 40
-// blocks. Bytes are those that are read and then written once.
+// State on the CPU, compared with a plain memcpy of as many bytes: 12 layers of a GatedDeltaNet
+// model, a conv state of 5 x 8192 bfloat16 and a recurrent state of 32 x 128 x 128 bfloat16 in 40
+// blocks. A byte that is read and then written counts once.
 #include <cstring>
 #include <memory>
 #include <vector>

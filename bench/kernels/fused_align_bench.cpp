@@ -1,4 +1,4 @@
-// Times the fused align launches on the GPU, beside a plain copy of the same bytes, and prints a
+// Times the fused align launches on the GPU, and a plain copy of the same bytes, and prints a
 // table: hybridscope_gpu_bench [--warps] [--once].
 #include <algorithm>
 #include <cstdio>
@@ -35,8 +35,7 @@ const BenchModel kMamba2Fp32{.name = "Mamba2 fp32",
                              .temporal_elements = 128 * 64 * 128,
                              .temporal_elem_size = 4};
 
-// Microseconds that a case must not take (0: none is given), and what the reference took in June
-// and August 2026.
+// Microseconds: the limit of a case (0: none), and what the reference took in June and August 2026.
 struct Given {
   double limit = 0;
   double june = 0;

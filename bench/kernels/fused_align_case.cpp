@@ -94,7 +94,7 @@ BenchStates::BenchStates(const BenchModel& model, std::int32_t most_copying,
   fused_ = FusedAlign::create(layout_of(model, num_blocks), addresses, options).value();
 }
 
-// Those that copy end at token 16, a boundary; the others at token 4.
+// Requests that copy end at token 16, a boundary; the others at token 4.
 BenchArrays::BenchArrays(const BenchBatch& batch) : batch_(batch) {
   const std::int32_t num_reqs = batch.num_reqs;
   const std::int32_t bias = batch.accept_token_bias;

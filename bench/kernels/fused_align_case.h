@@ -34,7 +34,7 @@ struct BenchBatch {
   std::int32_t accept_token_bias = 0;  // of those that copy
   bool within_block = false;           // src_col == dst_col: the conv window shifts
 
-  // By the shapes, over all layers.
+  // From the shapes, over all layers.
   std::int64_t bytes_copied(const BenchModel& model) const;
 };
 
@@ -52,7 +52,7 @@ class BenchStates {
   std::optional<FusedAlign> fused_;
 };
 
-// What the launches read. None of them changes what the next one decides, but for `advance`, which
+// What the launches read. None of them changes what the next one decides, except `advance`, which
 // does the same work on slots that it has advanced already.
 class BenchArrays {
  public:

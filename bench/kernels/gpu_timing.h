@@ -8,18 +8,18 @@
 
 namespace hybridscope {
 
-// A CUDA call of a bench; ends the program with what went wrong.
+// A CUDA call of a bench; ends the program with a message if it fails.
 void must(cudaError_t code, const char* call);
 
 using GpuWork = std::function<void(cudaStream_t)>;
 
 // Microseconds of one `work`: the median over 15 replays of a graph with `num_nodes` of them, which
-// leaves the time between two launches of the host out. After 3 replays unmeasured.
+// excludes the time between two launches of the host. 3 unmeasured replays come first.
 double graph_us(int num_nodes, const GpuWork& work);
 
-// Microseconds of one cudaMemcpyAsync of so many bytes from one place of the device to another.
+// Microseconds of one device-to-device cudaMemcpyAsync.
 struct PlainCopy {
-  double alone_us = 0;     // between two events: with what its launch takes; the median of 15
+  double alone_us = 0;     // between two events, launch included; the median of 15
   double in_graph_us = 0;  // as graph_us; large ones take longer there
 };
 PlainCopy time_plain_copy(std::int64_t bytes, int num_nodes);

@@ -1,5 +1,5 @@
-// Comparing two recorded sessions of 50,000 steps, level blocks, some 16 requests a step: first
-// divergence ten steps before the end, and everything where all but ten steps differ.
+// Comparing two recorded sessions of 50,000 steps at level blocks, about 16 requests a step: to a
+// first divergence ten steps before the end, and in full where all but ten steps differ.
 #include <filesystem>
 #include <string>
 
@@ -80,7 +80,7 @@ void record(const std::string& file, const std::string& name, std::int64_t diver
   HS_EXPECT(writer->finish(SessionStatus::complete, "").ok());
 }
 
-// The sessions, made when they are first asked for and gone with the program.
+// The sessions, made when they are first asked for and deleted at the end of the program.
 class Sessions {
  public:
   Sessions() {

@@ -9,8 +9,8 @@ namespace hybridscope::bench {
 
 inline constexpr std::int64_t kRecordedSteps = 50'000;
 
-// Synthetic traffic that keeps some 16 to 32 requests running on tiny-gdn with two speculative
-// tokens, at level blocks. The file goes with the program.
+// Synthetic traffic that keeps about 16 to 32 requests running on tiny-gdn with two speculative
+// tokens, at level blocks. The file is deleted at the end of the program.
 const SessionPlace& recorded_session();
 
 }  // namespace hybridscope::bench

@@ -18,8 +18,7 @@ void session_open(benchmark::State& state) {
 }
 BENCHMARK(session_open)->Unit(benchmark::kMillisecond);
 
-// Steps drawn over the whole session; counters in milliseconds: of the clock on the wall, and of
-// the processor, which other programs do not count in.
+// Steps drawn over the whole session; counters in milliseconds of wall-clock and of CPU time.
 void session_go_to_any_step(benchmark::State& state) {
   const auto player = SessionPlayer::open(recorded_session()).value();
   const auto last = static_cast<std::uint64_t>(player->reader().last_step());

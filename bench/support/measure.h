@@ -1,4 +1,4 @@
-// How every bench reports: time of a call and of a request in it, heap allocations of a call.
+// What every bench reports: time per call and per request of a call, heap allocations per call.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -10,8 +10,8 @@
 
 namespace hybridscope::bench {
 
-// Of a loop that has ended, `num_requests` requests in each call: the counters "per_request" (time)
-// and "allocations" (a call).
+// Call after the loop, with `num_requests` requests in each call: sets the counters "per_request"
+// (time) and "allocations" (per call).
 inline void report(benchmark::State& state, std::int64_t num_requests,
                    std::int64_t num_allocations) {
   using benchmark::Counter;
@@ -21,8 +21,8 @@ inline void report(benchmark::State& state, std::int64_t num_requests,
       Counter(static_cast<double>(num_allocations), Counter::kAvgIterations);
 }
 
-// Times `call`, whose answer is a value or a Result that must be ok. Two calls before the timed
-// ones let scratch grow to its size.
+// Times `call`, which returns a value or a Result that must be ok. Two calls before the timed ones
+// let scratch grow to its size.
 template <class Call>
 void measure(benchmark::State& state, std::int64_t num_requests, Call call) {
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
 // Fingerprints: 64-bit values that name a token history (semantics: fingerprint). The constants are
-// fixed for ever: digests are compared across machines and releases.
+// fixed forever: digests are compared across machines and releases.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// Names the prefix that ends at some token; never 0. Equal prefixes, equal fingerprints.
+// Names the prefix that ends at one token; never 0. Equal prefixes have equal fingerprints.
 using Fingerprint = std::uint64_t;
 
 // Identity of one token. Two tokens are the same token iff their contents are equal.

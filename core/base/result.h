@@ -1,5 +1,5 @@
-// Result<T>: a value, or an Error that says what was wrong with the world outside (a file, a
-// setting, a vector that breaks a precondition).
+// Result<T>: a value, or an Error that says what is wrong with the input (a file, a setting, a
+// vector that breaks a precondition).
 #pragma once
 
 #include <string>
@@ -49,7 +49,7 @@ class [[nodiscard]] Result {
  private:
   void expect_value() const {
     if (!ok()) [[unlikely]]
-      contract_violation(error().message.c_str(), "an error nobody expected", 0);
+      contract_violation(error().message.c_str(), "unexpected error", 0);
   }
 
   std::variant<T, Error> content_;

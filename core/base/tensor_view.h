@@ -1,5 +1,5 @@
-// A read-only row-major array with one or two dimensions that somebody else owns; absent stands for
-// the reference's None.
+// A read-only, non-owning, row-major array of one or two dimensions; absent stands for the
+// reference's None.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // (hash, group) -> the blocks registered under it, in order of insertion
-// (semantics: block-hash-map). Each block is in the map at most once. Memory is fixed when it is
-// made: nothing is allocated later.
+// (semantics: block-hash-map). Each block is in the map at most once. The constructor allocates all
+// memory.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 
 namespace hybridscope {
 
-// On whose behalf the pool is asked; only for events and planned registrations.
+// The request and group that a call is made for; used for events and planned registrations only.
 struct BlockOwner {
   RequestId request = {};
   std::int32_t group = -1;
@@ -53,7 +53,7 @@ class BlockPool {
   std::int32_t ref_cnt(std::int32_t block) const { return at(block).ref_cnt; }
   // Without a hash: block_hash 0.
   BlockKey key(std::int32_t block) const { return at(block).key; }
-  // Who registered the block in this step without having written it; invalid: nobody.
+  // The request that registered the block in this step and has not written it yet; invalid: none.
   RequestId planned_by(std::int32_t block) const { return at(block).planned_by; }
 
   // get_cached_block for one group: the earliest registered block, kNullBlock on a miss.
@@ -66,27 +66,30 @@ class BlockPool {
   // One more reference; the null block is left alone.
   void touch(std::int32_t block, BlockOwner owner);
 
-  // One reference less for each, in order. Blocks nobody holds any more: those without hash go to
-  // the front of the queue (first in list = new head), those with hash to its back. A block whose
-  // registration is only planned loses it when the last reference goes (its content will not come).
+  // Drops one reference of each, in order. Blocks left without a reference: those without hash go
+  // to the front of the queue (first in list = new head), those with hash to its back. With its
+  // last reference a block also loses a registration that is only planned: its content will never
+  // be written.
   void free_blocks(std::span<const std::int32_t> blocks, BlockOwner owner);
 
   // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
   // block and on a block that has this key; another key, of a shorter prefix, is replaced.
   void cache_full_block(const BlockRegistrationArgs& args);
 
-  // The blocks lose their hashes and stay where they are.
+  // The blocks lose their hashes; references and queue order stay.
   void evict_blocks(std::span<const std::int32_t> blocks);
 
-  // Drops all hashes if nothing but the null block is in use; says whether it did.
+  // Drops all hashes if nothing but the null block is in use; returns whether it did.
   bool reset_prefix_cache();
 
-  // BlockRegistration::planned_then_published: everything planned exists now / what `request` has
-  // planned will never exist. No effect under at_allocation.
+  // For BlockRegistration::planned_then_published; no effect otherwise. publish: every planned
+  // registration becomes usable. withdraw: those of `request` are dropped, they will never be
+  // written.
   void publish();
   void withdraw(RequestId request);
 
-  // Null: record nothing. A copy of a pool writes to the same log until told otherwise.
+  // Null: record nothing. A copy of a pool keeps writing to the same log until this is called on
+  // it.
   void set_event_log(CacheEventLog* log) { log_ = log; }
   void record(const CacheEvent& event) {
     if (log_ != nullptr) log_->push_back(event);
@@ -96,7 +99,7 @@ class BlockPool {
   struct Block {
     BlockKey key;
     std::int32_t ref_cnt = 0;
-    std::int32_t num_tokens = 0;  // prefix behind the key
+    std::int32_t num_tokens = 0;  // of the key's prefix
     std::int32_t previous = 0;    // free queue; the element after the last block is its sentinel
     std::int32_t next = 0;
     RequestId planned_by;

@@ -1,5 +1,5 @@
 // What one step did to blocks and block tables, in order. The engine hands the list to the step's
-// trace; checks, panels and sessions mirror block tables and reference counts from it.
+// trace; checks, panels and sessions rebuild block tables and reference counts from it.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ enum class CacheEventKind : std::uint8_t {
   withdrawn,   // a planned registration taken back before its content existed: block
   column_set,  // block_table[request][group][column] = block (null block: emptied)
   table_dropped,  // block_table[request][group] has no columns any more
-  free_deferred,  // left a table, but frames in flight may still be written to from outside: block
-                  // keeps the reference
+  free_deferred,  // left a table but keeps the reference, as a KV connector may write to it until
+                  // the frames in flight have returned: block
   free_due        // those frames have returned; `freed` follows: block
 };
 

@@ -12,8 +12,8 @@ namespace hybridscope {
 // What made a group's part of the hit as short as it is: the last of these that shortened it.
 enum class LookupStop : std::uint8_t {
   caching_off,        // prefix caching is disabled
-  limit_reached,      // everything up to max_cache_hit_length (num_tokens - 1) is there
-  miss,               // a block is not there
+  limit_reached,      // everything up to max_cache_hit_length (num_tokens - 1) is cached
+  miss,               // a block is not cached
   eagle_drop,         // the last block is recomputed for the draft model
   alignment,          // shortened to a multiple of scheduler_block_size
   cut_to_other_group  // another group has less

@@ -1,5 +1,5 @@
 // Places in the caching stack where engines have behaved differently. The first value of each is
-// what the reference pages do, the second is safe (docs/differences.md has the reasons).
+// what the reference does, the second is safe (docs/differences.md has the reasons).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class FullAttentionCut : std::uint8_t { first_spec_group, every_group };
 enum class BlockRegistration : std::uint8_t {
   at_allocation,  // another request waits if the last state of its hit was registered in this step
   planned_then_published,
-  at_allocation_hit_at_once,  // before February 2026: nobody waits
+  at_allocation_hit_at_once,  // before February 2026: no request waits
 };
 
 struct CachePolicies {
@@ -35,7 +35,7 @@ constexpr void for_each_cache_policy(Visit visit) {
   visit(PolicyRow(&CachePolicies::mamba_eagle_lookahead,
                   {.name = "mamba_eagle_lookahead",
                    .values = {"longer_limit", "none"},
-                   .help = "does a recurrent group look one block beyond the hit with drafts"},
+                   .help = "whether a recurrent group looks one block beyond the hit with drafts"},
                   MambaEagleLookahead::longer_limit));
   visit(PolicyRow(&CachePolicies::full_attention_cut,
                   {.name = "full_attention_cut",
@@ -46,14 +46,14 @@ constexpr void for_each_cache_policy(Visit visit) {
       PolicyRow(&CachePolicies::block_registration,
                 {.name = "block_registration",
                  .values = {"at_allocation", "planned_then_published", "at_allocation_hit_at_once"},
-                 .help = "when a block can be found by others"},
+                 .help = "when other requests can hit a block"},
                 BlockRegistration::at_allocation));
 }
 
-// What the reference vectors were made with.
-constexpr CachePolicies pages_cache_policies() {
+// The policies that the reference vectors were made with.
+constexpr CachePolicies reference_cache_policies() {
   CachePolicies policies;
-  for_each_cache_policy([&policies](const auto& row) { policies.*row.member = row.pages; });
+  for_each_cache_policy([&policies](const auto& row) { policies.*row.member = row.reference; });
   return policies;
 }
 

@@ -5,7 +5,7 @@
 namespace hybridscope {
 namespace {
 
-// Appends block `block_index` of every group; false, and nothing appended, if one is not there.
+// Appends block `block_index` of every group; false, and nothing appended, if one is not cached.
 bool append_cached_blocks(const HitSearchArgs& args, std::int32_t block_index,
                           std::vector<std::int32_t>& block_ids) {
   const std::size_t size_before = block_ids.size();

@@ -17,7 +17,7 @@ class FullAttentionManager {
   // The longest run of cached blocks from the start.
   static SpecHit find_longest_cache_hit(const HitSearchArgs& args);
 
-  // num_blocks of the pool + 1: the hit cannot be used in this step.
+  // Returns num_blocks of the pool + 1 if the hit cannot be used in this step.
   std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
 
   void remove_skipped_blocks(TableEdit, std::int32_t) const {}
@@ -26,14 +26,14 @@ class FullAttentionManager {
   void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
                                  std::int32_t total_computed_tokens);
 
-  // First new column; nothing if the pool has too few free blocks.
+  // Returns the first new column; nullopt if the pool has too few free blocks.
   std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,
                                                   std::int32_t num_tokens_main_model);
 
   void cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
                     std::int32_t num_tokens);
 
-  // Leading blocks that each of the num_requests requests with a list holds.
+  // Number of leading blocks held by all num_requests requests that have a block list.
   std::int32_t get_num_common_prefix_blocks(const BlockPool& pool, const RequestTable& table,
                                             std::int32_t num_requests) const;
 

@@ -81,7 +81,7 @@ Result<HybridCoordinator> HybridCoordinator::create(const CoordinatorConfig& con
       config.groups.size() == 1 ? CoordinatorKind::unitary : CoordinatorKind::hybrid;
   if (coordinator.kind_ == CoordinatorKind::hybrid && coordinator.spec_groups_.size() < 2)
     return invalid_input("all " + std::to_string(config.groups.size()) +
-                         " KV-cache groups have one spec; a hybrid cache needs at least 2");
+                         " KV-cache groups share one spec; a hybrid cache needs at least 2 specs");
   return coordinator;
 }
 

@@ -58,7 +58,7 @@ class HybridCoordinator {
     std::size_t spec_group = 0;
     std::size_t member = 0;  // index in its SpecGroup::groups
   };
-  struct Search;  // one lookup under way
+  struct Search;  // one lookup in progress
 
   HybridCoordinator() = default;
   void merge_spec_groups(const CoordinatorConfig& config);

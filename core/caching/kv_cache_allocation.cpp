@@ -49,7 +49,7 @@ Result<Allocation> KVCacheManager::allocate_slots(const RequestCacheView& reques
         plan.allocation.num_free_blocks)
       return refuse(plan, AllocationRefusal::full_sequence);
   }
-  // Happens even if there are too few blocks for the rest.
+  // Happens even if the request is then refused for too few free blocks.
   if (plan.slot >= 0) remove_skipped_blocks(request.id, plan);
   plan.allocation.num_free_blocks = pool_.num_free_blocks();
   plan.allocation.num_blocks_to_allocate =
@@ -102,7 +102,7 @@ std::int64_t KVCacheManager::blocks_to_allocate(const Plan& plan, std::int32_t n
   return num_blocks;
 }
 
-// A hit that has to wait is the reason, however many blocks are free.
+// A hit that has to wait is reported as the reason, however many blocks are free.
 Allocation KVCacheManager::refuse(const Plan& plan, AllocationRefusal refusal) const {
   Allocation refused = plan.allocation;
   refused.refusal = refusal;
@@ -146,7 +146,7 @@ Status KVCacheManager::allocate(RequestId request, Plan& plan) {
       return invalid_input("request " + std::to_string(request.value) + ": KV-cache group " +
                            std::to_string(group) + " wants more than the " +
                            std::to_string(pool_.num_free_blocks()) +
-                           " free blocks, though the need was met; its blocks do not match " +
+                           " free blocks although enough were counted; its blocks do not match " +
                            std::to_string(plan.uncapped_computed_tokens) + " computed tokens");
     first_new_column_[group] = *first_new_column;
   }

@@ -13,7 +13,6 @@
 
 #include "core/base/ids.h"
 #include "core/base/result.h"
-#include "core/caching/allocation.h"
 #include "core/caching/block_hash.h"
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_events.h"
@@ -27,6 +26,43 @@
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
+
+// Input and answer of KVCacheManager::allocate_slots (semantics: allocate-slots). Plain values.
+
+struct AllocateSlotsArgs {
+  std::int32_t num_new_tokens = 0;                // positive
+  std::int32_t num_new_computed_tokens = 0;       // tokens of the hit
+  const CacheHit* new_computed_blocks = nullptr;  // blocks of the hit; null: none
+  std::int32_t num_lookahead_tokens = 0;
+  bool full_sequence_must_fit = false;
+  std::int32_t reserved_blocks = 0;
+  bool has_scheduled_reqs = false;
+};
+
+// Why allocate_slots refused.
+enum class AllocationRefusal : std::uint8_t {
+  none,                  // it did not refuse
+  full_sequence,         // the whole sequence would not fit (full_sequence_must_fit)
+  not_enough_blocks,     // too few free blocks for this step
+  hit_cached_this_step,  // the hit's state is new (semantics: mamba-get-num-blocks-to-allocate)
+  hit_planned            // a block of the hit is planned in this step and not published yet
+};
+
+// Refused iff num_blocks_to_allocate + watermark_blocks > num_free_blocks - reserved_blocks (full
+// sequence check: > num_free_blocks).
+struct Allocation {
+  AllocationRefusal refusal = AllocationRefusal::none;
+  // Over all groups; more than the pool has if a hit has to wait.
+  std::int64_t num_blocks_to_allocate = 0;
+  std::int64_t watermark_blocks = 0;
+  std::int32_t num_free_blocks = 0;  // when it was decided
+  std::int32_t reserved_blocks = 0;
+  // [num_groups] Granted: the group's new blocks are block_ids(request, group) from this column on
+  // (they may include null blocks and moved speculative blocks). Valid until the next call.
+  std::span<const std::int32_t> first_new_column = {};
+
+  bool granted() const { return refusal == AllocationRefusal::none; }
+};
 
 // What the cache reads of a request.
 struct RequestCacheView {
@@ -71,13 +107,13 @@ class KVCacheManager {
   // its blocks). After an error the state is not specified, but consistent.
   Result<Allocation> allocate_slots(const RequestCacheView& request, const AllocateSlotsArgs& args);
 
-  // Registers and publishes the request's blocks that are full after num_tokens computed tokens,
-  // which frames that have returned confirm (semantics: update-from-output-async; vLLM
+  // Registers and publishes the request's blocks that are full after num_tokens computed tokens, a
+  // count that returned frames confirm (semantics: update-from-output-async; vLLM
   // AsyncScheduler._update_request_with_output). No effect without caching or without blocks.
   // Requires: block hashes of num_tokens tokens.
   void cache_computed_blocks(const RequestCacheView& request, std::int32_t num_tokens);
 
-  // Takes all blocks back. No effect on a request without blocks.
+  // Frees all blocks of the request. No effect on a request without blocks.
   void free(RequestId request);
 
   // The request gives its lists up, but the blocks keep their references until they are handed to
@@ -89,7 +125,7 @@ class KVCacheManager {
   DeferredBlocks take_blocks(RequestId request);
   void free_blocks(const DeferredBlocks& blocks);
 
-  // Drops all hashes if no block is in use; says whether it did.
+  // Drops all hashes if no block is in use; returns whether it did.
   bool reset_prefix_cache();
 
   // The blocks lose their hashes. Error: no such block.
@@ -98,10 +134,9 @@ class KVCacheManager {
   // Leading blocks that all requests with blocks share, as seen from `request`; [num_groups].
   std::vector<std::int32_t> get_num_common_prefix_blocks(RequestId request) const;
 
-  // BlockRegistration::planned_then_published. publish: what was planned so far exists for
-  // everything that is scheduled from now on; call it before requests are freed for having
-  // finished. withdraw: call it before freeing a request that was scheduled in this step and will
-  // not run.
+  // For BlockRegistration::planned_then_published. publish: requests scheduled from now on may use
+  // what was planned so far; call it before finished requests are freed. withdraw: call it before
+  // freeing a request that was scheduled in this step and will not run.
   void publish() { pool_.publish(); }
   void withdraw(RequestId request) { pool_.withdraw(request); }
 
@@ -116,7 +151,7 @@ class KVCacheManager {
 
  private:
   using Manager = std::variant<FullAttentionManager, MambaManager>;
-  struct Plan;  // one allocate_slots under way
+  struct Plan;  // one allocate_slots in progress
 
   KVCacheManager(const KVCacheManagerConfig& config, HybridCoordinator coordinator,
                  CacheEventLog* log);

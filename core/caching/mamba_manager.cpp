@@ -10,7 +10,7 @@ namespace {
 // Only the state after the last computed token is needed.
 std::int32_t skipped_tokens(std::int32_t num_computed_tokens) { return num_computed_tokens - 1; }
 
-// The block that ends the prefix in every group; false, and an empty list, if one is not there.
+// The block that ends the prefix in every group; false, and an empty list, if one is not cached.
 bool find_states(const HitSearchArgs& args, std::int32_t block_index,
                  std::vector<std::int32_t>& block_ids) {
   block_ids.clear();

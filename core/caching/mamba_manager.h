@@ -28,18 +28,19 @@ class MambaManager {
   // The last cached state. No eagle drop.
   static SpecHit find_longest_cache_hit(const HitSearchArgs& args);
 
-  // num_blocks of the pool + 1: the hit cannot be used in this step. Align: may be negative.
+  // Returns num_blocks of the pool + 1 if the hit cannot be used in this step. Align: may be
+  // negative.
   std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
 
-  // Frees the states before the last one a step after `num_computed_tokens` tokens can need.
+  // Frees all states that a step after `num_computed_tokens` tokens can no longer need.
   void remove_skipped_blocks(TableEdit edit, std::int32_t num_computed_tokens) const;
 
   // Requires: the list is empty.
   void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
                                  std::int32_t total_computed_tokens);
 
-  // First new column (the columns from there on may hold null and moved speculative blocks);
-  // nothing if the pool has too few free blocks.
+  // Returns the first new column (columns from there on may hold null and moved speculative
+  // blocks); nullopt if the pool has too few free blocks.
   std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,
                                                   std::int32_t num_tokens_main_model);
 
@@ -52,10 +53,10 @@ class MambaManager {
     return 0;
   }
 
-  // Forgets which hashes were registered in the step before.
+  // Forgets which hashes were registered in the previous step.
   void new_step_starts() { cached_this_step_.clear(); }
 
-  // Was the state behind the hit's last block registered in the current step, and does the pool's
+  // Was the state of the hit's last block registered in the current step, and does the pool's
   // policy say to wait for it?
   bool must_wait_for(const BlockPool& pool,
                      std::span<const std::int32_t> new_computed_blocks) const;

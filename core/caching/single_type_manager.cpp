@@ -40,7 +40,7 @@ void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t
   std::int32_t begin = end;
   while (begin > 0 && edit[begin - 1] != kNullBlock) --begin;
   if (begin == end) return;
-  // Freed last column first; the columns are emptied anyway, so they can be turned round in place.
+  // Freed last column first; the columns are emptied anyway, so they can be reversed in place.
   const auto first = edit.table.block_ids.begin();
   std::reverse(first + begin, first + end);
   edit.pool.free_blocks(std::span(first + begin, first + end), edit.owner);

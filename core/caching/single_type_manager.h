@@ -68,35 +68,36 @@ struct SpecHit {
 // The first block of the hit whose content is due only at the end of this step; -1: none.
 std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::int32_t> blocks);
 
-// Blocks of the hit list that would leave the free queue.
+// Number of hit blocks that are in the free queue now.
 std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks);
 
-// E1 need. skipped_tokens may be negative.
+// The common part of get_num_blocks_to_allocate. skipped_tokens may be negative.
 std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t block_size,
                                        std::int32_t skipped_tokens);
 
-// E1 remove_skipped: frees and empties the columns before `skipped_tokens` tokens.
+// The common part of remove_skipped_blocks: frees and empties the columns that lie within the first
+// `skipped_tokens` tokens.
 void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t skipped_tokens);
 
-// E1 add_local_computed: the hit becomes the start of the (empty) list.
+// The common part of add_local_computed_blocks: the hit becomes the start of the (empty) list.
 void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
                                std::int32_t num_skipped_blocks);
 
-// E1 allocate_new: grows the list to num_tokens. First new column; nothing, and no change, if the
-// pool has too few free blocks.
+// The common part of allocate_new_blocks: grows the list to num_tokens tokens. Returns the first
+// new column; nullopt, and no change, if the pool has too few free blocks.
 std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t block_size,
                                                    std::int64_t num_tokens);
 
-// E1 cache: registers the full blocks of the first num_tokens tokens that are not cached yet.
+// cache_blocks: registers the full blocks of the first num_tokens tokens that are not cached yet.
 // Returns the first column that was considered; the table's num_cached is the end.
 std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
                                std::span<const BlockHash> block_hashes, std::int32_t num_tokens);
 
-// E1 free: all blocks go back, last first; the list and its bookkeeping are forgotten.
+// Frees all blocks, last first, and clears the list and its bookkeeping.
 void free_table(TableEdit edit);
 
-// The same, but the blocks keep their references; appends them to `blocks` in the order in which
-// they would be freed, null blocks left out (semantics: deferred-frees).
+// Clears the list as well, but the blocks keep their references: appends them to `blocks` in the
+// order in which they would be freed, null blocks left out (semantics: deferred-frees).
 void defer_table(TableEdit edit, std::vector<std::int32_t>& blocks);
 
 }  // namespace hybridscope

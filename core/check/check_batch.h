@@ -7,16 +7,16 @@
 
 namespace hybridscope {
 
-// Groups, rows and array sizes are such that the forward can be carried out at all; what is not is
-// reported. False: nothing of the step may be executed.
+// Checks that groups, rows and array sizes allow the forward to be executed, and reports those that
+// do not. False: nothing of the step may be executed.
 bool check_shapes(CheckContext& context);
 
-// Requires check_shapes. query_start_loc, seq_lens and counts of the batch against its rows;
-// padding rows are null rows.
+// Compares query_start_loc, seq_lens and counts of the batch with its rows, and checks that padding
+// rows are null rows. Requires check_shapes.
 void check_common_metadata(CheckContext& context);
 
-// Worker's against scheduler's block table in the columns that the row uses in this step: an
-// attention row reads every column up to its last token.
+// Compares the worker's block table with the scheduler's in the columns that a row uses in this
+// step: an attention row reads every column up to its last token.
 void check_block_tables(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
 }  // namespace hybridscope

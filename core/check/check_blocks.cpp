@@ -18,7 +18,7 @@ bool has_table(const CheckContext& context, const CacheEvent& event) {
          static_cast<std::size_t>(event.group) < context.config().kv_cache_config.groups.size();
 }
 
-// An event that names no block, group or request there is can only be told, not followed.
+// An event that names a block, group or request that does not exist is reported, not applied.
 bool can_be_followed(CheckContext& context, const CacheEvent& event) {
   const bool names_table = event.kind == CacheEventKind::registered ||
                            event.kind == CacheEventKind::column_set ||
@@ -110,7 +110,7 @@ void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
   context.report(finding);
 }
 
-// A block is given out when nobody refers to it; every touch adds a reference, every free takes
+// A block is given out when it has no references; every touch adds a reference, every free takes
 // one.
 void check_reference_change(CheckContext& context, const CacheEvent& event) {
   const std::int32_t before = context.shared().claimed_refs[static_cast<std::size_t>(event.block)];
@@ -139,7 +139,7 @@ void check_reference_counts(CheckContext& context, std::vector<ChangedBlock>& ch
       check_reference_count(context, changed[i]);
 }
 
-// Blocks whose holders a change of a table changes: those that leave it, and the one that enters.
+// Notes the blocks whose holders change with a table: those that leave it, and the one that enters.
 void note_table_change(const CheckContext& context, const CacheEvent& event,
                        std::vector<ChangedBlock>& changed) {
   const BlockTableMirror& tables = context.shared().tables;

@@ -8,27 +8,30 @@
 
 namespace hybridscope {
 
-// Follows cache events into tables, labels and claimed reference counts; blocks that are given out
+// Applies cache events to tables, labels and claimed reference counts; blocks that are given out
 // are poisoned. Reports blocks whose claimed count is not the number of columns that hold them, and
 // registrations that do not fit the column they name.
 // `label_history`: of the registered events of mamba groups, as in StepTrace.
 void follow_cache_events(CheckContext& context, std::span<const CacheEvent> events,
                          std::span<const Fingerprint> label_history);
 
-// After the post-copies: what this step registered, and registered blocks it wrote to.
+// Call after the post-copies: checks the labels that this step registered, and those of registered
+// blocks that it wrote to.
 void check_labels_of_step(CheckContext& context);
 
-// The blocks that `events` register, and those of `touched` (block ids) that are registered.
+// Checks the labels of the blocks that `events` register, and of the registered blocks among
+// `touched` (block ids).
 void check_registered_labels(CheckContext& context, std::span<const CacheEvent> events,
                              std::span<const std::int32_t> touched);
 
-// Every registered block of the pool, those of the step among them.
+// Checks the label of every registered block of the pool, this step's included.
 void check_all_labels(CheckContext& context);
 
-// After the commit's events: a request that finished holds no block, one that goes on holds some.
+// Call after the commit's events: a finished request must hold no block, one that goes on must hold
+// some.
 void check_finished_requests(CheckContext& context);
 
-// No request is left: no block may be held. Reports leaks.
+// Call when no request is left: no block may be held. Reports leaks.
 void check_nothing_held(CheckContext& context);
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// What the units of the checker share while they look at one step.
+// What the units of the checker share while they check one step.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 
 namespace hybridscope {
 
-// What steps may not exceed, as the engine was started.
+// Limits of every step, from the settings that the engine was started with.
 struct CheckLimits {
   std::int32_t max_num_seqs = 0;
   std::int32_t max_model_len = 0;                          // tokens
   std::vector<std::int32_t> cudagraph_capture_sizes = {};  // ascending; empty: not known
 };
 
-// What a checker has to know of the engine that made the traces.
+// What a checker has to know about the engine that made the traces.
 struct CheckConfig {
   KVCacheConfig kv_cache_config;
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
   std::int32_t conv_kernel = 4;             // W, at most kMaxConvKernel
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t hash_block_size = 16;
-  std::optional<CheckLimits> limits = {};  // absent: not known, steps are not held against them
+  std::optional<CheckLimits> limits = {};  // absent: not known, not checked
 
   std::int32_t conv_state_len() const { return conv_kernel - 1 + num_speculative_tokens; }
 };
@@ -45,7 +45,7 @@ struct BlockLabel {
   std::array<Fingerprint, kMaxConvKernel> history{};  // mamba groups: [conv_kernel - 1]
 };
 
-// What metadata says of itself, of the group under way: storage that is used again.
+// Descriptions of the current group's metadata; the storage is reused.
 struct MetadataSays {
   std::vector<NeededArray> needed_arrays = {};
   std::vector<MetadataBatchRow> rows = {};
@@ -61,7 +61,7 @@ struct CheckState {
   SymbolicState state;
   BlockTableMirror tables;                 // the scheduler's
   std::vector<BlockLabel> labels;          // [num_blocks]
-  std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts as events tell them
+  std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts by the events
   bool logs_writes = false;
   std::vector<StateWrite> writes;  // of the last step, in order; only with logs_writes
   bool logs_ops = false;
@@ -70,7 +70,7 @@ struct CheckState {
   MetadataSays metadata;
 };
 
-// One step under the checker. Findings go to `findings`.
+// The check of one step. Findings go to `findings`.
 class CheckContext {
  public:
   CheckContext(CheckState& shared, const StepTrace& trace, std::vector<Finding>& findings)
@@ -89,12 +89,11 @@ class CheckContext {
   // The next write of this step by `request`, whose result encodes num_tokens tokens.
   WriteEvent next_write(WriteKind kind, RequestId request, std::int32_t num_tokens);
 
-  // Notes a write that was carried out, where logging is on: `where` tells group, content and
-  // column.
+  // Logs a write that was executed, if logging is on. `where` has its group and column.
   void log_write(const WriteEvent& event, const Finding& where, ContentKind content,
                  std::int32_t block, Fingerprint fingerprint);
 
-  // The operations of this step; null: nobody asked for them.
+  // The operations of this step; null: not logged.
   StateOps* ops() { return shared_.logs_ops ? &shared_.ops : nullptr; }
   // Is it a block of the pool, and not the null block?
   bool is_block(std::int32_t block) const {
@@ -108,15 +107,15 @@ class CheckContext {
   }
 
   // Call before writing to a block: reports writes through the null block and into blocks that the
-  // request does not own alone, and puts registered blocks on the list to be looked at again.
-  // False: the write must be dropped.
+  // request does not own alone, and puts registered blocks on the list of blocks to recheck. False:
+  // the write must be dropped.
   bool may_write(std::int32_t block, const Finding& where);
 
-  // Call before a write that is nobody's: a registered block goes on the list as well.
+  // Call before a write that belongs to no request: a registered block goes on that list as well.
   void look_again_at(std::int32_t block);
 
-  // Call before reading state of `where.request` from an existing block: reports a block that
-  // nobody holds any more, and one that belongs to another request or group (semantics: I4, I7).
+  // Call before reading state of `where.request` from an existing block: reports a block that no
+  // request holds any more, and one that belongs to another request or group (semantics: I4, I7).
   // `owns`: the request holds it where the reader expects it.
   void check_source(std::int32_t block, bool owns, const Finding& where);
 

@@ -37,11 +37,11 @@ void check_decision(CheckContext& context, const CopyDecisionTrace& decision) {
             -1});
 }
 
-// Null and pad id say the same here: no block.
+// The null block and the pad id mean the same here: no block.
 void expect_block(CheckContext& context, const GroupTrace& group, std::int32_t row,
                   std::int32_t column, std::int32_t seen, std::string_view detail) {
   const TensorView<std::int32_t>& table = group.block_table;
-  if (!table.present || row < 0 || row >= table.rows) return;  // told as a table mismatch
+  if (!table.present || row < 0 || row >= table.rows) return;  // reported as a table mismatch
   const std::int32_t expected =
       column >= 0 && column < table.cols ? table.at(row, column) : kNullBlock;
   if (std::max(expected, kNullBlock) != std::max(seen, kNullBlock))

@@ -5,9 +5,10 @@
 
 namespace hybridscope {
 
-// Decisions belong to their rows; each that copies has one copy in every mamba group, with the
-// blocks of its columns in the worker's table and its shift (semantics: collect-mamba-copy-meta).
-// False: a copy refers to no decision or group, the launch may not be carried out.
+// Checks that decisions belong to their rows, and that each one that copies has one copy in every
+// mamba group, with its shift and the blocks of its columns in the worker's table
+// (semantics: collect-mamba-copy-meta). False: a copy refers to no decision or group; the launch
+// may not be executed.
 bool check_copies(CheckContext& context, const CopyLaunch& launch);
 
 }  // namespace hybridscope

@@ -7,12 +7,12 @@
 
 namespace hybridscope {
 
-// The group has metadata, and every array that a forward reads is there and has a row for each row
-// of its kind; what is not is reported. False: the group may not be executed.
+// Checks that the group has metadata, and that every array that a forward reads is present and has
+// a row for each row of its kind; reports those that are not. False: the group may not be executed.
 bool check_metadata_shapes(CheckContext& context, const GroupTrace& group);
 
-// Requires check_shapes (check_batch.h) and check_metadata_shapes. Persistent arrays of a full
-// replay must have been written by this step's build.
+// Also checks that the persistent arrays of a full replay were written by this step's build.
+// Requires check_shapes (check_batch.h) and check_metadata_shapes.
 void check_group_metadata(CheckContext& context, const GroupTrace& group);
 
 }  // namespace hybridscope

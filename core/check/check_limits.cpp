@@ -12,7 +12,7 @@ void expect_at_most(CheckContext& context, Rule rule, const Mismatch& limit) {
   if (limit.seen > limit.expected) report(context, rule, limit);
 }
 
-// Tokens that a row of the full graph was captured with at least; absent: nobody told which graph.
+// The fewest tokens that a row of the full graph was captured with; absent: the graph is not known.
 std::optional<std::int32_t> tokens_a_row(const CheckContext& context) {
   switch (context.trace().graph.reason) {
     case CudagraphDispatchReason::uniform_decode_graph:
@@ -34,7 +34,7 @@ void check_schedule_limits(CheckContext& context) {
     expect_at_most(context, Rule::schedule_over_limit, limit);
   };
   expect({trace.token_budget, trace.num_scheduled_tokens, "tokens of the step"});
-  // Of another engine only the rows may be known.
+  // The trace of another engine may lack num_running.
   const auto num_rows = static_cast<std::int32_t>(trace.rows.size());
   expect({limits->max_num_seqs, std::max(num_rows, trace.num_running), "requests at once"});
   for (std::size_t row = 0; row < trace.rows.size(); ++row) {

@@ -38,8 +38,8 @@ void ProgressCheck::check(CheckContext& context) {
   watch(context);
 }
 
-// c before the step is what is left of the steps before it, every draft in flight counted, or the
-// hit of an admission.
+// c before the step is what the steps before it left, counting every draft in flight, or the hit of
+// an admission.
 void ProgressCheck::check_counts(CheckContext& context) {
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     Known& request = known(scheduled.request);
@@ -80,7 +80,7 @@ void ProgressCheck::check_counts(CheckContext& context) {
   }
 }
 
-// The c that a row runs with is exact, whatever the scheduler counts on
+// The c that a row runs with is exact, although the scheduler's may be optimistic
 // (semantics: optimistic-and-exact).
 void ProgressCheck::check_rows(CheckContext& context) {
   const StepTrace& trace = context.trace();
@@ -129,7 +129,7 @@ void ProgressCheck::check_chunks(CheckContext& context) {
   }
 }
 
-// What one request has when a frame returns in which it sampled row.num_sampled_tokens.
+// Checks the counts of one request when a frame returns in which it sampled row.num_sampled_tokens.
 void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
                                  const CommitTrace& commit) {
   const auto expect = [&](Rule rule, std::int64_t expected, std::int64_t seen,
@@ -148,7 +148,7 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
   if (commit.outcome == CommitOutcome::left_the_engine ||
       commit.outcome == CommitOutcome::stale_run) {
     expect(Rule::rejected_draft_counted, 0, commit.num_appended_tokens, "appended tokens");
-    // The run goes on in the frame that is in flight now, so this one was no earlier run's.
+    // The run goes on in the frame that is in flight now, so this frame is not of an earlier run.
     const bool goes_on = std::ranges::any_of(in_flight_, [&](const FrameRow& later) {
       return later.request == row.request && later.run == row.run;
     });

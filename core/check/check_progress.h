@@ -12,7 +12,7 @@ namespace hybridscope {
 class ProgressCheck {
  public:
   // Reports counts that contradict the accepted tokens (semantics: I12), prefill chunks that end
-  // off the grid, cut drafts, unusable scripted values, and a run that cannot move any more
+  // off the grid, cut drafts, unusable scripted values, and a run that makes no progress
   // (semantics: I11).
   void check(CheckContext& context);
 
@@ -24,7 +24,7 @@ class ProgressCheck {
     std::int32_t num_tokens = 0;
     std::int32_t run = 0;
   };
-  // What a request's part of a frame has to do when it returns.
+  // A request's part of a frame, for the check when the frame returns.
   struct FrameRow {
     RequestId request;
     std::int32_t run = 0;
@@ -42,8 +42,8 @@ class ProgressCheck {
   void watch(CheckContext& context);
 
   std::vector<Known> known_;  // by request id
-  Known nobody_;              // what is known of an id that is none
-  FrameRows frame_;           // of the step under way
+  Known nobody_;              // returned for an invalid id
+  FrameRows frame_;           // of the current step
   FrameRows in_flight_;       // asynchronous: of the frame before it
   bool asynchronous_ = false;
   ProgressWatch watch_;

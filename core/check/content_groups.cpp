@@ -18,12 +18,12 @@ std::int32_t ContentGroups::narrower(std::int32_t a, std::int32_t b) const {
   return num_layers(b) < num_layers(a) ? b : a;
 }
 
-// What is read that is no block is the same in every layer.
+// A source that is not a block is the same in every layer.
 std::int32_t ContentGroups::source(StateKind kind, std::int32_t block) const {
   return block < 0 ? widest_ : of(kind, block);
 }
 
-// All sources first.
+// Reads all sources first.
 void ContentGroups::apply_copies(std::span<const StateCopyOp> copies) {
   struct Read {
     std::int32_t temporal = 0;
@@ -53,7 +53,7 @@ void ContentGroups::apply_row(const StateOps& ops, const ForwardRow& row) {
     if (write.kind == ForwardWriteKind::temporal)
       temporal_[block] = temporal;
     else
-      conv_[block] = narrower(conv, conv_[block]);  // positions behind the window stay
+      conv_[block] = narrower(conv, conv_[block]);  // positions past the window stay
   }
 }
 

@@ -1,6 +1,6 @@
 // In which layers a block's bytes are what symbolic state says. Mamba groups may have different
-// numbers of layers, and faulty metadata lets one group write into another's block: then only the
-// layers that both have follow the one representative layer.
+// numbers of layers, and faulty metadata lets one group write into another's block: then symbolic
+// state describes only the layers that both have.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ContentGroups {
  public:
   explicit ContentGroups(const StateMemory& memory);
 
-  // Follows a step.
+  // Applies the operations of a step.
   void apply(const StateOps& ops);
 
   // The mamba group in whose layers the block's state of this kind is as symbolic state says.

@@ -18,7 +18,7 @@ Finding attention_place(RequestId request, std::int32_t group, std::int32_t colu
   return finding;
 }
 
-// What attention finds in a column: the worker's table.
+// The block that attention finds in a column of the worker's table.
 std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t column) {
   return group.block_table.present && row < group.block_table.rows &&
                  column < group.block_table.cols
@@ -28,7 +28,7 @@ std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t
 
 // The slot before a row's first token belongs to the row's prefix. With every run of slots complete
 // (see execute_attention_group) this covers all slots that attention reads, step by step. A
-// rejected draft behind it hides what the slot holds, then only its being filled can be seen.
+// rejected draft after it hides what the slot holds; then only whether it is filled can be checked.
 void check_token_before(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
                         std::int32_t row) {
   const std::int32_t computed = truth.num_computed_tokens(row);
@@ -36,7 +36,7 @@ void check_token_before(CheckContext& context, const RowTruth& truth, const Grou
   const std::int32_t column = (computed - 1) / group.block_size;
   const std::int32_t filled = computed - column * group.block_size;
   const std::int32_t block = table_block(group, row, column);
-  if (!context.is_block(block)) return;  // told as a block-table mismatch
+  if (!context.is_block(block)) return;  // reported as a block-table mismatch
   const AttentionSlots& slots = context.state().attention(block);
   const bool unwritten = slots.filled < filled;
   if (!unwritten && (slots.filled > filled || slots.last == truth.prefixes(row)[0])) return;
@@ -96,7 +96,7 @@ void check_attention_reads(CheckContext& context, const RowTruth& truth, const G
     for (std::int32_t column = 0; (column + 1) * group.block_size <= truth.num_computed_tokens(row);
          ++column) {
       const std::int32_t block = table_block(group, row, column);
-      if (!context.is_block(block)) continue;  // told as a block-table mismatch
+      if (!context.is_block(block)) continue;  // reported as a block-table mismatch
       const AttentionSlots& slots = context.state().attention(block);
       if (slots.filled == group.block_size) continue;
       Finding finding =

@@ -45,7 +45,7 @@ StateCopyOp op_of(const CheckContext& context, const StateCopyTrace& copy) {
           .accept_token_bias = copy.accept_token_bias};
 }
 
-// `launched`: a copy of this launch was noted before.
+// `launched`: a copy of this launch was logged before.
 void log_copy(CheckContext& context, const StateCopyTrace& copy, bool& launched) {
   StateOps* ops = context.ops();
   if (ops == nullptr) return;
@@ -58,7 +58,8 @@ bool shifts_in_place(const CheckContext& context, const StateCopyTrace& copy) {
          copy.conv_src_block == copy.dst_block && copy.accept_token_bias > 0;
 }
 
-// A left shift whose last position is stored first: what a position was to give may be gone.
+// A left shift whose last position is stored first: a position may be overwritten before it is
+// read.
 void shift_last_position_first(CheckContext& context, Finding where, const StateCopyTrace& copy,
                                std::span<Fingerprint> conv) {
   const auto bias = static_cast<std::size_t>(copy.accept_token_bias);

@@ -10,15 +10,16 @@ namespace hybridscope {
 // Recurrent layers of one group. Requires check_metadata_shapes (check_group_metadata.h).
 void execute_mamba_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
-// Rows of a dummy run that are no null rows: each is a finding, and folds a placeholder into the
-// state of the block that it names.
+// Reports each row of a dummy run that is not a null row, and folds a placeholder into the state of
+// the block that it names.
 void execute_dummy_rows(CheckContext& context);
 
 // Keys and values of one attention group: every token of a row goes to the slot of its position, in
-// blocks that are filled without gaps, behind slots that hold the row's prefix.
+// blocks that are filled without gaps, after slots that hold the row's prefix.
 void execute_attention_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
-// Every column that attention reads in this step, not only the last one: filled to its end.
+// Checks that every column that attention reads in this step, not only the last one, is filled to
+// its end.
 void check_attention_reads(CheckContext& context, const RowTruth& truth, const GroupTrace& group);
 
 }  // namespace hybridscope

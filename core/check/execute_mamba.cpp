@@ -5,9 +5,10 @@
 #include "core/check/execute_rows.h"
 
 namespace hybridscope {
+
 namespace {
 
-// Column of the request's block table that window column 0 of a row is.
+// The column of the request's block table that is window column 0 of a row.
 std::int32_t window_start(const CheckContext& context, const RowTruth& truth,
                           const GroupTrace& group, std::int32_t row) {
   if (context.config().mamba_cache_mode == MambaCacheMode::none) return 0;
@@ -46,7 +47,8 @@ bool skipped_whole(CheckContext& context, const GroupTrace& group, std::int32_t 
   return true;
 }
 
-// Window columns that the row neither reads nor writes in this step name the request's blocks too.
+// Window columns that the row neither reads nor writes in this step must name the request's blocks
+// too.
 void check_idle_columns(CheckContext& context, const GroupTrace& group, std::int32_t row,
                         std::span<const std::int32_t> window, const DecodeRow& decode) {
   const RequestId request = context.trace().rows[static_cast<std::size_t>(row)].request;
@@ -109,7 +111,7 @@ void run_window_prefill(CheckContext& context, const RowTruth& truth, const Grou
                        .dst_column = column});
 }
 
-// Blocks of columns [first, first + width), as far as they are there.
+// Blocks of columns [first, first + width), as far as they exist.
 std::span<const std::int32_t> columns_from(std::span<const std::int32_t> blocks, std::int32_t first,
                                            std::int32_t width) {
   const auto count = static_cast<std::int32_t>(blocks.size());
@@ -161,7 +163,7 @@ void run_all_mode_prefill(CheckContext& context, const RowTruth& truth, const Gr
                        .boundary_block_size = group.block_size});
 }
 
-// Prefill rows of mode all behind the batch are left alone: check_group_metadata reports them.
+// Prefill rows of mode all past the batch are skipped: check_group_metadata reports them.
 void run_padding_row(CheckContext& context, const GroupTrace& group, const StateAccess& access) {
   if (access.by_column && !access.is_decode) return;
   const std::int32_t block =
@@ -170,7 +172,7 @@ void run_padding_row(CheckContext& context, const GroupTrace& group, const State
 }
 
 // Does a row whose tokens are gathered take its gates from its own tokens? Gates that are not
-// gathered stand where they stand in the batch.
+// gathered stay in batch order.
 void check_gates(CheckContext& context, const GroupTrace& group, const StateAccess& access) {
   if (!context.trace().kernels.gates_in_batch_order || access.first_gathered_token < 0) return;
   const auto row = static_cast<std::size_t>(access.row);
@@ -200,6 +202,28 @@ void run_row(CheckContext& context, const RowTruth& truth, const GroupTrace& gro
 }
 
 }  // namespace
+
+// Rows of one launch do not wait for each other: if several name one block, all read its old state,
+// so that the state advances by one placeholder.
+void execute_dummy_rows(CheckContext& context) {
+  const std::vector<DummyRow>& rows = context.trace().dummy_rows;
+  for (auto row = rows.begin(); row != rows.end(); ++row) {
+    Finding finding;
+    finding.rule = Rule::padded_row_not_null;
+    finding.row = row->row;
+    finding.group = row->group;
+    finding.column = 0;
+    finding.block = row->block;
+    finding.detail = "a row of a dummy run";
+    context.report(finding);
+    const bool written = std::any_of(rows.begin(), row, [&](const DummyRow& before) {
+      return before.group == row->group && before.block == row->block;
+    });
+    if (written) continue;
+    context.look_again_at(row->block);
+    execute_unneutral_padding_row(context, row->group, row->block);
+  }
+}
 
 void execute_mamba_group(CheckContext& context, const RowTruth& truth, const GroupTrace& group) {
   std::vector<StateAccess>& accesses = context.shared().metadata.accesses;

@@ -73,7 +73,8 @@ Fingerprint read_temporal(CheckContext& context, const RowTruth& truth, const So
   return slot.fingerprint;
 }
 
-// Number of the token that a conv position holds, as far as the row can tell; else `otherwise`.
+// Number of the token that a conv position holds, if it is a token of the row or of its history;
+// else `otherwise`.
 std::int32_t token_number(const RowTruth& truth, std::int32_t row, Fingerprint seen,
                           std::int32_t length, std::int32_t otherwise) {
   const std::int32_t computed = truth.num_computed_tokens(row);
@@ -154,7 +155,8 @@ void write_conv_tail(CheckContext& context, const RowTruth& truth, const Finding
                     conv[static_cast<std::size_t>(length - 1)]);
 }
 
-// The state after folding the row's first `count` tokens into `start`; what was wrong stays wrong.
+// The state after folding the row's first `count` tokens into `start`; a wrong `start` gives a
+// wrong state.
 Fingerprint fold_row(const CheckContext& context, const RowTruth& truth, std::int32_t row,
                      Fingerprint start, std::int32_t count) {
   const std::span<const Fingerprint> prefixes = truth.prefixes(row);
@@ -167,7 +169,7 @@ Fingerprint fold_row(const CheckContext& context, const RowTruth& truth, std::in
   return state;
 }
 
-// Tokens that a state encodes which was read from `block`: what its writer said, 0 if unreadable.
+// Number of tokens that the state in `block` encodes, by its last write; 0 if unreadable.
 std::int32_t encoded_tokens(CheckContext& context, std::int32_t block) {
   return readable(context, block) ? context.state().temporal(block).event.num_tokens : 0;
 }
@@ -177,13 +179,13 @@ std::int32_t source_of(const CheckContext& context, std::int32_t block) {
   return readable(context, block) ? block : kPoisonSource;
 }
 
-// Of the row, into the step's tokens.
+// Index of the row's first token in the step's tokens.
 std::int32_t first_token(const CheckContext& context, std::int32_t row) {
   return context.trace().common.query_start_loc[static_cast<std::size_t>(row)];
 }
 
-// KernelVariants::rolls_conv_by_window: the window moves on by 1 + K tokens, of which the row has
-// fewer; what is missing at its end stays as it was.
+// KernelVariants::rolls_conv_by_window: the window rolls by 1 + K tokens although the row has
+// fewer; the positions left at its end stay as they were.
 void roll_by_window(const CheckContext& context, const RowTruth& truth, const DecodeRow& row,
                     const ConvWindow& prior, std::span<Fingerprint> conv) {
   const std::int32_t history = context.config().conv_kernel - 1;

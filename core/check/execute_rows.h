@@ -1,5 +1,5 @@
 // What the layer kernels of one row do to recurrent state, on fingerprints
-// (semantics: decode-temporal, decode-conv, prefill-temporal, prefill-conv). Every read is held
+// (semantics: decode-temporal, decode-conv, prefill-temporal, prefill-conv). Every read is checked
 // against the row's truth before it is used.
 #pragma once
 

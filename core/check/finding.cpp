@@ -9,11 +9,12 @@ namespace {
 
 constexpr std::array kRules = {
     RuleInfo{Rule::running_state_wrong, "running-state-wrong", Severity::error, "I1 I2 I9",
-             "the state or conv history that a row starts from is not that of its computed tokens"},
+             "a row starts from a state or conv history that does not match its computed tokens"},
     RuleInfo{Rule::label_mismatch, "label-mismatch", Severity::error, "I3",
-             "a registered block does not hold the prefix its hash stands for"},
-    RuleInfo{Rule::read_of_unwritten_block, "read-of-unwritten-block", Severity::error, "I4",
-             "a block is read that was not written since it was given out, or that nobody holds"},
+             "a registered block does not hold the prefix that its hash identifies"},
+    RuleInfo{
+        Rule::read_of_unwritten_block, "read-of-unwritten-block", Severity::error, "I4",
+        "a row reads a block that was not written since its allocation, or that no request holds"},
     RuleInfo{Rule::foreign_write, "foreign-write", Severity::error, "I5 I6",
              "a write goes through the null block or into a block the request does not own"},
     RuleInfo{Rule::reference_count, "reference-count", Severity::error, "",
@@ -34,11 +35,12 @@ constexpr std::array kRules = {
     RuleInfo{Rule::foreign_row_datum, "foreign-row-datum", Severity::error, "I7",
              "a row's value, gate or count was taken from another request's row"},
     RuleInfo{Rule::rejected_draft_counted, "rejected-draft-counted", Severity::error, "I12",
-             "computed tokens after the step are not the accepted ones"},
+             "the computed tokens after the step are not the accepted tokens"},
     RuleInfo{Rule::attention_slot_unwritten, "attention-slot-unwritten", Severity::error, "I4 I8",
              "attention reads a slot that holds no keys and values of this prefix"},
-    RuleInfo{Rule::block_table_mismatch, "block-table-mismatch", Severity::error, "I14",
-             "the worker's block table names another block than the scheduler's in a live column"},
+    RuleInfo{
+        Rule::block_table_mismatch, "block-table-mismatch", Severity::error, "I14",
+        "in a live column the worker's block table has a different block than the scheduler's"},
     RuleInfo{Rule::no_progress, "no-progress", Severity::error, "I11",
              "requests wait, nothing was scheduled and nothing can change that"},
     RuleInfo{Rule::state_bytes_wrong, "state-bytes-wrong", Severity::error, "",
@@ -48,13 +50,13 @@ constexpr std::array kRules = {
         "a step has more tokens than its budget, more requests than max_num_seqs, or a request "
         "beyond max_model_len"},
     RuleInfo{Rule::graph_not_captured, "graph-not-captured", Severity::error, "",
-             "a step replays a graph of a size or with rows that no captured graph has"},
+             "a step replays a graph whose size or rows were never captured"},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",
              "draft tokens of a request were cut by budget or length"},
     RuleInfo{Rule::expectation_unused, "expectation-unused", Severity::warning, "",
-             "a scripted value could not be used as it stands"},
+             "a scripted value could not be used as written"},
 };
 
 constexpr bool rows_are_in_order() {

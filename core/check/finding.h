@@ -1,5 +1,5 @@
 // A broken invariant, found by looking at what a step decided and what its blocks hold. Findings
-// are values: never logged, never thrown. Words are made in sessions/explain.
+// are values: never logged, never thrown. sessions/explain puts them into words.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ const RuleInfo& rule_info(Rule rule);
 // Which of a block's contents a finding is about.
 enum class ContentKind : std::uint8_t { none, temporal, conv, attention };
 
-// What wrote something into a block. An event names itself: {step, ordinal} is unique.
+// What wrote something into a block. {step, ordinal} identifies an event.
 enum class WriteKind : std::uint8_t {
   never,      // the block was not written since it was given out
   prefill,    // forward of a prefill row

@@ -1,5 +1,5 @@
-// What the rows of a step do to state, noted as operations for a StateBackend
-// (core/state/state_ops.h). Nothing is noted, and nothing costs time, where nobody asked for it.
+// Logs what the rows of a step do to state, as operations for a StateBackend
+// (core/state/state_ops.h). Costs nothing while logging is off.
 #pragma once
 
 #include "core/check/check_context.h"
@@ -7,16 +7,16 @@
 
 namespace hybridscope {
 
-// The tokens of the step's rows, in the order of the batch. Call after truth.fold().
+// Logs the tokens of the step's rows, in the order of the batch. Call after truth.fold().
 void log_tokens(CheckContext& context, const RowTruth& truth);
 
-// A write that the row in hand carried out.
+// Logs a write of the current row.
 inline void log_row_write(CheckContext& context, const ForwardWrite& write) {
   if (StateOps* ops = context.ops()) ops->writes.push_back(write);
 }
 
-// The row whose writes were noted since the row before; one that wrote nothing is left out. Fills
-// in first_write and num_writes.
+// Appends the row whose writes were logged since the previous row; a row without writes is left
+// out. Fills in first_write and num_writes.
 void append_row(StateOps& ops, ForwardRow row);
 inline void log_row(CheckContext& context, const ForwardRow& row) {
   if (StateOps* ops = context.ops()) append_row(*ops, row);

@@ -5,8 +5,8 @@
 namespace hybridscope {
 namespace {
 
-// Tokens may be computed again after preemptions; more than this many times all live tokens
-// without any request getting further is a run that goes in circles.
+// Tokens may be computed again after preemptions. A run goes in circles if it computes more than
+// this many times all live tokens without any request getting further.
 constexpr std::int64_t kFruitlessRounds = 4;
 
 bool has_command(const StepTrace& trace, CommandKind kind) {

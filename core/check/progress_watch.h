@@ -1,5 +1,5 @@
-// Does a run still get anywhere? The rule behind finding no_progress; it reads counts alone, so
-// that runs without a checker keep to it as well.
+// Does a run still make progress? The rule behind finding no_progress; it reads only counts, so
+// that it also works without a checker.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class ProgressWatch {
   // Takes each step, in order.
   RunProgress take(const StepTrace& trace);
 
-  // Tokens computed up to the last step since any request got further than ever before.
+  // Tokens computed since a request last got further than ever before.
   std::int64_t tokens_without_progress() const { return tokens_without_progress_; }
-  // Counts them from zero, for those who go on behind `in_circles`.
+  // Restarts that count, to go on after `in_circles`.
   void restart() { tokens_without_progress_ = 0; }
 
  private:

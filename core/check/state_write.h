@@ -16,7 +16,7 @@ struct StateWrite {
   std::int32_t column = -1;  // of the request's block table
   std::int32_t block = 0;
   // temporal: the state. attention: the prefix that ends at the last slot. conv: the token at
-  // position W - 2 of the window, the last one that a row which accepts nothing reads.
+  // position W - 2 of the window, the last one that a row reads if no draft was accepted.
   Fingerprint fingerprint = 0;
   friend bool operator==(const StateWrite&, const StateWrite&) = default;
 };

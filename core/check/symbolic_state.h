@@ -1,6 +1,6 @@
 // What every block of the pool holds, as fingerprints: one temporal state, one conv window and one
 // attention page a block (semantics: symbolic-state). A block id stands for one page in every
-// layer of the group that owns it, so one representative layer tells all.
+// layer of the group that owns it, so one representative layer stands for all.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct AttentionSlots {
 
 class SymbolicState {
  public:
-  // conv_state_len = W - 1 + K positions a conv block has.
+  // conv_state_len = W - 1 + K: positions of a conv block.
   SymbolicState(std::int32_t num_blocks, std::int32_t conv_state_len);
 
   std::int32_t num_blocks() const { return static_cast<std::int32_t>(temporal_.size()); }

@@ -18,7 +18,7 @@ bool draft_is_accepted(const AcceptanceConfig& config, std::uint64_t request_key
                        std::int64_t position);
 
 // Accepted tokens of a verify row, bonus token included: 1 + the length of the run of accepted
-// drafts among `num_draft_tokens`, the first of which stands at `first_position`.
+// drafts among `num_draft_tokens`, the first of which is at `first_position`.
 std::int32_t keyed_num_accepted_tokens(const AcceptanceConfig& config, std::uint64_t request_key,
                                        std::int64_t first_position, std::int32_t num_draft_tokens);
 

@@ -12,7 +12,7 @@ std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row_index, std::
   const std::int32_t num_accepted_tokens = num_accepted_tokens_after(row);
   if (row.row_class == RowClass::prefill) return num_accepted_tokens;
   decisions.clear();
-  const std::int32_t num_accepted_next = decide_all_mode_boundary_copies(
+  const std::int32_t num_accepted_tokens_next = decide_all_mode_boundary_copies(
       {.num_computed_tokens = row.num_computed_tokens,
        .num_accepted_tokens = num_accepted_tokens,
        .last_scheduled_col = last_scheduled_column(
@@ -25,7 +25,7 @@ std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row_index, std::
     launch.decisions.push_back({row.request, row_index, decision});
     collect_mamba_copy_meta(decision, {.decision = index, .row = row_index}, tables, launch.copies);
   }
-  return num_accepted_next;
+  return num_accepted_tokens_next;
 }
 
 }  // namespace hybridscope

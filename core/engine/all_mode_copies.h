@@ -12,7 +12,7 @@ namespace hybridscope {
 
 // Appends to the trace's post-copies one copy for each block boundary that the row's accepted
 // tokens reached: decode rows left those states in scratch columns, prefill rows did not.
-// `decisions` is room for the row's own. The result is the accepted count for the next step.
+// `decisions` is scratch. Returns the accepted count for the next step.
 std::int32_t add_boundary_copies(StepTrace& trace, std::int32_t row, std::int32_t block_size,
                                  MambaBlockTables tables,
                                  std::vector<StateCopyDecision>& decisions);

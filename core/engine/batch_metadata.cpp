@@ -124,7 +124,8 @@ Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const
                                          .num_reqs = shape.num_reqs,
                                          .uniform_decode = trace.uniform_decode});
   std::optional<std::int32_t> uniform_token_count = get_uniform_token_count(shape);
-  // Only a count of 1 + K opens a graph, so what is no uniform decode has none.
+  // Only a count of 1 + K has a uniform graph, so the count is dropped if the batch is not a
+  // uniform decode.
   if (!trace.uniform_decode) uniform_token_count.reset();
   return dispatch_cudagraph_v2(captured, {.num_tokens = shape.num_tokens,
                                           .num_reqs = shape.num_reqs,
@@ -160,7 +161,7 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
   query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);
   seq_lens_.resize(static_cast<std::size_t>(padded_reqs), 0);
   if (config_.policies.padding_prefilling == PaddingPrefilling::left_over)
-    is_prefilling_.resize(static_cast<std::size_t>(padded_reqs), 0);  // rows of steps before
+    is_prefilling_.resize(static_cast<std::size_t>(padded_reqs), 0);  // keeps earlier values
   else
     is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)

@@ -1,8 +1,8 @@
-// From a batch's rows to common metadata, graph dispatch and every group's metadata
-// (semantics: common-attention-metadata, draft-and-accepted-counts, cudagraph-dispatch): the half
-// of a runner that does not care where its rows come from. Both runners use it, and so does whoever
-// judges rows that another engine made; EngineConfig::runner says which rules of dispatch and of
-// building hold.
+// Makes common metadata, the graph dispatch and every group's metadata from a batch's rows
+// (semantics: common-attention-metadata, draft-and-accepted-counts, cudagraph-dispatch): the part
+// of a runner that does not depend on where its rows come from. Both runners use it, and so does
+// the judge of another engine's rows; EngineConfig::runner selects the rules of dispatch and of
+// building.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace hybridscope {
 
-// Columns of a worker's block table of a group: what max_model_len needs, and the drafts' own.
+// Columns of a group's block table in the worker: those for max_model_len and those for drafts.
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group);
 std::vector<std::int32_t> block_table_columns(const EngineConfig& config);  // [groups]
 
@@ -27,18 +27,18 @@ class BatchMetadata {
   // Errors: settings the metadata builders or the graph resolution refuse.
   static Result<BatchMetadata> create(const EngineConfig& config);
 
-  // Fills uniform_decode, graph and common of a trace whose scheduled and rows are there; nulls the
-  // padding rows of `tables` ([groups]). The views stay valid until the next call. Errors: capture
-  // sizes that no uniform decode fits (an assert of the reference).
+  // Fills uniform_decode, graph and common of a trace whose scheduled and rows are filled; nulls
+  // the padding rows of `tables` ([groups]). The views stay valid until the next call. Errors:
+  // capture sizes that no uniform decode fits (an assert of the reference).
   Status dispatch(StepTrace& trace, std::span<BlockTable> tables);
-  // The same with a graph that somebody else chose. Requires: it holds the batch.
+  // The same with a graph that is given. Requires: it holds the batch.
   void dispatch_as(StepTrace& trace, const CudagraphDispatch& graph, std::span<BlockTable> tables);
 
   // Fills groups of a trace after dispatch (and pre-copies, which change accepted counts):
   // block tables, attention writes and each mamba group's metadata. `remembered_columns`: mode all
   // with drafts, [rows] last scheduled column of the row's previous step, -1: none; else empty.
-  // Error: the first that a builder refuses; the groups it happens to lack metadata, all else is
-  // there.
+  // Error: the first refusal of a builder; a group that is refused lacks metadata, all else is
+  // filled.
   Status build(StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
 
@@ -50,7 +50,7 @@ class BatchMetadata {
   const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
   bool has_mamba() const { return !builders_.empty(); }
   std::int32_t mamba_block_size() const { return mamba_block_size_; }
-  // Smallest of the builders' (semantics: reorder-batch); 1 without builders.
+  // Smallest threshold of the builders (semantics: reorder-batch); 1 without builders.
   std::int32_t reorder_batch_threshold() const { return reorder_batch_threshold_; }
 
  private:
@@ -78,7 +78,7 @@ class BatchMetadata {
   std::int32_t mamba_block_size_ = 0;
   std::int32_t reorder_batch_threshold_ = 1;
 
-  // Of the step under way.
+  // Of the current step.
   std::int32_t max_query_len_ = 0;
   std::vector<std::int32_t> query_start_loc_;      // [num_reqs + 1]
   std::vector<std::int32_t> seq_lens_;             // [num_reqs]
@@ -86,10 +86,10 @@ class BatchMetadata {
   std::vector<std::int32_t> num_accepted_tokens_;  // [num_reqs]
   std::vector<std::int32_t> num_draft_counts_;     // [num_reqs]
   std::vector<RowClass> row_classes_;              // [num_reqs]
-  std::vector<RowClass> classes_to_split_;         // [num_reqs] decodes before the first prefill
-  std::vector<std::uint8_t> split_prefilling_;     // [num_reqs] V2, rows split by shape
-  std::vector<std::uint8_t> gdn_masks_;            // [num_reqs]
-  std::vector<std::int32_t> swapped_tokens_;       // GdnTokenPartition::unstable
+  std::vector<RowClass> classes_to_split_;      // [num_reqs] rows after the first prefill: prefill
+  std::vector<std::uint8_t> split_prefilling_;  // [num_reqs] V2, rows split by shape
+  std::vector<std::uint8_t> gdn_masks_;         // [num_reqs]
+  std::vector<std::int32_t> swapped_tokens_;    // GdnTokenPartition::unstable
   std::vector<std::int32_t> temporal_source_column_;
   std::vector<std::int32_t> conv_source_column_;
 };

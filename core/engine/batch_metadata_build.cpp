@@ -50,8 +50,8 @@ Status BatchMetadata::build(StepTrace& trace, std::span<const BlockTable> tables
   return status;
 }
 
-// A split has one border: rows behind the first prefill are prefills whatever they are (known
-// bug 12). Only orders that do not ask for the class put decodes there.
+// A split has one border: real rows after the first prefill are prefills (known bug 12). Only row
+// orders that ignore the class put decodes there.
 std::span<const RowClass> BatchMetadata::classes_to_split() {
   if (config_.policies.row_order == RowOrder::decodes_then_query_len) return row_classes_;
   classes_to_split_ = row_classes_;
@@ -62,7 +62,7 @@ std::span<const RowClass> BatchMetadata::classes_to_split() {
   return classes_to_split_;
 }
 
-// V1 by shape: the recorded builder, which looks at query lengths alone. V2 by shape, and V1 of
+// V1 by shape: the reference's builder, which looks at query lengths alone. V2 by shape, and V1 of
 // later trees: a prefilling row is a prefill unless it is one token with context
 // (semantics: mamba-short-extends).
 Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
@@ -84,8 +84,8 @@ Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
                .treat_short_extends_as_decodes = false});
 }
 
-// Column zero: rows without drafts are no spec rows, and where no row is one the batch is split as
-// without speculation.
+// NoDraftStep::column_zero: rows without drafts are not spec rows, and a batch without spec rows is
+// split as without speculation.
 Result<GdnRowClasses> BatchMetadata::gdn_classes(const CommonAttentionMetadata& common,
                                                  const TensorView<std::int32_t>& drafts) {
   const std::int32_t num_spec = config_.num_speculative_tokens;
@@ -122,15 +122,15 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   if (!split.ok()) return split.error();
   inputs.split = split.value();
   if (!counts && config_.num_speculative_tokens > 0) {
-    // The pages' Mamba builder refuses decode rows without counts where a later one reads column 0;
-    // counts of 1 say the same.
+    // Without counts the reference's Mamba builder refuses decode rows, while a later one reads
+    // column 0; counts of 1 have that effect.
     std::ranges::fill(num_accepted_tokens_, 1);
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
   return inputs;
 }
 
-// On V1 the first group of a kind builds, later ones exchange the block table where their builder
+// On V1 the first group of a kind builds, later ones only replace the block table if their builder
 // can; on V2 every group builds (semantics: several-groups).
 Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_index) {
   GroupTrace& group = trace.groups[group_index];
@@ -168,7 +168,7 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
   return Ok{};
 }
 
-// GdnTokenPartition::unstable. The array is the builder's, so it is changed in a copy.
+// GdnTokenPartition::unstable. The array belongs to the builder, so a copy is changed.
 void BatchMetadata::swap_tokens(GroupTrace& group) {
   auto* gdn = std::get_if<GdnMetadata>(&*group.metadata);
   if (gdn == nullptr || !gdn->spec_token_indx.present || gdn->num_prefills == 0) return;

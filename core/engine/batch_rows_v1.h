@@ -28,10 +28,10 @@ class BatchRowsV1 {
 
   std::span<const BatchRow> rows() const { return rows_; }
   BatchRow& row(std::int32_t index) { return rows_[static_cast<std::size_t>(index)]; }
-  // Row of a request, -1: none. Linear in nothing: looked up by id.
+  // Row of a request, -1: none. Constant time.
   std::int32_t row_of(RequestId request) const;
-  // What the arrays of the batch hold at a row, whether or not it is still one: a vacated row keeps
-  // its values (semantics: input-batch).
+  // What the arrays of the batch hold at a row index: a vacated row keeps its values
+  // (semantics: input-batch).
   const BatchRow& left_at(std::int32_t row) const;
   BlockTable& block_table(std::int32_t group) { return tables_[static_cast<std::size_t>(group)]; }
   const BlockTable& block_table(std::int32_t group) const {
@@ -60,7 +60,7 @@ class BatchRowsV1 {
   void drop_last_row();
 
   std::vector<BatchRow> rows_;        // holes have no request
-  std::vector<BatchRow> vacated_;     // [max_num_reqs] last values of rows that are none any more
+  std::vector<BatchRow> vacated_;     // [max_num_reqs] last values of vacated rows
   std::vector<std::int32_t> holes_;   // ascending
   std::vector<std::int32_t> row_of_;  // by request id, -1: none
   std::vector<BlockTable> tables_;    // by group

@@ -17,7 +17,7 @@ namespace hybridscope {
 
 struct RequestSlot {
   RequestId request{};                            // none: the slot is free
-  std::int32_t num_computed_tokens_reported = 0;  // the host's mirror: what the scheduler said last
+  std::int32_t num_computed_tokens_reported = 0;  // the host's copy: last report of the scheduler
   std::int32_t prefill_len = 0;                   // tokens known at admission
   RequestId accepted_from{};                      // whose accepted count the slot has
   std::int32_t last_scheduled_col = -1;           // all with drafts; -1: none
@@ -30,7 +30,7 @@ struct RequestSlot {
   bool is_prefilling() const { return num_computed_prefill() < prefill_len; }
 };
 
-// How a request comes in.
+// A request as it is admitted.
 struct AdmittedRequest {
   RequestId request{};
   std::int32_t num_computed_tokens = 0;  // served by the prefix cache
@@ -55,7 +55,7 @@ class BatchSlotsV2 {
   // [slots] exact, as on the device.
   std::span<std::int32_t> num_computed_tokens() { return num_computed_tokens_; }
   std::span<const std::int32_t> num_computed_tokens() const { return num_computed_tokens_; }
-  // The next one is taken from its end.
+  // The next slot is taken from the end.
   std::span<const std::int32_t> free_slots() const { return free_slots_; }
 
   // Call first in a step: every slot's row becomes its previous row.
@@ -68,11 +68,11 @@ class BatchSlotsV2 {
 
   // Writes a list from column 0 on; older entries beyond it stay.
   void set_block_ids(std::int32_t slot, std::int32_t group, std::span<const std::int32_t> ids);
-  // Writes ids behind the slot's last one.
+  // Writes ids after the slot's last one.
   void append_block_ids(std::int32_t slot, std::int32_t group, std::span<const std::int32_t> ids);
 
-  // Makes row r of every input table slot idx_mapping[r]'s ids, and it its row; entries beyond them
-  // keep what the row held in earlier steps.
+  // Copies the ids of slot idx_mapping[r] to row r of every input table and makes r the slot's row;
+  // entries beyond the ids keep what the row held in earlier steps.
   void gather(std::span<const std::int32_t> idx_mapping);
   std::span<BlockTable> input_block_tables() { return input_tables_; }  // [groups], by row
 

@@ -1,5 +1,5 @@
 // The worker's block table of one KV-cache group: one row a batch row, ids by column. Append-only:
-// the scheduler empties and moves columns without telling the worker, so old columns keep old ids
+// the scheduler empties and moves columns without notifying the worker, so old columns keep old ids
 // ("stale heads"; semantics: worker-block-table; vLLM v1/worker/block_table.py).
 #pragma once
 
@@ -16,11 +16,11 @@ class BlockTable {
  public:
   BlockTable(std::int32_t max_num_reqs, std::int32_t max_num_blocks_per_req);
 
-  // Writes ids behind the row's last one. Requires: they fit the width.
+  // Writes ids after the row's last one. Requires: they fit the width.
   void append_row(std::int32_t row, std::span<const std::int32_t> block_ids);
   // As append_row from column 0 on; older entries beyond the new ones stay.
   void add_row(std::int32_t row, std::span<const std::int32_t> block_ids);
-  // Nulls the row's ids, and its length; older entries beyond them stay.
+  // Nulls the row's ids and sets its length to 0; older entries beyond the ids stay.
   void clear_row(std::int32_t row);
   // Copies ids and length down; `from` keeps both.
   void move_row(std::int32_t from, std::int32_t to);

@@ -1,5 +1,5 @@
-// What can be told to an engine between two steps. Scenarios, traffic readers, the CLI and later
-// the GUI all speak through these values.
+// The commands that an engine takes between two steps. Scenarios, traffic readers, the CLI and the
+// GUI all use them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace hybridscope {
 
 struct AddRequest {
-  std::string name;                   // for people: "A", "r17"
+  std::string name;                   // display name: "A", "r17"
   std::vector<PromptSegment> prompt;  // at least one token in all
   std::int32_t max_tokens = 1;        // output tokens after which the request ends
   std::int32_t priority = 0;          // smaller is more important
@@ -22,8 +22,8 @@ struct AddRequest {
   std::uint64_t key = 0;              // names the request in output tokens and acceptance draws
 };
 
-// Preempts a running request before the next step schedules; ignored (and said so in the trace)
-// when it does not run.
+// Preempts a running request before the next step schedules; ignored (as the trace then reports)
+// when the request is not running.
 struct PreemptRequest {
   RequestId request;
 };
@@ -41,8 +41,8 @@ struct SetStepBudget {
   std::int32_t max_num_batched_tokens = 0;
 };
 
-// Accepted tokens (worker's meaning: bonus token included, 1..1+drafts) of what the request samples
-// in the next step; unused (and said so) when it samples nothing then.
+// Sets num_accepted_tokens (bonus token included, 1..1+drafts) of what the request samples in the
+// next step; ignored (as the trace then reports) when it samples nothing.
 struct SetAcceptedTokens {
   RequestId request;
   std::int32_t num_accepted_tokens = 1;
@@ -54,7 +54,7 @@ struct SetDraftTokens {
   std::int32_t num_draft_tokens = 0;
 };
 
-// Caching policies stay what the engine was made with: another value is refused.
+// Caching policies cannot change while an engine runs: another value is refused.
 struct SetPolicies {
   Policies policies;
 };

@@ -1,5 +1,5 @@
-// Between a step's trace and the functions of core/state that plan its copies: the batch's rows as
-// the arrays they take, and what they decided as the launch that the trace holds.
+// Connects a step's trace with the functions of core/state that plan its copies: makes their input
+// arrays from the batch's rows, and the trace's launch from their decisions.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct CopyRows {
   std::vector<std::int32_t> num_scheduled_tokens;
   std::vector<std::int32_t> num_computed_tokens;  // exact, before the step
   std::vector<std::int32_t> num_draft_tokens;
-  std::vector<std::int32_t> num_accepted_tokens;  // as the rows have it now
+  std::vector<std::int32_t> num_accepted_tokens;  // current counts of the rows
 
-  // From the rows of a trace that are described.
+  // From the rows of a trace, which must be filled.
   void fill(const StepTrace& trace);
 };
 
@@ -36,7 +36,7 @@ void view_mamba_tables(const StepTrace& trace, std::span<const BlockTable> table
 void append_decisions(const StepTrace& trace, std::span<const StateCopyDecision> decisions,
                       CopyLaunch& launch);
 
-// What post-copy decisions become under BackwardPostCopy and AcceptedCountReset.
+// Applies BackwardPostCopy and AcceptedCountReset to post-copy decisions.
 void vary_post_copies(const Policies& policies, std::span<StateCopyDecision> decisions);
 
 }  // namespace hybridscope

@@ -8,10 +8,10 @@
 
 namespace hybridscope {
 
-// Least of what the metadata builders of all groups can do in a full graph.
+// The least support for full graphs among the metadata builders of all groups.
 AttentionCGSupport min_cg_support(const EngineConfig& config);
 
-// What becomes of the mode and sizes asked for, with each correction. Errors: those of
+// Resolves the requested mode and sizes, and lists each correction. Errors: those of
 // make_cudagraph_capture_sizes and resolve_cudagraph_mode_and_sizes.
 Result<CudagraphResolution> resolve_cudagraphs(const EngineConfig& config);
 

@@ -15,7 +15,7 @@ std::int32_t num_dummy_rows(const EngineConfig& config, const CudagraphResolutio
   return rows;
 }
 
-// Slots of its tokens are padding, so attention writes nothing; recurrent layers read and write
+// Its tokens have padding slots, so attention writes nothing; recurrent layers read and write
 // through column 0.
 void add_dummy_run(StepTrace& trace, const EngineConfig& config,
                    const CudagraphResolution& cudagraphs, std::span<const BlockTable> tables) {

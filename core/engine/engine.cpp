@@ -23,7 +23,7 @@ std::int64_t count_prompt_tokens(const AddRequest& request) {
   return count;
 }
 
-// Block tables and what is kept of each block; everything else is small beside them.
+// Limit of block tables and per-block data; everything else is small beside them.
 constexpr std::int64_t kMaxMemoryBytes = std::int64_t{64} << 30;
 constexpr std::int64_t kBytesABlock = 256;
 
@@ -84,7 +84,7 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
     } else if (config.mamba_cache_mode == MambaCacheMode::all) {
       total += cdiv(slots, block_size) + spec;
     } else {
-      // The state before the running column is freed K tokens late, which small blocks notice.
+      // The state before the running column is freed K tokens late, which matters for small blocks.
       total += std::min(cdiv(slots, block_size) + spec, (2 * spec >= block_size ? 3 : 2) + spec);
     }
   }
@@ -126,12 +126,12 @@ Engine::Engine(const Engine& other)
       num_pending_commands_(other.num_pending_commands_),
       step_(other.step_),
       now_us_(other.now_us_) {
-  kv_cache_->set_event_log(nullptr);  // schedule() names our own
+  kv_cache_->set_event_log(nullptr);  // schedule() sets our own
   scheduler_ = std::make_unique<Scheduler>(
       *other.scheduler_, *kv_cache_,
       [this](RequestId id) -> Request& { return requests_[id].scheduling; });
-  // A trace tells of each group when its persistent buffers were written last; the rest of the last
-  // frame views `other`'s arrays.
+  // The groups know in which step their persistent buffers were written last; the rest of the last
+  // frame views `other`'s arrays and is not copied.
   frame_.trace.groups = other.frame_.trace.groups;
   frame_.trace.clear();
 }
@@ -160,7 +160,7 @@ Status check_request_fits(const EngineConfig& config, const AddRequest& request)
         " tokens to compute in one step without chunked prefill, max_num_batched_tokens is " +
         text(config.max_num_batched_tokens));
   const std::int64_t needed = blocks_one_request_needs(config, length);
-  // A request that runs alone is not held to the watermark.
+  // The watermark does not apply to a request that runs alone.
   const std::int64_t usable = config.kv_cache_config.num_blocks - 1;
   if (needed > usable)
     return bad("it can need " + text(needed) + " blocks at " + text(length) +
@@ -183,7 +183,7 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   scheduling.max_tokens = request.max_tokens;
   scheduling.priority = request.priority;
   // Not the clock: requests of one step would tie, and ties under policy priority can preempt each
-  // other for ever.
+  // other forever.
   scheduling.arrival_time = scheduling.id.value;
   added.prefix.extend_to(added.tokens, scheduling.num_tokens);
   scheduling.block_hashes = added.prefix.block_hashes();

@@ -1,7 +1,7 @@
 // A serving engine's bookkeeping, stepped by hand: schedule -> prepare -> sample -> commit. The
-// forward in between belongs to whoever executes the trace. With asynchronous scheduling the frame
-// that commits is the one before the frame that was sampled. Deterministic: same configuration,
-// commands and seed, same traces.
+// forward in between is left to the code that executes the trace. With asynchronous scheduling the
+// frame that commits is the one before the frame that was sampled. Deterministic: the same
+// configuration, commands and seed give the same traces.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace hybridscope {
 struct Frame {
   StepTrace trace;
   NewBlocks new_blocks;
-  std::vector<RequestId> finished;  // left since the last schedule
+  std::vector<RequestId> finished;  // ended since the last schedule
 };
 
 // What a frame brings back to the scheduler.
@@ -44,14 +44,14 @@ class Engine {
   // Errors: settings that contradict each other, with the numbers.
   static Result<Engine> create(const EngineConfig& config);
 
-  // An engine of its own that stands where this one stands; told the same, both go on alike. Views
-  // of the last trace stay this engine's.
+  // An independent copy of the current state; given the same commands, both engines make the same
+  // steps. Views of the last trace still point into this engine.
   Engine clone() const { return Engine(*this); }
   Engine(Engine&&) = default;
   Engine& operator=(Engine&&) = default;
 
   // Adds a request before the next step. Errors: an empty or too long prompt, a segment without
-  // tokens, no output token to make, a pool that could never hold it.
+  // tokens, max_tokens below 1, a pool that could never hold it.
   Result<RequestId> add_request(const AddRequest& request);
 
   // Applied before the next step is scheduled, in the order in which they come. Errors: a request
@@ -63,16 +63,16 @@ class Engine {
 
   // Requests that were added and have not finished.
   std::int32_t num_unfinished() const { return num_unfinished_; }
-  // Asynchronous: the last step's frame has rows that have not returned; the engine goes on
-  // stepping until they have, with nothing to schedule if need be.
+  // Asynchronous: the last step's frame has rows that have not returned; keep stepping until they
+  // have, even with nothing to schedule.
   bool has_frame_in_flight() const { return config_.async_scheduling && !output_.rows.empty(); }
   std::int64_t now_us() const { return now_us_; }
-  // Jumps forward in time, with nothing to do.
+  // Advances the clock; never backwards.
   void advance_to(std::int64_t time_us);
-  // Leaves out steps in which nothing would happen: the next one is number `step` or later.
+  // Skips steps in which nothing would happen: the next one is number `step` or later.
   void advance_to_step(std::int64_t step);
-  // Commands the caller holds back for later steps; told to the trace, so that an idle step with
-  // something still to come is no fault.
+  // Commands the caller holds back for later steps; the trace records the number, so that an idle
+  // step before them is not a fault.
   void set_num_pending_commands(std::int32_t count) { num_pending_commands_ = count; }
 
   const std::string& name_of(RequestId request) const { return requests_.name_of(request); }
@@ -128,8 +128,8 @@ class Engine {
   std::int64_t now_us_ = 0;
 };
 
-// Could the request ever finish? Error, naming it and the numbers: an empty prompt, no output token
-// to make, more tokens than max_model_len, than the pool holds, or (without chunked prefill) than
+// Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
+// below 1, more tokens than max_model_len, than the pool holds, or (without chunked prefill) than
 // the token budget.
 Status check_request_fits(const EngineConfig& config, const AddRequest& request);
 

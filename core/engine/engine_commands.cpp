@@ -15,8 +15,8 @@ Status check_range(const std::string& what, std::int64_t value, std::int64_t low
 
 }  // namespace
 
-// For each type of command: `check` says, when it comes, whether it can ever be carried out;
-// `carry_out` does it when the next step begins.
+// For each type of command: `check` decides on arrival whether it can ever be carried out;
+// `carry_out` runs when the next step begins.
 struct Engine::CommandRules {
   Engine& engine;
 
@@ -111,7 +111,7 @@ CommandTrace Engine::CommandRules::carry_out(const SetAcceptedTokens& command) c
                      .request = command.request,
                      .value = command.num_accepted_tokens};
   if (engine.requests_.holds(command.request)) {
-    engine.requests_[command.request].scripted_num_accepted = command.num_accepted_tokens;
+    engine.requests_[command.request].scripted_num_accepted_tokens = command.num_accepted_tokens;
     engine.scripted_accepts_.push_back(command.request);
   } else {
     trace.outcome = CommandOutcome::ignored;
@@ -187,13 +187,13 @@ void Engine::drop_unused_accepts(StepTrace& trace) {
   for (const RequestId id : scripted_accepts_) {
     if (!requests_.holds(id)) continue;
     EngineRequest& request = requests_[id];
-    if (!request.scripted_num_accepted) continue;
+    if (!request.scripted_num_accepted_tokens) continue;
     trace.commands.push_back({.command = CommandKind::set_accepted_tokens,
                               .request = id,
-                              .value = *request.scripted_num_accepted,
+                              .value = *request.scripted_num_accepted_tokens,
                               .outcome = CommandOutcome::ignored,
                               .reason = IgnoredReason::samples_nothing});
-    request.scripted_num_accepted.reset();
+    request.scripted_num_accepted_tokens.reset();
   }
   scripted_accepts_.clear();
 }

@@ -1,4 +1,4 @@
-// Everything an engine is told before its first step. Names are vLLM's where it has the setting.
+// The settings of an engine. Names are vLLM's where vLLM has the setting.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/engine/policies.h"
-#include "core/metadata/attention_backend.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -24,7 +23,7 @@ enum class SchedulingPolicy : std::uint8_t { fcfs, priority };
 // Which model runner turns scheduler output into rows (vLLM: gpu_model_runner.py or worker/gpu).
 enum class ModelRunner : std::uint8_t {
   v1,  // a persistent batch of rows
-  v2,  // a slot a request, rows laid out anew in every step
+  v2,  // one slot per request, rows laid out anew in every step
 };
 
 // In what order the persistent batch is handed to the builders (semantics: reorder-batch).
@@ -57,8 +56,8 @@ struct EngineConfig {
   // One frame in flight: the next step is scheduled before the last one's acceptance is known.
   bool async_scheduling = false;
 
-  // The KV connector of a consumer writes blocks outside the stream of frames: with frames in
-  // flight, whole requests are freed when those have returned (semantics: deferred-frees).
+  // The KV connector of a consumer writes blocks outside the CUDA stream: with frames in flight,
+  // whole requests are freed only when those have returned (semantics: deferred-frees).
   bool kv_consumer = false;
 
   // Ranks that run other requests in lock-step with this one: with more than one, a step that
@@ -69,14 +68,13 @@ struct EngineConfig {
   ModelRunner runner = ModelRunner::v1;
   BatchOrder batch_order = BatchOrder::by_region;
 
-  // Speculation. Acceptance: draft j counts iff all before it do and a keyed draw is below the
-  // rate.
+  // Speculation. Draft j is accepted iff all before it are and a keyed draw is below the rate.
   SpeculativeMethod speculative_method = SpeculativeMethod::none;
   std::int32_t num_speculative_tokens = 0;  // K
   double acceptance_rate = 0.7;
   std::uint64_t seed = 0;
 
-  // CUDA graphs, as asked for; what they become: cudagraph_setup.h.
+  // CUDA graphs, as requested; cudagraph_setup.h resolves them.
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::full_and_piecewise;
   std::vector<std::int32_t> cudagraph_capture_sizes;  // tokens, ascending; empty: the default list
   std::optional<std::int32_t> max_cudagraph_capture_size;  // tokens, of the default list

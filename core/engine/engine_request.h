@@ -31,14 +31,14 @@ struct EngineRequest {
   PrefixFingerprints prefix;
   std::uint64_t key = 0;
   WorkerRequest worker;
-  std::optional<std::int32_t> scripted_num_accepted;
+  std::optional<std::int32_t> scripted_num_accepted_tokens;
 };
 
-// Requests by id. A finished request keeps its name; the rest is given back by release().
+// Requests by id. A finished request keeps its name; release() frees the rest.
 class RequestList {
  public:
   RequestList() = default;
-  // A list of its own: what a request views of its fingerprints is its copy's.
+  // A deep copy: each copied request views the fingerprints of the copy.
   RequestList(const RequestList& other);
   RequestList(RequestList&&) = default;
   RequestList& operator=(RequestList&&) = default;

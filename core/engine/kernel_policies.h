@@ -1,5 +1,5 @@
-// Policies of what layers are told and of how their kernels run: GDN's gathers, conv windows, rows
-// that kernels skip, padding. As core/engine/policies.h, of which they are a part.
+// Policies on the inputs of layers and on how their kernels run: GDN's gathers, conv windows, rows
+// that kernels skip, padding. Part of the policies of core/engine/policies.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace hybridscope {
 // Is the token order of a mixed GDN batch a stable partition? (known bug 37)
 enum class GdnTokenPartition : std::uint8_t {
   stable,
-  unstable,  // the first two tokens of the first row of several change places
+  unstable,  // the first two tokens of the first row of several are swapped
 };
 
 // Are the gates of a mixed GDN batch gathered like the tokens? (known bug 15)
@@ -26,7 +26,7 @@ enum class ConvRoll : std::uint8_t {
 // Which rows do state kernels skip? (known bug 35)
 enum class NullRows : std::uint8_t {
   skipped,  // those of the null block, and those of the pad id
-  run,      // the pad id's only
+  run,      // those of the pad id only
 };
 
 // In which order are the positions of a conv window moved within one block? (known bug 4)
@@ -38,7 +38,7 @@ enum class SameBlockShift : std::uint8_t {
 // What is is_prefilling of padding rows? (known bug 34)
 enum class PaddingPrefilling : std::uint8_t {
   cleared,
-  left_over,  // of whoever had the row before
+  left_over,  // the value of the row in earlier steps
 };
 
 // Mode all: which arrays does a group that reuses another's metadata refresh? (known bug 40)
@@ -47,8 +47,8 @@ enum class ReusedMetadata : std::uint8_t {
   state_indices_only,
 };
 
-// Data parallel: whose block tables does a dummy run go through? Nobody has the rows that are left
-// over there, but the blocks that they name can be anybody's by now. (known bug 14)
+// Data parallel: which block tables does a dummy run use? Left-over rows belong to no request any
+// more, but the blocks that they name may belong to another request by now. (known bug 14)
 enum class DummyRunTables : std::uint8_t {
   zeroed,     // every row is a null row
   left_over,  // V1: the host's rows; V2: the rows that were gathered last
@@ -73,10 +73,10 @@ constexpr void for_each_kernel_policy(Visit visit) {
                   {.name = "gdn_token_partition",
                    .values = {"stable", "unstable"},
                    .help = "token order of a mixed GDN batch"}));
-  visit(
-      PolicyRow(&KernelPolicies::gdn_gates, {.name = "gdn_gates",
-                                             .values = {"gathered", "in_batch_order"},
-                                             .help = "are GDN's gates gathered like its tokens"}));
+  visit(PolicyRow(&KernelPolicies::gdn_gates,
+                  {.name = "gdn_gates",
+                   .values = {"gathered", "in_batch_order"},
+                   .help = "whether GDN's gates are gathered in the order of its tokens"}));
   visit(PolicyRow(&KernelPolicies::conv_roll,
                   {.name = "conv_roll",
                    .values = {"row_length", "window_length"},
@@ -84,7 +84,7 @@ constexpr void for_each_kernel_policy(Visit visit) {
   visit(PolicyRow(&KernelPolicies::null_rows,
                   {.name = "null_rows",
                    .values = {"skipped", "run"},
-                   .help = "do state kernels skip rows of the null block"}));
+                   .help = "whether state kernels skip rows of the null block"}));
   visit(PolicyRow(&KernelPolicies::same_block_shift,
                   {.name = "same_block_shift",
                    .values = {"memmove", "last_position_first"},
@@ -92,10 +92,11 @@ constexpr void for_each_kernel_policy(Visit visit) {
   visit(PolicyRow(&KernelPolicies::padding_prefilling, {.name = "padding_prefilling",
                                                         .values = {"cleared", "left_over"},
                                                         .help = "is_prefilling of padding rows"}));
-  visit(PolicyRow(&KernelPolicies::reused_metadata,
-                  {.name = "reused_metadata",
-                   .values = {"every_array", "state_indices_only"},
-                   .help = "which arrays a group refreshes that reuses another's metadata"}));
+  visit(PolicyRow(
+      &KernelPolicies::reused_metadata,
+      {.name = "reused_metadata",
+       .values = {"every_array", "state_indices_only"},
+       .help = "which arrays a group refreshes when it reuses another group's metadata"}));
   visit(PolicyRow(&KernelPolicies::dummy_run_tables,
                   {.name = "dummy_run_tables",
                    .values = {"zeroed", "left_over"},

@@ -1,6 +1,6 @@
 // Named policy values for every place outside the caching stack where engines have behaved
-// differently. The value that `safe` uses is the default; docs/differences.md has a row each.
-// docs/adding.md says how one is added.
+// differently. The value that `safe` uses is the default; docs/differences.md has a row for each;
+// docs/adding.md says how to add one.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class RowClassing : std::uint8_t {
   by_meaning,  // one non-draft token is left to compute and c > 0
   by_shape,    // reference: not prefilling (V1: c >= num_prompt_tokens) and q <= 1 + K; V1's
                // builders split by query length alone
-  by_shape_past_the_prompt,  // V1 of later trees: builders are told which rows are prefilling
+  by_shape_past_the_prompt,  // V1 of later trees: builders are given which rows are prefilling
 };
 
 // Who owns the accepted count between steps? (known bug 48; semantics: input-batch)
@@ -36,7 +36,7 @@ enum class AcceptedCountOwner : std::uint8_t {
 // previous place. When does the copy land? (known bug 9; semantics: accepted-counts-v1)
 enum class AcceptedCountLanding : std::uint8_t {
   after_row_moves,   // the gather finds each count where the row was
-  before_row_moves,  // the moves carry the counts along, the gather moves them once more
+  before_row_moves,  // the moves carry the counts along, the gather then moves them again
 };
 
 // May a waiting request with one token left be padded to 1 + K tokens? (known bug 8)
@@ -62,13 +62,13 @@ enum class AllModeSpeculation : std::uint8_t {
 // What becomes of a frame in flight when its request is reset? (known bugs 17, 51;
 // semantics: reset-in-flight)
 enum class StaleFrame : std::uint8_t {
-  dropped_by_run,          // frames know the run they were scheduled in: nothing of them counts
+  dropped_by_run,          // frames of an earlier run are dropped whole
   discard_by_token_count,  // reference: rejections still count, then as many frames as there were
                            // placeholders lose their tokens
 };
 
 // Blocks are refused while a deferred free is on its way: wait a step for it, or preempt another
-// request? Preempting on can go round for ever when nobody's blocks are free at once.
+// request? Preempting on may never end when no request's blocks are freed at once.
 enum class DeferredFreeRefusal : std::uint8_t {
   wait_for_the_frame,
   preempt_on,  // reference
@@ -82,7 +82,7 @@ enum class RowOrder : std::uint8_t {
   drafts_then_query_len,   // reference of 2026-08: no drafts last, then q != 1 + K last, then by q
 };
 
-// V2, mode align: what is the column of an admitted request's state counted in? (known bug 11)
+// V2, mode align: which block size gives the column of an admitted request's state? (known bug 11)
 enum class InitialStateColumn : std::uint8_t {
   mamba_block_size,
   cache_config_block_size,  // reference: the smallest block of any group
@@ -91,7 +91,7 @@ enum class InitialStateColumn : std::uint8_t {
 // V2: in which modes does an admitted request's accepted count start at 1? (known bug 13)
 enum class SlotCountReset : std::uint8_t {
   every_mode,
-  align_only,  // reference: else the count of the slot's last request stays
+  align_only,  // reference: in other modes the count of the slot's last request stays
 };
 
 // V1, mode align: does a request that is reset and resumed in one step forget the column of its
@@ -101,20 +101,21 @@ enum class ResumedStateColumn : std::uint8_t { forgotten, remembered };
 // Mode align: whose block ids do the post-copies of each group use? (known bug 42)
 enum class PostCopyBlockTable : std::uint8_t { of_each_group, of_first_group };
 
-// Mode align: are post-copies made whose destination is left of the running column? A patch that
-// circulates leaves them out (`hybridscope bugs run backward-copy-suppressed`).
+// Mode align: are post-copies made whose destination is left of the running column? A circulating
+// patch leaves them out (`hybridscope bugs run backward-copy-suppressed`).
 enum class BackwardPostCopy : std::uint8_t { made, suppressed };
 
-// V2, mode align: where does the post-copy launch write an accepted count of 1? In place the
-// programs that run later find it and copy nothing: the worst order, in which the writing one runs
-// first, is what is modelled; it writes one conv state of one layer, which does not show here.
-// (known bug 3)
+// V2, mode align: where does the post-copy launch write an accepted count of 1? In place, programs
+// that run later read that 1 and copy nothing. Modelled is the worst order, in which the writing
+// program runs first; the one conv state of one layer that it copies itself is not modelled. (known
+// bug 3)
 enum class AcceptedCountReset : std::uint8_t { separate_output, in_place };
 
-// V2: which token does a prompt's last row begin with that was padded to 1 + K? (known bug 52)
+// V2: with which token does the last row of a prompt begin if it was padded to 1 + K tokens? (known
+// bug 52)
 enum class PaddedPromptToken : std::uint8_t {
   of_the_prompt,
-  last_sampled,  // the slot's, which admission set to the token before
+  last_sampled,  // the slot's last sampled token, which admission set to the token before
 };
 
 // V1, asynchronous: what are the drafts of a request that comes back after a skipped step?
@@ -124,8 +125,8 @@ enum class ReturningDrafts : std::uint8_t {
   placeholders,  // ids of -1, because drafts go to rows with a previous row only; all are rejected
 };
 
-// V1, asynchronous, modes none and all: are accepted counts read when their copy to the host has
-// ended? (known bug 39)
+// V1, asynchronous, modes none and all: are accepted counts read only after their copy to the host
+// has ended? (known bug 39)
 enum class AcceptedCountRead : std::uint8_t {
   after_the_copy,
   before_the_copy,  // the counts are those of the frame before
@@ -165,9 +166,9 @@ struct Policies : KernelPolicies {
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
-// Calls visit(PolicyRow) for every policy there is, in the order in which documents list them. Rows
-// whose last argument is missing are in profile `pages` as in `safe`: races whose order the
-// reference pages leave open, and faults of other trees.
+// Calls visit(PolicyRow) for every policy, in the order in which documents list them. Rows whose
+// last argument is missing are in profile `reference` as in `safe`: races whose order the reference
+// leaves open, and faults of other trees.
 template <class Visit>
 constexpr void for_each_policy(Visit visit) {
   for_each_cache_policy(visit);
@@ -184,12 +185,12 @@ constexpr void for_each_policy(Visit visit) {
   visit(PolicyRow(&Policies::accepted_count_owner,
                   {.name = "accepted_count_owner",
                    .values = {"request", "persistent_row"},
-                   .help = "does the accepted count survive a skipped step"},
+                   .help = "whether the accepted count survives a skipped step"},
                   AcceptedCountOwner::persistent_row));
   visit(PolicyRow(&Policies::one_token_prompt,
                   {.name = "one_token_prompt",
                    .values = {"as_is", "padded_with_placeholders"},
-                   .help = "is a prompt's last token padded to 1 + K"},
+                   .help = "whether a prompt's last token is padded to 1 + K tokens"},
                   OneTokenPrompt::padded_with_placeholders));
   visit(PolicyRow(&Policies::no_draft_step,
                   {.name = "no_draft_step",
@@ -201,13 +202,13 @@ constexpr void for_each_policy(Visit visit) {
                    .values = {"by_row_class", "by_shape"},
                    .help = "which batches replay the verify graph"},
                   UniformDecodeTest::by_shape));
-  visit(PolicyRow(
-      &Policies::all_mode_speculation,
-      {.name = "all_mode_speculation",
-       .values = {"remembered_column_and_boundary_copies", "full_steps_remembered_no_copies",
-                  "computed_column_no_copies"},
-       .help = "where drafts in mode all read their state, and are boundary states stored"},
-      AllModeSpeculation::full_steps_remembered_no_copies));
+  visit(PolicyRow(&Policies::all_mode_speculation,
+                  {.name = "all_mode_speculation",
+                   .values = {"remembered_column_and_boundary_copies",
+                              "full_steps_remembered_no_copies", "computed_column_no_copies"},
+                   .help = "mode all with drafts: which column state is read from, and whether "
+                           "boundary states are stored"},
+                  AllModeSpeculation::full_steps_remembered_no_copies));
   visit(PolicyRow(&Policies::stale_frame,
                   {.name = "stale_frame",
                    .values = {"dropped_by_run", "discard_by_token_count"},
@@ -220,7 +221,7 @@ constexpr void for_each_policy(Visit visit) {
   visit(PolicyRow(&Policies::deferred_free_refusal,
                   {.name = "deferred_free_refusal",
                    .values = {"wait_for_the_frame", "preempt_on"},
-                   .help = "wait for blocks of a frame in flight, or preempt somebody"},
+                   .help = "wait for blocks of a frame in flight, or preempt a request"},
                   DeferredFreeRefusal::preempt_on));
   visit(PolicyRow(&Policies::row_order,
                   {.name = "row_order",
@@ -231,7 +232,7 @@ constexpr void for_each_policy(Visit visit) {
       &Policies::initial_state_column,
       {.name = "initial_state_column",
        .values = {"mamba_block_size", "cache_config_block_size"},
-       .help = "runner v2, mode align: in which blocks an admitted request's column is counted"},
+       .help = "runner v2, mode align: which block size gives an admitted request's state column"},
       InitialStateColumn::cache_config_block_size));
   visit(PolicyRow(
       &Policies::slot_count_reset,
@@ -239,12 +240,11 @@ constexpr void for_each_policy(Visit visit) {
        .values = {"every_mode", "align_only"},
        .help = "runner v2: in which modes an admitted request's accepted count starts at 1"},
       SlotCountReset::align_only));
-  visit(PolicyRow(
-      &Policies::resumed_state_column,
-      {.name = "resumed_state_column",
-       .values = {"forgotten", "remembered"},
-       .help =
-           "runner v1: does a request that is reset and resumed in one step forget its column"}));
+  visit(PolicyRow(&Policies::resumed_state_column,
+                  {.name = "resumed_state_column",
+                   .values = {"forgotten", "remembered"},
+                   .help = "runner v1: whether a request that is reset and resumed in one step "
+                           "forgets its column"}));
   visit(PolicyRow(&Policies::post_copy_block_table,
                   {.name = "post_copy_block_table",
                    .values = {"of_each_group", "of_first_group"},
@@ -252,7 +252,7 @@ constexpr void for_each_policy(Visit visit) {
   visit(PolicyRow(&Policies::backward_post_copy,
                   {.name = "backward_post_copy",
                    .values = {"made", "suppressed"},
-                   .help = "are post-copies to a column left of the running one made"}));
+                   .help = "whether post-copies to a column left of the running column are made"}));
   visit(PolicyRow(&Policies::accepted_count_reset,
                   {.name = "accepted_count_reset",
                    .values = {"separate_output", "in_place"},
@@ -260,16 +260,16 @@ constexpr void for_each_policy(Visit visit) {
   visit(PolicyRow(&Policies::padded_prompt_token,
                   {.name = "padded_prompt_token",
                    .values = {"of_the_prompt", "last_sampled"},
-                   .help = "runner v2: first token of a prompt's last row that was padded"}));
+                   .help = "runner v2: first token of a prompt's padded last row"}));
   visit(PolicyRow(&Policies::returning_drafts,
                   {.name = "returning_drafts",
                    .values = {"scattered", "placeholders"},
                    .help = "runner v1: drafts of a request that comes back after a skipped step"}));
-  visit(PolicyRow(
-      &Policies::accepted_count_read,
-      {.name = "accepted_count_read",
-       .values = {"after_the_copy", "before_the_copy"},
-       .help = "runner v1, modes none and all: are counts read before their copy has ended"}));
+  visit(PolicyRow(&Policies::accepted_count_read,
+                  {.name = "accepted_count_read",
+                   .values = {"after_the_copy", "before_the_copy"},
+                   .help = "runner v1, modes none and all: whether counts are read before their "
+                           "copy to the host has ended"}));
   visit(
       PolicyRow(&Policies::running_column,
                 {.name = "running_column",
@@ -281,7 +281,8 @@ constexpr void for_each_policy(Visit visit) {
 // Profile `safe`: state is never corrupted.
 constexpr Policies safe_policies() { return {}; }
 
-// Profile `pages`: what the reference pages and the reference vectors do (policy_table.cpp).
-Policies pages_policies();
+// Profile `reference`: what the reference does; the reference vectors are made with it
+// (policy_table.cpp).
+Policies reference_policies();
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// Single policies that are set against a profile.
+// Single policy values that override a profile.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ consteval std::size_t policy_index() {
   std::size_t index = 0;
   std::size_t found = kNumPolicies;
   for_each_policy([&](const auto& row) {
-    if (std::is_same_v<decltype(row.pages), Value>) found = index;
+    if (std::is_same_v<decltype(row.reference), Value>) found = index;
     ++index;
   });
   if (found == kNumPolicies) throw "no policy has this enum";  // does not compile
@@ -54,7 +54,7 @@ struct PolicyOverrides {
   friend bool operator==(const PolicyOverrides&, const PolicyOverrides&) = default;
 };
 
-// The values of `changes` lie on top.
+// Overwrites `policies` with the values of `changes`.
 void lay_over(PolicyOverrides& policies, const PolicyOverrides& changes);
 
 // The policies with these values set.

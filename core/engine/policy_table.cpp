@@ -29,9 +29,9 @@ constexpr std::size_t place_of(const PolicyRow<Owner, Value>& row) {
 template <class Owner, class Value>
 constexpr Policy policy_of(const PolicyRow<Owner, Value>& row) {
   static_assert(sizeof(Value) == 1, "an enum of std::uint8_t");
-  return {.text = row.text,
+  return {.text = PolicyText(row.words),
           .safe = static_cast<std::uint8_t>(Owner{}.*row.member),
-          .pages = static_cast<std::uint8_t>(row.pages),
+          .reference = static_cast<std::uint8_t>(row.reference),
           .caching = std::is_same_v<Owner, CachePolicies>,
           .place = place_of(row)};
 }
@@ -70,9 +70,9 @@ std::string_view value_name(const PolicyValue& value) {
   return kTable[value.policy].text.values[value.value];
 }
 
-Policies pages_policies() {
+Policies reference_policies() {
   PolicyBytes bytes = {};
-  for (const Policy& policy : kTable) bytes[policy.place] = policy.pages;
+  for (const Policy& policy : kTable) bytes[policy.place] = policy.reference;
   return std::bit_cast<Policies>(bytes);
 }
 

@@ -16,8 +16,8 @@ namespace hybridscope {
 class PrefixFingerprints {
  public:
   PrefixFingerprints() = default;
-  // hash_block_size > 0, tokens. `num_before_boundary`: positions kept before each boundary; what
-  // asks for the conv history of a full block needs conv_kernel - 2.
+  // hash_block_size > 0, tokens. `num_before_boundary`: positions kept before each boundary; the
+  // conv history of a full block needs conv_kernel - 2.
   PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size,
                      std::int32_t num_before_boundary = 0);
 
@@ -27,7 +27,8 @@ class PrefixFingerprints {
   // [num_tokens / hash_block_size], element i = F((i + 1) * hash_block_size).
   std::span<const Fingerprint> block_hashes() const { return block_hashes_; }
 
-  // F(position); folds at most one hash block of tokens, and one token where the caller walks on.
+  // F(position); folds at most one hash block of tokens, and only one token for the position after
+  // the last one.
   Fingerprint at(const TokenSequence& tokens, std::int32_t position);
 
   // Puts a fingerprint that the caller has folded into the window of recent positions.
@@ -40,7 +41,7 @@ class PrefixFingerprints {
   };
   static constexpr std::size_t kWindow = 32;
 
-  // Is `position` kept for standing shortly before the boundary of a full block?
+  // Is `position` kept because it is shortly before the boundary of a full block?
   bool before_boundary(std::int32_t position) const;
 
   std::int32_t hash_block_size_ = 1;

@@ -29,7 +29,7 @@ struct Request {
   std::int32_t first_valid_run = 0;          // frames of earlier runs are dropped whole
   bool is_prefill_chunk = false;             // the last scheduled chunk did not reach num_tokens
   RequestStatus status = RequestStatus::waiting;
-  // One a hash block of known tokens; whoever appends tokens extends what this views.
+  // One hash per hash block of known tokens; the code that appends tokens extends the viewed array.
   std::span<const Fingerprint> block_hashes;
 
   std::int32_t num_output_tokens() const { return num_tokens - num_prompt_tokens; }

@@ -20,7 +20,7 @@ bool RowInputs::has_lost_drafts(const RowTrace& row) const {
 void RowInputs::add(StepTrace& trace, RowTrace& row, EngineRequest& request) {
   row.lost_drafts = has_lost_drafts(row) && trace.scheduled_of(row).num_draft_tokens > 0;
   fill_history(row, request);
-  planned_num_accepted_.push_back(plan_acceptance(trace, row, request));
+  planned_num_accepted_tokens_.push_back(plan_acceptance(trace, row, request));
   append_tokens(trace, row, request);
 }
 
@@ -34,17 +34,17 @@ std::int32_t RowInputs::plan_acceptance(StepTrace& trace, const RowTrace& row,
                             row.num_computed_tokens >= scheduled.num_prompt_tokens;
   std::int32_t accepted =
       drafts_count ? keyed_num_accepted_tokens(acceptance_, request.key, end - drafts, drafts) : 1;
-  if (request.scripted_num_accepted) {
-    accepted = std::clamp(*request.scripted_num_accepted, 1, drafts_count ? 1 + drafts : 1);
-    if (accepted != *request.scripted_num_accepted)
+  if (request.scripted_num_accepted_tokens) {
+    accepted = std::clamp(*request.scripted_num_accepted_tokens, 1, drafts_count ? 1 + drafts : 1);
+    if (accepted != *request.scripted_num_accepted_tokens)
       trace.commands.push_back({.command = CommandKind::set_accepted_tokens,
                                 .request = scheduled.request,
-                                .value = *request.scripted_num_accepted,
+                                .value = *request.scripted_num_accepted_tokens,
                                 .outcome = CommandOutcome::ignored,
                                 .reason = scheduled.placeholder_drafts
                                               ? IgnoredReason::no_drafts_to_accept
                                               : IgnoredReason::count_out_of_range});
-    request.scripted_num_accepted.reset();
+    request.scripted_num_accepted_tokens.reset();
   }
   return accepted;
 }
@@ -64,7 +64,7 @@ void RowInputs::append_tokens(StepTrace& trace, const RowTrace& row,
       continue;
     }
     const std::int32_t position = row.num_computed_tokens + known + i;
-    const bool accepted = i + 1 < planned_num_accepted_.back();
+    const bool accepted = i + 1 < planned_num_accepted_tokens_.back();
     trace.tokens.push_back(accepted ? request.tokens.token(position)
                                     : rejected_draft_token(acceptance_, request.key, position));
   }
@@ -82,7 +82,7 @@ void RowInputs::fill_history(RowTrace& row, EngineRequest& request) const {
 
 void RowInputs::sample(StepTrace& trace) const {
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
-    trace.rows[r].num_sampled_tokens = planned_num_accepted_[r];
+    trace.rows[r].num_sampled_tokens = planned_num_accepted_tokens_[r];
 }
 
 RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission) {
@@ -97,7 +97,7 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
 std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled) {
   const std::int32_t all = row.num_computed_tokens + scheduled.num_scheduled_tokens;
   if (row.num_sampled_tokens == 0) return all;
-  // Not below 0: a count that a stale frame took too much off can leave more drafts than tokens.
+  // Not below 0: after a stale frame has lowered the count too far, drafts may outnumber tokens.
   return std::max(all - (scheduled.num_draft_tokens - (row.num_sampled_tokens - 1)), 0);
 }
 

@@ -1,6 +1,5 @@
 // The tokens of a batch's rows and what each of them will sample: the part of "prepare inputs" and
-// of sampling that does not care which runner laid out the rows
-// (semantics: draft-and-accepted-counts, sampled-tokens).
+// of sampling that both runners share (semantics: draft-and-accepted-counts, sampled-tokens).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +17,12 @@ class RowInputs {
   explicit RowInputs(const EngineConfig& config);
 
   // Call first in a step.
-  void start_step() { planned_num_accepted_.clear(); }
+  void start_step() { planned_num_accepted_tokens_.clear(); }
 
   // Call for the rows in order, each with request, scheduled and its exact num_computed_tokens
   // filled in: writes its conv history and appends its tokens to the trace. What the row will
-  // sample is settled here, because acceptance is keyed, but told to nobody before sample(). Uses
-  // up a scripted count.
+  // sample is decided here, because acceptance is keyed, but not written to the trace before
+  // sample(). Uses up a scripted count.
   void add(StepTrace& trace, RowTrace& row, EngineRequest& request);
 
   // Fills num_sampled_tokens of all rows.
@@ -41,10 +40,10 @@ class RowInputs {
   bool replaces_padded_prompt_token_ = false;  // PaddedPromptToken::last_sampled
   bool loses_drafts_of_returning_ = false;     // ReturningDrafts::placeholders
   std::int32_t conv_kernel_ = 4;
-  std::vector<std::int32_t> planned_num_accepted_;  // [rows]
+  std::vector<std::int32_t> planned_num_accepted_tokens_;  // [rows]
 };
 
-// Why a row stands where it stands. `previous_row`: in the step before, -1: none.
+// How a row came to its position. `previous_row`: in the step before, -1: none.
 RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission);
 
 // num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling

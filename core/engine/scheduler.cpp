@@ -156,7 +156,7 @@ void Scheduler::schedule_running() {
                            .num_output_placeholders = request.num_output_placeholders};
     if (request.num_draft_tokens > 0) {
       entry.num_drafts_offered = request.num_draft_tokens;
-      // Not all of them, whatever a stale frame takes off the tokens to come.
+      // At least one token is not a draft, even if a stale frame lowered `known` too far.
       entry.num_draft_tokens =
           std::clamp(num_new_tokens + request.num_computed_tokens - known, 0, num_new_tokens - 1);
       request.num_draft_tokens = 0;
@@ -168,7 +168,7 @@ void Scheduler::schedule_running() {
 }
 
 // Allocates for a running request, preempting others (or, in the end, itself) while it is refused.
-// `index` is its place in running_, kept right when the victim had already been scheduled.
+// `index` is its place in running_, adjusted when the victim had already been scheduled.
 Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32_t num_new_tokens,
                                                     std::size_t& index) {
   for (;;) {
@@ -244,7 +244,7 @@ void Scheduler::schedule_waiting() {
   }
 }
 
-// Admits the head of the waiting queue; false: it stays, and nobody behind it is tried.
+// Admits the head of the waiting queue; false: it stays, and no request after it is tried.
 bool Scheduler::admit(Request& request) {
   if (request.num_output_placeholders > 0) {
     skip(request, SkipReason::frame_in_flight);
@@ -311,8 +311,8 @@ bool Scheduler::admit(Request& request) {
 }
 
 // The reference keeps a batch of verify rows uniform by padding a waiting request with one token
-// left, when running requests were scheduled and the last chunk of none of them was short of its
-// known tokens, this step's not counted (semantics: padded-prompt).
+// left. It does so if running requests were scheduled and, before this step, none of them was in
+// the middle of its prefill (semantics: padded-prompt).
 bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
   if (config_.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
   if (config_.num_speculative_tokens == 0 || num_new_tokens != 1) return false;

@@ -1,4 +1,4 @@
-// Decides which requests get how many tokens in a step, and whose blocks pay for it
+// Decides which requests get how many tokens in a step, and which are preempted for their blocks
 // (semantics: schedule-running, schedule-waiting; vLLM v1/core/sched/scheduler.py, without
 // connectors, encoders and LoRA).
 #pragma once
@@ -36,7 +36,7 @@ struct SchedulerConfig {
   DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
 };
 
-// One request's part in a step. `first_new_column` of its groups stands in ScheduleOutput.
+// One request's part in a step. `first_new_column` of its groups is in ScheduleOutput.
 struct ScheduledRequest {
   Request* request = nullptr;
   Admission admission = Admission::running;
@@ -77,13 +77,13 @@ class Scheduler {
   // `kv_cache` outlives the scheduler.
   Scheduler(SchedulerConfig config, KVCacheManager& kv_cache);
 
-  // Where `other` stands between two steps, with copies of its cache and of its requests:
-  // `request_of` gives a request's copy. Its last answer is not copied.
+  // The state of `other` between two steps, with copies of its cache and of its requests:
+  // `request_of` returns a request's copy. The last answer of `other` is not copied.
   using FindRequest = std::function<Request&(RequestId)>;
   Scheduler(const Scheduler& other, KVCacheManager& kv_cache, const FindRequest& request_of);
   Scheduler(Scheduler&&) = default;
 
-  // Requests stay where they are until they are aborted or finished (owned by the caller).
+  // The caller owns the request and does not move it until it is aborted or finished.
   void add_request(Request& request);
 
   // Decides one step; the answer is valid until the next call (semantics: schedule-running,
@@ -102,8 +102,8 @@ class Scheduler {
   UpdatedRequest update_from_output(Request& request, const ReturnedRow& row);
 
   // Stores the length of the draft list for the next step, unless the request is in the middle of
-  // its prefill (semantics: update-draft-token-ids). Synchronous only: asynchronously nothing comes
-  // back.
+  // its prefill (semantics: update-draft-token-ids). Synchronous scheduling only: asynchronously no
+  // draft lists come back.
   void update_draft_tokens(Request& request, std::int32_t num_draft_tokens);
 
   // Frees the request and takes it out of its queue; reported in the next finished_req_ids.
@@ -150,7 +150,7 @@ class Scheduler {
   std::vector<Request*> running_;
   std::deque<Request*> waiting_;  // fcfs: order of arrival; priority: ascending (priority, arrival)
   std::vector<RequestId> finished_req_ids_;
-  // Frames with tokens, and frees that wait until `fence` of them have returned.
+  // A free that waits until `fence` frames with tokens have returned.
   struct DeferredFree {
     std::int64_t fence = 0;
     KVCacheManager::DeferredBlocks blocks;
@@ -177,7 +177,7 @@ struct AlignedSplitInputs {
   bool use_eagle = false;
 };
 
-// Tokens of this chunk under mode align, 0: not now. The reference's rule
+// Tokens of this chunk under mode align; 0: none in this step. The reference's rule
 // (semantics: aligned-split; vLLM Scheduler._mamba_block_aligned_split).
 std::int32_t mamba_block_aligned_split(const AlignedSplitInputs& inputs);
 

@@ -6,11 +6,11 @@
 
 namespace hybridscope {
 
-// Rejected drafts are no computed tokens, and no tokens to come either.
+// Rejected drafts no longer count as computed tokens nor as output placeholders.
 void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) const {
   if (row.num_draft_tokens == 0 || row.num_sampled_tokens == 0) return;
   const std::int32_t rejected = row.num_draft_tokens - (row.num_sampled_tokens - 1);
-  // Not below 0, whatever a stale frame takes off.
+  // Not below 0: a stale frame may take off too many.
   request.num_computed_tokens = std::max(request.num_computed_tokens - rejected, 0);
   if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
 }
@@ -45,7 +45,7 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
     return {CommitOutcome::stale_run, 0};
   }
   const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
-  // Known tokens only, whatever a stale frame took off those to come.
+  // Known tokens only: a stale frame may have taken off too many placeholders.
   if (config_.async_scheduling && ran)
     kv_cache_.cache_computed_blocks(
         cache_view(request), std::min(request.num_computed_tokens - request.num_output_placeholders,
@@ -58,8 +58,8 @@ void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tok
   request.num_draft_tokens = request.is_prefill_chunk ? 0 : num_draft_tokens;
 }
 
-// Blocks are free at once, as later frames run behind the one in flight, unless somebody writes
-// outside their stream (semantics: deferred-frees; vLLM Scheduler._free_request_blocks).
+// Blocks are freed at once, because later frames run after the one in flight, unless a KV connector
+// writes outside the stream (semantics: deferred-frees; vLLM Scheduler._free_request_blocks).
 void Scheduler::free_request_blocks(const Request& request) {
   if (config_.defer_frees && request.last_frame > num_frames_returned_)
     deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id)});
@@ -74,7 +74,7 @@ void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
     kv_cache_.free_blocks(deferred_frees_.front().blocks);
 }
 
-// What a frame in flight will bring does not count any more (semantics: reset-in-flight).
+// What a frame in flight will bring no longer counts (semantics: reset-in-flight).
 void Scheduler::forget_frame_in_flight(Request& request) const {
   if (config_.stale_frame == StaleFrame::dropped_by_run)
     request.first_valid_run = request.run;

@@ -1,4 +1,4 @@
-// An engine's settings as the scheduler and its KV cache take them.
+// Turns an engine's settings into those of the scheduler and its KV cache.
 #pragma once
 
 #include "core/caching/kv_cache_manager.h"
@@ -7,7 +7,7 @@
 
 namespace hybridscope {
 
-// Mode align splits chunks on blocks when a group of layers is recurrent
+// Mode align ends chunks on block boundaries if a group of layers is recurrent
 // (semantics: aligned-split).
 SchedulerConfig scheduler_config(const EngineConfig& config);
 

@@ -1,4 +1,4 @@
-// The tokens of one request, never stored: any token is computed from where it came from
+// The tokens of one request, never stored: each token is computed from its origin
 // (semantics: token-contents).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace hybridscope {
 
-// Where a token came from stands in its two top bits, so that kinds never collide.
+// The origin of a token, kept in its two top bits, so that kinds never collide.
 enum class TokenKind : std::uint8_t { prompt, output, rejected_draft, placeholder };
 
 // `content` with its top bits replaced by the kind.

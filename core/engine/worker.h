@@ -13,18 +13,14 @@ namespace hybridscope {
 
 class Worker {
  public:
-  // The runner that `config` names. Errors: settings the metadata builders or the graph resolution
-  // refuse.
+  // The runner that `config` names; RunnerBase says what it does and which settings it refuses.
   static Result<Worker> create(const EngineConfig& config);
 
-  // Rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the trace's
-  // "prepare" part. `finished` left since the last step.
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests) {
     std::visit([&](auto& runner) { runner.prepare(trace, new_blocks, finished, requests); },
                runner_);
   }
-  // Accepted tokens of each row, post-copies, counts for the next step; fills the "sample" part.
   void sample(StepTrace& trace, RequestList& requests) {
     std::visit([&](auto& runner) { runner.sample(trace, requests); }, runner_);
   }

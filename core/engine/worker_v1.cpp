@@ -9,8 +9,8 @@
 namespace hybridscope {
 namespace {
 
-// What the scheduler reports counts on the drafts of the row's previous frame; the device knows how
-// many were accepted (semantics: optimistic-and-exact; vLLM
+// The scheduler's count assumes that all drafts of the row's previous frame are accepted; the
+// device knows how many were (semantics: optimistic-and-exact; vLLM
 // update_num_computed_tokens_for_batch_change).
 std::int32_t computed_tokens_of(const BatchRow& row, const ScheduledTrace& scheduled,
                                 const WorkerRequest& worker) {
@@ -28,9 +28,7 @@ Result<WorkerV1> WorkerV1::create(const EngineConfig& config) {
 
 WorkerV1::WorkerV1(const EngineConfig& config, BatchMetadata metadata,
                    std::span<const std::int32_t> columns)
-    : config_(config),
-      inputs_(config),
-      metadata_(std::move(metadata)),
+    : RunnerBase(config, std::move(metadata)),
       rows_(config.max_num_seqs, columns),
       staged_(make_postprocess_input_buffers(config.max_num_seqs)),
       num_accepted_tokens_out_(static_cast<std::size_t>(config.max_num_seqs), 0),
@@ -55,15 +53,15 @@ void WorkerV1::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   metadata_.build(trace, tables, remembered_columns(trace)).value();
 }
 
-// Padding nulls rows of the device's tables alone (semantics: common-attention-metadata). What the
-// host's rows keep is read by nothing but dummy runs.
+// Padding nulls rows in the device's tables only (semantics: common-attention-metadata). Only dummy
+// runs read what the host's rows keep.
 std::span<BlockTable> WorkerV1::device_tables() {
   if (!dummy_runs_name_blocks(config_)) return rows_.block_tables();
   device_tables_.assign(rows_.block_tables().begin(), rows_.block_tables().end());
   return device_tables_;
 }
 
-// Rows leave, come and move up (semantics: update-states, input-batch).
+// Removes, adds and condenses rows (semantics: update-states, input-batch).
 void WorkerV1::update_rows(const StepTrace& trace, const NewBlocks& new_blocks,
                            std::span<const RequestId> finished, RequestList& requests) {
   rows_.start_step();
@@ -127,7 +125,8 @@ RowClass WorkerV1::class_of(const ScheduledTrace& scheduled) const {
   return row_class_of(scheduled, config_.policies.row_classing, config_.num_speculative_tokens);
 }
 
-// Regions by the row's class in place of its shape (semantics: reorder-batch, row-class).
+// Orders rows by regions, which follow from the row's class instead of its shape
+// (semantics: reorder-batch, row-class).
 void WorkerV1::reorder_rows(const StepTrace& trace) {
   regions_.clear();
   for (const BatchRow& row : rows_.rows()) {

@@ -8,37 +8,21 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/engine/batch_metadata.h"
 #include "core/engine/batch_rows_v1.h"
 #include "core/engine/copy_rows.h"
-#include "core/engine/engine_config.h"
-#include "core/engine/engine_request.h"
-#include "core/engine/new_blocks.h"
-#include "core/engine/row_inputs.h"
+#include "core/engine/runner_base.h"
 #include "core/state/mamba_state_idx.h"
 #include "core/state/stage_inputs.h"
-#include "core/trace/step_trace.h"
 
 namespace hybridscope {
 
-class WorkerV1 {
+class WorkerV1 : public RunnerBase {
  public:
-  // Errors: settings the metadata builders or the graph resolution refuse.
   static Result<WorkerV1> create(const EngineConfig& config);
 
-  // Rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the trace's
-  // "prepare" part. `finished` left since the last step.
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests);
-
-  // Accepted tokens of each row, post-copies, counts for the next step; fills the "sample" part.
   void sample(StepTrace& trace, RequestList& requests);
-
-  void set_policies(const Policies& policies) {
-    config_.policies = policies;
-    metadata_.set_policies(policies);
-  }
-  const CudagraphResolution& cudagraphs() const { return metadata_.cudagraphs(); }
 
  private:
   WorkerV1(const EngineConfig& config, BatchMetadata metadata,
@@ -64,26 +48,21 @@ class WorkerV1 {
   void post_copy_align(StepTrace& trace, RequestList& requests);
   void post_copy_all(StepTrace& trace, RequestList& requests);
 
-  EngineConfig config_;
-  RowInputs inputs_;
-  BatchMetadata metadata_;
   BatchRowsV1 rows_;
   MambaStateIdx mamba_state_idx_;
 
-  // Of the step under way.
+  // Of the current step.
   std::vector<std::int32_t> scheduled_of_request_;  // by request id, -1: not scheduled
-  std::vector<RequestId> scheduled_ids_;            // whose element of it is set
+  std::vector<RequestId> scheduled_ids_;            // requests whose element is set
   std::vector<RowRegion> regions_;
   std::vector<BatchRow> gathered_;         // [rows] counts that landed before the rows moved
   std::vector<BlockTable> device_tables_;  // [groups] where they differ from the host's
 
-  // What the functions of core/state take and give (worker_v1_copies.cpp).
+  // Inputs and outputs of the functions of core/state (worker_v1_copies.cpp).
   CopyRows copy_rows_;
   std::vector<std::int32_t> optimistic_computed_tokens_;  // [rows]
   std::vector<RequestId> preempted_;                      // that lose their column
   std::vector<RequestId> resumed_;                        // that lose their column
-  std::vector<MambaBlockTable> mamba_tables_;             // [mamba groups]
-  std::vector<StateCopyDecision> decisions_;
   PostprocessInputBuffers staged_;
   std::vector<std::int32_t> num_accepted_tokens_out_;  // [max_num_seqs]
   std::vector<std::int32_t> prev_last_scheduled_idx_;  // [max_num_seqs] mode all with drafts

@@ -7,7 +7,8 @@
 
 namespace hybridscope {
 
-// Remembered columns of requests that lost their state (semantics: cleanup-mamba-state-idx).
+// Forgets the remembered columns of requests that lost their state
+// (semantics: cleanup-mamba-state-idx).
 void WorkerV1::forget_columns(const StepTrace& trace, std::span<const RequestId> finished) {
   if (config_.mamba_cache_mode == MambaCacheMode::none) return;
   const bool remembers = config_.policies.resumed_state_column == ResumedStateColumn::remembered;
@@ -89,7 +90,7 @@ void WorkerV1::post_copy_align(StepTrace& trace, RequestList& requests) {
 }
 
 // The last scheduled column is remembered, and boundary states that lie in scratch columns are
-// stored where the hash will say they are (semantics: mode-all-with-drafts).
+// stored in the columns whose hash stands for them (semantics: mode-all-with-drafts).
 void WorkerV1::post_copy_all(StepTrace& trace, RequestList& requests) {
   const PostprocessMambaAllInputs inputs{.num_spec_tokens = config_.num_speculative_tokens,
                                          .block_size = metadata_.mamba_block_size(),

@@ -37,13 +37,9 @@ Result<WorkerV2> WorkerV2::create(const EngineConfig& config) {
 
 WorkerV2::WorkerV2(const EngineConfig& config, BatchMetadata metadata,
                    std::span<const std::int32_t> columns)
-    : config_(config),
-      inputs_(config),
-      metadata_(std::move(metadata)),
-      slots_(config.max_num_seqs, columns) {}
+    : RunnerBase(config, std::move(metadata)), slots_(config.max_num_seqs, columns) {}
 
-// The dispatch reads no more than the scheduler's output, so it may follow the rows
-// (semantics: v2-step).
+// Dispatch reads only the scheduler's output, so it may come after the rows (semantics: v2-step).
 void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
                        std::span<const RequestId> finished, RequestList& requests) {
   slots_.start_step();
@@ -64,7 +60,8 @@ void WorkerV2::prepare(StepTrace& trace, const NewBlocks& new_blocks,
   metadata_.build(trace, slots_.input_block_tables(), remembered_columns_).value();
 }
 
-// Finished and preempted requests; a request that was reset can come back unannounced.
+// Frees finished and preempted requests; a request that was reset may be admitted again without
+// having been reported as preempted.
 void WorkerV2::free_slots(const StepTrace& trace, std::span<const RequestId> finished) {
   const auto free = [&](RequestId id) {
     if (slots_.slot_of(id) >= 0) slots_.free(id);
@@ -104,7 +101,7 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
   if (align || config_.policies.slot_count_reset == SlotCountReset::every_mode)
     num_accepted_tokens = 1;
-  // A count of 1 is what every request starts with, whoever left it.
+  // A count of 1 is what every request starts with, so it counts as the request's own.
   if (num_accepted_tokens == 1) slots_.slot(index).accepted_from = scheduled.request;
   if (!align || !metadata_.has_mamba()) return;
   const std::int32_t unit =
@@ -117,7 +114,8 @@ void WorkerV2::admit(const ScheduledTrace& scheduled) {
       .value();
 }
 
-// By shape a row is what the builders make of it: their prefills are told by V2's is_prefilling.
+// By shape, a row has the class that the builders give it: they find prefills by V2's
+// is_prefilling.
 RowClass WorkerV2::class_of(const ScheduledTrace& scheduled) const {
   const RowClassing classing = config_.policies.row_classing;
   if (classing != RowClassing::by_meaning &&

@@ -1,4 +1,4 @@
-// The V2 runner: a slot a request, rows laid out anew in every step (semantics: v2-step,
+// The V2 runner: one slot per request, rows laid out anew in every step (semantics: v2-step,
 // request-slots, row-order-v2, accepted-counts-v2; vLLM v1/worker/gpu). Reads the step's trace and
 // its own state, never the scheduler.
 #pragma once
@@ -8,14 +8,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/engine/batch_metadata.h"
 #include "core/engine/batch_slots_v2.h"
 #include "core/engine/copy_rows.h"
-#include "core/engine/engine_config.h"
-#include "core/engine/engine_request.h"
-#include "core/engine/new_blocks.h"
-#include "core/engine/row_inputs.h"
-#include "core/trace/step_trace.h"
+#include "core/engine/runner_base.h"
 
 namespace hybridscope {
 
@@ -28,26 +23,17 @@ struct RowOrderInput {
 };
 std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder order);
 
-class WorkerV2 {
+class WorkerV2 : public RunnerBase {
  public:
-  // Errors: settings the metadata builders or the graph resolution refuse.
   static Result<WorkerV2> create(const EngineConfig& config);
 
-  // Slots, rows, batch arrays, graph dispatch, pre-copies and metadata of the step; fills the
-  // trace's "prepare" part. `finished` left since the last step. One pre-copy decision a row: the
-  // advance kernel's, whose columns and bias the pre-copy kernel takes over.
+  // One pre-copy decision a row: the advance kernel's, whose columns and bias the pre-copy kernel
+  // uses.
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests);
-
-  // Accepted tokens of each row, counts and exact lengths of its slot, post-copies; fills the
-  // "sample" part.
+  // Also updates the counts and exact lengths of each slot.
   void sample(StepTrace& trace, RequestList& requests);
 
-  void set_policies(const Policies& policies) {
-    config_.policies = policies;
-    metadata_.set_policies(policies);
-  }
-  const CudagraphResolution& cudagraphs() const { return metadata_.cudagraphs(); }
   const BatchSlotsV2& slots() const { return slots_; }
 
  private:
@@ -67,19 +53,12 @@ class WorkerV2 {
   void post_copy_align(StepTrace& trace);
   void post_copy_all(StepTrace& trace);
 
-  EngineConfig config_;
-  RowInputs inputs_;
-  BatchMetadata metadata_;
   BatchSlotsV2 slots_;
 
-  // Of the step under way.
+  // Of the current step.
   std::vector<RowClass> row_classes_;             // [scheduled]
   std::vector<std::int32_t> idx_mapping_;         // [rows] slot of each row
   std::vector<std::int32_t> remembered_columns_;  // [rows] mode all with drafts
-
-  // What the functions of core/state take and give (worker_v2_copies.cpp).
-  std::vector<MambaBlockTable> mamba_tables_;  // [mamba groups]
-  std::vector<StateCopyDecision> decisions_;
 };
 
 }  // namespace hybridscope

@@ -52,7 +52,7 @@ std::int32_t first_prefill_row(const CommonAttentionMetadata& common, Predicate 
   return row;
 }
 
-// Has every row the length of the first one or no token?
+// Does every row have as many tokens as the first one, or none?
 bool uniform_or_padding(const CommonAttentionMetadata& common) {
   const std::int32_t first_len = query_len(common, 0);
   const auto differs = [&](std::int32_t row) {

@@ -25,9 +25,9 @@ struct SplitOptions {
   bool require_uniform = false;       // decodes must all have the first row's query length
 };
 
-// The split by query length of commit f5972a872 (semantics: split-decodes-and-prefills), used by
-// the Mamba1 and Mamba2 builders. Errors: a uniform batch whose padded token count is no multiple
-// of its rows; a decode row above the threshold; arrays that do not fit num_reqs.
+// The split by query length of vLLM commit f5972a872 (semantics: split-decodes-and-prefills), used
+// by the Mamba1 and Mamba2 builders. Errors: a uniform batch whose padded token count is no
+// multiple of its rows; a decode row above the threshold; arrays that do not fit num_reqs.
 Result<BatchSplit> split_decodes_and_prefills(const CommonAttentionMetadata& common,
                                               const SplitOptions& options);
 
@@ -37,7 +37,7 @@ struct SplitOptionsV2 {
   bool treat_short_extends_as_decodes = true;  // false: is_prefilling rows are prefills as well
 };
 
-// The split of commit cb10b7e80 (semantics: split-decodes-and-prefills-v2), used by the GDN
+// The split of vLLM commit cb10b7e80 (semantics: split-decodes-and-prefills-v2), used by the GDN
 // builder. Errors: is_prefilling needed and absent; arrays that do not fit num_reqs.
 Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& common,
                                                  const SplitOptionsV2& options);
@@ -49,9 +49,9 @@ struct RowClassBatch {
 };
 
 // The split by each row's class, without looking at lengths (semantics: split-by-row-class).
-// Padding rows stand last: they are decodes of a batch without prefills, else prefills, as in the
-// splits by length. Errors: a decode or verify row behind a prefill; a padding row before another
-// row; sizes that do not fit.
+// Padding rows come last: they count as decodes in a batch without prefills, else as prefills, as
+// in the splits by length. Errors: a decode or verify row after a prefill; a padding row before
+// another row; sizes that do not fit.
 Result<BatchSplit> split_by_row_class(const RowClassBatch& batch);
 
 }  // namespace hybridscope

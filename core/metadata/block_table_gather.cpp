@@ -8,8 +8,8 @@
 namespace hybridscope {
 namespace {
 
-// Writes the column of the last token of each row; returns the largest. The divider is a copy: the
-// compiler must see that the stores do not change it.
+// Writes the column of the last token of each row; returns the largest. Takes the divider by value
+// so that the compiler knows that the stores do not change it.
 std::int32_t find_starts(std::span<const std::int32_t> seq_lens, ReciprocalDivider block_size,
                          std::int32_t* starts) {
   std::int32_t largest = 0;
@@ -21,8 +21,8 @@ std::int32_t find_starts(std::span<const std::int32_t> seq_lens, ReciprocalDivid
   return largest;
 }
 
-// Rows of a width known to the compiler: a call of memmove a row costs more than the row. Source
-// and target are different arrays.
+// Copies rows of a compile-time width: a call of memmove per row would cost more than the copy.
+// Source and target are different arrays.
 template <std::int32_t kWidth>
 void copy_narrow_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out) {
   for (std::int32_t r = 0; r < rows.count; ++r)

@@ -3,16 +3,48 @@
 // of each row and its speculative columns.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
+#include "core/base/check.h"
 #include "core/base/host_device.h"
 #include "core/base/result.h"
 #include "core/base/tensor_view.h"
-#include "core/metadata/reciprocal_divider.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
+
+// Division of non-negative 31-bit numbers by a divisor that is set once: a multiplication and a
+// shift. The block table gather divides once per row and step.
+
+class ReciprocalDivider {
+ public:
+  // Requires: divisor > 0.
+  constexpr explicit ReciprocalDivider(std::int32_t divisor) : divisor_(divisor) {
+    HS_EXPECT(divisor > 0);
+    // With 2^(l-1) < divisor <= 2^l, m = floor(2^(31+l) / divisor) + 1 < 2^32 exceeds the true
+    // reciprocal by less than 2^l / 2^(31+l), too little to reach the next integer for n < 2^31.
+    const auto l =
+        static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint32_t>(divisor) - 1U));
+    shift_ = 31U + l;
+    multiplier_ = static_cast<std::uint32_t>(
+        (std::uint64_t{1} << shift_) / static_cast<std::uint64_t>(divisor) + 1);
+  }
+
+  // n / divisor rounded down. Requires: n >= 0.
+  HS_HOST_DEVICE constexpr std::int32_t divide(std::int32_t n) const {
+    return static_cast<std::int32_t>(
+        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(n)) * multiplier_) >> shift_);
+  }
+
+  constexpr std::int32_t divisor() const { return divisor_; }
+
+ private:
+  std::int32_t divisor_;
+  std::uint32_t shift_ = 0;
+  std::uint32_t multiplier_ = 0;
+};
 
 // Align mode: the column of a row's last token. A padding row (length 0) starts at column 0.
 HS_HOST_DEVICE constexpr std::int32_t first_window_column(std::int32_t seq_len,
@@ -33,8 +65,8 @@ struct BlockTableGatherInput {
   std::span<const std::int32_t> seq_lens{};  // [num_reqs], read in align mode only
 };
 
-// The gathered tensor, [rows, width], without being written out: row r is the `width` block ids
-// from `row(r)` on. Points into the caller's table and start array.
+// The gathered tensor, [rows, width], as a view: row r is the `width` block ids from `row(r)` on.
+// Points into the caller's table and start array.
 struct BlockTableWindow {
   const std::int32_t* data = nullptr;
   const std::int32_t* starts = nullptr;  // [rows] first column of each row; null: 0
@@ -59,8 +91,8 @@ struct WindowRows {
   std::int32_t width = 1;  // columns copied, at most the window's
 };
 
-// Writes [count, width] block ids of the window to `out`. Takes copies: the compiler must see that
-// the stores do not change them.
+// Writes [count, width] block ids of the window to `out`. Takes its arguments by value so that the
+// compiler knows that the stores do not change them.
 void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out);
 
 // The gathered tensor itself. none, all: a view of the table. align: int32

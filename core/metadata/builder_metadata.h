@@ -1,6 +1,6 @@
-// What a metadata builder hands to the recurrent layers of one KV-cache group, whichever kind they
-// are, and what it says about itself (metadata_description.h). Who uses metadata asks here and
-// knows no kind. Values only: the builders themselves are in metadata_builders.h.
+// The metadata that a builder hands to the recurrent layers of one KV-cache group, of any kind, and
+// the functions that describe it (metadata_description.h) to callers that know no kind. Values
+// only: the builders themselves are in metadata_builders.h.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,22 @@ void for_each_field(const BuilderMetadata& metadata, Visit&& visit) {
   std::visit([&](const auto& own) { for_each_field(own, visit); }, metadata);
 }
 
-// Metadata whose conv arrays are there names them in place of nums_dict.
+// Marks the nested conv metadata as present where its arrays are: recorded metadata lists those
+// arrays, not nums_dict itself.
 void set_conv1d_present(BuilderMetadata& metadata);
 
 // Arrays that a forward reads, in the order in which they are reported.
 void append_needed_arrays(const BuilderMetadata& metadata, const ForwardContext& context,
                           std::vector<NeededArray>& out);
 
-// One a row, in the order in which the kernels run them: padding rows as well. What a short array
-// does not tell is -1, or no block.
+// Appends one per row, padding rows included, in the order in which the kernels run them. What a
+// too short array leaves unknown is -1, or no block.
 void append_state_accesses(const BuilderMetadata& metadata, const ForwardContext& context,
                            std::vector<StateAccess>& out);
 
-// Where the metadata contradicts the batch: sums, rows of each kind, token ranges, accepted counts,
-// programs and chunks. Requires: every needed array is there, and the batch's own arrays agree.
+// Appends every contradiction between the metadata and the batch: sums, rows of each kind, token
+// ranges, accepted counts, programs and chunks. Requires: every needed array is there, and the
+// batch's own arrays agree.
 void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 

@@ -41,7 +41,7 @@ Error contradiction(std::int32_t max, const std::vector<std::int32_t>& sizes) {
   return invalid_input("max_cudagraph_capture_size is " + std::to_string(max) +
                        " but the largest of cudagraph_capture_sizes is " +
                        std::to_string(sizes.empty() ? 0 : sizes.back()) +
-                       " (expected the same, or one of them only)");
+                       " (expected equal values, or only one of the two)");
 }
 
 Result<CaptureSizes> user_sizes(const CaptureSizesInput& input) {

@@ -12,11 +12,11 @@
 
 namespace hybridscope {
 
-// What start-up changes of what was asked for, in the order of the rules.
+// A change that start-up makes to the requested settings, in the order of the rules.
 enum class CudagraphCorrectionKind : std::uint8_t {
   sizes_above_batched_tokens,  // listed sizes above max_num_batched_tokens are dropped
   largest_size_lowered,        // max_cudagraph_capture_size is the last size of the list
-  not_compiled_piecewise,      // O0 compiles no pieces: NONE
+  not_compiled_piecewise,      // O0 does not compile piecewise: NONE
   full_needs_always,           // FULL for all batches needs a level of ALWAYS
   never_supported,             // a builder that supports no full graph at all
   drafts_need_uniform_batch,   // K > 0: decode batches have K + 1 tokens a row

@@ -23,7 +23,7 @@ std::int32_t chunks_of(std::int32_t length, std::int32_t chunk_size) {
   return length / chunk_size + (length % chunk_size > 0 ? 1 : 0);
 }
 
-// Tokens that are missing in the chunk where `computed` tokens end, 0 at its end.
+// Tokens that the chunk in which `computed` tokens end still lacks, 0 on a chunk boundary.
 std::int32_t tokens_to_chunk_end(std::int32_t computed, std::int32_t chunk_size) {
   return -computed - floor_div(-computed, chunk_size) * chunk_size;
 }
@@ -79,7 +79,7 @@ Result<Mamba2ChunkMetadata> Mamba2ChunkMetadataBuilder::compute(const Mamba2Chun
       pos += tokens;
       left -= tokens;
     };
-    // A chunk that an earlier step began is finished first, even by no token at all.
+    // A chunk that an earlier step began comes first, and is listed even if it gets no tokens.
     const std::int32_t missing = tokens_to_chunk_end(input.num_computed_tokens_p[row], chunk_size);
     if (missing > 0) append(std::min(missing, left));
     while (left > 0) append(std::min(chunk_size, left));

@@ -15,7 +15,7 @@ enum class CudagraphDispatchReason : std::uint8_t {
   no_graph_for_batch,    // none: this kind of batch was not captured
   uniform_decode_graph,  // full: graph of uniform decode rows
   mixed_batch_graph,     // full: graph of any batch
-  not_uniform,           // piecewise: the batch is no uniform decode
+  not_uniform,           // piecewise: the batch is not a uniform decode
   full_graph_too_small,  // piecewise: no full graph of the padded size, or too few rows in it
   full_graph_forbidden,  // piecewise
   piecewise_only         // piecewise: the mode has no full graphs
@@ -24,7 +24,7 @@ enum class CudagraphDispatchReason : std::uint8_t {
 struct CudagraphDispatch {
   CUDAGraphMode runtime_mode = CUDAGraphMode::none;  // none, piecewise or full
   std::int32_t num_tokens_padded = 0;                // T', tokens the forward runs on
-  std::int32_t num_reqs_padded = 0;                  // N', rows of the graph; N if it has no rows
+  std::int32_t num_reqs_padded = 0;  // N', rows of the graph; N if its rows are not fixed
   CudagraphDispatchReason reason = CudagraphDispatchReason::graphs_off;
   friend bool operator==(const CudagraphDispatch&, const CudagraphDispatch&) = default;
 

@@ -39,7 +39,7 @@ constexpr CUDAGraphMode mixed_mode(CUDAGraphMode mode) {
   }
 }
 
-// Do the two halves differ, so that a dispatcher tells uniform decode batches apart?
+// Do the two halves differ, so that a dispatcher must recognise uniform decode batches?
 constexpr bool separate_routine(CUDAGraphMode mode) {
   return mode == CUDAGraphMode::full_decode_only || mode == CUDAGraphMode::full_and_piecewise;
 }
@@ -55,7 +55,7 @@ constexpr bool has_piecewise_cudagraphs(CUDAGraphMode mode) {
 // -O0 to -O3. Only O0 leaves the model uncompiled.
 enum class OptimizationLevel : std::uint8_t { O0, O1, O2, O3 };
 
-// The mode when nobody asks for one.
+// The mode when none is requested.
 constexpr CUDAGraphMode default_cudagraph_mode(OptimizationLevel level) {
   switch (level) {
     case OptimizationLevel::O0:
@@ -74,5 +74,14 @@ enum class AttentionCGSupport : std::uint8_t {
   uniform_batch = 2,
   always = 3
 };
+
+// Attention backends, as far as CUDA graphs distinguish them (semantics: resolve-cudagraph-mode).
+enum class AttentionBackend : std::uint8_t { flash_attn_3, flash_attn_2, triton, flex };
+
+// What the backend's metadata builder can do in a full graph.
+constexpr AttentionCGSupport cg_support(AttentionBackend backend) {
+  return backend == AttentionBackend::flash_attn_2 ? AttentionCGSupport::uniform_batch
+                                                   : AttentionCGSupport::always;
+}
 
 }  // namespace hybridscope

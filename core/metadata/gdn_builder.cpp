@@ -38,7 +38,7 @@ Error bad_table_rows(const BlockTableWindow& window, std::int32_t num_reqs) {
 }
 
 // Rows and tokens of a spec batch. Under speculation a non-spec decode counts as a prefill, which
-// gives the same result; rows without tokens are padding and count nowhere.
+// gives the same result; rows without tokens are padding and are not counted.
 Status count_spec_batch(const GdnBuildInputs& inputs, GdnMetadata& metadata) {
   const std::uint8_t* masks = inputs.row_classes.spec_sequence_masks.data();
   const std::int32_t* query_start_loc = inputs.common.query_start_loc.data();
@@ -151,7 +151,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
                        .num_actual_tokens = common.num_actual_tokens};
   if (config_.full_cudagraph && split.num_prefills == 0) {
     if (split.num_decodes == 0)
-      return invalid_input("an empty batch takes the graph branch of spec rows without spec rows");
+      return invalid_input("an empty batch would take the graph branch of spec rows, but has none");
     if (split.num_decodes <= decode_cudagraph_max_bs_) {
       if (window.rows != split.num_decodes && window.rows != 1)
         return bad_table_rows(window, split.num_decodes);
@@ -214,7 +214,7 @@ Status GdnMetadataBuilder::finish_pure_spec(const GdnBuildInputs& inputs,
   }
   std::iota(token_indx, token_indx + tokens, 0);
   set_spec_rows(inputs, window, metadata);
-  // Padding rows stand last, so the offsets of the spec rows are the batch's first ones.
+  // Padding rows come last, so the offsets of the spec rows are the batch's first ones.
   metadata.spec_query_start_loc = vector_view(inputs.common.query_start_loc.data(), n + 1);
   return Ok{};
 }

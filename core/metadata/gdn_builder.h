@@ -29,7 +29,7 @@ class GdnMetadataBuilder {
   static GdnBuildInputs inputs_of(const MetadataBuildInputs& inputs) {
     return {inputs.common, inputs.num_accepted_tokens, inputs.gdn_row_classes};
   }
-  // As of MambaMetadataBuilder. The graph is captured from spec rows when K > 0, else from plain
+  // As in MambaMetadataBuilder. The graph is captured from spec rows when K > 0, else from plain
   // decode rows (semantics: mamba-capture, gdn-capture).
   static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
                                                            std::int32_t num_spec);
@@ -47,10 +47,8 @@ class GdnMetadataBuilder {
   // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs.
   Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
 
-  // Which persistent buffers did the last call write? Only the taken branch writes its own.
-  enum class Refreshed : std::uint8_t { none, spec, non_spec };
-  Refreshed refreshed_in_last_build() const { return refreshed_; }
-  // Did it write those that the captured graph reads?
+  // Did the last call write the persistent buffers that the captured graph reads? Only the taken
+  // branch writes its own.
   bool buffers_refreshed_in_last_build() const {
     return refreshed_ == (config_.num_spec > 0 ? Refreshed::spec : Refreshed::non_spec);
   }
@@ -81,6 +79,7 @@ class GdnMetadataBuilder {
   BlockTableGatherConfig gather_;
   std::int32_t decode_cudagraph_max_bs_ = 0;
   std::int32_t reorder_batch_threshold_ = 1;
+  enum class Refreshed : std::uint8_t { none, spec, non_spec };
   Refreshed refreshed_ = Refreshed::none;
   GdnDecodeBuffers buffers_;
 

@@ -20,7 +20,7 @@ TensorView<std::int32_t> write_offsets(std::span<const std::int32_t> query_start
 
 }  // namespace
 
-// Spec rows stand in few runs, mostly in one: whole runs are copied.
+// Spec rows form few runs, mostly one: whole runs are copied.
 void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecRowTarget target) {
   const std::span<const std::uint8_t> masks = inputs.row_classes.spec_sequence_masks;
   for (auto begin = masks.begin(); begin != masks.end();) {
@@ -67,7 +67,8 @@ void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTable
                  {.width = width,
                   .state_indices = states,
                   .num_accepted_tokens = num_accepted_tokens_.values.data()});
-  // A single column is broadcast; from the last row on, so that no value is lost in place.
+  // A single column is broadcast, last row first, so that no value is overwritten before it is
+  // read.
   if (width < cols)
     for (std::int32_t r = n - 1; r >= 0; --r)
       std::fill_n(spec_state_indices_tensor_.row(r), cols, std::int32_t{states[r]});

@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// All rows of the buffers. kNeverWritten (mask: 0): no build wrote the element yet.
+// All rows of the buffers. kNeverWritten (mask: 0): no build has written the element yet.
 struct GdnPersistentViews {
   TensorView<std::int32_t> spec_state_indices_tensor{};      // [rows, 1 + K]
   TensorView<std::int32_t> non_spec_state_indices_tensor{};  // [rows]

@@ -11,8 +11,8 @@ namespace {
 
 bool is_mixed(const GdnMetadata& m) { return m.num_prefills > 0; }
 
-// Batch row of the n-th spec or non-spec row: the masks tell in a mixed batch; a pure batch keeps
-// its order, padding rows at the back.
+// Batch row of the n-th spec or non-spec row: by the masks in a mixed batch; a pure batch keeps its
+// order, with padding rows last.
 struct RowsInTurn {
   const GdnMetadata& metadata;
   std::int32_t next_spec = 0;
@@ -84,7 +84,7 @@ void expect_gathered_rows(const GdnMetadata& m, const RowsOfKind& kind, BatchMis
     check.expect_equal(next, kind.starts.at(index), kind.starts_detail);
 }
 
-// A batch of verify rows alone: tokens and rows stand as in the batch, padding rows behind them.
+// A batch of verify rows alone: tokens and rows are in batch order, followed by padding rows.
 void expect_verify_rows(const GdnMetadata& m, BatchMismatches& check) {
   const std::int32_t num_rows = check.num_real_rows();
   check.expect_row_starts({m.spec_query_start_loc, 0, num_rows}, "spec_query_start_loc");

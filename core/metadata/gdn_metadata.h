@@ -45,7 +45,7 @@ struct GdnMetadata {
   CausalConv1dMetadata conv1d{};                             // of the non-spec rows
 };
 
-// As of MambaMetadata. token_indx_dtype is shown as the dtype of spec_token_indx, before it.
+// As for MambaMetadata. token_indx_dtype is shown as the dtype of spec_token_indx, before it.
 template <class Metadata, class Visit>
 requires std::same_as<std::remove_const_t<Metadata>, GdnMetadata>
 void for_each_field(Metadata& m, Visit&& visit) {
@@ -74,7 +74,7 @@ void for_each_field(Metadata& m, Visit&& visit) {
   visit({"nums_dict", int32, non_spec}, m.conv1d);
 }
 
-// What builder_metadata.h asks of each kind.
+// Called by the functions of builder_metadata.h.
 void append_needed_arrays(const GdnMetadata& m, const ForwardContext& context,
                           std::vector<NeededArray>& out);
 void append_state_accesses(const GdnMetadata& m, const ForwardContext& context,

@@ -19,7 +19,7 @@ struct GdnRowClasses {
   BatchSplit split{};                                   // of all rows; non-spec path only
 };
 
-// What a GDN build is given.
+// The inputs of a GDN build.
 struct GdnBuildInputs {
   CommonAttentionMetadata common{};
   TensorView<std::int32_t> num_accepted_tokens{};  // [num_reqs], needed in a spec batch
@@ -32,10 +32,10 @@ struct GdnDraftCounts {
 };
 
 // The reference's classing (semantics: gdn-row-classes): rows with a draft count >= 0 are spec
-// rows, but nothing is when K is 0, no counts are given or the non-negative counts add up to 0. The
-// other path splits with threshold 1 (semantics: split-decodes-and-prefills-v2). `masks` is storage
-// of at least num_reqs elements that the result points to. Errors: counts or storage that do not
-// fit num_reqs.
+// rows; no row is one if K is 0, no counts are given or the non-negative counts add up to 0. The
+// non-spec path splits with threshold 1 (semantics: split-decodes-and-prefills-v2). `masks` is
+// storage of at least num_reqs elements that the result points to. Errors: counts or storage that
+// do not fit num_reqs.
 Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata& common,
                                                   const GdnDraftCounts& drafts,
                                                   std::span<std::uint8_t> masks);

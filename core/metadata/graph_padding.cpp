@@ -19,7 +19,8 @@ std::int32_t uniform_rows(const CudagraphDispatchConfig& config, std::int32_t si
 
 Error indivisible(std::int32_t size, std::int32_t query_len) {
   return invalid_input("captured size " + std::to_string(size) +
-                       " is no multiple of the decode query length " + std::to_string(query_len));
+                       " is not a multiple of the decode query length " +
+                       std::to_string(query_len));
 }
 
 // Why a batch does not run in a full graph although other batches of this engine may.

@@ -30,7 +30,7 @@ struct CudagraphDispatchInput {
   bool only_none = false;       // warm-up, or a data-parallel partner runs eagerly
 };
 
-// Errors: negative counts; a uniform decode whose padded size is no multiple of K + 1 (an assert
+// Errors: negative counts; a uniform decode whose padded size is not a multiple of K + 1 (an assert
 // of the reference).
 Result<CudagraphDispatch> dispatch_cudagraph(const CudagraphDispatchConfig& config,
                                              const CudagraphDispatchInput& input);
@@ -49,8 +49,8 @@ constexpr bool is_uniform_decode_by_shape(const BatchShape& batch) {
          batch.num_tokens == (batch.num_spec + 1) * batch.num_reqs;
 }
 
-// V2's count of tokens that every row has, absent if rows differ (get_uniform_token_count): looks
-// neither at K nor at what the rows are (known bugs 5, 46).
+// V2's count of tokens that every row has, absent if rows differ (get_uniform_token_count); ignores
+// K and what the rows are (known bugs 5, 46).
 constexpr std::optional<std::int32_t> get_uniform_token_count(const BatchShape& batch) {
   if (batch.num_reqs == 0 || batch.num_tokens != batch.max_query_len * batch.num_reqs)
     return std::nullopt;
@@ -60,11 +60,11 @@ constexpr std::optional<std::int32_t> get_uniform_token_count(const BatchShape& 
 struct CudagraphDispatchInputV2 {
   std::int32_t num_tokens = 0;                        // T, without padding
   std::int32_t num_reqs = 0;                          // N, without padding
-  std::optional<std::int32_t> uniform_token_count{};  // absent: no uniform decode either
+  std::optional<std::int32_t> uniform_token_count{};  // absent: not a uniform decode
 };
 
-// Dispatch of V2: of the graphs of the smallest size that holds the tokens, first that of uniform
-// decodes, then that of other batches, the first one that fits. Errors: negative counts.
+// Dispatch of V2: takes the smallest size that holds the tokens, and of its graphs the first that
+// fits: the one of uniform decodes, then the one of other batches. Errors: negative counts.
 Result<CudagraphDispatch> dispatch_cudagraph_v2(const CudagraphDispatchConfig& config,
                                                 const CudagraphDispatchInputV2& input);
 

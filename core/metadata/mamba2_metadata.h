@@ -14,7 +14,8 @@
 
 namespace hybridscope {
 
-// The same for Mamba2 layers, with the chunks of the SSD scan (semantics: compute-chunk-metadata).
+// Metadata of one step for Mamba2 layers: that of Mamba1 plus the chunks of the SSD scan
+// (semantics: compute-chunk-metadata).
 struct Mamba2Metadata {
   MambaMetadata base{};
   bool prep_initial_states = false;  // some prefill row starts from a stored state
@@ -24,7 +25,7 @@ struct Mamba2Metadata {
   TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
 };
 
-// As of MambaMetadata, whose fields come first.
+// As for MambaMetadata, whose fields come first.
 template <class Metadata, class Visit>
 requires std::same_as<std::remove_const_t<Metadata>, Mamba2Metadata>
 void for_each_field(Metadata& m, Visit&& visit) {
@@ -37,7 +38,7 @@ void for_each_field(Metadata& m, Visit&& visit) {
   visit({"last_chunk_indices_p", int32, ArrayRows::prefills}, m.last_chunk_indices_p);
 }
 
-// What builder_metadata.h asks of each kind.
+// Called by the functions of builder_metadata.h.
 void append_needed_arrays(const Mamba2Metadata& m, const ForwardContext& context,
                           std::vector<NeededArray>& out);
 void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& context,

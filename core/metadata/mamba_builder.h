@@ -58,8 +58,8 @@ class MambaMetadataBuilder {
   // Errors: more rows than decode_cudagraph_max_bs, max_query_len other than 1 + K, and of build.
   Result<MambaMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
 
-  // `metadata` of this or another builder with the block table of this builder's group: int32
-  // [num_reqs, columns]. Errors: another number of rows, and those of build's graph branch.
+  // Returns `metadata` of this or another builder with the block table of this builder's group:
+  // int32 [num_reqs, columns]. Errors: another number of rows, and those of build's graph branch.
   Result<MambaMetadata> update_block_table(const MambaMetadata& metadata,
                                            const TensorView<std::int32_t>& block_table);
 

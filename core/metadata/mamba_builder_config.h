@@ -9,7 +9,7 @@
 
 namespace hybridscope {
 
-// What a builder reads of the engine's settings.
+// The engine settings that a builder reads.
 struct MambaBuilderConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t block_size = 16;

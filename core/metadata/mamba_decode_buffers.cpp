@@ -8,8 +8,9 @@
 namespace hybridscope {
 namespace {
 
-// May `source` be copied into the first n rows of `target`: as many rows, or one that is broadcast?
-// Metadata of an earlier build views `target` itself: a row is not broadcast onto its own memory.
+// Can `source` be copied into the first n rows of `target`: does it have n rows, or one to
+// broadcast? Metadata of an earlier build views `target` itself: a row is not broadcast onto its
+// own memory.
 Status check_copy(const char* name, const TensorView<std::int32_t>& source, std::int32_t n,
                   const PersistentBuffer<std::int32_t>& target) {
   if (!source.present) return invalid_input(std::string(name) + " is not given");
@@ -92,8 +93,8 @@ Status MambaDecodeBuffers::check(const BlockTableWindow& window,
                     block_idx_last_computed_token_);
 }
 
-// The reference pads the rows from num_decodes to num_reqs. There are none: without prefills every
-// row is a decode, and a padding row keeps the block-table row it came with.
+// The reference pads the rows from num_decodes to num_reqs, but there are none: without prefills
+// every row is a decode, and a padding row keeps its block-table row.
 void MambaDecodeBuffers::write(const BlockTableWindow& window, MambaMetadata& metadata) {
   const std::int32_t n = metadata.num_decodes;
   const std::int32_t cols = state_indices_tensor_d_.cols;
@@ -113,7 +114,7 @@ void MambaDecodeBuffers::write(const BlockTableWindow& window, MambaMetadata& me
             block_idx_last_scheduled_token_);
   copy_head(slice_head(metadata.block_idx_last_computed_token, n), n,
             block_idx_last_computed_token_);
-  // Cut to tokens, not rows: with several tokens a row the views show stale rows behind the batch.
+  // Cut to tokens, not rows: with several tokens a row the views include stale rows past the batch.
   metadata.block_idx_last_scheduled_token =
       block_idx_last_scheduled_token_.head(metadata.num_decode_tokens);
   metadata.block_idx_last_computed_token =

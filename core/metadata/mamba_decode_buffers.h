@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// All rows of the buffers. kNeverWritten: no build wrote the element yet.
+// All rows of the buffers. kNeverWritten: no build has written the element yet.
 struct MambaPersistentViews {
   TensorView<std::int32_t> state_indices_tensor_d{};          // [rows, 1 + K]; all: [rows, columns]
   TensorView<std::int32_t> num_accepted_tokens{};             // [rows], K > 0

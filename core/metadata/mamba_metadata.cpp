@@ -43,8 +43,8 @@ StateAccess prefill_access(const MambaMetadata& m, const ForwardContext& context
   return access;
 }
 
-// Columns that a row of mode all is told to read and write
-// (semantics: prefix-caching-block-indices): they follow from the batch alone.
+// The columns that a row of mode all reads and writes (semantics: prefix-caching-block-indices)
+// follow from the batch alone.
 void expect_block_indices(const MambaMetadata& m, BatchMismatches& check) {
   if (check.batch.mamba_cache_mode != MambaCacheMode::all) return;
   const std::int32_t block_size = check.batch.block_size;
@@ -77,7 +77,7 @@ void expect_lengths(const MambaMetadata& m, BatchMismatches& check) {
                        "seq_lens of the metadata", row);
 }
 
-// The prefill rows are those behind the decode rows, and no padding row is among them.
+// The prefill rows follow the decode rows, and no padding row is among them.
 bool expect_prefill_rows(const MambaMetadata& m, BatchMismatches& check) {
   if (m.num_decodes + m.num_prefills > check.num_real_rows()) {
     check.add({MismatchKind::padding_runs_as_prefill, check.num_real_rows(),

@@ -62,7 +62,7 @@ void for_each_field(Metadata& m, Visit&& visit) {
   visit({"nums_dict", int32, prefills}, m.conv1d);
 }
 
-// What builder_metadata.h asks of each kind.
+// Called by the functions of builder_metadata.h.
 void append_needed_arrays(const MambaMetadata& m, const ForwardContext& context,
                           std::vector<NeededArray>& out);
 void append_state_accesses(const MambaMetadata& m, const ForwardContext& context,
@@ -72,12 +72,12 @@ void append_mismatches(const MambaMetadata& m, const MetadataBatch& batch,
 MetadataRows metadata_rows(const MambaMetadata& m, std::int32_t num_rows);
 ChunkView chunk_view(const MambaMetadata& m, std::int32_t num_rows);
 
-// The offsets of the prefill rows and no more, whatever the array's length.
+// The offsets of the prefill rows only; the array may be longer.
 TensorView<std::int32_t> prefill_starts(const MambaMetadata& m);
 
 struct BatchMismatches;
-// append_mismatches, for Mamba2 as well. True: the prefill rows are those behind the decode rows,
-// so that their chunks can be checked.
+// append_mismatches, for Mamba2 as well. True: the prefill rows follow the decode rows, so that
+// their chunks can be checked.
 bool append_mamba_mismatches(const MambaMetadata& m, BatchMismatches& check);
 
 }  // namespace hybridscope

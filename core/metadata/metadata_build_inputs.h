@@ -10,7 +10,7 @@
 
 namespace hybridscope {
 
-// How a builder wants the rows of a batch divided: decided by the caller, from what rows are.
+// How a builder wants the rows of a batch divided; the caller divides them by what they are.
 enum class RowPartition : std::uint8_t {
   decodes_then_prefills,  // one border: MetadataBuildInputs::split
   spec_and_non_spec,      // a mask: MetadataBuildInputs::gdn_row_classes

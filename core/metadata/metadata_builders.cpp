@@ -53,7 +53,7 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
           if (other == nullptr) return invalid_input("metadata of another builder kind");
           return widen(own.update_block_table(*other, block_table));
         } else {
-          return invalid_input("this builder cannot take over metadata of another group");
+          return invalid_input("this builder cannot reuse another group's metadata");
         }
       },
       builder);

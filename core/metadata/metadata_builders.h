@@ -1,6 +1,6 @@
-// The metadata builders by kind of recurrent layer. A new builder is one unit, an alternative of
-// MetadataBuilder and a row of the table. Each says its Metadata, its kRowPartition and the
-// replayed_arrays() of its graph; what its metadata says about itself: builder_metadata.h.
+// The metadata builders by kind of recurrent layer. A new builder needs its own unit, an
+// alternative of MetadataBuilder and a row of the table. Each builder defines Metadata,
+// kRowPartition and the replayed_arrays() of its graph; builder_metadata.h describes its metadata.
 #pragma once
 
 #include <array>
@@ -55,8 +55,8 @@ constexpr MetadataBuilderRow builder_row(MambaType type, std::string_view refere
 }
 
 // linear_attention and short_conv have small builders of their own in the reference, with the split
-// rule and the state indices of Mamba1 and no speculation: the Mamba1 builder stands for them. KDA
-// uses the GDN builder there as well.
+// rule and the state indices of Mamba1 and no speculation: here they use the Mamba1 builder. KDA
+// uses the GDN builder in the reference too.
 inline constexpr std::array kMetadataBuilders{
     builder_row<MambaMetadataBuilder>(MambaType::mamba1, "Mamba1AttentionMetadataBuilder",
                                       AttentionCGSupport::uniform_batch),

@@ -1,7 +1,7 @@
-// What a kind of metadata says about itself, as plain values: which state its rows read and write,
-// which arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the
-// batch. Each kind says it beside its struct (mamba_metadata.h, mamba2_metadata.h,
-// gdn_metadata.h); builder_metadata.h asks whichever kind there is.
+// Plain values that describe metadata of any kind: which state its rows read and write, which
+// arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the batch.
+// Each kind makes them next to its struct (mamba_metadata.h, mamba2_metadata.h, gdn_metadata.h);
+// builder_metadata.h calls the kind at hand.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace hybridscope {
 
-// What the kernels of a group are given beside the metadata.
+// What the kernels of a group are given besides the metadata.
 struct ForwardContext {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t num_rows = 0;  // of the batch, without padding rows
@@ -26,20 +26,20 @@ struct ForwardContext {
   TensorView<std::int32_t> conv_source_column{};      // [num_decodes]
 };
 
-// What the kernels do with the state of one row, as the metadata tells them. `blocks` are the row's
+// What the kernels do with the state of one row, according to the metadata. `blocks` are the row's
 // state indices: a window of blocks from the row's running column on, or with `by_column` (mode
 // all) one block for each column of the request's block table.
 struct StateAccess {
-  std::int32_t row = -1;                 // of the batch; -1, or behind its rows: a padding row
+  std::int32_t row = -1;                 // of the batch; -1, or past its rows: a padding row
   std::int32_t index = 0;                // among the rows of its arrays
   bool is_decode = false;                // runs the decode kernel, else the prefill kernel
   bool by_column = false;                // see above
-  bool runs_as_padding = false;          // a padding row: no offsets say that it has no tokens
+  bool runs_as_padding = false;          // a padding row that the kernel does not see to be empty
   bool counts_given = false;             // decode rows: accepted counts are there
   bool has_initial_state = false;        // prefill rows
   std::int32_t num_accepted_tokens = 1;  // 1 where counts are not given
   std::int32_t num_query_tokens = 1;     // decode rows with a window: by their offsets, else 1
-  // Rows whose tokens are gathered: the first one's place among them; -1: tokens stay in place.
+  // Index of the row's first token among the gathered tokens; -1: its tokens are not gathered.
   std::int32_t first_gathered_token = -1;
   std::span<const std::int32_t> blocks{};
 
@@ -54,7 +54,7 @@ struct StateAccess {
   std::int32_t block_at(std::int32_t column) const;
 };
 
-// An array that a forward reads: at least so many rows have to be there.
+// An array that a forward reads, and how many rows it has to have at least.
 struct NeededArray {
   std::int64_t expected_rows = 0;
   bool present = false;
@@ -62,14 +62,14 @@ struct NeededArray {
   std::string_view name{};
 };
 
-// One row of the batch as its request has it.
+// One row of the batch, with the counts of its request.
 struct MetadataBatchRow {
   std::int32_t num_computed_tokens = 0;   // c
   std::int32_t num_scheduled_tokens = 0;  // q
   std::int32_t num_accepted_tokens = 1;   // a
 };
 
-// The batch that metadata was made for, told by others than its builder.
+// The batch that metadata was made for, from sources other than its builder.
 struct MetadataBatch {
   CommonAttentionMetadata common{};
   std::span<const MetadataBatchRow> rows{};  // without padding rows
@@ -81,7 +81,7 @@ struct MetadataBatch {
 
 enum class MismatchKind : std::uint8_t {
   inconsistent,             // two numbers that should be equal
-  foreign_row,              // what is told of a row belongs to another one
+  foreign_row,              // the values of a row are those of another row
   padding_runs_as_prefill,  // a padding row among the prefill rows
 };
 
@@ -94,7 +94,7 @@ struct MetadataMismatch {
   std::int32_t row = -1;  // of the batch
 };
 
-// Which batch row stands behind an element of an array.
+// Maps the elements of an array to batch rows.
 struct MetadataRows {
   bool by_spec = false;                // rows are divided into spec and non-spec rows
   std::int32_t first_prefill_row = 0;  // else: decode rows, then prefill rows
@@ -105,7 +105,7 @@ struct MetadataRows {
   std::int32_t batch_row(ArrayRows rows, std::int64_t index) const;
 };
 
-// How scan kernels cut the packed tokens of a step, as the metadata tells them.
+// How scan kernels cut the packed tokens of a step, according to the metadata.
 struct ChunkView {
   struct Sequence {
     std::int32_t row = -1;   // of the batch
@@ -122,12 +122,12 @@ struct ChunkView {
     std::string_view name{};
     TensorView<std::int32_t> values{};
   };
-  bool cuts_chunks = false;     // whether the kind does at all
-  std::string_view rule{};      // what cuts, in one sentence
+  bool cuts_chunks = false;     // false: this kind of metadata has no chunks
+  std::string_view rule{};      // where chunks are cut, in one sentence
   std::int32_t chunk_size = 0;  // tokens; 0: no chunks in this step
   std::vector<Sequence> sequences{};
   std::vector<Chunk> chunks{};
-  std::vector<Array> arrays{};  // that say so
+  std::vector<Array> arrays{};  // that define the chunks
 };
 
 }  // namespace hybridscope

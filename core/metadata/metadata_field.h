@@ -1,5 +1,5 @@
-// A field of a metadata class, as it is listed once beside the class (for_each_field) and shown to
-// whoever prints, keeps or reads metadata without knowing its kind.
+// A field of a metadata class. Each class lists its fields once (for_each_field), for code that
+// prints, stores or reads metadata without knowing its kind.
 #pragma once
 
 #include <cstdint>

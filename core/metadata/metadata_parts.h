@@ -1,4 +1,4 @@
-// What kinds of metadata have in common when they describe themselves (metadata_description.h).
+// Helpers with which each kind of metadata describes itself (metadata_description.h).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace hybridscope {
 
-// Recorded metadata and that of other engines may be shorter than it says: views that are read
-// before somebody asked for their length are read with these.
+// Recorded metadata, and that of other engines, may be shorter than its counts say: these two read
+// views whose length has not been checked.
 template <class T>
 std::int32_t element_or(const TensorView<T>& view, std::int32_t row, std::int32_t otherwise) {
   return view.present && row >= 0 && row < view.rows ? view.at(row) : otherwise;
@@ -43,7 +43,7 @@ NeededArray if_present(const TensorView<T>& array, std::int64_t rows, std::strin
 // The last chunk of a sequence is the one that ends with it.
 void mark_last_chunks(ChunkView& view);
 
-// Collects where metadata contradicts the batch; nearly always nowhere.
+// Collects the contradictions between metadata and batch; nearly always there are none.
 struct BatchMismatches {
   const MetadataBatch& batch;
   std::vector<MetadataMismatch>& out;
@@ -63,7 +63,7 @@ struct BatchMismatches {
     return false;
   }
 
-  // Offsets of packed rows against those of the batch: index i of `starts` is batch row
+  // Offsets of packed rows, to compare with those of the batch: index i of `starts` is batch row
   // first_row + i.
   struct PackedRows {
     TensorView<std::int32_t> starts{};  // [count + 1] token offsets, from 0
@@ -71,10 +71,10 @@ struct BatchMismatches {
     std::int32_t count = 0;
   };
   bool expect_row_starts(const PackedRows& rows, std::string_view detail);
-  // Offsets from 0 on that never go back, within the batch's tokens.
+  // Offsets start at 0, never decrease and stay within the batch's tokens.
   bool expect_ascending(const TensorView<std::int32_t>& starts, std::string_view detail);
-  // The count that a kernel sees for a row against the one the request has (semantics: I7; known
-  // bugs 9, 28).
+  // The accepted count that a kernel sees for a row is the request's (semantics: I7; known bugs 9,
+  // 28).
   void expect_row_count(std::int32_t row, std::int32_t count);
   // One program for every kCausalConv1dBlockM tokens of a row, in row order
   // (semantics: compute-causal-conv1d-metadata). `starts`: token offsets of the rows, from 0.

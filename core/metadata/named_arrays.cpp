@@ -18,7 +18,7 @@ NamedArray array(const MetadataField& field, const TensorView<T>& view) {
   return result;
 }
 
-// Keeps the written part only: everything behind it is -1.
+// Keeps the written part only: everything after it is -1.
 NamedArray pointer_array(std::string_view name, const TensorView<std::int32_t>& view) {
   NamedArray result{.name = name, .present = view.present, .dtype = ArrayDtype::int32, .fill = -1};
   if (!view.present) return result;
@@ -45,7 +45,7 @@ void append_conv1d(const MetadataField& field, const CausalConv1dMetadata& conv1
   out.push_back(pointer_array("token_chunk_offset_ptr", conv1d.token_chunk_offset_ptr));
 }
 
-// Appends the fields it is shown.
+// Appends each field it visits.
 struct Lister {
   std::vector<NamedArray>& out;
   void operator()(const MetadataField& field, std::int32_t value) const {

@@ -1,5 +1,5 @@
 // Any builder's metadata as a list of named integer arrays: what panels, JSON, storage and tests
-// read, so that they know no builder.
+// read, so that they need not know the builders.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a row of the batch is. The class comes from the request (semantics: row-class); guessing it
-// from the row's shape is what only some engine profiles do.
+// What a row of the batch is. The class comes from the request (semantics: row-class); some
+// policies guess it from the row's shape instead.
 #pragma once
 
 #include <cstdint>

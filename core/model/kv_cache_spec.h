@@ -23,7 +23,7 @@ enum class MambaType : std::uint8_t {
   kda
 };
 
-// The two kinds of state tensor: a sliding window of conv inputs, or one recurrent state a block.
+// The two kinds of state tensor: a sliding window of conv inputs, or one recurrent state per block.
 enum class StateKind : std::uint8_t { conv, temporal };
 
 // One state tensor of a recurrent layer, per block.
@@ -41,7 +41,7 @@ struct FullAttentionSpec {
 };
 
 struct MambaSpec {
-  std::int32_t block_size = 16;         // tokens between two snapshots; none: max_model_len
+  std::int32_t block_size = 16;         // tokens between two snapshots; mode none: max_model_len
   std::vector<StateTensorSpec> states;  // in the order the reference returns the shapes
   MambaType mamba_type = MambaType::mamba2;
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
@@ -52,7 +52,7 @@ struct MambaSpec {
 
 using KVCacheSpec = std::variant<FullAttentionSpec, MambaSpec>;
 
-// Layers that share one block table a request: one block id stands for one page in each of them.
+// Layers that share one block table per request: a block id stands for one page in each of them.
 struct KVCacheGroup {
   KVCacheSpec spec;
   std::vector<std::int32_t> layers;  // layer numbers in the model, ascending

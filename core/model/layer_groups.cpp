@@ -16,7 +16,7 @@ Result<LayerGroups> make_layer_groups(std::span<const LayersOfKind> kinds) {
   }
   if (result.n_max == 0) return invalid_input("the model has no layer that caches anything");
 
-  // n_max < 1.5 * n_min in whole numbers.
+  // n_max < 1.5 * n_min, in integers.
   const bool nearly_equal = 2 * std::int64_t{result.n_max} < 3 * std::int64_t{result.n_min};
   result.group_size = nearly_equal ? result.n_max : result.n_min;
 

@@ -78,8 +78,9 @@ Status check_model(const ModelSpec& model) {
     return invalid_input(where + ": " + std::to_string(model.layers.size()) +
                          " layers, expected at most " + std::to_string(kMaxLayers));
   if (layers_of_kind(model, LayerKind::recurrent).empty())
-    return invalid_input(where + ": none of its " + std::to_string(model.layers.size()) +
-                         " layers is recurrent; a pure attention model has no state to look at");
+    return invalid_input(
+        where + ": none of its " + std::to_string(model.layers.size()) +
+        " layers is recurrent; a pure attention model has no recurrent state to check");
   const Field sizes[] = {
       {"max_model_len", model.max_model_len, 1, kMaxInt32},
       {"chunk_size", model.chunk_size, 0},

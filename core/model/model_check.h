@@ -1,4 +1,4 @@
-// Are a model's dimensions and a user's cache settings within what the sizes are computed for?
+// Checks that a model's dimensions and a user's cache settings are in the supported range.
 #pragma once
 
 #include "core/base/result.h"
@@ -6,11 +6,12 @@
 
 namespace hybridscope {
 
-// No dimension may be larger, so that products of three of them can be guarded.
+// The largest dimension allowed, so that products of three of them can be guarded.
 inline constexpr std::int64_t kMaxModelDim = std::int64_t{1} << 24;
 
-// Dimensions are 1 .. kMaxModelDim (chunk_size from 0), max_model_len 1 .. 2^31-1, the model has a
-// recurrent layer. Error: the first field that is not, with its name and value.
+// Dimensions must be 1 .. kMaxModelDim (chunk_size from 0), max_model_len 1 .. 2^31-1, and the
+// model must have a recurrent layer. Error: the first violation, with the name and value of the
+// field.
 Status check_model(const ModelSpec& model);
 
 // check_model, and each setting within its range.

@@ -68,7 +68,7 @@ Result<std::vector<StateTensorSpec>> make_states(const ModelSpec& model,
   return states;
 }
 
-// Everything the block size depends on, but for the mode.
+// All inputs of the block size except the mode.
 Result<BlockSizeInput> make_block_size_input(const ModelLayout& layout,
                                              PageSizeExplanation& explanation) {
   const ModelSpec& model = layout.model;

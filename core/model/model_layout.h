@@ -1,5 +1,5 @@
-// From a model and the user's cache settings to the KVCacheConfig everything else works on, with
-// the reasons: effective mode, state tensors, block and page size, groups, blocks.
+// Turns a model and the user's cache settings into the KVCacheConfig that everything else works on,
+// with the reasons: effective mode, state tensors, block and page size, groups, blocks.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace hybridscope {
 // (semantics: conv-state-sizing; known bug 25).
 // as_reference: W-1+K only where the reference's model code passes K on, else W-1.
 // kernel_plus_spec: W-1+K for every family, so that a verify window always fits; families whose
-// shape function takes no num_spec (mamba1, short_conv, kda) get it as a kernel K wider.
+// shape function takes no num_spec (mamba1, short_conv, kda) are given a conv kernel K wider
+// instead.
 enum class ConvStateSizing : std::uint8_t { as_reference, kernel_plus_spec };
 
 struct KVCacheSettings {
@@ -47,10 +48,10 @@ struct KVCacheSettings {
 
 // Why the effective mode is what it is.
 enum class ModeReason : std::uint8_t {
-  requested,           // the user's choice stands
+  requested,           // the user's choice is used
   default_all,         // prefix caching on, the model supports all
   default_align,       // prefix caching on, the model does not support all
-  all_unsupported,     // all was asked for, the model has no mode all: align
+  all_unsupported,     // all was requested, the model does not support it: align
   prefix_caching_off,  // no prefix caching: none
 };
 
@@ -70,7 +71,7 @@ struct PageSizeExplanation {
   std::int64_t attn_dtype_size = 0;        // bytes
   BlockSizeChoice choice = {};
   LayerGroups layer_groups = {};           // attention is kind 0 where the model has it
-  std::int64_t kv_cache_memory_bytes = 0;  // 0: num_gpu_blocks_override decided
+  std::int64_t kv_cache_memory_bytes = 0;  // 0: num_gpu_blocks_override was used
   std::vector<ModeNeeds> needs = {};       // none, align, all
 };
 

@@ -29,12 +29,13 @@ struct Preset {
   std::int64_t default_block_size = 0;  // 0: none
 };
 
-// Checked against the file itself: bamba (all), minimax (layers, heads, length). Against copies
-// that name the model as their base: mamba (all), lfm2 (all). mamba2: width and layers of a derived
-// model. Against published quotations of the file: nemotron (all but the chunk size and the length,
-// which the name says), granite (widths, attention heads, state; 4 of 40 layers are attention).
+// Dimensions were checked against the model's config.json: bamba (all), minimax (layers, heads,
+// length); against config.json copies that name the model as their base: mamba (all), lfm2 (all);
+// against a derived model: mamba2 (width, layers); against published quotations of config.json:
+// nemotron (all but the chunk size and the length, which is in the name), granite (widths,
+// attention heads, state; 4 of 40 layers are attention).
 
-// Of both small Mamba2 models.
+// Shared by both small Mamba2 models.
 constexpr Mamba2Dims kTinyMamba2{.intermediate_size = 16,
                                  .n_groups = 1,
                                  .num_heads = 2,
@@ -43,21 +44,20 @@ constexpr Mamba2Dims kTinyMamba2{.intermediate_size = 16,
                                  .conv_kernel = 4};
 
 // Mode all: the kernels of mamba1 and mamba2 save a state at every block boundary; those of GDN and
-// KDA do not (semantics: cache-mode-choice). For short_conv and linear attention no source says so;
-// they are taken as not having it. (A later reference announced prefix caching for short
-// convolutions.)
-// spec_in_state_shape: whose model code passes num_spec on (known bug 25); bamba's does not as far
-// as seen.
+// KDA do not (semantics: cache-mode-choice). No source says that short_conv and linear attention
+// do; they are assumed not to. (A later reference announced prefix caching for short convolutions.)
+// spec_in_state_shape: whether the model code passes num_spec on (known bug 25); bamba's was not
+// seen to.
 constexpr Preset kPresets[] = {
     {"mamba-2.8b",
      "Hugging Face state-spaces/mamba-2.8b-hf config.json; neither the file nor the architecture "
-     "has a length, 262,144 is taken here (vLLM assumes 2,048)",
+     "has a length, hybridscope uses 262,144 (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
      Mamba1Dims{.intermediate_size = 5120, .state_size = 16, .conv_kernel = 4}, 0, 262144, kAll,
      kNotPassed},
     {"mamba2-2.7b",
      "Hugging Face state-spaces/mamba2-2.7b config.json with the defaults of mamba_ssm; neither "
-     "the file nor the architecture has a length, 262,144 is taken here (vLLM assumes 2,048)",
+     "the file nor the architecture has a length, hybridscope uses 262,144 (vLLM assumes 2,048)",
      "M", 64, kNoAttention,
      Mamba2Dims{.intermediate_size = 5120,
                 .n_groups = 1,
@@ -79,7 +79,7 @@ constexpr Preset kPresets[] = {
      256, 262144, kAll, kNotPassed},
     {"nemotron-h-8b",
      "Hugging Face nvidia/Nemotron-H-8B-Base-8K config.json (hybrid_override_pattern); chunk size "
-     "128 is the default of NemotronHConfig, not seen in the file itself",
+     "128 is the default of NemotronHConfig, not checked against the file itself",
      "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-", 1, gqa(8, 128),
      Mamba2Dims{.intermediate_size = 8192,
                 .n_groups = 8,
@@ -90,7 +90,7 @@ constexpr Preset kPresets[] = {
      128, 8192, kAll, kPassed},
     {"granite-4.0-h-small",
      "Hugging Face ibm-granite/granite-4.0-h-small config.json; Mamba heads of 64, one group and "
-     "chunks of 256 are those of its smaller siblings, not seen in the file itself",
+     "chunks of 256 are those of its smaller siblings, not checked against the file itself",
      "MMMMM*MMMM", 4, gqa(8, 128),
      Mamba2Dims{.intermediate_size = 8192,
                 .n_groups = 1,
@@ -120,7 +120,7 @@ constexpr Preset kPresets[] = {
      0, 128000, kNoAll, kNotPassed},
     {"minimax-text-01",
      "Hugging Face MiniMaxAI/MiniMax-Text-01 config.json (attn_type_list); 8 key-value heads and "
-     "chunks of 256 are defaults of its configuration class, not seen in the file itself",
+     "chunks of 256 are defaults of its configuration class, not checked against the file itself",
      "MMMMMMM*", 10, gqa(8, 128), LinearAttentionDims{.num_heads = 64, .head_dim = 128}, 256,
      10240000, kNoAll, kNotPassed},
     {"tiny-mamba2",

@@ -1,5 +1,5 @@
-// What hybridscope has to know of a model: its layers in order and the dimensions that decide the
-// size of what each layer caches. Plain values; presets and config.json files both become one.
+// What hybridscope needs to know about a model: its layers in order and the dimensions that decide
+// the size of what each layer caches. Plain values; presets and config.json files both become one.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ using RecurrentDims = std::variant<Mamba1Dims, Mamba2Dims, LinearAttentionDims, 
 
 MambaType mamba_type_of(const RecurrentDims& dims);
 
-// Shapes by the reference function of the layer's kind.
+// State shapes, by the reference's function for the layer's kind.
 Result<std::vector<StateShape>> state_shapes(const RecurrentDims& dims,
                                              const StateShapeOptions& options);
 
@@ -60,14 +60,13 @@ struct ModelSpec {
   std::int64_t max_model_len = 0;      // max_position_embeddings
   MambaAllMode mamba_all_mode = MambaAllMode::unsupported;
   SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;
-  std::int64_t kernel_block_alignment = 16;  // attention kernel's smallest block
-  std::optional<std::int64_t> default_block_size =
-      {};  // stands in for a block size the user left out
+  std::int64_t kernel_block_alignment = 16;             // attention kernel's smallest block
+  std::optional<std::int64_t> default_block_size = {};  // used when the user sets no block size
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 
-// Layers from letters as Nemotron-H's hybrid_override_pattern has them: M recurrent, * attention, -
-// or E (MLP, experts) stateless. Error: another letter.
+// Layers from the letters of Nemotron-H's hybrid_override_pattern: M recurrent, * attention, - or E
+// (MLP, experts) stateless. Error: another letter.
 Result<std::vector<LayerKind>> layers_from_pattern(std::string_view pattern);
 
 // Layer numbers of one kind, ascending.

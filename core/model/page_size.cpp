@@ -48,7 +48,7 @@ Status check_input(const BlockSizeInput& input) {
   return Ok{};
 }
 
-// The unit that block_size is a multiple of, with the terms behind it.
+// The unit that block_size is a multiple of, and the terms it is computed from.
 void choose_granularity(const BlockSizeInput& input, BlockSizeChoice& choice) {
   const bool has_attention = input.attn_bytes_per_token > 0;
   choice.alignment = has_attention

@@ -1,4 +1,4 @@
-// How the block size and the page size of a hybrid model follow from what its layers keep
+// Derives the block size and the page size of a hybrid model from what its layers cache
 // (semantics: block-and-page-size). Every intermediate term is kept, so that the choice can be
 // explained.
 #pragma once
@@ -28,12 +28,13 @@ Result<std::int64_t> num_kv_heads_per_rank(const AttentionShard& shard);
 Result<std::int64_t> attn_bytes_per_token(const AttentionShard& shard);
 
 // Bytes of one block's states in one recurrent layer, without padding: sum of prod(shape) * size.
-// Sizes beyond kMaxPageBytes are given as kMaxPageBytes + 1, which choose_block_size refuses.
+// A larger size than kMaxPageBytes is returned as kMaxPageBytes + 1, which choose_block_size
+// refuses.
 inline constexpr std::int64_t kMaxPageBytes = std::int64_t{1} << 50;
 std::int64_t mamba_page_bytes(std::span<const StateTensorSpec> states);
 
-// What mode all rounds to for kernels without chunks (mamba1), as the reference's
-// get_mamba_chunk_size answers for them.
+// The chunk size that mode all rounds to for kernels without chunks (mamba1); the reference's
+// get_mamba_chunk_size returns the same.
 inline constexpr std::int64_t kChunkSizeWithoutChunks = 2048;
 
 struct BlockSizeInput {
@@ -65,8 +66,8 @@ struct BlockSizeChoice {
   friend bool operator==(const BlockSizeChoice&, const BlockSizeChoice&) = default;
 };
 
-// Error: a term below its smallest sensible value, or (known bug 26) mode all with a mamba block
-// size that the chunk size does not divide.
+// Error: a term below its minimum, or (known bug 26) mode all with a mamba block size that the
+// chunk size does not divide.
 // Without attention layers no page has to match: block_size is the user's, else the chunk size; the
 // page is exactly mamba_page; mode all takes the lcm as above.
 Result<BlockSizeChoice> choose_block_size(const BlockSizeInput& input);
@@ -80,8 +81,8 @@ struct AlignLimits {
   std::int64_t max_num_batched_tokens = 0;
   std::int64_t long_prefill_token_threshold = 0;  // 0: off
 };
-// Mode align: block_size <= max_num_batched_tokens, and a long-prefill threshold of at least
-// block_size; else a chunk could never reach a block boundary.
+// Mode align requires block_size <= max_num_batched_tokens and a long-prefill threshold of at least
+// block_size; otherwise a chunk could never reach a block boundary.
 Status check_align_limits(const AlignLimits& limits);
 
 struct BlockPoolMemory {

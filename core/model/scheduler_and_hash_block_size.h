@@ -1,6 +1,6 @@
-// The two block sizes the scheduler works with besides the groups' own: the grid on which a prefix
-// is shared by all groups, and the grid on which tokens are hashed (vLLM v1/core/kv_cache_utils.py;
-// the rule was derived from the reference's recorded outputs).
+// The two block sizes the scheduler uses besides the groups' own: the granularity at which all
+// groups share a prefix, and the granularity at which tokens are hashed (vLLM
+// v1/core/kv_cache_utils.py; the rule was derived from the reference's recorded outputs).
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,12 @@ struct SchedulerBlockSizes {
   friend bool operator==(const SchedulerBlockSizes&, const SchedulerBlockSizes&) = default;
 };
 
-// At most one group: both are block_size * decode_context_parallel_size, whatever was requested.
-// Several groups: scheduler = lcm of the group block sizes; hash = the request or else their gcd,
-// but = scheduler when nobody hashes (no caching, no connector) or when some mamba group's block
-// size is not cache_config.block_size. Error: several groups with context parallelism, or a request
-// that does not divide each group's block size; a size below 1; an lcm beyond 63 bits.
+// At most one group: both are block_size * decode_context_parallel_size; a requested size is
+// ignored. Several groups: scheduler = lcm of the group block sizes; hash = the request or else
+// their gcd, but = scheduler when hashes are not needed (no caching, no connector) or when some
+// mamba group's block size is not cache_config.block_size. Error: several groups with context
+// parallelism, or a request that does not divide each group's block size; a size below 1; an lcm
+// beyond 63 bits.
 Result<SchedulerBlockSizes> resolve_block_sizes(const BlockSizeSettings& settings);
 
 }  // namespace hybridscope

@@ -122,7 +122,7 @@ std::vector<StateKind> state_copy_funcs(MambaType mamba_type) {
 }
 
 Result<std::int64_t> attention_dtype_size_bytes(const CacheDtypeNames& names) {
-  // fp8 in its spellings is stored in one byte (STR_DTYPE_TO_TORCH_DTYPE: uint8).
+  // Every fp8 spelling is stored in one byte (STR_DTYPE_TO_TORCH_DTYPE: uint8).
   if (names.cache_dtype == "fp8" || names.cache_dtype == "fp8_e4m3" ||
       names.cache_dtype == "fp8_e5m2")
     return std::int64_t{1};

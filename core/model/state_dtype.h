@@ -21,7 +21,7 @@ std::string_view dtype_name(Dtype dtype);
 // "float16"/"half", "bfloat16", "float32"/"float"; error for any other name.
 Result<Dtype> parse_dtype(std::string_view name);
 
-// "auto" is the fallback rule of each function below.
+// "auto" selects the default rule of each function below.
 struct StateDtypeNames {
   std::string_view model_dtype = "bfloat16";
   std::string_view mamba_cache_dtype = "auto";      // auto: model_dtype
@@ -36,9 +36,9 @@ Result<std::vector<Dtype>> mamba1_state_dtype(const StateDtypeNames& names);
 Result<std::vector<Dtype>> mamba2_state_dtype(const StateDtypeNames& names);
 Result<std::vector<Dtype>> short_conv_state_dtype(const StateDtypeNames& names);
 Result<std::vector<Dtype>> gated_delta_net_state_dtype(const StateDtypeNames& names);
-Result<std::vector<Dtype>> kda_state_dtype(const StateDtypeNames& names);  // 3 x cache, 1 x float32
+Result<std::vector<Dtype>> kda_state_dtype(const StateDtypeNames& names);  // 3 x cache, float32
 
-// The same by kind of layer.
+// The same, by kind of layer.
 Result<std::vector<Dtype>> state_dtypes(MambaType mamba_type, const StateDtypeNames& names);
 
 // Which copy function serves each state tensor of a layer: conv or temporal, in shape order.

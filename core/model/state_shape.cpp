@@ -11,7 +11,7 @@ struct Division {
   std::int64_t tp_world_size = 1;
 };
 
-// The reference's divide(): exact or refused.
+// The reference's divide(): an inexact division is refused.
 Result<std::int64_t> divide(const Division& division) {
   if (division.tp_world_size < 1)
     return invalid_input("tensor parallel size is " + std::to_string(division.tp_world_size) +

@@ -1,7 +1,7 @@
 // Shapes of the state tensors that one recurrent layer keeps per block, on one tensor-parallel rank
 // (vLLM model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator;
-// semantics: state-shapes). Pure functions, exactly as the reference; what hybridscope makes of
-// them for a speculating model is conv_state_sizing in core/model/model_layout.h.
+// semantics: state-shapes). Pure functions, exactly as in the reference; ConvStateSizing
+// (core/model/model_layout.h) says how they are applied to a model that speculates.
 #pragma once
 
 #include <cstdint>
@@ -95,8 +95,8 @@ Result<std::vector<StateShape>> short_conv_state_shape(const ShortConvDims& dims
 Result<std::vector<StateShape>> gated_delta_net_state_shape(const GatedDeltaNetDims& dims,
                                                             const StateShapeOptions& options);
 
-// q conv [conv_kernel_size-1, num_heads*head_dim/tp], k conv twice [.., num_k_heads*head_k_dim/tp],
-// recurrent [num_heads/tp, head_dim, head_dim]. num_spec is ignored.
+// q conv [conv_kernel_size-1, num_heads*head_dim/tp], two k convs [conv_kernel_size-1,
+// num_k_heads*head_k_dim/tp], recurrent [num_heads/tp, head_dim, head_dim]. num_spec is ignored.
 Result<std::vector<StateShape>> kda_state_shape(const KdaDims& dims,
                                                 const StateShapeOptions& options);
 

@@ -14,8 +14,8 @@ Status check_postprocess(std::int32_t block_size, std::int32_t num_reqs,
   const std::size_t shortest = std::min(sizes);
   if (num_reqs < 0 || shortest < static_cast<std::size_t>(num_reqs))
     return invalid_input("num_reqs " + std::to_string(num_reqs) +
-                         " does not fit arrays of which the shortest has " +
-                         std::to_string(shortest) + " entries");
+                         " exceeds the shortest array, which has " + std::to_string(shortest) +
+                         " entries");
   return Ok{};
 }
 

@@ -33,7 +33,7 @@ Status add_align_slot(AlignSlots& slots, const AddedSlot& added);
 struct AlignAdvanceInputs {
   std::int32_t num_reqs = 0;
   std::int32_t block_size = 0;
-  std::span<const std::int32_t> idx_mapping;          // [num_reqs] row -> slot, none below 0
+  std::span<const std::int32_t> idx_mapping;          // [num_reqs] row -> slot, never negative
   std::span<const std::int32_t> num_computed_tokens;  // [slots]
   std::span<const std::int32_t> query_start_loc;      // [num_reqs + 1]
 };
@@ -45,9 +45,9 @@ struct AlignAdvanceInputs {
 Status preprocess_mamba_align(const AlignAdvanceInputs& inputs, AlignSlots& slots,
                               std::vector<StateCopyDecision>& decisions);
 
-// run_fused_precopy (semantics: precopy-mamba-align): what the pre-copy kernel makes of the columns
-// that the advance left in the slots, one decision a row. `idx_mapping`: [num_reqs] row -> slot,
-// -1: skip. Error: a slot outside the arrays.
+// run_fused_precopy (semantics: precopy-mamba-align): the pre-copy kernel's decision for each row,
+// from the columns that the advance left in the slots. `idx_mapping`: [num_reqs] row -> slot, -1:
+// skip. Error: a slot outside the arrays.
 Status run_fused_precopy(std::span<const std::int32_t> idx_mapping, const AlignSlots& slots,
                          std::vector<StateCopyDecision>& decisions);
 

@@ -21,7 +21,7 @@ struct PreprocessMambaInputs {
   std::span<const std::int32_t> num_computed_tokens;   // [num_reqs] before the step
 };
 
-// preprocess_mamba behind its cleanup (semantics: preprocess-mamba): writes one decision a request,
+// preprocess_mamba after its cleanup (semantics: preprocess-mamba): writes one decision a request,
 // in batch order, and each request's new column. `num_accepted_tokens_cpu`: [max_num_reqs] in batch
 // order, 1 afterwards where a copy is made. Errors, which change nothing: prefix caching off,
 // block_size < 1, arrays of unequal length.

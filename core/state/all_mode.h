@@ -38,21 +38,21 @@ struct PostprocessMambaAllInputs {
 Status postprocess_mamba_all(const PostprocessMambaAllInputs& inputs,
                              MambaStateIdx& mamba_state_idx);
 
-// Safe (semantics: mode-all-with-drafts): the same, but the column is remembered after a step of
-// any length.
+// Profile `safe` (semantics: mode-all-with-drafts): the same, but the column is remembered after a
+// step of any length.
 Status remember_last_scheduled_columns(const PostprocessMambaAllInputs& inputs,
                                        MambaStateIdx& mamba_state_idx);
 
-// preprocess_mamba_all_specdec behind its cleanup (semantics: preprocess-mamba-all-specdec): fills
+// preprocess_mamba_all_specdec after its cleanup (semantics: preprocess-mamba-all-specdec): fills
 // the buffer that goes to the device, [max_num_reqs]: the entry of each row's request, -1 without
-// one and behind the rows. `req_ids`: [num_reqs] batch order. Error: more requests than the buffer
+// one and past the rows. `req_ids`: [num_reqs] batch order. Error: more requests than the buffer
 // has room for.
 Status preprocess_mamba_all_specdec(std::span<const RequestId> req_ids,
                                     const MambaStateIdx& mamba_state_idx,
                                     std::span<std::int32_t> prev_last_scheduled_idx);
 
-// Appends the decisions of decide_all_mode_boundary_copy for all boundaries, ascending; they are to
-// be executed in this order. The result is the accepted count for the next step.
+// Appends the decisions of decide_all_mode_boundary_copy for all boundaries, ascending; they have
+// to be executed in this order. Returns the accepted count for the next step.
 std::int32_t decide_all_mode_boundary_copies(const AllModeBoundaryTerms& terms,
                                              std::vector<StateCopyDecision>& decisions);
 

@@ -1,6 +1,6 @@
 // Whether a request's state moves between two columns of its block table, and why. One body for the
 // host and for kernels; a decision carries its inputs, each term and its outcome, so that it can be
-// shown, compared and executed without being made again.
+// shown, compared and executed without being recomputed.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ enum class StateCopyOutcome : std::uint8_t {
   padded_row           // the row holds no request
 };
 
-// C3 gives a decision that copies its meaning: conv positions accept_token_bias.. of column src_col
-// go to positions 0.. of column dst_col; the temporal state of column src_col + accept_token_bias
-// goes whole to column dst_col. Fields that a rule does not use stay at their defaults.
+// What a decision to copy means: conv positions accept_token_bias.. of column src_col go to
+// positions 0.. of column dst_col; the temporal state of column src_col + accept_token_bias goes
+// whole to column dst_col. Fields that a rule does not use stay at their defaults.
 struct StateCopyDecision {
   StateCopyRule rule = StateCopyRule::preprocess_mamba;
   StateCopyOutcome outcome = StateCopyOutcome::padded_row;
@@ -174,7 +174,8 @@ HS_HOST_DEVICE constexpr StateCopyDecision decide_precopy_v2(const PrecopyV2Term
 
 namespace copy_decision_detail {
 
-// The tail that the two postprocess forms and the boundary rule share: running and new are known.
+// The last part of both postprocess forms and of the boundary rule: num_tokens_running_state and
+// aligned_new_computed are set.
 HS_HOST_DEVICE constexpr void decide_snapshot(StateCopyDecision& d) {
   d.accept_token_bias = d.aligned_new_computed - d.num_tokens_running_state;
   d.src_col = d.mamba_state_idx;

@@ -14,7 +14,7 @@ struct CopyOfState {
   bool poison = false;  // the source cannot be read: the copy's target becomes poison
 };
 
-// make_state_copy of the block that the state's kind is copied from
+// make_state_copy with the source block that the copy has for the state's kind
 // (semantics: collect-mamba-copy-meta).
 HS_HOST_DEVICE constexpr CopyOfState make_copy_of_state(std::int32_t state_index,
                                                         const StateGeometry& state,

@@ -31,7 +31,7 @@ CopySpec make_spec(const StateTensor& state, const StateCopy& copy, std::int64_t
   return spec;
 }
 
-// The block's number from 0 on.
+// The block id, counted from 0.
 Result<std::int32_t> block_of(const StateTensor& state, std::int32_t block_id) {
   if (state.shape.empty() || state.stride.size() != state.shape.size())
     return invalid_input("a state tensor has " + std::to_string(state.shape.size()) +

@@ -1,4 +1,4 @@
-// Which bytes of a state tensor a column and an accepted count name (vLLM
+// The bytes of a state tensor that a column and an accepted count refer to (vLLM
 // model_executor/layers/mamba/mamba_utils.py, the MambaStateCopyFunc functions).
 #pragma once
 
@@ -28,8 +28,8 @@ struct CopySpecArgs {
 };
 
 // SD: positions num_accepted_tokens - 1 .. of block block_ids[cur_block_idx] (a negative start
-// counts from the end, a start behind the end gives an empty slice). DS: the whole block; error
-// when num_accepted_tokens > 1 (semantics: get-conv-copy-spec). Errors also for a column outside
+// counts from the end, a start past the end gives an empty slice). DS: the whole block; error when
+// num_accepted_tokens > 1 (semantics: get-conv-copy-spec). Errors also for a column outside
 // block_ids and a block outside the tensor; both accept negative indices as Python does.
 Result<CopySpec> get_conv_copy_spec(const StateTensor& state, const CopySpecArgs& args,
                                     ConvStateLayout layout);
@@ -39,7 +39,7 @@ Result<CopySpec> get_conv_copy_spec(const StateTensor& state, const CopySpecArgs
 // the tensor.
 Result<CopySpec> get_temporal_copy_spec(const StateTensor& state, const CopySpecArgs& args);
 
-// The one that `kind` names.
+// The one of the two for `kind`.
 Result<CopySpec> get_copy_spec(const StateTensor& state, const CopySpecArgs& args, StateKind kind,
                                ConvStateLayout layout);
 

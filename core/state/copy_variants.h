@@ -1,5 +1,5 @@
-// What becomes of post-copies in engines that differ from the reference: each a function by itself,
-// which the engine calls where a policy asks for it.
+// How post-copies change in engines that differ from the reference: one function for each
+// difference, called by the engine where a policy asks for it.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ void suppress_backward_copies(std::span<StateCopyDecision> decisions);
 void skip_copies_with_reset_in_place(std::span<StateCopyDecision> decisions);
 
 // All groups of a decision use the blocks of the first one (known bug 42). Requires: the copies of
-// one decision stand together.
+// one decision are adjacent.
 void use_blocks_of_first_group(std::span<StateCopyTrace> copies);
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// The column each request's running state is in, remembered between two steps by request.
+// The column of each request's running state, remembered between two steps by request.
 #pragma once
 
 #include <climits>

@@ -17,7 +17,7 @@ Result<std::int32_t> group_index_of(const StateCopyTrace& copy,
                                     std::span<const std::int32_t> mamba_group_ids) {
   const auto found = std::ranges::find(mamba_group_ids, copy.group);
   if (found == mamba_group_ids.end())
-    return invalid_input("group " + std::to_string(copy.group) + " is no mamba group");
+    return invalid_input("group " + std::to_string(copy.group) + " is not a mamba group");
   return static_cast<std::int32_t>(found - mamba_group_ids.begin());
 }
 
@@ -35,7 +35,8 @@ Status check_copy_blocks(const StateCopyTrace& copy, std::int64_t num_blocks) {
 
 Result<StateCopy> batched_copy(const StateTensor& state, std::optional<StateKind> kind,
                                ConvStateLayout layout, const StateCopyTrace& copy) {
-  if (!kind) return invalid_input("the copy function of a state is none of the known ones");
+  if (!kind)
+    return invalid_input("the copy function of a state is not known (expected conv or temporal)");
   const bool conv = *kind == StateKind::conv;
   const std::int32_t source = conv ? copy.conv_src_block : copy.temporal_src_block;
   const Result<CopySpec> spec =

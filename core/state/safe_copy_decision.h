@@ -29,7 +29,7 @@ HS_HOST_DEVICE constexpr AllModeBoundaries all_mode_boundaries(const AllModeBoun
   return {first, last >= first ? last - first + 1 : 0};
 }
 
-// Safe (semantics: mode-all-with-drafts): S(boundary * block_size) goes from column
+// Profile `safe` (semantics: mode-all-with-drafts): S(boundary * block_size) goes from column
 // L + (boundary * block_size - c - 1) to column boundary - 1. Requires: boundary is one of
 // all_mode_boundaries(in). Copies of one request run in ascending order of boundary: the last one
 // may write column L, which the others read. resets_accepted_count then says that the running state

@@ -1,5 +1,5 @@
-// State in real bytes: memory laid out as StateMemory says, on the CPU or a GPU. Two stand behind
-// it (kernels/cpu, kernels/cuda); both hold the same bytes after the same calls.
+// State in real bytes: memory laid out as StateMemory says, on the CPU or a GPU. There are two
+// implementations (kernels/cpu, kernels/cuda); both hold the same bytes after the same calls.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct StateMismatch {
   friend bool operator==(const StateMismatch&, const StateMismatch&) = default;
 };
 
-// All bytes begin as poison; nothing ever writes anything else to padding.
+// All bytes begin as poison; padding stays poison.
 class StateBackend {
  public:
   virtual ~StateBackend() = default;
@@ -51,12 +51,13 @@ class StateBackend {
   virtual Status run(const StateOps& ops) = 0;
   // Writes every element that the contents name.
   virtual Status fill(const BlockContents& contents) = 0;
-  // Looks at every element that the contents name. In order of content, then state index.
+  // Compares every element that the contents name. Mismatches in order of content, then state
+  // index.
   virtual Result<std::vector<StateMismatch>> verify(const BlockContents& contents) = 0;
   // One state of one layer, dense and row-major, without padding.
   virtual Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) = 0;
   // One 64-bit digest a block, over all bytes of its pages in all buffers, padding included: equal
-  // bytes, equal digests, on every backend.
+  // bytes have equal digests on every backend.
   virtual Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) = 0;
 };
 

@@ -1,5 +1,5 @@
-// One planned copy of state bytes, and how a decision becomes one. A plan is values only: whoever
-// owns the bytes executes it. One body for the host and for kernels; 64-bit arithmetic for bytes.
+// One planned copy of state bytes, and how a decision becomes one. A plan is values only: the owner
+// of the bytes executes it. One body for the host and for kernels; 64-bit arithmetic for bytes.
 #pragma once
 
 #include <cstdint>

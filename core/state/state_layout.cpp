@@ -23,7 +23,7 @@ Result<StateEntry> describe(const StateTensor& state, StateKind kind, ConvStateL
   entry.num_blocks = state.shape[0];
   StateGeometry& geometry = entry.geometry;
   geometry.elem_size = state.elem_size;
-  // A flat tensor is one block to the reference.
+  // The reference takes a flat tensor as one block.
   geometry.block_stride = dims > 1 ? state.block_stride_bytes() : state.shape[0] * state.elem_size;
   if (kind == StateKind::temporal) {
     geometry.inner_size = state.elements_per_block();
@@ -68,7 +68,8 @@ Status append_layer(StateLayout& layout, const MambaStateTensors& tensors, std::
                          std::to_string(tensors.mamba_group_ids.size()));
   for (std::size_t i = 0; i < states.states.size(); ++i) {
     if (!tensors.state_kinds[i])
-      return invalid_input(place(layer, i) + "its copy function is none of the known ones");
+      return invalid_input(place(layer, i) +
+                           "its copy function is not known (expected conv or temporal)");
     Result<StateEntry> entry =
         describe(states.states[i], *tensors.state_kinds[i], tensors.conv_state_layout);
     if (!entry) return invalid_input(place(layer, i) + entry.error().message);

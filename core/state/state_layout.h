@@ -21,7 +21,7 @@ struct StateLayout {
   std::vector<std::int32_t> state_group_indices;   // [num_states] into mamba_group_ids
   std::vector<std::int32_t> state_dim_row_count;   // [num_states] DS conv only, else 0
   std::vector<std::int64_t> state_dim_row_stride;  // [num_states] bytes, DS conv only, else 0
-  std::vector<std::int64_t> state_num_blocks;      // [num_states] ours: bounds of block ids
+  std::vector<std::int64_t> state_num_blocks;      // [num_states] bounds of block ids, not in vLLM
   std::int64_t block_table_stride_req = 0;         // elements between two requests' rows
   std::int32_t num_layers = 0;
   std::int32_t num_state_types = 0;

@@ -10,8 +10,8 @@ namespace {
 
 std::int32_t dtype_size(Dtype dtype) { return dtype == Dtype::float32 ? 4 : 2; }
 
-// States one behind the other from the page's begin, as tensors of shape [num_blocks, ...] with a
-// page between two blocks.
+// Lays the states one after the other from the start of the page, as tensors of shape [num_blocks,
+// ...] with a block stride of one page.
 Status lay_out(const MambaSpec& spec, StateMemory& memory, MambaLayerStates& layer) {
   std::int64_t offset = 0;
   memory.state_offsets.clear();
@@ -78,7 +78,8 @@ Result<StateMemory> make_state_memory(const KVCacheConfig& config,
   if (memory.page_size_bytes > kMost / std::max(memory.num_buffers, 1) / memory.num_blocks)
     return invalid_input(std::to_string(memory.num_buffers) + " buffers of " +
                          std::to_string(memory.num_blocks) + " pages of " +
-                         std::to_string(memory.page_size_bytes) + " bytes are too much to address");
+                         std::to_string(memory.page_size_bytes) +
+                         " bytes exceed the addressable size");
   const std::vector<std::int64_t> strides(memory.tensors.mamba_group_ids.size(), 0);
   auto layout = make_state_layout(memory.tensors, strides);
   if (!layout) return layout.error();

@@ -1,6 +1,6 @@
 // How the recurrent state of a model lies in memory: `num_buffers` buffers of num_blocks pages
 // each. Buffer i serves layer i of every group, as one block id belongs to one group at a time. A
-// page begins with the layer's states, one right behind the other; its rest is padding (vLLM
+// page begins with the layer's states, one right after the other; its rest is padding (vLLM
 // v1/worker/gpu_model_runner.py, _reshape_kv_cache_tensors).
 #pragma once
 
@@ -18,7 +18,7 @@ struct StateMemory {
   MambaStateTensors tensors;                // every layer of every mamba group
   StateLayout layout;                       // of these tensors
   std::vector<std::int32_t> layer_buffers;  // [layers] the buffer that holds a layer
-  std::vector<std::int64_t> state_offsets;  // [num_state_types] bytes from a page's begin
+  std::vector<std::int64_t> state_offsets;  // [num_state_types] bytes from the start of a page
   std::int32_t num_buffers = 0;
   std::int32_t num_blocks = 0;
   std::int64_t page_size_bytes = 0;

@@ -11,15 +11,15 @@
 
 namespace hybridscope {
 
-// What a conv position or a state holds that was never written since the block was given out. In
-// memory: this pattern over and over, which stays the same under any shift by whole elements.
+// What a conv position or a state holds if it was never written since the block was given out. In
+// memory the pattern repeats, so that a shift by whole elements leaves it the same.
 inline constexpr Fingerprint kPoison = 0xDEADDEADDEADDEADULL;
 // A conv position before the first token; in memory: zeros.
 inline constexpr Fingerprint kBeforeFirstToken = 0;
 
-// Sources that are no block.
+// Sources that are not blocks.
 inline constexpr std::int32_t kNoSource = -1;  // temporal: `start`; conv: before the first token
-inline constexpr std::int32_t kPoisonSource = -2;  // what was to be read cannot be
+inline constexpr std::int32_t kPoisonSource = -2;  // the source cannot be read
 
 // One decided copy, in every layer of a group (semantics: collect-mamba-copy-meta): conv positions
 // accept_token_bias.. of conv_src_block to positions 0.. of dst_block, the temporal state of
@@ -48,8 +48,8 @@ struct ForwardWrite {
 
 // One row of a layer kernel: everything is read before anything is written, and its writes of one
 // kind go to different blocks, so that they have no order. The prior tokens are
-// conv positions [conv_src_position, conv_src_position + W-1) of conv_src_block; positions behind
-// the window's end read as poison.
+// conv positions [conv_src_position, conv_src_position + W-1) of conv_src_block; positions past the
+// window's end read as poison.
 struct ForwardRow {
   std::int32_t group_index = 0;
   std::int32_t temporal_src_block = kNoSource;
@@ -59,7 +59,7 @@ struct ForwardRow {
   std::int32_t num_tokens = 0;
   std::int32_t first_write = 0;  // into writes
   std::int32_t num_writes = 0;
-  Fingerprint start = 0;  // the state that the row folds into where temporal_src_block is no block
+  Fingerprint start = 0;  // the initial state where temporal_src_block is not a block
   friend bool operator==(const ForwardRow&, const ForwardRow&) = default;
 };
 
@@ -80,13 +80,13 @@ struct StateOps {
   std::vector<StateCopyOp> copies;
   std::vector<ForwardRow> rows;      // in order
   std::vector<ForwardWrite> writes;  // by row
-  // What a state folds: the tokens of the batch, which the rows of all groups share; behind them
-  // those of padding rows.
+  // What a state folds: the tokens of the batch, which the rows of all groups share; then those of
+  // padding rows.
   std::vector<TokenContent> tokens;
   std::vector<Fingerprint> token_fingerprints;  // [tokens] what a conv position keeps of each
 
   void clear();
-  // Into the last batch where that is of the kind, else into a new one.
+  // Both add to the last batch if it is of their kind, else to a new one.
   void add_poison(std::int32_t block);
   void add_row(const ForwardRow& row);
   // Copies added from here on are another launch.

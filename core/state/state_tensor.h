@@ -1,5 +1,5 @@
 // Where the recurrent state of a model lies: one strided tensor per layer and kind of state, as the
-// engine hands them out. Plain descriptions; the bytes belong to somebody else.
+// engine hands them out. Plain descriptions that own no bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The 'trace' state model: what an element of a state is when its content proves itself
+// The 'trace' state model: elements from which the content of a state can be read back
 // (semantics: trace-element). One body for the host and for kernels.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace hybridscope {
 
 // Element `i` of a state, or of one conv position along dim, whose content is `fingerprint`, as an
 // unsigned number of elem_size bytes (2, 4): the first 8 bytes are the fingerprint itself, little
-// endian, the others mix(fingerprint, i) cut to the element. Poison is the pattern throughout, what
-// lies before the first token zero.
+// endian, the others mix(fingerprint, i) cut to the element. Poison is the kPoison pattern
+// throughout; a position before the first token is zero.
 HS_HOST_DEVICE constexpr std::uint64_t trace_element(Fingerprint fingerprint, std::int64_t i,
                                                      std::int32_t elem_size) {
   const int bits = 8 * elem_size;

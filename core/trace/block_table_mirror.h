@@ -16,8 +16,8 @@ class BlockTableMirror {
 
   void apply(const CacheEvent& event);
 
-  // Restoring what another mirror held: the whole table of a request in one group, [columns]; the
-  // references to a block that no table stands for.
+  // Restore the contents of another mirror: the whole table of a request in one group, [columns];
+  // the references to a block that no table holds.
   void set_block_ids(RequestId request, std::int32_t group, std::span<const std::int32_t> ids);
   void set_deferred(std::int32_t block, std::int32_t count);
 
@@ -36,7 +36,7 @@ class BlockTableMirror {
   std::int32_t holders(std::int32_t block) const {
     return holders_[static_cast<std::size_t>(block)];
   }
-  // References to it that no table stands for: its free was deferred and is not due yet.
+  // References to the block that no table holds: its free is deferred and not due yet.
   std::int32_t deferred(std::int32_t block) const {
     return deferred_[static_cast<std::size_t>(block)];
   }

@@ -22,10 +22,10 @@ enum class SkipReason : std::uint8_t {
   max_model_len,           // nothing left below max_model_len
   chunked_prefill_off,     // the prompt does not fit the budget as a whole
   allocation_refused,      // too few free blocks, or a hit block is written in this very step
-  max_num_seqs,            // as many requests run as may
+  max_num_seqs,            // max_num_seqs requests already run
   behind_refused_request,  // an earlier waiting request was refused
-  preemption_in_step,      // nobody is admitted in a step that preempted somebody
-  ends_in_flight,          // the frame in flight brings its last token, whatever is accepted
+  preemption_in_step,      // a step that preempts a request admits none
+  ends_in_flight,          // the frame in flight brings its last token even if no draft is accepted
   frees_deferred,          // blocks that a preemption gave back are not in the pool yet
   frame_in_flight,         // preempted while a frame was in flight, which has to return first
 };
@@ -39,7 +39,7 @@ struct SkippedRequest {
 enum class CommitOutcome : std::uint8_t {
   taken,            // rejected drafts taken back, tokens appended
   chunk,            // an unfinished prefill chunk: nothing to append
-  preempted,        // preempted since it was scheduled: its tokens count, if any, its state is gone
+  preempted,        // preempted since it was scheduled: tokens, if any, count; the state is gone
   stale_run,        // reset since it was scheduled: its tokens are dropped
   left_the_engine,  // finished or aborted since it was scheduled
 };

@@ -1,11 +1,11 @@
-// Everything one step decided, as plain values: the one value that runs through the program.
-// The engine fills it phase by phase and reuses it; whoever wants to keep something copies it.
-// Views (TensorView, span) point into the engine and stay valid until its next step.
+// Everything one step decided, as plain values; the type that all parts of the program exchange.
+// The engine fills it phase by phase and reuses it; copy what has to outlive the step. Views
+// (TensorView, span) point into the engine and stay valid until its next step.
 //
 // A step is one turn of the engine: frame number `step` is scheduled, prepared, executed and
-// sampled; then frame number `committed_step` returns to the scheduler. Both are the same when
-// scheduling is synchronous; asynchronously the frame before returns, so that a step's frame was
-// scheduled without knowing what the frame before accepted (semantics: frame-phases).
+// sampled; then frame number `committed_step` returns to the scheduler. With synchronous scheduling
+// both are the same frame; with asynchronous scheduling the previous frame returns, so a step's
+// frame is scheduled before it is known what the previous frame accepted (semantics: frame-phases).
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ namespace hybridscope {
 // Widest convolution kernel the trace has room for.
 inline constexpr std::int32_t kMaxConvKernel = 8;
 
-// Why a row stands where it stands in the persistent batch.
+// How a row came to its position in the persistent batch.
 enum class RowOrigin : std::uint8_t {
   kept,      // same row as in the step before
   moved,     // condensed into a hole or swapped
@@ -40,8 +40,8 @@ enum class RowOrigin : std::uint8_t {
   returned,  // ran before, but not in the step before
 };
 
-// One request's part in the step, decided at schedule. With a frame in flight the scheduler counts
-// on all its drafts being accepted: c is then optimistic, a row's own c is exact
+// One request's part in the step, decided at schedule. With a frame in flight the scheduler assumes
+// that all its drafts are accepted: c is then optimistic, while RowTrace has the exact c
 // (semantics: optimistic-and-exact).
 struct ScheduledTrace {
   RequestId request{};
@@ -57,7 +57,7 @@ struct ScheduledTrace {
   bool placeholder_drafts = false;  // a padded one-token prompt: its drafts are -1
   std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
 
-  // Does the row reach the last token there is or will be, so that its sample counts?
+  // Does the row reach the last known or in-flight token, so that its sample counts?
   bool samples() const {
     return num_computed_tokens + num_scheduled_tokens >= num_tokens + num_output_placeholders;
   }
@@ -72,12 +72,12 @@ struct RowTrace {
   std::int32_t previous_row = -1;        // in the step before, -1: none
   RowOrigin origin = RowOrigin::kept;
   RowClass row_class = RowClass::prefill;
-  bool is_prefilling = false;                   // told to the builders (semantics: is-prefilling)
-  std::int32_t num_accepted_tokens_before = 1;  // a as the step begins, before pre-copies
-  std::int32_t num_accepted_tokens = 1;         // a given to the builders, after pre-copies
+  bool is_prefilling = false;  // as given to the builders (semantics: is-prefilling)
+  std::int32_t num_accepted_tokens_before = 1;  // count at the start of the step, before pre-copies
+  std::int32_t num_accepted_tokens = 1;         // a, as given to the builders, after pre-copies
   RequestId accepted_from{};                    // the request this count was taken from
   std::int32_t num_draft_count = -1;            // num_decode_draft_tokens of the row
-  bool lost_drafts = false;  // it had no row before, so its drafts are ids of -1 (known bug 53)
+  bool lost_drafts = false;  // no row in the step before, so its draft ids are -1 (known bug 53)
   // history[i]: fingerprint of the prefix that ends at token number c - (conv_kernel - 2) + i;
   // 0 before the first token; the last one is F(c).
   std::array<Fingerprint, kMaxConvKernel> history{};
@@ -103,7 +103,7 @@ struct GroupTrace {
   std::int32_t block_size = 0;
   std::vector<AttentionWrite> attention_writes;  // attention groups
   std::optional<BuilderMetadata> metadata;       // mamba groups
-  bool accepted_counts_given = true;             // the builder was told each row's accepted count
+  bool accepted_counts_given = true;             // the builder was given each row's accepted count
   bool reused_metadata = false;                  // through update_block_table
   // What a replayed graph reads of the group, and the step whose build wrote it last (0: only the
   // capture did).
@@ -118,7 +118,7 @@ struct GroupTrace {
 
 struct StepTrace;
 
-// What the kernels of a mamba group are given beside its metadata.
+// What the kernels of a mamba group are given besides its metadata.
 ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
                                MambaCacheMode mamba_cache_mode);
 
@@ -126,9 +126,9 @@ ForwardContext forward_context(const StepTrace& trace, const GroupTrace& group,
 struct CommitTrace {
   RequestId request{};
   CommitOutcome outcome = CommitOutcome::taken;
-  std::int32_t num_computed_tokens = 0;      // after it, drafts of a frame in flight counted
-  std::int32_t num_tokens = 0;               // after it
-  std::int32_t num_output_placeholders = 0;  // after it: tokens of the frames still in flight
+  std::int32_t num_computed_tokens = 0;      // after the commit, counting drafts in flight
+  std::int32_t num_tokens = 0;               // after the commit
+  std::int32_t num_output_placeholders = 0;  // after the commit: tokens of frames in flight
   std::int32_t num_appended_tokens = 0;      // output tokens it added
   std::int32_t num_drafts_next = 0;          // length of the draft list for the next step
   bool finished = false;
@@ -149,7 +149,7 @@ enum class CommandOutcome : std::uint8_t { done, ignored };
 
 // Why a command was ignored.
 enum class IgnoredReason : std::uint8_t {
-  none,                  // it was not
+  none,                  // not ignored
   not_running,           // nothing to preempt
   has_finished,          // the request is gone
   drafts_planned_ahead,  // asynchronous: draft lists are planned before drafts are known
@@ -158,10 +158,10 @@ enum class IgnoredReason : std::uint8_t {
   no_drafts_to_accept,   // a padded one-token prompt: its drafts are -1
   count_out_of_range,    // outside 1..1+drafts of this step
   blocks_in_use,         // the prefix cache cannot be reset
-  frees_deferred,        // nor with frames in flight and a consuming KV connector
+  frees_deferred,        // same: frames in flight with a consuming KV connector
 };
 
-// Half a sentence; empty for `none`.
+// A phrase, not a sentence; empty for `none`.
 std::string_view ignored_reason_words(IgnoredReason reason);
 
 // A command that was applied before the step was scheduled.
@@ -173,11 +173,11 @@ struct CommandTrace {
   IgnoredReason reason = IgnoredReason::none;
 };
 
-// One element a group, with what does not change from step to step.
+// One element per group, with the fields that never change filled in.
 std::vector<GroupTrace> make_group_traces(const KVCacheConfig& config);
 
-// How the kernels of a step work where those of engines have differed (core/engine/policies.h:
-// SameBlockShift, GdnGates, ConvRoll, NullRows); the defaults are right.
+// Kernel behaviour in which engines have differed (core/engine/kernel_policies.h: SameBlockShift,
+// GdnGates, ConvRoll, NullRows); the defaults are correct.
 struct KernelVariants {
   bool shifts_last_position_first = false;  // conv windows within one block
   bool gates_in_batch_order = false;        // of GDN's spec tokens in a mixed batch
@@ -210,9 +210,9 @@ struct StepTrace {
   std::vector<AdmissionLookup> lookups;
   std::vector<RequestId> preempted;
   std::vector<CacheEvent> cache_events;  // up to the end of schedule, in order
-  std::vector<Fingerprint> hit_hashes;   // fingerprints at hash_block_size ends of hits, in turn
-  // One piece of [conv_kernel - 1] per registered event of a mamba group, in turn: the
-  // fingerprints of the last tokens of the prefix that the block stands for.
+  std::vector<Fingerprint> hit_hashes;   // fingerprint at each hash block end of each hit, in order
+  // [conv_kernel - 1] elements per registered event of a mamba group, in event order: fingerprints
+  // of the last tokens of the prefix that the block stands for.
   std::vector<Fingerprint> label_history;
   std::int32_t num_running = 0;  // after schedule
   std::int32_t num_waiting = 0;
@@ -227,7 +227,7 @@ struct StepTrace {
   bool uniform_decode = false;
   std::vector<GroupTrace> groups;  // [num_groups]
   CopyLaunch pre_copies;
-  std::vector<DummyRow> dummy_rows;  // only of a step without rows; by group
+  std::vector<DummyRow> dummy_rows;  // only in a step without rows; ordered by group
 
   // Known after sample.
   CopyLaunch post_copies;
@@ -245,7 +245,7 @@ struct StepTrace {
   const ScheduledTrace& scheduled_of(const RowTrace& row) const {
     return scheduled[static_cast<std::size_t>(row.scheduled)];
   }
-  // Empty, storage kept.
+  // Empties the trace and keeps its storage.
   void clear();
 };
 

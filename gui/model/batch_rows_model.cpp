@@ -1,6 +1,6 @@
 #include "gui/model/batch_rows_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

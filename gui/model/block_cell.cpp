@@ -82,7 +82,8 @@ std::string_view state_meaning(CellState state) {
     case CellState::unwritten:
       return "Nothing was written since the block was given out.";
     case CellState::written:
-      return "Written, and no check has looked at what it holds now: a state that nobody has read "
+      return "Written, and no check has looked at what it holds now: a state that has not been "
+             "read "
              "yet, or keys and values of a block that is not registered.";
     case CellState::verified:
       return "A check found it right: what it holds is what it is registered as, or this step's "

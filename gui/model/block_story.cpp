@@ -1,6 +1,6 @@
 #include "gui/model/block_story.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -245,7 +245,8 @@ BlockStory make_block_story(ShownRun& run, std::int32_t block) {
   story.block = block;
   const StepView view = run.view();
   if (block == kNullBlock) {
-    story.facts.push_back({"block 0", "the null block: it keeps nothing and belongs to nobody"});
+    story.facts.push_back(
+        {"block 0", "the null block: it keeps nothing and belongs to no request"});
     return story;
   }
   story.not_kept = not_kept(run, "owners, labels and contents of blocks");

@@ -1,6 +1,6 @@
 #include "gui/model/block_table_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -170,7 +170,7 @@ std::string grid_words(const BlockTableGrid& grid) {
 
 std::string_view side_words(TableSide side) {
   return side == TableSide::worker
-             ? "The block tables of the worker, which only appends: what the layers are told"
+             ? "The block tables of the worker, which only appends: what the layers are given"
              : "The block tables of the scheduler: which blocks it has given to each request";
 }
 

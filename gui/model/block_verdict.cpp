@@ -1,6 +1,6 @@
 #include "gui/model/block_verdict.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "gui/model/chunks_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

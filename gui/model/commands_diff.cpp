@@ -1,5 +1,5 @@
 // Commands that compare what is open with another run.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "gui/model/command_arguments.h"
 #include "gui/model/command_table.h"
@@ -17,7 +17,7 @@ Status open_other(Workbench& workbench, const std::string& argument) {
   return workbench.compare_with(std::move(other).value());
 }
 
-// The bug on the left, its healthy twin on the right, at the first step that differs.
+// The bug on the left, its healthy run on the right, at the first step that differs.
 Status open_bug(Workbench& workbench, const std::string& argument) {
   auto faulty = open_run(std::string(kBugPrefix) + argument);
   if (!faulty.ok()) return faulty.error();
@@ -111,7 +111,7 @@ constexpr CommandNeeds kDiff = CommandNeeds::comparison;
 
 constexpr CommandRow kDiffCommands[] = {
     {"edit.fork", "Edit", "Fork from here", "", "", CommandNeeds::plan, fork_here},
-    {"bug.open", "Compare", "Known bug beside its healthy twin", "", "ID", CommandNeeds::nothing,
+    {"bug.open", "Compare", "Known bug beside its healthy run", "", "ID", CommandNeeds::nothing,
      open_bug},
     {"diff.open", "Compare", "Compare with", "Ctrl+D", "FILE", CommandNeeds::step, open_other},
     {"diff.before_edit", "Compare", "Compare with the run before the last edit", "", "",

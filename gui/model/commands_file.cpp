@@ -1,5 +1,5 @@
 // Commands about what is open.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // Commands that move about in the run and decide where it stops.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // Panels about blocks, as tables.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 
@@ -149,11 +149,11 @@ PanelContent state_inspector(Workbench& workbench) {
   if (!story.holds.empty()) add_note(content, story.holds);
   content.tables.push_back(facts_table(fmt::format("Block {}", block), story.facts));
   if (block != kNullBlock) content.tables.push_back(holders_table(story));
-  for (const ContentStory& told : story.contents) {
-    ContentTable table{.title = fmt::format("{}, {}", told.title, kStoryOrder),
-                       .note = told.end,
+  for (const ContentStory& held : story.contents) {
+    ContentTable table{.title = fmt::format("{}, {}", held.title, kStoryOrder),
+                       .note = held.end,
                        .headings = {"Step", "Block", "Written by", "What", "Fault"}};
-    for (const StoryLink& link : told.links)
+    for (const StoryLink& link : held.links)
       table.rows.push_back({number_cell(link.step), number_cell(link.block), words_cell(link.what),
                             words_cell(link.words),
                             link.fault.empty() ? ContentCell() : words_cell(link.fault)});

@@ -1,5 +1,5 @@
 // Panels about what layers were given, as tables.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "gui/model/chunks_model.h"
 #include "gui/model/content_cells.h"

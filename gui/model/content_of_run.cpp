@@ -1,5 +1,5 @@
 // Panels about requests, the steps around this one and what is done with the run, as tables.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -98,8 +98,8 @@ PanelContent next_step(Workbench& workbench) {
   ContentTable requests{.title = fmt::format("Step {}", model.step),
                         .headings = {"Request", "In the batch", "Most accepted tokens"}};
   for (const EditableRequest& request : model.requests)
-    requests.rows.push_back(
-        {words_cell(request.name), flag_cell(request.runs), number_cell(request.most_accepted)});
+    requests.rows.push_back({words_cell(request.name), flag_cell(request.runs),
+                             number_cell(request.max_num_accepted_tokens)});
   ContentTable policies{.title = "Policies", .headings = {"Policy", "Value", "Values", "What"}};
   for (const EditablePolicy& policy : model.policies) {
     std::string values;

@@ -1,6 +1,6 @@
 #include "gui/model/content_render.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

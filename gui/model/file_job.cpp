@@ -1,6 +1,6 @@
 #include "gui/model/file_job.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sessions/run/finding_list.h"
 

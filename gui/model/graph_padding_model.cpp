@@ -30,7 +30,7 @@ bool is_picked(const CudagraphKey& key, const StepView& view) {
   const CudagraphDispatch& graph = view.trace.graph;
   if (key.mode != graph.runtime_mode || key.num_tokens != graph.num_tokens_padded) return false;
   return key.mode != CUDAGraphMode::full ||
-         key.uniform == (dispatch_reason_told(graph, view.config)
+         key.uniform == (dispatch_reason_known(graph, view.config)
                              ? graph.reason == CudagraphDispatchReason::uniform_decode_graph
                              : view.trace.uniform_decode);
 }
@@ -219,7 +219,7 @@ GraphPaddingModel make_graph_padding_model(ShownRun& run) {
                                         .num_reqs = num_reqs,
                                         .uniform_decode = trace.uniform_decode,
                                         .num_spec = view.config.num_speculative_tokens,
-                                        .reason_told = dispatch_reason_told(graph, view.config)});
+                                        .reason_known = dispatch_reason_known(graph, view.config)});
   model.tokens = {trace.num_scheduled_tokens, 0};
   if (run.level() != RecordLevel::counts) model.rows = {num_reqs, 0};
   if (graph.runtime_mode != CUDAGraphMode::none)

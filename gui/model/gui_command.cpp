@@ -1,6 +1,6 @@
 #include "gui/model/gui_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

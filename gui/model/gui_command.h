@@ -3,13 +3,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
 
 namespace hybridscope {
+
+// What commands leave to whoever draws: the workbench itself has no clipboard and no picture.
+
+// A picture of a panel that is to be written.
+struct PanelPicture {
+  std::string path;
+  std::string panel;  // its id
+};
+
+struct Outbox {
+  std::optional<std::string> clipboard;
+  std::vector<PanelPicture> pictures;  // in the order in which they were asked for
+
+  std::optional<std::string> take_clipboard() { return std::exchange(clipboard, std::nullopt); }
+};
 
 // Which of two compared runs a command was drawn in.
 enum class CompareSide : std::uint8_t { left, right };

@@ -1,6 +1,6 @@
 #include "gui/model/gui_settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "gui/model/key_chord.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "gui/model/known_bugs_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>

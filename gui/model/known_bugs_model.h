@@ -37,6 +37,6 @@ inline constexpr std::array<ColumnWords, 5> kKnownBugColumns = {
     ColumnWords{"Id"},
 };
 inline constexpr std::string_view kKnownBugsIntroduction =
-    "A click runs the bug beside its healthy twin: left with the fault, right without it.";
+    "A click runs the bug beside its healthy run: left with the fault, right without it.";
 
 }  // namespace hybridscope

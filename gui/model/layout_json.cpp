@@ -1,6 +1,6 @@
 #include "gui/model/layout_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -117,7 +117,7 @@ class LayoutReader {
   std::string read_panel(const JsonPlace& place) {
     std::string panel = read_name(place, errors_);
     if (!panels_.insert(panel).second)
-      errors_.fail(place.pointer, fmt::format("panel {} stands in the layout twice (expected once)",
+      errors_.fail(place.pointer, fmt::format("panel {} is in the layout twice (expected once)",
                                               quoted_text(panel)));
     if (panels_.size() > kMaxLayoutPanels)
       errors_.fail(place.pointer,

@@ -1,6 +1,6 @@
 #include "gui/model/lesson_session.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

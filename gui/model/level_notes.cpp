@@ -1,6 +1,6 @@
 #include "gui/model/level_notes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hybridscope {
 

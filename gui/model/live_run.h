@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gui/model/cache_log.h"
-#include "gui/model/request_log.h"
 #include "gui/model/shown_run.h"
 #include "sessions/live/live_player.h"
 #include "sessions/run/finding_list.h"

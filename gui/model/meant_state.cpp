@@ -1,6 +1,6 @@
 #include "gui/model/meant_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 

@@ -1,6 +1,6 @@
 #include "gui/model/metadata_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -223,12 +223,12 @@ std::string values_words(const MetadataArray& array) {
   const std::int64_t size = num_elements(array.array);
   if (size == 0) return "empty";
   std::string text;
-  std::int64_t told = 0;
+  std::int64_t shown = 0;
   for (const ValuePiece& piece : array.pieces) {
     text += (text.empty() ? "" : " ") + piece.text;
-    told += piece.elements;
+    shown += piece.elements;
   }
-  if (told < size) text += fmt::format(" ... {} of {}", told, size);
+  if (shown < size) text += fmt::format(" ... {} of {}", shown, size);
   return text;
 }
 

@@ -24,7 +24,7 @@ std::vector<EditableRequest> editable_requests(const StepView& view) {
     requests.push_back({.request = request,
                         .name = view.names.request(request),
                         .runs = runs,
-                        .most_accepted = 1 + view.config.num_speculative_tokens});
+                        .max_num_accepted_tokens = 1 + view.config.num_speculative_tokens});
   }
   return requests;
 }

@@ -14,8 +14,8 @@ namespace hybridscope {
 struct EditableRequest {
   RequestId request{};
   std::string name;
-  bool runs = false;               // it was in the step's batch
-  std::int32_t most_accepted = 1;  // 1 + K
+  bool runs = false;                         // it was in the step's batch
+  std::int32_t max_num_accepted_tokens = 1;  // 1 + K
   // What is planned of it.
   std::int32_t accepts = 0;  // 0: nothing
   bool preempted = false;

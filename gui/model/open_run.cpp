@@ -2,13 +2,16 @@
 
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "gui/model/live_run.h"
 #include "gui/model/open_trace.h"
-#include "gui/model/open_traffic.h"
 #include "gui/model/recorded_run.h"
 #include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "sessions/scenario/scenario_reader.h"
+#include "sessions/scenario/traffic.h"
+#include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
@@ -44,6 +47,26 @@ Result<Scenario> scenario_at(std::string_view place) {
 }
 
 }  // namespace
+
+bool is_traffic(const std::string& path) {
+  auto lines = LineSource::open(path);
+  if (!lines.ok()) return false;
+  const auto line = lines.value().next();
+  if (!line.ok() || !line.value()) return false;
+  const auto request = nlohmann::json::parse(line.value()->text, nullptr, false);
+  return request.is_object() && request.contains("input_length") && request.contains("hash_ids");
+}
+
+Result<std::unique_ptr<ShownRun>> open_traffic(const std::string& path) {
+  auto traffic = read_traffic_file(path);
+  if (!traffic.ok()) return traffic.error();
+  auto plan = plan_traffic(std::move(traffic).value(),
+                           {.name = path, .model = kDefaultTrafficModel, .settings = {}});
+  if (!plan.ok()) return plan.error();
+  auto run = LiveRun::create(std::move(plan).value());
+  if (!run.ok()) return run.error();
+  return std::unique_ptr<ShownRun>(std::move(run).value());
+}
 
 Result<std::unique_ptr<ShownRun>> open_run(const std::string& place) {
   if (names_session(place)) {

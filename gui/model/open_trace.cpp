@@ -1,6 +1,6 @@
 #include "gui/model/open_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,10 +1,11 @@
 #include "gui/model/palette_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
 #include "gui/model/fuzzy_match.h"
 
 namespace hybridscope {
@@ -30,6 +31,22 @@ std::vector<PaletteEntry> all_entries(const Workbench& workbench) {
 }
 
 }  // namespace
+
+KeyMap::KeyMap() {
+  for (const CommandRow* row : all_commands()) {
+    const auto chords = read_key_chords(row->keys);
+    for (const KeyChord& chord : chords.value()) {
+      HS_EXPECT(find(chord) == nullptr);
+      keys_.emplace_back(chord, row);
+    }
+  }
+}
+
+const CommandRow* KeyMap::find(const KeyChord& chord) const {
+  for (const auto& [key, row] : keys_)
+    if (key == chord) return row;
+  return nullptr;
+}
 
 std::vector<PaletteEntry> palette_entries(const Workbench& workbench, std::string_view query) {
   const std::vector<PaletteEntry> all = all_entries(workbench);

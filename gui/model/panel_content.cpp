@@ -1,6 +1,6 @@
 #include "gui/model/panel_content.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gui/model/panel_export.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "gui/model/command_arguments.h"
 #include "gui/model/workbench.h"
@@ -28,8 +28,8 @@ Result<WordAndPanel> read_word_and_panel(const Workbench& workbench, const std::
   const std::vector<std::string>& words = read.value();
   if (words.empty() || words.size() > 2)
     return invalid_input(
-        fmt::format("expected {}, found {} words; a name with spaces stands in double quotes",
-                    usage, words.size()));
+        fmt::format("expected {}, found {} words; put a name with spaces in double quotes", usage,
+                    words.size()));
   const auto panel =
       words.size() == 2 ? read_panel(words[1], workbench.view) : panel_in_focus(workbench);
   if (!panel.ok()) return panel.error();

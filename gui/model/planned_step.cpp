@@ -1,6 +1,6 @@
 #include "gui/model/planned_step.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 

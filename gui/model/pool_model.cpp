@@ -1,6 +1,6 @@
 #include "gui/model/pool_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -50,7 +50,7 @@ void count(PoolModel& pool, std::int32_t block, std::int32_t references, bool re
   if (registered) ++(references > 0 ? pool.num_held_cached : pool.num_free_cached);
 }
 
-constexpr std::size_t kMostOwnersTold = 6;
+constexpr std::size_t kMostOwnersNamed = 6;
 
 // Calls f(owner, block) for every place of every table, requests in their order.
 template <class F>
@@ -77,12 +77,12 @@ std::vector<Fact> owner_facts(const StepView& view, std::int32_t block) {
   std::vector<Fact> facts;
   std::size_t count = 0;
   for_each_place(tables_after(view), [&](const PoolOwner& owner, std::int32_t held) {
-    if (held != block || ++count > kMostOwnersTold) return;
+    if (held != block || ++count > kMostOwnersNamed) return;
     facts.push_back({"held by", fmt::format("{}, {}, column {}", view.names.request(owner.request),
                                             view.names.group(owner.group), owner.column)});
   });
-  if (count > kMostOwnersTold)
-    facts.push_back({"", fmt::format("and {} more", count - kMostOwnersTold)});
+  if (count > kMostOwnersNamed)
+    facts.push_back({"", fmt::format("and {} more", count - kMostOwnersNamed)});
   return facts;
 }
 

@@ -60,7 +60,7 @@ std::string smallest_prefix_line(const EngineConfig& config) {
 std::string no_lookups_words(const ShownRun& run) {
   std::string lacks = not_kept(run, "prefix cache lookups");
   if (!lacks.empty()) return lacks;
-  return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTold : kNoLookups);
+  return std::string(run.header().kind == SessionKind::judge ? kLookupsNotTraced : kNoLookups);
 }
 
 std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,

@@ -41,8 +41,7 @@ inline constexpr std::string_view kNoLookups =
     "No request was looked up in this step: that happens when a request is admitted, new or after "
     "a preemption.";
 
-inline constexpr std::string_view kLookupsNotTold =
-    "The trace does not tell of prefix cache lookups.";
+inline constexpr std::string_view kLookupsNotTraced = "The trace has no prefix cache lookups.";
 
 // In place of cards.
 std::string no_lookups_words(const ShownRun& run);

@@ -1,6 +1,6 @@
 #include "gui/model/recorded_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

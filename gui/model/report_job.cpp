@@ -1,11 +1,11 @@
 // A run into an HTML report.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <fstream>
 #include <utility>
 
 #include "gui/model/file_job.h"
-#include "gui/model/known_steps.h"
+#include "gui/model/session_job.h"
 #include "sessions/report/html_report.h"
 #include "sessions/text/output_file.h"
 

@@ -1,6 +1,6 @@
 #include "gui/model/requests_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -83,7 +83,7 @@ class RowsMaker {
       row.num_hit_tokens = scheduled.num_hit_tokens;
     }
     for (const RowTrace& row : view_.trace.rows)
-      row_of(row.request).num_accepted = std::max(row.num_sampled_tokens - 1, 0);
+      row_of(row.request).num_accepted_drafts = std::max(row.num_sampled_tokens - 1, 0);
   }
 
   void take_committed() {
@@ -130,7 +130,7 @@ std::int64_t request_number(const RequestRow& row, RequestColumn column) {
     case RequestColumn::preemptions:
       return row.num_preemptions;
     case RequestColumn::accepted:
-      return row.num_accepted;
+      return row.num_accepted_drafts;
   }
   return -1;
 }
@@ -144,8 +144,9 @@ std::string request_text(const RequestRow& row, RequestColumn column) {
     return words;
   }
   if (column == RequestColumn::accepted)
-    return row.num_draft_tokens > 0 ? fmt::format("{}/{}", row.num_accepted, row.num_draft_tokens)
-                                    : std::string();
+    return row.num_draft_tokens > 0
+               ? fmt::format("{}/{}", row.num_accepted_drafts, row.num_draft_tokens)
+               : std::string();
   const std::int64_t number = request_number(row, column);
   return number >= 0 ? fmt::format("{}", number) : std::string();
 }
@@ -211,7 +212,7 @@ ColumnWords request_column_words(RequestColumn column) {
     case RequestColumn::hit:
       return {"Hit",
               "Tokens that the prefix cache served when the request was admitted last; a session "
-              "tells it in that step only"};
+              "has it in that step only"};
     case RequestColumn::blocks:
       return {"Blocks", "Blocks it holds in all groups, without the null block"};
     case RequestColumn::preemptions:

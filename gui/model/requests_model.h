@@ -34,8 +34,8 @@ struct RequestRow {
   std::int32_t num_hit_tokens = -1;  // when it was admitted last
   std::int32_t num_blocks = 0;       // in all groups, without the null block
   std::int32_t num_preemptions = -1;
-  std::int32_t num_draft_tokens = -1;  // of this step
-  std::int32_t num_accepted = -1;      // of them, by this step's own sampling
+  std::int32_t num_draft_tokens = -1;     // of this step
+  std::int32_t num_accepted_drafts = -1;  // of them, by this step's own sampling
 };
 
 struct RequestsModel {

@@ -1,6 +1,6 @@
 #include "gui/model/ruler_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

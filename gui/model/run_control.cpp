@@ -1,6 +1,6 @@
 #include "gui/model/run_control.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gui/model/shown_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gui/model/speculative_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -173,10 +173,12 @@ class SpeculativeMaker {
     if (policies.no_draft_step == NoDraftStep::column_zero || spec_by_drafts) {
       result.without_drafts = running;
       if (words.empty())
-        words = by_spec_ ? "A row without drafts reads its running column, whatever was accepted, "
-                           "unless its state is copied first (no_draft_step, row_classing)."
-                         : "A step in which no row has drafts reads the running column, whatever "
-                           "was accepted, unless the state is copied first (no_draft_step).";
+        words =
+            by_spec_
+                ? "A row without drafts reads its running column, regardless of what was accepted, "
+                  "unless its state is copied first (no_draft_step, row_classing)."
+                : "A step in which no row has drafts reads the running column, regardless of what "
+                  "was accepted, unless the state is copied first (no_draft_step).";
     }
     if (policies.accepted_count_owner == AcceptedCountOwner::persistent_row) {
       result.after_pause = running;

@@ -15,7 +15,7 @@ bool replays_stale(const StepTrace& trace, const GroupTrace& group) {
 std::string stale_words(const GroupTrace& group, std::int64_t step) {
   return replay_words(group, step) +
          "; it finds what is left in its buffers, not the values of this step. What blocks hold is "
-         "told as if it had read the values of this step: that is assumed";
+         "shown as if it had read the values of this step, which is an assumption";
 }
 
 const NamedArray* left_in_buffers(const StepArrays& before, const GroupTrace& group,

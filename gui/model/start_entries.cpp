@@ -1,5 +1,8 @@
 #include "gui/model/start_entries.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include "gui/model/open_run.h"
@@ -7,11 +10,39 @@
 #include "storage/session_file.h"
 
 namespace hybridscope {
+
 namespace {
 
 namespace fs = std::filesystem;
 
 }  // namespace
+
+std::vector<SessionChoice> session_choices(const std::string& place) {
+  std::vector<SessionChoice> choices;
+  const SessionPlace parsed = parse_session_place(place);
+  if (!parsed.name.empty() || !parsed.file.ends_with(".db")) return choices;
+  const auto file = SessionFile::open(parsed.file, FileAccess::read);
+  if (!file.ok()) return choices;
+  const auto sessions = file.value().sessions();
+  if (!sessions.ok()) return choices;
+  for (const SessionInfo& info : sessions.value())
+    choices.push_back({.name = info.header.name,
+                       .place = fmt::format("{}:{}", parsed.file, info.header.name),
+                       .level = std::string(record_level_name(info.header.level)),
+                       .num_steps = info.num_steps,
+                       .num_findings = info.num_errors + info.num_warnings});
+  std::ranges::reverse(choices);
+  return choices;
+}
+
+std::string other_sessions_words(const std::vector<SessionChoice>& choices) {
+  if (choices.size() < 2) return {};
+  std::string names;
+  for (std::size_t i = 1; i < choices.size(); ++i)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", choices[i].name);
+  return fmt::format("; {} in the file: {} (open FILE.db:NAME)",
+                     choices.size() == 2 ? "one more session" : "more sessions", names);
+}
 
 std::vector<StartEntry> scenario_entries() {
   std::vector<StartEntry> entries;

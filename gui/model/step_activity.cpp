@@ -50,7 +50,7 @@ StepActivity activity_of(const StepTrace& trace) {
     activity.resumed = scheduled.admission == Admission::resumed;
     activity.num_tokens = scheduled.num_scheduled_tokens;
     activity.num_draft_tokens = scheduled.num_draft_tokens;
-    activity.num_accepted = std::max(row.num_sampled_tokens - 1, 0);
+    activity.num_accepted_drafts = std::max(row.num_sampled_tokens - 1, 0);
   }
   for (const CommitTrace& commit : trace.committed) {
     RequestActivity& activity = of(commit.request);

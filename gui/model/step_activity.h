@@ -30,8 +30,8 @@ struct RequestActivity {
   bool returned = false;        // the frame that returned in this step had a row of it
   std::int32_t num_tokens = 0;  // scheduled, drafts included
   std::int32_t num_draft_tokens = 0;
-  std::int32_t num_accepted = 0;  // of the drafts, told by this step's own sampling
-  std::int32_t num_returned = 0;  // output tokens that the frame which returned brought
+  std::int32_t num_accepted_drafts = 0;  // of the drafts, told by this step's own sampling
+  std::int32_t num_returned = 0;         // output tokens that the frame which returned brought
   friend bool operator==(const RequestActivity&, const RequestActivity&) = default;
 };
 

@@ -1,6 +1,6 @@
 #include "gui/model/tab_drop.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gui/model/timeline_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@ std::string text_of(const RequestActivity& activity) {
     case ActivityKind::decode:
       return fmt::format("{}", activity.num_tokens);
     case ActivityKind::verify:
-      return fmt::format("{}/{}", activity.num_accepted, activity.num_draft_tokens);
+      return fmt::format("{}/{}", activity.num_accepted_drafts, activity.num_draft_tokens);
     case ActivityKind::preempted:
       return "P";
     case ActivityKind::waiting:
@@ -144,7 +144,7 @@ std::vector<Fact> describe_activity(const TimelineModel& model, std::size_t lane
   else
     facts.push_back({"this step", std::string(activity_name(activity.kind))});
   if (activity.kind == ActivityKind::verify)
-    facts.push_back({"accepted", fmt::format("{} of {} drafts", activity.num_accepted,
+    facts.push_back({"accepted", fmt::format("{} of {} drafts", activity.num_accepted_drafts,
                                              activity.num_draft_tokens)});
   if (activity.returned)
     facts.push_back({fmt::format("frame {} returns", step.committed_step),

@@ -1,6 +1,6 @@
 #include "gui/model/user_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <system_error>

@@ -1,6 +1,6 @@
 #include "gui/model/workbench.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

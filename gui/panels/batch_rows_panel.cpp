@@ -1,6 +1,6 @@
 #include "gui/panels/panels.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "gui/panels/metadata_grid.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "gui/panels/panels.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -170,14 +170,14 @@ class MetadataPanel final : public Panel {
     if (size == 0) return list.AddText(at, packed(look.ui().text_dim), "empty");
     const std::string most = fmt::format("{} of {}", size, size);
     float all = 0;
-    std::int64_t told = 0;
+    std::int64_t elements = 0;
     for (const ValuePiece& piece : array.pieces) {
       all += width_of(piece.text) + look.px(13);
-      told += piece.elements;
+      elements += piece.elements;
     }
     const float right =
         at.x + room -
-        (told == size && all <= room ? 0 : ImGui::CalcTextSize(most.c_str()).x + look.px(6));
+        (elements == size && all <= room ? 0 : ImGui::CalcTextSize(most.c_str()).x + look.px(6));
     float x = at.x;
     std::int64_t shown = 0;
     for (const ValuePiece& piece : array.pieces) {

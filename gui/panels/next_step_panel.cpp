@@ -86,7 +86,7 @@ class NextStepPanel final : public Panel {
       fitted_text(request.name);
       const std::string name = quoted_word(request.name);
       ImGui::TableNextColumn();
-      for (std::int32_t count = 1; count <= request.most_accepted; ++count) {
+      for (std::int32_t count = 1; count <= request.max_num_accepted_tokens; ++count) {
         const std::string label = fmt::format("{}", count);
         if (count > 1) flow(button_width(label.c_str()), context.look.px(3));
         if (toggle(context.look, label.c_str(), request.accepts == count))
@@ -140,9 +140,9 @@ class NextStepPanel final : public Panel {
     if (toggle(context.look, "Engine profile safe", profile == EngineProfile::safe))
       context.emit("edit.engine", "safe");
     tooltip("From this step on: the invariants hold");
-    if (flow_toggle(context.look, "Engine profile pages", profile == EngineProfile::pages))
-      context.emit("edit.engine", "pages");
-    tooltip("From this step on: what the reference pages do, faults included");
+    if (flow_toggle(context.look, "Engine profile reference", profile == EngineProfile::reference))
+      context.emit("edit.engine", "reference");
+    tooltip("From this step on: what the reference do, faults included");
     if (flow_button("No script from here on")) context.emit("edit.drop_script");
     tooltip("What the scenario scripts for later steps is dropped");
   }

@@ -33,7 +33,7 @@ constexpr PanelRow kPanels[] = {
     {{"next_step", "Next step", "Change what happens in the step after this one", false},
      make_next_step_panel},
     {{"lesson", "Lesson", "Text and questions about what is shown", false}, make_lesson_panel},
-    {{"known_bugs", "Known bugs", "Faults that engines had; each runs beside its healthy twin",
+    {{"known_bugs", "Known bugs", "Faults that engines had; each runs beside its healthy run",
       false},
      make_known_bugs_panel},
     {{"differences", "Differences", "Steps in which two runs differ, field by field", false},

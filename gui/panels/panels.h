@@ -31,7 +31,7 @@ std::unique_ptr<Panel> make_findings_panel();
 // Requested against captured size, which graph ran, and what padding rows hold.
 std::unique_ptr<Panel> make_graph_padding_panel();
 
-// The catalogue of known bugs, each to run beside its healthy twin.
+// The catalogue of known bugs, each to run beside its healthy run.
 std::unique_ptr<Panel> make_known_bugs_panel();
 
 // The lesson that is taken: text, questions, and what is said to the answers.

@@ -1,10 +1,10 @@
 """Writes what vLLM decides, step by step, for `hybridscope judge` (docs/trace-format.md).
 
-Plain Python 3.9, no dependency: every argument is read by vLLM's attribute names, so stand-ins do
-as well; tensors and numpy arrays are taken through .tolist(). The names are those of vLLM main at
+Plain Python 3.9 without dependencies: arguments are read by vLLM's attribute names, so stand-ins
+work too; tensors and numpy arrays are converted with .tolist(). The names are those of vLLM main at
 61ab70ec3 (2026-06-29), scheduler and worker in one process. With asynchronous scheduling a step is
-finished after the next one has begun; that needs no other calls than these. This was never run
-inside a vLLM: it is tested with stand-ins only.
+finished after the next one has begun; the calls stay the same. This was never run inside a vLLM: it
+is tested with stand-ins only.
 
     from vllm.forward_context import get_forward_context
     from vllm.v1.core.sched.scheduler import Scheduler
@@ -40,7 +40,7 @@ import json
 
 
 def plain(value):
-    """Numbers, text, lists and dicts of them; None for what is none of these."""
+    """The value as numbers, text, lists and dicts; None for any other type."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if hasattr(value, "tolist"):
@@ -55,11 +55,11 @@ def plain(value):
 
 
 def _name(value):
-    """An enum's member as its name, text as it is."""
+    """The name of an enum member; text is returned unchanged."""
     return value if isinstance(value, str) else value.name
 
 
-# MambaAttentionBackendEnum of newer versions; older ones have the text.
+# Member names of MambaAttentionBackendEnum; older versions have the text itself.
 _MAMBA_TYPES = {"MAMBA1": "mamba1", "MAMBA2": "mamba2", "SHORT_CONV": "short_conv",
                 "LINEAR": "linear_attention", "GDN_ATTN": "gdn_attention"}
 
@@ -121,8 +121,9 @@ def _metadata(metadata):
 
 
 class TraceWriter:
-    """One trace: header(), then for each step step(), inputs(), forward(), finish(). Asynchronously
-    step() of the next comes before finish(), which is always of the oldest step that lacks it."""
+    """Writes one trace: header(), then for each step step(), inputs(), forward(), finish(). With
+    asynchronous scheduling the next step() comes before finish(), which always finishes the oldest
+    unfinished step."""
 
     def __init__(self, file):
         """`file`: a path, or an object with write() and flush(), which stays open."""
@@ -132,7 +133,7 @@ class TraceWriter:
         self._async = False
         self._number = 0
         self._groups = []
-        self._block_ids = {}  # request -> its lists as last told
+        self._block_ids = {}  # request -> its lists as last written
         self._reset = False
 
     def __enter__(self):
@@ -150,7 +151,7 @@ class TraceWriter:
         self._write({"hybridscope_trace": 1, "engine": engine, "name": name, "config": config})
 
     def reset_prefix_cache(self):
-        """All hashes were dropped: the next step says so."""
+        """Call when all hashes were dropped; the next step records it."""
         self._reset = True
 
     def step(self, scheduler_output, kv_cache_manager):
@@ -174,7 +175,7 @@ class TraceWriter:
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
         """The rows in their final order, before the pre-copies. `num_computed_tokens`,
-        `num_accepted_tokens`: the device's, one a row; reading them waits for the device."""
+        `num_accepted_tokens`: the device's, one per row; reading them waits for the device."""
         rows = list(input_batch.req_ids)
         told = {"req_ids": rows,
                 "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
@@ -186,7 +187,7 @@ class TraceWriter:
             key: plain(value)[:len(rows)] for key, value in told.items() if value is not None}
 
     def _host_counts(self, input_batch):
-        """Asynchronously the host learns them in mode align only, where it waits for them."""
+        """The host's accepted counts; asynchronously only mode align waits for them."""
         if self._async and self._mode != "align":
             return None
         return getattr(input_batch, "num_accepted_tokens_cpu", None)
@@ -256,7 +257,7 @@ class TraceWriter:
         return {**told, **{key: value for key, value in optional.items() if value is not None}}
 
     def _lost_blocks(self, told, kv_cache_manager):
-        """V1 does not name the preempted: a request that had blocks and has none left."""
+        """The preempted requests, which V1 does not name: they had blocks and have none left."""
         gone = told["finished_req_ids"] + list(told["num_scheduled_tokens"])
         return sorted(request for request, lists in self._block_ids.items()
                       if request not in gone and any(lists)
@@ -287,8 +288,8 @@ class TraceWriter:
 
 @contextlib.contextmanager
 def record_copies(module, function="collect_mamba_copy_meta"):
-    """While it is open, `module.function` also appends what it is called with, as copies of
-    docs/trace-format.md, to the list that this gives. clear() the list before each use."""
+    """Yields a list. While the context is open, each call of `module.function` appends its copy to
+    the list (docs/trace-format.md). clear() the list before each step."""
     real = getattr(module, function)
     signature = inspect.signature(real)
     copies = []

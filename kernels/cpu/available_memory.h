@@ -5,8 +5,8 @@
 
 namespace hybridscope {
 
-// Bytes; Linux: what can be had without swapping, and what the control group leaves. -1 where
-// nothing says so.
+// Bytes; Linux: the smaller of what is available without swapping and what the control group
+// leaves. -1: not known.
 std::int64_t available_memory_bytes();
 
 }  // namespace hybridscope

@@ -1,6 +1,5 @@
 // State in host memory. The reference for what the CUDA backend does, and fast enough for every
-// shipped scenario: runs of elements are copied, never gone through one by one where it can be
-// helped.
+// shipped scenario: elements are copied in runs, and one by one only where that cannot be avoided.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +29,10 @@ class CpuStateBackend final : public StateBackend {
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // A host copy list, in order; each has memmove semantics. Requires: copies inside the memory.
+  // Runs the copies of a list in order; each has memmove semantics. Requires: copies inside the
+  // memory.
   void run_copies(std::span<const StateCopy> copies);
-  // Zeros in all states of the blocks, in every layer; padding stays. Requires: blocks inside the
+  // Zeroes all states of the blocks, in every layer; padding stays. Requires: blocks inside the
   // memory.
   void zero_blocks(std::span<const std::int32_t> blocks);
   // [num_buffers, num_blocks, page_size_bytes], padding included.

@@ -8,8 +8,8 @@
 namespace hybridscope {
 namespace {
 
-// The size as a constant, and the elements that hold the fingerprint itself apart: what is left is
-// a loop the compiler vectorises.
+// The element size is a constant and the elements that hold the fingerprint itself are stored
+// apart, so that the compiler vectorises the remaining loop.
 template <class Element>
 void store_elements(std::byte* to, std::int64_t count, Fingerprint fingerprint) {
   constexpr auto kSize = static_cast<std::int32_t>(sizeof(Element));

@@ -12,7 +12,7 @@ namespace hybridscope {
 // The pattern of kPoison; `num_bytes` is even.
 void fill_poison(std::byte* to, std::int64_t num_bytes);
 
-// Elements [0, count) of a content, side by side (trace_element).
+// Elements [0, count) of a content, contiguous (trace_element).
 void store_trace_elements(std::byte* to, std::int64_t count, std::int32_t elem_size,
                           Fingerprint fingerprint);
 

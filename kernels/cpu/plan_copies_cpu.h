@@ -15,8 +15,8 @@ class PlanCopiesCpu {
  public:
   explicit PlanCopiesCpu(std::int32_t num_blocks) : conflicts_(num_blocks) {}
 
-  // Copies that do not touch each other go straight from page to page, others through a second
-  // buffer: read all, then write one after the other. Requires: expect_valid.
+  // Copies that do not conflict go straight from page to page, others through a second buffer: read
+  // all, then write one after the other. Requires: expect_valid.
   void run(const MemoryMap& map, std::span<const StateCopyOp> copies);
 
  private:

@@ -20,7 +20,7 @@ void for_each_row_in_order(const StateCopy& copy, const Move& move) {
     move((downwards ? i : copy.num_rows - 1 - i) * copy.row_stride_bytes);
 }
 
-// Rows of a size known to the compiler: a call of memmove a row costs more than the row.
+// Moves rows of a compile-time size: a call of memmove per row would cost more than the copy.
 template <std::size_t kBytes>
 void move_short_rows(const StateCopy& copy, std::byte* to, const std::byte* from) {
   for_each_row_in_order(copy, [&](std::int64_t offset) {

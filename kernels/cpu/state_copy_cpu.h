@@ -14,11 +14,11 @@ namespace hybridscope {
 // may overlap: each span runs to the end of its buffer.
 using StateBytes = std::span<const std::span<std::byte>>;
 
-// Moves the rows of a copy, memmove as a whole, from and to `state`, element [0, 0, ...] of its
-// tensor. Requires: rows do not overlap each other.
+// Moves the rows of a copy within `state` (element [0, 0, ...] of its tensor), with memmove
+// semantics as a whole. Requires: rows do not overlap each other.
 void move_rows(const StateCopy& copy, std::byte* state);
 
-// Runs one copy: all rows as if the whole source was read before the destination is written
+// Runs one copy: as if the whole source were read before the destination is written
 // (known bug 4). Requires: regions inside the state's bytes; rows do not overlap each other.
 void execute_copy(const StateCopy& copy, std::span<std::byte> state);
 

@@ -1,5 +1,5 @@
-// What a state of a block should hold, as bytes in the state's own order, and where a block differs
-// from it.
+// The bytes that a state of a block should hold, in the state's own order, and the first place
+// where a block differs.
 #pragma once
 
 #include <cstddef>

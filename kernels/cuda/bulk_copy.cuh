@@ -1,5 +1,5 @@
-// The bulk copy engine of sm_90: one thread asks for whole regions to come to shared memory or to
-// leave it, and waits for bytes (PTX ISA, cp.async.bulk and mbarrier). Addresses and sizes are
+// The bulk copy engine of sm_90: one thread starts copies of whole regions to or from shared memory
+// and waits for their bytes (PTX ISA, cp.async.bulk and mbarrier). Addresses and sizes are
 // multiples of 16.
 #pragma once
 
@@ -11,12 +11,12 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// A barrier that one arrival and the bytes it expects complete.
+// Makes a barrier that completes with one arrival and the bytes it expects.
 __device__ inline void init(std::uint64_t* barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Before the engine uses barriers that were made by init: they are visible to it.
+// Makes new barriers visible to the engine; call before it uses them.
 __device__ inline void fence_init() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 __device__ inline void arrive(std::uint64_t* barrier) {
@@ -31,7 +31,7 @@ __device__ inline void arrive_expecting(std::uint64_t* barrier, std::uint32_t by
       : "memory");
 }
 
-// Until the phase of that parity is complete.
+// Waits until the phase of that parity is complete.
 __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
   std::uint32_t done = 0;
   while (done == 0)
@@ -60,16 +60,16 @@ __device__ inline void store(void* global, const void* shared, std::uint32_t byt
                : "memory");
 }
 
-// The stores since the last call are one group.
+// Makes the stores since the last call one group.
 __device__ inline void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// At most `pending` groups have not yet read their shared memory.
+// Waits until at most `pending` groups have not yet read their shared memory.
 template <int pending>
 __device__ inline void wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
-// All groups are written.
+// Waits until all groups are written.
 __device__ inline void wait_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 }  // namespace hybridscope::bulk

@@ -1,4 +1,4 @@
-// Executes copy plans on state bytes in host memory by way of a CUDA device: the batched memcpy as
+// Executes copy plans for state bytes in host memory on a CUDA device: the batched memcpy as
 // kernels/cpu/state_copy_cpu does it.
 #pragma once
 

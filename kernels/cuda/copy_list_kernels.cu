@@ -25,7 +25,7 @@ struct Units {
 };
 
 // Units [begin, end), a chunk of all threads at a time in the direction of the shift: a chunk is
-// read before it is written, and what it writes lies behind all that is still to be read.
+// read before it is written, and never overwrites what is still to be read.
 template <class Unit>
 __device__ void move_units(const ListedCopy& copy, std::int64_t begin, std::int64_t end,
                            bool meets_itself) {
@@ -48,7 +48,7 @@ __device__ void move_units(const ListedCopy& copy, std::int64_t begin, std::int6
   }
 }
 
-// One tile of a copy; a copy that meets itself is all of one block of threads.
+// One tile of a copy; one block of threads does all of a copy that overlaps itself.
 template <class Unit>
 __device__ void move_tile(const ListedCopy& copy, std::int64_t tile) {
   const std::int64_t span = (copy.num_rows - 1) * copy.row_stride_bytes + copy.row_bytes;

@@ -11,8 +11,8 @@
 namespace hybridscope {
 
 enum class CopiesAre : std::uint8_t {
-  at_once,   // one launch: none meets another (copies_meet)
-  in_order,  // a launch each
+  at_once,   // one launch: no two conflict (copies_meet)
+  in_order,  // one launch per copy
 };
 
 // The copies of `list`, which lies on the device as well; each has memmove semantics. Does not

@@ -37,10 +37,10 @@ class DeviceResults {
   PinnedMemory host_;
 };
 
-// Room for copy lists, contents and blocks.
+// Bytes of the room for copy lists, contents and blocks.
 inline constexpr std::size_t kUploadBytes = std::size_t{1} << 20;
 
-// Streams and memory belong to a device; the memory is given back before the stream.
+// Streams and memory belong to a device; the memory is freed before the stream.
 struct CudaStateBackend::Content {
   StateMemory memory;
   LaunchContext context;
@@ -55,24 +55,24 @@ struct CudaStateBackend::Content {
   DeviceResults results;
   CudaDelays at_creation;
 
-  // Waits: nothing of it may be in use when it is given back.
+  // Waits for the device: nothing may be in use when it is freed.
   ~Content();
 
-  // Memory, room for the largest step, what the device is told once, and poison everywhere.
-  // Requires: memory, context.device.
+  // Allocates the memory and room for the largest step, sends the device map, and writes poison
+  // everywhere. Requires: memory, context.device.
   Status allocate(const StepSize& largest_step);
-  // All there were.
+  // Delays since creation.
   CudaDelays delays() const;
   // Makes the device current on this thread.
   Status select() const;
   std::byte* page(std::int32_t buffer, std::int32_t block) const;
-  // The contents on the device.
+  // Sends the contents to the device.
   Result<ContentArrays> send_contents(const BlockContents& contents);
   // Calls launch(part, the part on the device) -> Status for parts of an array that room was made
   // for, in order. Stops at the first error.
   template <class T, class Launch>
   Status send_in_parts(std::span<const T> values, const Launch& launch);
-  // Bytes of the device in results.host(); waits for the stream.
+  // Copies bytes of the device to results.host(); waits for the stream.
   Status fetch(const std::byte* from, std::int64_t num_bytes);
 };
 

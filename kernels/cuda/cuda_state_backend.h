@@ -1,8 +1,8 @@
 // State in the memory of a CUDA device: the same bytes as CpuStateBackend after the same calls.
-// Built without CUDA, create() says so.
+// In a build without CUDA, create() returns an error.
 //
-// Which kernels there are: every launch is a plain body of kernels/ run lane by lane (lane_kernel),
-// the digest (page_kernels) and the batched memcpy of a copy list (copy_list_kernels).
+// Every launch runs a plain body of kernels/ lane by lane (lane_kernel), except the digest
+// (page_kernels) and the batched memcpy of a copy list (copy_list_kernels).
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,26 @@ namespace hybridscope {
 struct CudaBackendOptions {
   StateMemory memory;
   std::int32_t device = 0;  // ordinal
-  // What room is made for at creation. A larger step makes room for itself, once.
+  // The step that creation makes room for. A larger one allocates its own room, once.
   StepSize largest_step = {};
 };
 
-// What run() and run_copies() did since creation beside copying arrays and launching.
+// What run() and run_copies() did since creation besides copying arrays and launching.
 struct CudaDelays {
   std::int64_t num_allocations = 0;  // of device or pinned memory: a step larger than any before
   std::int64_t num_waits = 0;        // for the device, which was too many steps behind
   friend bool operator==(const CudaDelays&, const CudaDelays&) = default;
 };
 
-// A whole step, the upload of its arrays included, recorded: replaying it costs one launch. Keeps
-// the step's arrays; must not outlive the backend.
+// A recorded step, including the upload of its arrays: a replay costs one launch. Keeps the step's
+// arrays; must not outlive the backend.
 class CudaStepGraph {
  public:
   CudaStepGraph(CudaStepGraph&&) noexcept;
   CudaStepGraph& operator=(CudaStepGraph&&) noexcept;
   ~CudaStepGraph();
 
-  // On the backend's stream, without waiting. Error: the device's.
+  // Launches on the backend's stream, without waiting. Error: the device's.
   Status launch();
 
  private:
@@ -70,12 +70,12 @@ class CudaStateBackend final : public StateBackend {
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // The copies in order, all at once where none meets another; each has memmove semantics. A list
+  // Runs the copies in order, or all at once if no two conflict; each has memmove semantics. A list
   // of any length goes to the device in pieces that room was made for at creation.
   Status run_copies(std::span<const StateCopy> copies);
-  // Zeros in all states of the blocks, in every layer; padding stays. Without waiting.
+  // Zeroes all states of the blocks, in every layer; padding stays. Does not wait.
   Status zero_blocks(std::span<const std::int32_t> blocks);
-  // The step `ops` without carrying it out.
+  // Records the step `ops` without executing it.
   Result<CudaStepGraph> capture(const StateOps& ops);
   // One page with its padding: buffer, block.
   Result<std::vector<std::byte>> read_page(std::int32_t buffer, std::int32_t block);

@@ -1,4 +1,4 @@
-// What the CUDA backend tells about its states.
+// How the CUDA backend reads its states.
 #include "core/base/check.h"
 #include "kernels/cuda/content_kernels.h"
 #include "kernels/cuda/cuda_backend_content.h"

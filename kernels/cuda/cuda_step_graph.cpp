@@ -54,7 +54,7 @@ Result<CudaStepGraph> CudaStateBackend::capture(const StateOps& ops) {
           graph->step.reserve(size_of(ops), plan.most_meeting, content.device_map, device);
       !status)
     return status.error();
-  // From here on CUDA refuses whatever waits or allocates.
+  // From here on CUDA refuses every call that waits or allocates.
   HS_CUDA(device, cudaStreamBeginCapture, content.context.stream, cudaStreamCaptureModeThreadLocal);
   Status launched = graph->step.prepare(ops, plan, content.device_map, content.context);
   if (launched) launched = launch_step(plan, graph->step.arrays(), content.context);

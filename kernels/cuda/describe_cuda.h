@@ -31,7 +31,7 @@ Result<CudaDescription> describe_cuda();
 // Ok where describe_cuda() lists the device. Errors: those of describe_cuda(), not_available for an
 // ordinal that no device has.
 Status expect_cuda_device(std::int32_t device);
-// What a backend needs beside its states: operations, folded fingerprints, results.
+// What a backend needs besides its states: operations, folded fingerprints, results.
 inline constexpr std::int64_t kCudaBytesBesideStates = std::int64_t{64} << 20;
 // Bytes that a device has left for states. Errors: those of expect_cuda_device, the device's.
 Result<std::int64_t> free_cuda_bytes(std::int32_t device);

@@ -1,4 +1,4 @@
-// Device memory that belongs to its object.
+// Device memory that its object owns.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,10 +24,10 @@ class DeviceBuffer {
     return *this;
   }
   ~DeviceBuffer() {
-    if (data_ != nullptr) cudaFree(data_);  // what goes wrong here was told by an earlier call
+    if (data_ != nullptr) cudaFree(data_);  // an earlier call has reported any error
   }
 
-  // On the current device; what the elements hold is not set.
+  // On the current device; elements are not initialised.
   static Result<DeviceBuffer> create(std::size_t size) {
     DeviceBuffer buffer;
     if (size == 0) return Result<DeviceBuffer>(std::move(buffer));
@@ -39,7 +39,7 @@ class DeviceBuffer {
     buffer.size_ = size;
     return Result<DeviceBuffer>(std::move(buffer));
   }
-  // Holds `values`; waits until they are there.
+  // Holds `values`; waits until they are copied.
   static Result<DeviceBuffer> create(std::span<const T> values) {
     auto buffer = create(values.size());
     if (!buffer || values.empty()) return buffer;

@@ -1,4 +1,4 @@
-// Where the states lie, told to a device once.
+// The map of the states, sent to a device once.
 #pragma once
 
 #include "core/base/result.h"

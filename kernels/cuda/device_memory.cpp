@@ -8,7 +8,8 @@
 namespace hybridscope {
 namespace {
 
-// So that a memory that grows a little each step is not made anew each step.
+// Grows by more than asked for, so that memory that grows a little each step is not reallocated
+// each step.
 std::int64_t grown(std::int64_t size, std::int64_t num_bytes) {
   constexpr std::int64_t kLeast = 4096;
   return std::max({kLeast, num_bytes, std::min(2 * size, num_bytes + (std::int64_t{64} << 20))});
@@ -42,7 +43,7 @@ Status expect_free_memory(int device, std::int64_t num_bytes) {
 Status DeviceMemory::reserve(int device, std::int64_t num_bytes) {
   if (num_bytes <= size_) return Ok{};
   const std::int64_t size = size_ == 0 ? num_bytes : grown(size_, num_bytes);
-  // Gives back first, so that both need not fit.
+  // Frees the old memory first, so that both need not fit.
   if (memory_ != nullptr) HS_CUDA(device, cudaDeviceSynchronize);
   memory_.reset();
   size_ = 0;

@@ -1,5 +1,5 @@
-// Owners of what a CUDA device gives out: memory, pinned host memory, streams, events. Each belongs
-// to the device that was current when it was made. Empty after being moved from.
+// Owners of CUDA resources: device memory, pinned host memory, streams, events. Each belongs to the
+// device that was current when it was made. Empty after being moved from.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,8 +13,7 @@
 
 namespace hybridscope {
 
-// Giving back cannot fail in a way that anybody could act on: a device that is lost reports it at
-// the next call.
+// Errors of freeing are ignored: a lost device reports itself at the next call.
 struct FreeDevice {
   void operator()(std::byte* memory) const { static_cast<void>(cudaFree(memory)); }
 };
@@ -39,8 +38,8 @@ class DeviceMemory {
  public:
   std::byte* data() const { return memory_.get(); }
   std::int64_t size() const { return size_; }  // bytes
-  // Waits for the device when it has to grow. Error: the device has fewer bytes left, with both
-  // numbers.
+  // Waits for the device when it has to grow. Error: the device has fewer bytes left; the message
+  // has both numbers.
   Status reserve(int device, std::int64_t num_bytes);
   std::int64_t num_allocations() const { return num_allocations_; }
 
@@ -54,7 +53,7 @@ class DeviceMemory {
 class PinnedMemory {
  public:
   std::byte* data() const { return memory_.get(); }
-  // Requires: no copy from or to it is under way.
+  // Requires: no copy from or to it is in progress.
   Status reserve(int device, std::int64_t num_bytes);
   std::int64_t num_allocations() const { return num_allocations_; }
 
@@ -64,7 +63,7 @@ class PinnedMemory {
   std::int64_t num_allocations_ = 0;
 };
 
-// Error: not_available, with what is free and what there is.
+// Error: not_available, with the needed, the free and the total bytes.
 Status expect_free_memory(int device, std::int64_t num_bytes);
 
 }  // namespace hybridscope

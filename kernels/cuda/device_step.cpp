@@ -5,7 +5,7 @@
 namespace hybridscope {
 namespace {
 
-// Of the arrays that prepare() sends, each of which begins at a multiple of 16 bytes.
+// Bytes of the arrays that prepare() sends, each of which begins at a multiple of 16 bytes.
 std::int64_t piece_bytes(const StepSize& size) {
   constexpr std::size_t kWrite = sizeof(ForwardWrite) + sizeof(TemporalWrite);
   constexpr std::size_t kToken = sizeof(TokenContent) + sizeof(Fingerprint);

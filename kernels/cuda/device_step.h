@@ -1,5 +1,5 @@
-// What the launches of one step read and use beside the states themselves: operations, folded
-// fingerprints, scratch for copies that get in each other's way.
+// What the launches of one step use besides the states themselves: operations, folded fingerprints,
+// scratch for conflicting copies.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace hybridscope {
 
-// Such copies run as many lanes at a time as fit.
+// Scratch for conflicting copies, which run as many lanes at a time as fit.
 inline constexpr std::int64_t kCopyScratchBytes = std::int64_t{16} << 20;
 
 class DeviceStep {
  public:
-  // Room for steps of that size, `most_meeting` of whose copies get in each other's way in one
-  // launch; 0: none do. Requires: no step is under way. Error: the device's.
+  // Makes room for steps of that size, with at most `most_meeting` conflicting copies in one
+  // launch. Requires: no step is in progress. Error: the device's.
   Status reserve(const StepSize& size, std::int64_t most_meeting, const DeviceMap& map, int device);
-  // Sends the step to the device; neither waits nor allocates where room was made and the device
-  // is not kPiecesUnderWay steps behind. The launches behind it never do.
+  // Sends the step to the device; neither waits nor allocates if room was made and the device is
+  // less than kPiecesUnderWay steps behind. The launches that follow never do.
   Status prepare(const StateOps& ops, const StepPlan& plan, const DeviceMap& map,
                  const LaunchContext& context);
   const StepArrays& arrays() const { return arrays_; }

@@ -25,7 +25,7 @@ Status DeviceUpload::wait_until_sent(const Staging& staging, int device) {
   if (!staging.recorded) return Ok{};
   const cudaError_t code = cudaEventQuery(staging.sent.get());
   if (code != cudaErrorNotReady) return cuda_status(code, "cudaEventQuery", device);
-  static_cast<void>(cudaGetLastError());  // not being ready is no error for the calls to come
+  static_cast<void>(cudaGetLastError());  // later calls must not report cudaErrorNotReady
   ++num_waits_;
   HS_CUDA(device, cudaEventSynchronize, staging.sent.get());
   return Ok{};

@@ -1,4 +1,4 @@
-// Arrays on their way to a device: laid out one behind the other, copied in one piece on a stream.
+// Arrays on their way to a device: laid out one after the other, copied in one piece on a stream.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// Begin of an array in the piece.
+// Start of an array in the piece.
 template <class T>
 struct Uploaded {
   std::int64_t offset = 0;
@@ -42,19 +42,19 @@ class ArrayPiece {
   std::vector<std::byte> bytes_;
 };
 
-// Pieces that may be on their way at once. A piece leaves the host when the stream comes to it, so
-// that this is how many steps the host may be ahead of the device without waiting for it.
+// Pieces that may be in flight at once. A piece leaves the host when the stream gets to it, so this
+// is how many steps the host may be ahead of the device without waiting.
 inline constexpr std::size_t kPiecesUnderWay = 4;
 
 class DeviceUpload {
  public:
-  // Room for pieces of `num_bytes`, so that sending them allocates nothing. Requires: none is under
-  // way. Error: the device's.
+  // Makes room for pieces of `num_bytes`, so that sending them allocates nothing. Requires: none is
+  // in flight. Error: the device's.
   Status reserve(int device, std::int64_t num_bytes);
-  // Copies the piece on the stream. What was launched before on the stream still sees the piece
-  // before. Waits only where kPiecesUnderWay pieces are under way already, allocates only where no
-  // room was made for so large a piece; both are counted. May be captured in a graph, the first
-  // time and with room made: a replay sends the same bytes again.
+  // Copies the piece on the stream. What was launched before on the stream still sees the previous
+  // piece. Waits only if kPiecesUnderWay pieces are already in flight, allocates only if the piece
+  // is larger than the room; both are counted. May be captured in a graph, the first time and with
+  // room made: a replay sends the same bytes again.
   Status send(const ArrayPiece& piece, const LaunchContext& context);
   const std::byte* data() const { return device_.data(); }
 
@@ -65,7 +65,7 @@ class DeviceUpload {
   struct Staging {
     PinnedMemory memory;
     Event sent;             // its last piece has left the host
-    bool recorded = false;  // there was one
+    bool recorded = false;  // a piece was sent
   };
   Status make_room(Staging& staging, int device, std::int64_t num_bytes);
   Status wait_until_sent(const Staging& staging, int device);

@@ -9,9 +9,9 @@ namespace hybridscope::fused {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-// One thread: looks moves up and passes them to the engine. It asks for a number when it has room
-// for the move, not before: numbers that wait are moved long after their neighbours. The first ones
-// are given, which saves a short launch the asking.
+// One thread: looks moves up and passes them to the engine. It takes a move's number from the
+// counter only when it has room for the move: a number that waits is moved long after its
+// neighbours. The first kStatic numbers are fixed, which saves a short launch the counter.
 __device__ inline void produce(const Args& args, Shared& shared, int count, int producer) {
   const int num_moves = count * args.tiles_per_row;
   const int num_producers = static_cast<int>(gridDim.x) * kProducers;
@@ -37,7 +37,7 @@ __device__ inline void produce(const Args& args, Shared& shared, int count, int 
   }
 }
 
-// One thread: keeps kStages - 1 tiles of loads in flight, and stores what has come, in order.
+// One thread: keeps kStages - 1 tiles of loads in flight, and stores what has arrived, in order.
 class Engine {
  public:
   __device__ Engine(Shared& shared, char* stages) : shared_(shared), stages_(stages) {}
@@ -122,7 +122,7 @@ __device__ inline void run_by_engine(const Args& args, Shared& shared, char* sta
   }
   if (threadIdx.x == 0) Engine(shared, stages).run();
   __syncthreads();
-  // Every block has taken its last tile before it says so: the last one clears the counters.
+  // A block counts as done after it has taken its last tile; the last one done clears the counters.
   if (threadIdx.x == 0) {
     __threadfence();
     if (atomicAdd(&args.counters->blocks_done, 1U) == gridDim.x - 1) {

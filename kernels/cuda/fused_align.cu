@@ -17,7 +17,7 @@
 namespace hybridscope {
 namespace {
 
-// Behind a launch: a bad configuration, or what an earlier launch left.
+// Call after a launch: reports a bad configuration, or an error that an earlier launch left.
 Status launch_status(const char* kernel) {
   return cuda_status(cudaGetLastError(), std::string("launch of ") + kernel);
 }
@@ -112,7 +112,7 @@ std::int32_t coprime(std::int32_t wish, std::int32_t num_blocks) {
   return wish;
 }
 
-// Whatever blocks and biases there are: no part of a move begins off 16 bytes.
+// Is every part of a move aligned to 16 bytes, for all blocks and biases?
 bool engine_moves_all(std::span<const fused::DeviceTile> tiles) {
   return std::ranges::all_of(tiles, [](const fused::DeviceTile& tile) {
     const CopyTile& cut = tile.tile;
@@ -123,7 +123,7 @@ bool engine_moves_all(std::span<const fused::DeviceTile> tiles) {
   });
 }
 
-// What decides about the launch on this device.
+// The properties of a device that the launch depends on.
 struct Device {
   int num_sms = 0;
   bool has_engine = false;
@@ -178,7 +178,7 @@ Status FusedAlign::Impl::launch(std::int32_t num_reqs, DeviceBlockTables block_t
   if (num_reqs < 0)
     return invalid_input("num_reqs is " + std::to_string(num_reqs) + ", expected 0 or more");
   if (block_tables.size() != num_groups)
-    return invalid_input(std::to_string(block_tables.size()) + " block tables, expected one a " +
+    return invalid_input(std::to_string(block_tables.size()) + " block tables, expected one per " +
                          "mamba group: " + std::to_string(num_groups));
   fused::Args launch_args = args;
   std::ranges::copy(block_tables, launch_args.block_tables);

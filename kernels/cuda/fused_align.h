@@ -1,6 +1,6 @@
 // The fused launches of mode align on a GPU: decisions and copies of all requests, layers and
-// states in one launch, without a look from the host (vLLM v1/worker/mamba_utils.py). Launches are
-// asynchronous, allocate nothing and can be captured in a CUDA graph.
+// states in one launch, without a decision on the host (vLLM v1/worker/mamba_utils.py). Launches
+// are asynchronous, allocate nothing and can be captured in a CUDA graph.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace hybridscope {
 
 using CudaStream = CUstream_st*;  // cudaStream_t
 
-// All pointers below are to device memory that lives until the launch is over. What a launch reads
-// it does not write, but for AlignAdvanceDevice, whose slots belong to one row each.
+// All pointers below are to device memory that lives until the launch is over. A launch does not
+// write what it reads, except AlignAdvanceDevice, whose slots belong to one row each.
 
 // One table a mamba group, all of one row stride (StateLayout::block_table_stride_req).
 using DeviceBlockTables = std::span<const std::int32_t* const>;
@@ -45,7 +45,7 @@ struct PostprocessV2Device {
   const std::int32_t* state_idx = nullptr;                // [num_slots]
   const std::int32_t* new_num_computed_tokens = nullptr;  // [num_slots]
   DeviceBlockTables block_tables;                         // rows in batch order
-  std::int32_t* num_accepted_tokens_out = nullptr;        // [num_slots] every slot's count after it
+  std::int32_t* num_accepted_tokens_out = nullptr;        // [num_slots] every slot's new count
 };
 
 // preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): see AlignAdvanceInputs
@@ -74,15 +74,15 @@ struct PrecopyDevice {
 };
 
 enum class CopyWay : std::uint8_t {
-  engine,  // by the bulk copy engine what it can move, where the device has one
-  warps,   // by loads and stores
+  engine,  // the bulk copy engine moves what it can, if the device has one
+  warps,   // loads and stores only
 };
 
 struct FusedAlignOptions {
   CopyWay way = CopyWay::engine;
-  // For tests; what a launch does stays the same. 0: off.
-  std::int32_t permute_blocks = 0;  // block i does the work of block i * so many, modulo the grid
-  std::int32_t delay_every = 0;     // one block of so many begins late: reads late, writes late
+  // For tests; results stay the same. 0: off.
+  std::int32_t permute_blocks = 0;  // block i does the work of block i * this, modulo the grid
+  std::int32_t delay_every = 0;     // every n-th block begins late: reads late, writes late
 };
 
 // The states of a model, prepared for the launches. One launch at a time.
@@ -109,7 +109,7 @@ class FusedAlign {
   std::unique_ptr<Impl> impl_;
 };
 
-// Errors: block_size < 1; the device's. `order` is of blocks of 256 rows.
+// Errors: block_size < 1; the device's. `order` permutes blocks of 256 rows.
 Status launch_align_advance(const AlignAdvanceDevice& in, CudaStream stream,
                             const LaunchOrder& order = {});
 

@@ -1,14 +1,14 @@
 // The one kernel behind the fused align launches. Every block makes the decisions of all requests
-// again from their arrays - cheaper than a second launch that would hand them on - and takes its
-// share of the tiles of those that copy.
+// from their arrays, which is cheaper than passing them on in a second launch, and takes its share
+// of the tiles of those that copy.
 //
 // With a bulk copy engine (sm_90) most tiles go through kStages buffers of shared memory, which one
 // thread loads and stores while kProducers others look up what comes next. Tiles are taken in one
 // global order, a stripe at a time, so that neighbouring blocks of a layer are moved at about the
-// same time. Tile size and stages are what the memory of an H200 likes best: 40 KiB of loads in
-// flight an SM (docs/gpu.md has the figures). The other warps copy, by loads and stores, what the
-// engine cannot: rows of a DS window that shift, and what is not aligned to 16 bytes. Without an
-// engine all warps copy everything so.
+// same time. Tile size and stages are the fastest found on an H200: 40 KiB of loads in flight per
+// SM (docs/gpu.md has the figures). The other warps copy, by loads and stores, what the engine
+// cannot: rows of a DS window that shift, and what is not aligned to 16 bytes. Without an engine
+// all warps copy everything that way.
 #pragma once
 
 #include "kernels/cuda/engine_copy.cuh"
@@ -17,8 +17,9 @@
 
 namespace hybridscope::fused {
 
-// Decide: prepare(), by all threads of one block before anything; StateCopyDecision operator()(int
-// row), from arrays that this launch does not write; publish(row, decision), once a row.
+// Decide has prepare(), which all threads of one block call before anything else; StateCopyDecision
+// operator()(int row), which reads arrays that this launch does not write; publish(row, decision),
+// called once per row.
 template <class Decide>
 __global__ void __launch_bounds__(kThreads, 1)
     fused_copy(const __grid_constant__ Args args, const __grid_constant__ Decide decide) {

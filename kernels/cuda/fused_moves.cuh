@@ -1,4 +1,4 @@
-// Which requests copy, and what the moves are that follow.
+// Which requests copy, and the resulting moves.
 #pragma once
 
 #include "core/state/copy_decision.h"

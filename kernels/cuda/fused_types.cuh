@@ -17,10 +17,10 @@ inline constexpr int kStages = 4;
 inline constexpr int kStageBytes = kTileBytes * kStages;  // of dynamic shared memory
 inline constexpr int kProducers = 3;                      // warps 1..kProducers
 inline constexpr int kRing = 8;                           // moves between look-up and store
-inline constexpr int kStatic = 3;                         // moves that a producer need not ask for
-inline constexpr int kMovers = kWarps - 1 - kProducers;   // the warps behind them
-// The engine waits for a move while kStages others are not stored yet and all producers but one may
-// have ended: there is still a slot for it.
+inline constexpr int kStatic = 3;                         // moves of a producer with fixed numbers
+inline constexpr int kMovers = kWarps - 1 - kProducers;   // the remaining warps
+// The engine may wait for a move while kStages others are not stored yet and all producers but one
+// have ended: the ring still has a slot for it.
 static_assert(kMovers > 0 && kRing >= kStages + kProducers);
 
 struct alignas(16) DeviceTile {
@@ -28,7 +28,7 @@ struct alignas(16) DeviceTile {
   char* state_base = nullptr;  // element [0, 0, ...] of the state tensor
 };
 
-// Zero before a launch, and again behind it.
+// Zero before a launch, and again after it.
 struct Counters {
   unsigned int next_tile = 0;
   unsigned int blocks_done = 0;
@@ -44,7 +44,7 @@ struct Args {
   std::int32_t first_row = 0;
   std::int32_t num_rows = 0;        // at most kMaxRows
   bool use_engine = false;          // only where there is one
-  bool engine_moves_all = false;    // whatever the requests decide
+  bool engine_moves_all = false;    // for all decisions
   std::int32_t permute_blocks = 0;  // FusedAlignOptions
   std::int32_t delay_every = 0;
 };

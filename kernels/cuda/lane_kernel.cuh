@@ -1,5 +1,5 @@
-// Runs a body on the device: its items in tiles of lanes, a tile a block of threads. Any number of
-// items and lanes: only the x dimension of the grid is used, and blocks loop.
+// Runs a body on the device: its items in tiles of lanes, one tile per block of threads. Any number
+// of items and lanes: only the x dimension of the grid is used, and blocks loop.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kTileThreads) run_lanes(const Body body, const
   }
 }
 
-// Brings kernels to the device, which otherwise happens at their first launch, and then waits.
+// Loads kernels on the device, which otherwise happens at their first launch and makes it wait.
 // Error: the device cannot run them.
 template <class... Kernels>
 Status load_kernels(int device, Kernels... kernels) {

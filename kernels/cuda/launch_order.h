@@ -6,8 +6,8 @@
 namespace hybridscope {
 
 struct LaunchOrder {
-  std::int64_t multiplier = 1;     // piece i of n is number i * multiplier mod n, where that is one
-  std::int32_t delayed_every = 0;  // every so many pieces one waits for 50 microseconds; 0: none
+  std::int64_t multiplier = 1;     // the i-th of n pieces is i * multiplier mod n, if coprime
+  std::int32_t delayed_every = 0;  // every n-th piece waits for 50 microseconds; 0: none
 };
 
 }  // namespace hybridscope

@@ -6,7 +6,7 @@
 namespace hybridscope {
 namespace {
 
-// One item, a lane a word; the last one may be cut.
+// One item, one lane per word; the last word may be incomplete.
 struct FillPoisonBody {
   std::byte* data = nullptr;
   std::int64_t num_bytes = 0;

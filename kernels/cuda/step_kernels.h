@@ -10,14 +10,14 @@
 
 namespace hybridscope {
 
-// Before the first launch: so that none has to wait for its kernel to be loaded.
+// Call before the first launch, so that no launch waits for its kernel to be loaded.
 Status load_step_kernels(int device);
 
 // Launches without waiting, allocating or copying: may be captured in a graph. `arrays` holds
 // device addresses.
 Status launch_step(const StepPlan& plan, const StepArrays& arrays, const LaunchContext& context);
 
-// Zeros in the states `range`, those of the widest group, of each block; padding stays. Does not
+// Zeroes the states `range`, those of the widest group, of each block; padding stays. Does not
 // wait. Error: the launch was refused.
 Status launch_zero(const MemoryView& memory, StateRange range,
                    std::span<const std::int32_t> blocks_on_device, const LaunchContext& context);

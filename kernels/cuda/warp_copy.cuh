@@ -24,7 +24,7 @@ __device__ void copy_region(const Move& move, int lane) {
   }
 }
 
-// A lane takes one offset through all segments: what it writes over, it has read.
+// A lane takes one offset through all segments: it has read what it overwrites.
 template <class T>
 __device__ void copy_ascending(const Move& move, int lane) {
 #pragma unroll 1

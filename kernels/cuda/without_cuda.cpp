@@ -28,7 +28,7 @@ Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGather
   return without_cuda();
 }
 
-// Nobody ever has one of these: create() and capture() make none.
+// Never constructed: create() and capture() always fail.
 struct CudaStepGraph::Content {};
 struct CudaStateBackend::Content {
   StateMemory memory;

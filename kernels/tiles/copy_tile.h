@@ -19,7 +19,7 @@ struct CopyTile {
   std::int32_t conv_width = 0;      // positions of the window; 0: temporal
   std::int32_t position_bytes = 0;  // SD: one position; DS: one element
   std::int32_t row_stride = 0;      // DS: bytes between rows, else 0
-  std::int32_t first_byte = 0;      // the range, from the begin of what is copied
+  std::int32_t first_byte = 0;      // the range, from the start of what is copied
   std::int32_t num_bytes = 0;
   std::int32_t first_slice = 0;  // the slice; SD: bytes of a position, DS: rows
   std::int32_t slice_size = 0;
@@ -50,7 +50,7 @@ static_assert(std::is_trivially_copyable_v<CopyTile> && std::is_trivially_copyab
 
 namespace copy_tile_detail {
 
-// The part of `total` bytes, from the begin of both regions, that the tile's range covers.
+// The part of `total` bytes, from the start of both regions, that the tile's range covers.
 HS_HOST_DEVICE constexpr void take_range(const CopyTile& tile, std::int64_t total, TileCopy& copy) {
   const std::int64_t left = total - tile.first_byte;
   if (left <= 0) return;
@@ -64,7 +64,7 @@ HS_HOST_DEVICE constexpr void take_range(const CopyTile& tile, std::int64_t tota
 }  // namespace copy_tile_detail
 
 // The tile's part of make_state_copy (core/state/state_copy.h) for these blocks; all tiles of a
-// state together move what that one does.
+// state together move what make_state_copy does.
 HS_HOST_DEVICE constexpr TileCopy make_tile_copy(const CopyTile& tile, const TileBlocks& blocks) {
   TileCopy copy;
   copy.src_byte_offset = blocks.src_block * tile.block_stride;

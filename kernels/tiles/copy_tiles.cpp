@@ -9,8 +9,8 @@
 namespace hybridscope {
 namespace {
 
-// Ranges and slices begin at multiples of these bytes or, of DS windows, rows, so that they stay
-// aligned for the widest copies where the state is.
+// Ranges and slices begin at multiples of this many bytes (kRowGranule: rows of a DS window), so
+// that they are aligned for the widest copies if the state is.
 constexpr std::int64_t kGranule = 512;
 constexpr std::int64_t kRowGranule = 8;
 
@@ -21,7 +21,7 @@ struct State {
   CopyTile tile;
 };
 
-// The most bytes of each position that a slice of the whole window may have in one tile.
+// The most bytes of each position for which a slice of the whole window fits one tile.
 std::int64_t most_slice_bytes(const State& state, std::int64_t tile_bytes) {
   const std::int64_t most = tile_bytes / state.geometry.conv_width;
   if (most >= kGranule) return round_down(most, kGranule);

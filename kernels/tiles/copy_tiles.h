@@ -12,8 +12,9 @@ namespace hybridscope {
 
 struct CopyTiles {
   std::vector<CopyTile> tiles;  // by state index
-  // Consecutive tiles that are moved for all requests before the next ones: a layer's, where all
-  // layers have as many tiles, else all. Neighbouring blocks of one layer share memory pages.
+  // Consecutive tiles that are moved for all requests before the next ones: the tiles of a layer if
+  // all layers have equally many, else all tiles. Neighbouring blocks of one layer share memory
+  // pages.
   std::int32_t tiles_per_stripe = 0;
 };
 

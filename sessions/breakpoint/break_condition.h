@@ -18,25 +18,25 @@
 
 namespace hybridscope {
 
-// What made it hold.
+// Why the condition holds.
 struct BreakHit {
-  RequestId request{};      // -1: nobody's
-  std::int32_t block = -1;  // -1: no block was asked about
-  std::string words;        // "copy of A: src_col 1, dst_col 1": the fields that were asked for
+  RequestId request{};      // -1: no request
+  std::int32_t block = -1;  // -1: the expression names no block
+  std::string words;  // the fields that the expression compares: "copy of A: src_col 1, dst_col 1"
 };
 
 class BreakCondition {
  public:
-  // Error invalid_input: three lines, the last two point into the expression.
+  // Error invalid_input: three lines, the last two point at the place in the expression.
   static Result<BreakCondition> parse(std::string_view text);
   BreakCondition(BreakCondition&&) noexcept;
   BreakCondition& operator=(BreakCondition&&) noexcept;
   ~BreakCondition();
 
   const std::string& text() const;
-  // Does it ask about writes, of which the checker has to keep a log?
+  // Does the expression ask about writes? The checker must then keep a log of them.
   bool reads_writes() const;
-  // `name`: how requests are called.
+  // `name` gives the name of a request.
   std::optional<BreakHit> holds(const BreakStep& step,
                                 const std::function<std::string(RequestId)>& name);
 

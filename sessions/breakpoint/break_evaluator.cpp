@@ -1,6 +1,6 @@
 #include "sessions/breakpoint/break_evaluator.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace hybridscope {
 namespace {
 
-// Wraps around instead of being undefined.
+// Wraps around on overflow, which is undefined for signed integers.
 std::int64_t wrapped(BreakOp op, std::int64_t left, std::int64_t right) {
   const auto a = static_cast<std::uint64_t>(left);
   const auto b = static_cast<std::uint64_t>(right);
@@ -17,7 +17,7 @@ std::int64_t wrapped(BreakOp op, std::int64_t left, std::int64_t right) {
   return static_cast<std::int64_t>(a * b);
 }
 
-// Dividing by 0 gives 0; by -1 the smallest number stays what it is.
+// Division by 0 gives 0; the smallest number divided by -1 stays the same.
 std::int64_t divided(BreakOp op, std::int64_t left, std::int64_t right) {
   if (right == 0) return 0;
   if (right == -1) return op == BreakOp::divide ? wrapped(BreakOp::subtract, 0, left) : 0;
@@ -106,7 +106,8 @@ BreakEvaluator::Value BreakEvaluator::binary(const BreakNode& node) const {
   }
 }
 
-// Picks one thing of each kind from `place` on; of one request, as far as they belong to requests.
+// Picks one element of each kind from `place` on. Elements that belong to requests all belong to
+// one request.
 bool BreakEvaluator::pick(std::size_t place, RequestId request) {
   if (place == quantified_.size())
     return is_true(static_cast<std::int32_t>(tree_.nodes.size()) - 1);
@@ -136,7 +137,7 @@ std::string BreakEvaluator::field_words(const BreakNode& node, const RequestName
 
 namespace {
 
-// "copy of A"; a decision that moves nothing is no copy: "decision of A (same column, no copy)".
+// "copy of A", or for a decision that moves nothing "decision of A (same column, no copy)".
 std::string element_words(const BreakKind& kind, const BreakElement& element,
                           const RequestName& name) {
   if (kind.name.empty()) return {};
@@ -158,7 +159,7 @@ std::string element_words(const BreakKind& kind, const BreakElement& element,
 
 BreakHit BreakEvaluator::hit(const RequestName& name) const {
   BreakHit hit;
-  std::vector<std::pair<std::int32_t, std::string>> shown;  // kind, words of a field
+  std::vector<std::pair<std::int32_t, std::string>> shown;  // kind, text of a field
   for (const BreakNode& node : tree_.nodes) {
     if (node.op != BreakOp::field) continue;
     std::pair<std::int32_t, std::string> words{node.kind, field_words(node, name)};

@@ -1,5 +1,5 @@
-// A parsed break expression held against steps: the things of a step, which of them are picked, and
-// what the expression says about them. For break_condition and break_query.
+// Evaluates a parsed break expression on steps: collects the elements of a step, picks one of each
+// kind, and tests the expression on them. For break_condition and break_query.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@ namespace hybridscope {
 
 class BreakEvaluator {
  public:
-  // `picked_kind`: the one whose things pick_each() shows; -1: none. Errors as parse_break.
+  // `picked_kind`: the kind whose elements pick_each() visits; -1: none. Errors: those of
+  // parse_break.
   static Result<BreakEvaluator> create(std::string_view text, std::int32_t picked_kind = -1);
 
   const std::string& text() const { return text_; }
   const BreakKind& kind(std::int32_t kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
   bool reads_writes() const;
 
-  // Is it true for one choice of things? They stay picked for hit().
+  // Is the expression true for one choice of elements? They stay picked for hit().
   bool holds(const BreakStep& step, const RequestName& name);
-  // Calls visit(element) for every thing of the picked kind for which it is true.
+  // Calls visit(element) for every element of the picked kind for which the expression is true.
   void pick_each(const BreakStep& step, const RequestName& name,
                  const std::function<void(const BreakElement&)>& visit);
-  // What is picked, in words.
+  // The picked elements, in words.
   BreakHit hit(const RequestName& name) const;
 
  private:
-  // A value, or nothing: a field of something that the step does not have.
+  // A value, or nothing when the step lacks the element that the field belongs to.
   using Value = std::optional<std::int64_t>;
 
   BreakEvaluator() = default;
@@ -52,11 +53,12 @@ class BreakEvaluator {
   std::vector<BreakKind> kinds_ = break_kinds();
   BreakTree tree_;
   std::int32_t picked_kind_ = -1;
-  std::vector<std::int32_t> quantified_;  // kinds that a field is asked of, without the step itself
-  std::vector<std::vector<BreakElement>> elements_;  // [kinds], storage is reused
+  // Kinds other than the step itself whose fields the expression uses.
+  std::vector<std::int32_t> quantified_;
+  std::vector<std::vector<BreakElement>> elements_;  // [kinds]; storage is reused
   std::vector<std::size_t> counts_;                  // [kinds]
-  std::vector<const BreakElement*> picked_;          // [kinds], null: the step has none
-  const RequestName* name_ = nullptr;                // of the step that is looked at
+  std::vector<const BreakElement*> picked_;          // [kinds] null: the step has none
+  const RequestName* name_ = nullptr;                // of the step being evaluated
 };
 
 }  // namespace hybridscope

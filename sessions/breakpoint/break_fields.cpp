@@ -142,7 +142,7 @@ BreakKind lookup_group_kind() {
       "lookup_group", "one KV-cache group's part in a lookup",
       [](auto visit) {
         visit("request", RequestId{});
-        visit("grp", std::int32_t{0});
+        visit("group", std::int32_t{0});
         for_each_group_lookup_field(kSample<GroupLookup>, visit);
       },
       [](const BreakStep& step, Collector& out) {
@@ -150,7 +150,7 @@ BreakKind lookup_group_kind() {
           for (std::size_t g = 0; g < lookup.explanation.groups.size(); ++g)
             out.add(lookup.request, g, [&](auto visit) {
               visit("request", lookup.request);
-              visit("grp", g);
+              visit("group", g);
               for_each_group_lookup_field(lookup.explanation.groups[g], visit);
             });
       });

@@ -1,8 +1,8 @@
-// How a break expression is read: a method for each level of its grammar, from "or" down to one
-// word. What words mean stands in break_parser.cpp; nothing else includes this.
+// The parser of break expressions: one method for each level of the grammar, from "or" down to one
+// word. break_parser.cpp resolves the words; nothing else includes this header.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdint>
@@ -50,16 +50,16 @@ class BreakParser {
 
  private:
   static constexpr int kMaxDepth = 100;
-  // A chain of operators is evaluated by recursion too.
+  // A chain of operators is evaluated by recursion too, so it is limited as well.
   static constexpr std::size_t kMaxTokens = 10'000;
 
-  // A part of the expression that was read.
+  // A part of the expression that has been read.
   struct Part {
     enum class Type : std::uint8_t { number, flag, word, request, name };
-    std::int32_t node = -1;  // -1: `name`, a word that is no field
+    std::int32_t node = -1;  // -1: `name` holds a word that is no field
     Type type = Type::number;
     const BreakField* field = nullptr;  // of types word and request
-    std::string name;                   // the word as it stands there
+    std::string name;                   // the word as written
     std::size_t begin = 0;
     std::size_t end = 0;
   };
@@ -105,7 +105,7 @@ class BreakParser {
                right.end);
   }
 
-  // Numbers are true when they are not 0.
+  // A number is true when it is not 0.
   void truth(const Part& part);
   void number(const Part& part);
   static std::string_view type_words(Part::Type type);
@@ -192,7 +192,7 @@ class BreakParser {
   Part atom();
   Part word(const BreakToken& token);
 
-  // How deep parentheses and signs nest.
+  // Counts the nesting of parentheses and signs.
   struct Depth {
     explicit Depth(BreakParser& of) : parser(of) {
       if (++parser.depth_ > kMaxDepth)

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-// Words behind each other, lines indented.
+// Appends words and wraps them to indented lines.
 class Paragraph {
  public:
   explicit Paragraph(std::string indent) : indent_(std::move(indent)) {}

@@ -1,5 +1,5 @@
-// How the rows of the table of kinds are made: fields and values from one list each. For the
-// sources that hold the table.
+// Builds the rows of the table of kinds: one list gives both the fields and their values. For the
+// source files that hold the table.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hybridscope::break_kinds_of {
 
-// Fields that it is shown, as names and types.
+// Collects the names and types of the fields it visits.
 struct FieldLister {
   std::vector<BreakField>& fields;
 
@@ -38,7 +38,7 @@ struct FieldLister {
   }
 };
 
-// The values of the same fields.
+// Reads the values of the same fields.
 struct ValueReader {
   std::vector<std::int64_t>& values;
 
@@ -51,12 +51,12 @@ struct ValueReader {
   }
 };
 
-// Elements are added one by one into storage that is there.
+// Adds elements one by one and reuses the storage of earlier ones.
 class Collector {
  public:
   explicit Collector(std::vector<BreakElement>& elements) : elements_(elements) {}
 
-  // fields(visit) shows the element's fields to visit(name, value).
+  // fields(visit) calls visit(name, value) for each field of the element.
   template <class Fields>
   void add(RequestId request, std::size_t index, Fields&& fields) {
     if (count_ == elements_.size()) elements_.emplace_back();
@@ -73,11 +73,11 @@ class Collector {
   std::size_t count_ = 0;
 };
 
-// Shows the fields of a type.
+// A sample value whose fields are listed.
 template <class T>
 inline const T kSample{};
 
-// A kind whose elements are shown by each(step, show(request, index, fields)).
+// A kind whose elements each(step, show) passes to show(request, index, fields).
 template <class Sample, class Each>
 BreakKind make_kind(std::string_view name, std::string_view meaning, Sample&& sample, Each each) {
   BreakKind kind{.name = name, .meaning = meaning, .fields = {}, .collect = {}};
@@ -90,7 +90,7 @@ BreakKind make_kind(std::string_view name, std::string_view meaning, Sample&& sa
   return kind;
 }
 
-// Of blocks, tables and what layers are told; break_memory_kinds.cpp.
+// Blocks, block tables and metadata; in break_memory_kinds.cpp.
 BreakKind block_kind();
 BreakKind write_kind();
 BreakKind table_kind();

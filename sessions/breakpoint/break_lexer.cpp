@@ -1,6 +1,6 @@
 #include "sessions/breakpoint/break_lexer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// Longer ones first.
+// Longer operators first.
 constexpr std::array<std::string_view, 18> kOperators = {
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "(", ")", "=", "&"};
 
@@ -64,7 +64,7 @@ class Lexer {
     return std::nullopt;
   }
 
-  // Behind == and != words may have hyphens: slugs of rules do.
+  // After == and != a word may contain hyphens, as slugs of rules do.
   std::optional<Error> read_word() {
     const bool compared =
         !tokens_.empty() && (tokens_.back().text == "==" || tokens_.back().text == "!=");
@@ -107,7 +107,7 @@ class Lexer {
   std::vector<BreakToken> tokens_;
 };
 
-// What stands under the expression counts characters, not bytes.
+// The marks are placed by characters, not bytes.
 std::size_t num_characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

@@ -73,12 +73,12 @@ template <class T, class Visit>
 void visit_table_column(T& entry, Visit&& visit) {
   visit("request", entry.request);
   visit("row", entry.row);
-  visit("grp", entry.group);
+  visit("group", entry.group);
   visit("col", entry.column);
   visit("block", entry.block);
 }
 
-// The request whose decision it carries out, and where it was decided.
+// `request`: the request whose decision the copy carries out. Also visits where it was decided.
 template <class T, class Visit>
 void visit_state_copy(T& copy, RequestId request, std::int32_t launch, Visit&& visit) {
   visit("request", request);
@@ -86,7 +86,7 @@ void visit_state_copy(T& copy, RequestId request, std::int32_t launch, Visit&& v
   for_each_copy_field(copy, visit);
 }
 
-// One element of an array that the layers of a group are told.
+// One element of a metadata array of a group.
 struct ArrayElement {
   std::int32_t name = 0;  // index into the names
   std::int32_t group = 0;
@@ -98,13 +98,13 @@ struct ArrayElement {
 template <class T, class Visit>
 void visit_array_element(T& element, Visit&& visit) {
   visit("name", element.name);
-  visit("grp", element.group);
+  visit("group", element.group);
   visit("i", element.i);
   visit("j", element.j);
   visit("value", element.value);
 }
 
-// The names of all arrays of all builders, each once.
+// The names of the arrays of all builders, each once.
 std::vector<std::string_view> array_names() {
   StepTrace trace;
   const std::int32_t none = 0;
@@ -124,7 +124,7 @@ std::vector<std::string_view> array_names() {
   return names;
 }
 
-// Adds the elements of the arrays that it is shown.
+// Adds the elements of the arrays it visits.
 struct ElementAdder {
   const std::vector<std::string_view>& names;
   Collector& out;
@@ -222,7 +222,7 @@ BreakKind state_copy_kind() {
 BreakKind metadata_kind() {
   const std::vector<std::string_view> names = array_names();
   BreakKind kind = make_kind(
-      "metadata", "an element [i] or [i, j] of what layers are told; grp -1: of the batch",
+      "metadata", "an element [i] or [i, j] of what layers are given; group -1: of the batch",
       [](auto visit) { visit_array_element(kSample<ArrayElement>, visit); },
       [names](const BreakStep& step, Collector& out) {
         for_each_array(step.trace, ElementAdder{names, out});

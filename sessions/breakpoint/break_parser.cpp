@@ -1,6 +1,6 @@
 #include "sessions/breakpoint/break_parser.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace hybridscope {
 namespace {
 
-// Slugs have hyphens, names in expressions may have underscores for them.
+// Slugs have hyphens; expressions may write underscores instead.
 std::string with_underscores(std::string_view word) {
   std::string text(word);
   std::replace(text.begin(), text.end(), '-', '_');
@@ -111,6 +111,7 @@ BreakParser::Part BreakParser::word(const BreakToken& token) {
       if (!name.starts_with(std::string(kind.name) + ".")) continue;
       name.remove_prefix(kind.name.size() + 1);
     }
+    if (name == "grp") name = "group";  // the field's column name in session files
     for (std::size_t f = 0; f < kind.fields.size(); ++f) {
       const BreakField& field = kind.fields[f];
       if (field.name != name) continue;
@@ -130,7 +131,7 @@ BreakParser::Part BreakParser::word(const BreakToken& token) {
           .end = token.end};
 }
 
-// "registered" is a field of blocks, and what the kind of an event may be.
+// A name such as "registered" can be a field of blocks or the kind of an event.
 void BreakParser::take_as_word(Part& part, const Part& field) {
   const bool wants_word = field.type == Part::Type::word || field.type == Part::Type::request;
   if (!wants_word || part.type != Part::Type::flag || part.name.empty()) return;

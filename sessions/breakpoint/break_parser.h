@@ -13,9 +13,9 @@ namespace hybridscope {
 
 enum class BreakOp : std::uint8_t {
   constant,    // value
-  field,       // of the thing picked of `kind`
-  exists,      // the step has something of `kind`
-  is_request,  // field of type request, called `text`; value 1: is not called so
+  field,       // of the picked element of `kind`
+  exists,      // the step has an element of `kind`
+  is_request,  // field of type request, compared with the name `text`; value 1: not equal
   either,      // ||
   both,        // &&
   negate,      // !
@@ -47,17 +47,17 @@ struct BreakTree {
   std::vector<BreakNode> nodes;  // children before their parents, the last one is the root
 };
 
-// A field by its place in the table.
+// A field, by its place in the table.
 struct BreakFieldPlace {
   std::int32_t kind = -1;   // index of break_kinds()
   std::int32_t field = -1;  // index of the kind's fields
 };
 
-// Text that is nothing but the name of a field. Error as parse_break.
+// Parses text that is only the name of a field. Errors: those of parse_break.
 Result<BreakFieldPlace> parse_break_field(std::string_view text,
                                           const std::vector<BreakKind>& kinds);
 
-// Error invalid_input: what is wrong, pointing into the expression (break_lexer.h).
+// Error invalid_input: what is wrong, with marks in the expression (break_lexer.h).
 Result<BreakTree> parse_break(std::string_view text, const std::vector<BreakKind>& kinds);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// A question with one answer about a step: a field, and a break expression that picks whose, like
-// copy.dst_col where copy.request==A && copy.launch==1. The answer is the engine's.
+// A question about a step with one answer: a field, and a break expression that picks the element,
+// like copy.dst_col where copy.request==A && copy.launch==1. The engine gives the answer.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace hybridscope {
 
 class BreakQuery {
  public:
-  // Error invalid_input: three lines, the last two point into `field` or `where`.
+  // Error invalid_input: three lines, the last two point at the place in `field` or `where`.
   static Result<BreakQuery> parse(std::string_view field, std::string_view where);
   BreakQuery(BreakQuery&&) noexcept;
   BreakQuery& operator=(BreakQuery&&) noexcept;
   ~BreakQuery();
 
   const BreakField& field() const;
-  // Does it ask about writes, of which the checker has to keep a log?
+  // Does the query ask about writes? The checker must then keep a log of them.
   bool reads_writes() const;
-  // The values of the field in every thing that `where` is true for, each once, ascending. Things
-  // of other kinds that `where` names are of the same request, as in a condition.
+  // The values of the field in every element for which `where` is true, each once, ascending.
+  // Elements of other kinds that `where` names belong to the same request, as in a condition.
   std::vector<std::int64_t> values(const BreakStep& step, const RequestName& name);
 
  private:

@@ -1,6 +1,6 @@
 #include "sessions/cache_report/cache_changes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::int32_t kMostBoundaries = 64;  // that are tried of a request's sequence
+constexpr std::int32_t kMostBoundaries = 64;  // tried of a request's sequence
 constexpr std::int64_t kMostStepsLater = 64;
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 22;
 
@@ -111,7 +111,7 @@ bool ChangeSearch::helps(const Result<RunPlan>& changed, const LookupOfPlan& loo
   return true;
 }
 
-// Empty: the lookup does not happen, the run is refused, or it takes too long.
+// Empty: the lookup does not happen, the run is refused, or the budget is used up.
 std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
                                                    const LookupOfPlan& lookup) {
   auto run = CheckedRun::create(plan, {.check = std::nullopt});
@@ -129,7 +129,7 @@ std::optional<std::int32_t> ChangeSearch::hit_with(const RunPlan& plan,
   return std::nullopt;
 }
 
-// Hits become longer only at boundaries, so that only prefixes that just reach one are tried.
+// A hit grows only at block boundaries, so only prefixes that just reach one are tried.
 void ChangeSearch::try_shared_tokens(const LookupOfPlan& lookup, Changes& changes) {
   const LookupReport& report = lookup.report;
   if (!rules_.caching || report.admission != Admission::new_request || lookup.other.empty()) return;
@@ -165,8 +165,8 @@ void ChangeSearch::try_later(const LookupOfPlan& lookup, Changes& changes) {
       return;
 }
 
-// `good` helps and `bad` does not: tries what lies between, so that the last that helped is next to
-// one that did not.
+// `good` helps and `bad` does not: bisects until the last value that helped is next to one that did
+// not.
 template <class Try>
 void ChangeSearch::refine(std::int64_t good, std::int64_t bad, const Try& helps_with) {
   while (std::max(good, bad) - std::min(good, bad) > 1 && !exhausted()) {
@@ -175,7 +175,7 @@ void ChangeSearch::refine(std::int64_t good, std::int64_t bad, const Try& helps_
   }
 }
 
-// Doubles until it helps, then looks for the fewest.
+// Doubles the number until it helps, then searches the fewest blocks.
 void ChangeSearch::try_more_blocks(const LookupOfPlan& lookup, Changes& changes) {
   if (lookup.report.lost_to(MissReason::evicted) == 0) return;
   const std::int32_t num_blocks = plan_.setup.config.kv_cache_config.num_blocks;
@@ -196,12 +196,12 @@ void ChangeSearch::try_more_blocks(const LookupOfPlan& lookup, Changes& changes)
     if (enough > kMostBlocks || exhausted()) return;
   }
   refine(enough, too_few, with);
-  if (exhausted()) return;  // fewer may do
+  if (exhausted()) return;  // fewer may be enough
   changes.push_back(found.back());
 }
 
-// A chunk that ends at a boundary leaves its state there (mode align). Halves until it helps, then
-// looks for the longest chunks that do.
+// A chunk that ends at a boundary leaves its state there (mode align). Halves the threshold until
+// it helps, then searches the longest chunks that do.
 void ChangeSearch::try_shorter_chunks(const LookupOfPlan& lookup, Changes& changes) {
   const LookupReport& report = lookup.report;
   if (report.lost_to(MissReason::state_missing) == 0 ||
@@ -223,7 +223,7 @@ void ChangeSearch::try_shorter_chunks(const LookupOfPlan& lookup, Changes& chang
   changes.push_back(found.back());
 }
 
-// The same with sizes of blocks; those that an engine does not take help nobody.
+// The same for block sizes; sizes that the engine refuses are skipped.
 void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& changes) {
   Changes found;
   const auto with = [&](std::int64_t number) {

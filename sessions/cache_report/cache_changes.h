@@ -1,5 +1,5 @@
-// What would have made a hit longer: changes that were tried, one at a time, by running the plan
-// again up to the lookup. A change is told only where the hit really became longer.
+// What would have made a hit longer: each change is tried alone by running the plan again up to the
+// lookup. A change is reported only if the hit became longer.
 #pragma once
 
 #include <cstdint>
@@ -15,50 +15,51 @@
 namespace hybridscope {
 
 enum class ChangeKind : std::uint8_t {
-  more_shared_tokens,  // amount: tokens more in common with the same request
-  longer_prompt,       // amount: tokens more at its end
+  more_shared_tokens,  // amount: more tokens shared with the same request
+  longer_prompt,       // amount: more tokens at the end of the prompt
   later,               // amount: steps
   more_blocks,         // amount: blocks
   shorter_chunks,      // amount: long_prefill_token_threshold
-  no_drafts,           // amount: K, 0
+  no_drafts,           // amount: 0 (K)
   smaller_blocks,      // amount: block_size
   mode_all,            // amount: 0
-  caching_on           // amount: 0; mode align
+  caching_on           // amount: 0; turns caching on, in mode align
 };
 
 std::string_view change_slug(ChangeKind kind);
 
 struct CacheChange {
   ChangeKind kind = ChangeKind::more_shared_tokens;
-  std::int64_t amount = 0;          // the smallest that helps, of those that were tried
-  std::int32_t num_hit_tokens = 0;  // then
+  std::int64_t amount = 0;          // the smallest tried value that helps
+  std::int32_t num_hit_tokens = 0;  // with the change
   friend bool operator==(const CacheChange&, const CacheChange&) = default;
 };
 
 // "92 more shared tokens", "3 steps later", "K = 0".
 std::string change_words(const CacheChange& change);
 
-// Is it less to change? What touches one request, by tokens or steps, is less than more blocks;
-// these are less than another size or threshold for every request, and that is less than turning
-// something on or off. Of one kind the lower amount is less; else the one with the longer hit.
+// Is change `a` the smaller one? A change to one request (tokens or steps) is smaller than more
+// blocks; more blocks is smaller than a size or threshold that affects every request; turning a
+// feature on or off is the largest. Within one kind the lower amount is smaller, else the longer
+// hit.
 bool is_smaller_change(const CacheChange& a, const CacheChange& b);
 
-// One lookup, told by names that hold in every run of the plan.
+// One lookup, identified by names that hold in every run of the plan.
 struct LookupOfPlan {
   LookupReport report;
   std::string request;
-  std::string other;  // whose prefix it has in common; empty: nobody's
+  std::string other;  // the request it shares its prefix with; empty: none
 };
 
 class ChangeSearch {
  public:
-  // `max_rows`: rows of all steps that may be run for it, over all calls of find(); what would take
-  // more is not tried.
+  // `max_rows`: the most rows that all steps run by all calls of find() may have; larger attempts
+  // are skipped.
   ChangeSearch(const RunPlan& plan, std::int64_t max_rows);
 
-  // The smallest first (is_smaller_change). Only where tokens were lost.
+  // The smallest change first (is_smaller_change). Only for lookups that lost tokens.
   std::vector<CacheChange> find(const LookupOfPlan& lookup);
-  // Is nothing left to try with?
+  // Is the budget of rows used up?
   bool exhausted() const { return rows_left_ <= 0; }
 
  private:

@@ -13,7 +13,7 @@ std::int64_t& at(LostTokens& lost, MissReason reason) {
   return lost[static_cast<std::size_t>(reason)];
 }
 
-// Why a block loses its hash stands in the event behind it (BlockPool::get_new_block,
+// The event after an eviction says why the block lost its hash (BlockPool::get_new_block,
 // cache_full_block).
 Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std::int64_t step) {
   if (index + 1 == events.size() || events[index + 1].block != events[index].block)
@@ -26,7 +26,7 @@ Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std:
   return {.step = step, .cause = EvictionCause::reset};
 }
 
-// Does the event give a block to the request? The first such event of an admission follows its
+// Does the event give a block to the request? The first such event of an admission comes after its
 // lookup.
 bool gives_blocks_to(std::span<const CacheEvent> events, std::size_t index, RequestId request) {
   const CacheEvent& event = events[index];
@@ -45,7 +45,7 @@ bool gives_blocks_to(std::span<const CacheEvent> events, std::size_t index, Requ
 
 }  // namespace
 
-// Prefixes are named only when the cache has to be looked into, and only as far as is asked for.
+// Prefixes are hashed only when the cache has to be searched, and only as far as needed.
 struct CacheReport::Admitting {
   std::int64_t step = 0;
   const AdmissionLookup& lookup;
@@ -53,7 +53,7 @@ struct CacheReport::Admitting {
   PrefixFingerprints prefix;
   std::int32_t hash_block_size = 1;
 
-  // Of the prefix of so many tokens in a group.
+  // The key of a prefix of `num_tokens` tokens in a group.
   BlockKey key(std::int32_t num_tokens, std::int32_t group) {
     prefix.extend_to(tokens, num_tokens);
     const auto index = static_cast<std::size_t>(num_tokens / hash_block_size - 1);
@@ -88,7 +88,7 @@ void CacheReport::add(const StepTrace& trace) {
   note_progress(trace);
 }
 
-// A lookup saw what the events before its request's first block had left.
+// A lookup saw what the events before its request's first block had left behind.
 void CacheReport::take_cache_events(const StepTrace& trace) {
   auto lookup = trace.lookups.begin();
   const auto to_admitted = [&] {
@@ -152,8 +152,8 @@ void CacheReport::take_lookup(const StepTrace& trace, const AdmissionLookup& loo
   lookups_.push_back(report);
 }
 
-// From the common prefix to the hit, one reason after the other: what each takes away adds up to
-// all that was lost.
+// Cuts the common prefix down to the hit, one reason after the other; the losses add up to the
+// total.
 void CacheReport::cut_down(Admitting& admitting, LookupReport& report) const {
   const std::int32_t common = report.common.num_tokens;
   const std::int32_t hit = report.num_hit_tokens;
@@ -174,8 +174,8 @@ void CacheReport::cut_down(Admitting& admitting, LookupReport& report) const {
   if (possible > hit) look_into_cache(admitting, report);
 }
 
-// What kept it from serving all that it could: what nobody had computed, then what no state was
-// kept for, then what was evicted.
+// What limited the hit: tokens that no request had computed, then a state that was not kept, then
+// evictions.
 void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) const {
   const std::int32_t hit = report.num_hit_tokens;
   const std::int32_t possible = report.num_possible_tokens;
@@ -185,7 +185,7 @@ void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) co
         attention_extent(admitting, std::min(possible + rules_.eagle_block, report.num_tokens - 1));
     computed = round_down(std::max(extent - rules_.eagle_block, 0), rules_.grid);
   } else {
-    // Somebody else who begins alike may have gone further: then there was a state.
+    // Another request with the same prefix may have gone further; then a state did exist.
     const auto other = static_cast<std::size_t>(report.common.request.value);
     const std::int32_t by_other = round_down(num_computed_[other], rules_.grid);
     while (computed > by_other && !had_state(admitting, computed)) computed -= rules_.grid;
@@ -207,7 +207,7 @@ void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) co
   if (with_state > hit) find_evictions(admitting, report);
 }
 
-// Tokens that all attention groups have or once had without a gap, at most `limit`.
+// Tokens that every attention group has or once had without a gap, at most `limit`.
 std::int32_t CacheReport::attention_extent(Admitting& admitting, std::int32_t limit) const {
   std::int32_t shortest = limit;
   for (const Group& group : attention_groups_) {
@@ -244,7 +244,7 @@ void CacheReport::find_evictions(Admitting& admitting, LookupReport& report) con
   }
 }
 
-// Drafts count as computed only when a later step says so.
+// Drafts count as computed only when a later step confirms them.
 void CacheReport::note_progress(const StepTrace& trace) {
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     std::int32_t& computed = num_computed_[static_cast<std::size_t>(scheduled.request.value)];

@@ -1,4 +1,5 @@
-// Watches a run step by step and tells of every admission why the prefix cache served what it did.
+// Follows a run step by step and reports, for every admission, why the prefix cache served what it
+// did.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,17 @@
 #include "core/engine/engine_config.h"
 #include "core/engine/prefix_fingerprints.h"
 #include "core/trace/step_trace.h"
-#include "sessions/cache_report/block_history.h"
 #include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/cache_report/prefix_tree.h"
 
 namespace hybridscope {
 
-// Lookups of requests that were refused and stayed in the queue are not told: the one that admits
-// counts. Earlier requests are those that were admitted before, in the same step too.
+// A lookup whose request was refused and stayed in the queue is not reported: only the one that
+// admits counts. "Earlier requests" are those admitted before, also within the same step.
 class CacheReport {
  public:
-  // What the engine was told of a request; valid until the next call.
+  // The request as the engine was given it; valid until the next call.
   using RequestOf = std::function<const AddRequest&(RequestId)>;
 
   CacheReport(const EngineConfig& config, RequestOf request_of);
@@ -34,7 +34,7 @@ class CacheReport {
   const CacheTotals& totals() const { return totals_; }
 
  private:
-  struct Admitting;  // one lookup that is looked at
+  struct Admitting;  // the lookup being examined
 
   void make_room_for(RequestId request);
   void take_cache_events(const StepTrace& trace);
@@ -58,10 +58,11 @@ class CacheReport {
   std::int32_t hash_block_size_ = 1;
   std::vector<Group> attention_groups_;
   std::vector<Group> mamba_groups_;
-  PrefixTree sequences_;  // of the requests that were admitted
+  PrefixTree sequences_;  // of the admitted requests
   BlockHistory history_;
-  std::vector<std::int32_t> num_computed_;         // [requests] before the step
-  std::vector<std::vector<std::int32_t>> states_;  // [requests] boundaries whose state it kept
+  std::vector<std::int32_t> num_computed_;  // [requests] before the step
+  // [requests] boundaries at which a state was kept.
+  std::vector<std::vector<std::int32_t>> states_;
   std::vector<LookupReport> lookups_;
   CacheTotals totals_;
 };

@@ -35,9 +35,9 @@ std::string eviction_words(const Eviction& eviction, std::string_view what, cons
   return text;
 }
 
-// One reason's tokens: `first` .. `last`, counted from 1.
+// The tokens that one reason cost: `first` .. `last`, counted from 1.
 struct Cut {
-  std::int32_t begin = 0;  // tokens of the prefix that is left
+  std::int32_t begin = 0;  // tokens of the prefix that remain
   std::int32_t end = 0;
 
   std::string words() const {
@@ -64,7 +64,7 @@ std::string eagle_words(const Cut& cut, const CacheRules& rules) {
 
 std::string not_computed_words(const Cut& cut, const LookupReport& report, const Names& names) {
   return fmt::format(
-      "{} (not yet computed): nobody had computed and published them when {} was "
+      "{} (not yet computed): no request had computed and published them when {} was "
       "looked up in step {}.",
       cut.words(), names.request(report.request), report.step);
 }

@@ -1,4 +1,4 @@
-// What a cache report says, in words made once for command line and workbench.
+// The sentences of a cache report, shared by command line and workbench.
 #pragma once
 
 #include <span>
@@ -13,16 +13,16 @@
 
 namespace hybridscope {
 
-// "smallest cacheable prefix: 16 tokens, of a prompt of at least 17 (...)"; why none is.
+// "smallest cacheable prefix: 16 tokens, of a prompt of at least 17 (...)", or why there is none.
 std::string smallest_prefix_words(const CacheRules& rules, const EngineConfig& config);
 
 // "state missing 8, last token 1", most tokens first; empty: nothing was lost.
 std::string lost_words(const LostTokens& lost);
 
-// What was known, shared and served: one sentence.
+// One sentence: tokens known, shared and served.
 std::string lookup_words(const LookupReport& report, const Names& names);
 
-// One sentence a reason, from the end of the common prefix back to the hit.
+// One sentence per reason, from the end of the common prefix back to the hit.
 std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
                                         const EngineConfig& config, const Names& names);
 

@@ -13,7 +13,7 @@ bool is_eagle(const EngineConfig& config, const KVCacheGroup& group) {
   const bool any_flagged =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.is_eagle_group; });
   if (!any_flagged) return true;
-  // One eagle group makes all groups of its spec eagle groups.
+  // One eagle group makes every group of the same spec an eagle group.
   return std::any_of(groups.begin(), groups.end(), [&](const KVCacheGroup& other) {
     return other.is_eagle_group && other.spec == group.spec;
   });

@@ -1,6 +1,6 @@
 #include "sessions/cache_report/changed_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>
@@ -39,7 +39,7 @@ std::int32_t length_of(const Prompt& pieces) {
   return length;
 }
 
-// Tokens that nobody else has.
+// Tokens that no other request has.
 PromptSegment own_tokens(const std::string& request, std::int32_t first, std::int32_t length) {
   return {.content = text_content("explain-cache, own tokens of " + request),
           .first = first,
@@ -81,7 +81,7 @@ Result<RunPlan> with_shared_tokens(const RunPlan& plan, const std::string& reque
   Prompt& prompt = changed.requests[static_cast<std::size_t>(index)].request.prompt;
   const std::int32_t length = length_of(prompt);
   Prompt begins = part_of(sequence, 0, num_tokens);
-  // Not the rest of its own prompt: that may go on as the other does.
+  // Not the rest of the request's own prompt: it might continue like the other sequence.
   begins.push_back(own_tokens(request, num_tokens, std::max(length - num_tokens, 1)));
   prompt = std::move(begins);
   return checked(std::move(changed), static_cast<std::size_t>(index));

@@ -1,4 +1,4 @@
-// A plan with one thing changed, for asking what the prefix cache would have served then.
+// Copies of a plan with one thing changed, to see what the prefix cache would have served.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace hybridscope {
 
-// Errors of all: invalid_input where the change is not possible.
+// Error of all functions: invalid_input when the change is not possible.
 
-// The request's prompt begins with `num_tokens` tokens of the other's sequence (prompt, then
-// output); it stays as long as it is, or becomes one token longer than that.
+// The request's prompt begins with `num_tokens` tokens of the other request's sequence (prompt,
+// then output). It keeps its length, or becomes one token longer than the shared part.
 Result<RunPlan> with_shared_tokens(const RunPlan& plan, const std::string& request,
                                    const std::string& other, std::int32_t num_tokens);
 
-// Tokens of its own at the end of its prompt.
+// Adds tokens at the end of the request's prompt that no other request has.
 Result<RunPlan> with_longer_prompt(const RunPlan& plan, const std::string& request,
                                    std::int32_t num_more_tokens);
 
@@ -25,11 +25,11 @@ Result<RunPlan> with_longer_prompt(const RunPlan& plan, const std::string& reque
 Result<RunPlan> with_later_request(const RunPlan& plan, const std::string& request,
                                    std::int64_t at_step);
 
-// Other settings; what follows from them is worked out anew.
+// Changes the settings and derives everything that follows from them again.
 Result<RunPlan> with_settings(const RunPlan& plan,
                               const std::function<void(EngineSettings&)>& change);
 
-// K = 0; what the script says of drafts and accepted tokens is left out.
+// K = 0; drafts and accepted tokens are removed from the script.
 Result<RunPlan> without_drafts(const RunPlan& plan);
 
 }  // namespace hybridscope

@@ -5,28 +5,86 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "core/base/ids.h"
+#include "core/caching/block_key_map.h"
+#include "core/caching/cache_events.h"
 #include "core/trace/schedule_trace.h"
-#include "sessions/cache_report/block_history.h"
 #include "sessions/cache_report/prefix_tree.h"
 
 namespace hybridscope {
 
-// Why tokens that an earlier request has in common were computed again, in the order in which the
-// common prefix is cut down to the hit.
+// Why a registered prefix was lost.
+enum class EvictionCause : std::uint8_t {
+  allocation,   // the block was given to a request
+  overwritten,  // its holder registered it under a longer prefix
+  reset         // reset_prefix_cache
+};
+
+// How one group lost a prefix.
+struct Eviction {
+  std::int64_t step = 0;  // 0: never lost
+  RequestId by{};         // reset: invalid
+  EvictionCause cause = EvictionCause::reset;
+  std::int32_t group = -1;
+  std::int32_t block = 0;
+  std::int32_t num_tokens = 0;  // of the prefix
+  friend bool operator==(const Eviction&, const Eviction&) = default;
+};
+
+class BlockHistory {
+ public:
+  explicit BlockHistory(std::int32_t num_blocks);
+
+  // Call in order of events. The event after an eviction says its cause; the caller looks it up.
+  void registered(const CacheEvent& event, std::int64_t step);
+  void withdrawn(const CacheEvent& event, std::int64_t step);
+  void evicted(const CacheEvent& event, const Eviction& how);
+
+  // Is a block registered under the key now?
+  bool is_there(const BlockKey& key) const;
+  // Was the prefix registered before `step`, so that a lookup of `step` could have used it?
+  bool was_there(const BlockKey& key, std::int64_t step) const;
+  // The last time that a block lost the key; step 0: never.
+  Eviction last_eviction(const BlockKey& key) const;
+
+ private:
+  struct KeyHash {
+    std::size_t operator()(const BlockKey& key) const {
+      return static_cast<std::size_t>(mix(key.block_hash, static_cast<std::uint64_t>(key.group)));
+    }
+  };
+  struct Label {
+    BlockKey key;
+    std::int32_t num_tokens = 0;
+  };
+
+  struct Registration {
+    std::int64_t first_step = 0;
+    std::int32_t num_blocks = 0;  // registered under the key now
+  };
+
+  std::unordered_map<BlockKey, Registration, KeyHash> registrations_;
+  std::unordered_map<BlockKey, Eviction, KeyHash> evictions_;
+  std::vector<Label> labels_;  // [num_blocks] the label of each block
+};
+
+// Why tokens shared with an earlier request were computed again, in the order in which the common
+// prefix is cut down to the hit.
 enum class MissReason : std::uint8_t {
   caching_off,        // nothing is cached
-  last_token,         // the last known token is always computed: its logits are needed
-  block_granularity,  // behind the last boundary of the grid on which hits end
+  last_token,         // the last known token is always computed for its logits
+  block_granularity,  // past the last boundary of the grid on which hits end
   eagle_drop,         // the draft model needs the last block computed again
-  not_computed,       // no request had computed and published them when they were looked up
-  state_missing,      // attention had them, but no state was kept at such a boundary
-  evicted             // they had been there, and blocks were given to others
+  not_computed,       // no request had computed and published them at the lookup
+  state_missing,      // attention had them, but no state was kept at that boundary
+  evicted             // they were cached once, but their blocks were given to others
 };
 inline constexpr std::size_t kNumMissReasons = 7;
 
-// Slug ("state_missing"), the heading of a column ("state missing").
+// Slug ("state_missing") and column heading ("state missing").
 std::string_view miss_reason_slug(MissReason reason);
 std::string_view miss_reason_name(MissReason reason);
 
@@ -37,34 +95,34 @@ struct LookupReport {
   std::int64_t step = 0;
   RequestId request{};
   Admission admission = Admission::new_request;
-  std::int32_t run = 0;  // how often it had been preempted
+  std::int32_t run = 0;  // number of preemptions before
   std::int32_t num_prompt_tokens = 0;
-  std::int32_t num_tokens = 0;  // known when it was looked up
-  // With the sequence (prompt, then output) of a request that was admitted before, which may be its
-  // own earlier run.
+  std::int32_t num_tokens = 0;  // known at the lookup
+  // The prefix shared with the sequence (prompt, then output) of a request admitted before,
+  // possibly an earlier run of itself.
   CommonPrefix common{};
   std::int32_t num_hit_tokens = 0;
-  std::int32_t num_possible_tokens = 0;  // hit if all of the common prefix were in the cache
+  std::int32_t num_possible_tokens = 0;  // the hit if the cache held all of the common prefix
   LostTokens lost{};
 
-  // Behind the reasons, where they apply.
-  std::int32_t num_computed_tokens = 0;  // of the common prefix, on the grid: attention has or had
-                                         // them
-  std::int32_t last_state = 0;           // the highest boundary in it with a state, kept or evicted
-  std::int32_t next_state = -1;  // the next boundary at which the other request kept one, -1: none
+  // Details of the reasons, where they apply.
+  // Tokens of the common prefix, on the grid, that attention has or had.
+  std::int32_t num_computed_tokens = 0;
+  std::int32_t last_state = 0;   // its highest boundary that has a state, kept or evicted
+  std::int32_t next_state = -1;  // next boundary where the other request kept a state; -1: none
   Eviction evicted_state{};      // step 0: none
-  Eviction evicted_attention{};  // the first of its blocks that had been there, step 0: none
+  Eviction evicted_attention{};  // the first of its blocks that was evicted; step 0: none
 
   std::int64_t num_lost_tokens() const { return common.num_tokens - num_hit_tokens; }
   std::int64_t lost_to(MissReason reason) const { return lost[static_cast<std::size_t>(reason)]; }
-  // The one that lost most, the first of equals. Requires: num_lost_tokens() > 0.
+  // The reason that cost the most tokens; the first one on a tie. Requires: num_lost_tokens() > 0.
   MissReason main_reason() const;
 };
 
 // Sums over lookups.
 struct CacheTotals {
   std::int64_t lookups = 0;
-  std::int64_t resumed = 0;  // of them after a preemption
+  std::int64_t resumed = 0;  // lookups after a preemption
   std::int64_t tokens = 0;   // known tokens
   std::int64_t common_tokens = 0;
   std::int64_t hit_tokens = 0;

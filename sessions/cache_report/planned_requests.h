@@ -1,4 +1,4 @@
-// The requests of a plan by the ids that an engine gave them.
+// Finds the requests of a plan by the ids that an engine gave them.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace hybridscope {
 
-// `name_of` is the engine's; `plan` has to outlive the answer, which throws ContractViolation for
-// a request that is not of the plan.
+// `name_of` is the engine's. `plan` must outlive the returned function, which throws
+// ContractViolation for a request that is not in the plan.
 CacheReport::RequestOf planned_requests(const RunPlan& plan,
                                         std::function<std::string(RequestId)> name_of);
 
-// Its place in plan.requests; -1: there is none.
+// Index into plan.requests; -1: not found.
 std::ptrdiff_t find_planned(const RunPlan& plan, const std::string& name);
 
 }  // namespace hybridscope

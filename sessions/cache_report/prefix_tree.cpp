@@ -26,7 +26,7 @@ std::int32_t PrefixTree::root_of(Fingerprint root) const {
   return found == roots_.end() ? -1 : found->second;
 }
 
-// Follows one piece as long as tokens are equal; false: the sequence leaves it before its end.
+// Follows one piece while tokens are equal. False: the sequence leaves the piece before its end.
 bool PrefixTree::along_piece(std::span<const PromptSegment> sequence, std::int32_t limit,
                              const PromptSegment& piece, Place& place) {
   while (place.num_inside < piece.length) {
@@ -84,7 +84,8 @@ std::int32_t PrefixTree::add_node(std::int32_t parent, const PromptSegment& piec
   return node;
 }
 
-// Puts a node between `parent` and `child`, behind the first tokens of the child's piece.
+// Inserts a node between `parent` and `child`, after the first `num_tokens` tokens of the child's
+// piece.
 std::int32_t PrefixTree::split(std::int32_t parent, std::int32_t child, std::int32_t num_tokens) {
   PromptSegment head = nodes_[static_cast<std::size_t>(child)].piece;
   head.length = num_tokens;

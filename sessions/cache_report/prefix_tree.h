@@ -1,5 +1,6 @@
-// Token sequences as the pieces they are made of, joined where they begin alike: the longest prefix
-// that a sequence has in common with any of them, without looking at a token.
+// A tree of token sequences, stored as the pieces they are made of and merged where they begin
+// alike. Finds the longest prefix that a sequence shares with any of them without looking at single
+// tokens.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@ namespace hybridscope {
 
 struct CommonPrefix {
   std::int32_t num_tokens = 0;
-  RequestId request{};  // whose sequence it is; invalid: nobody's, num_tokens is 0
+  RequestId request{};  // the request that it is shared with; invalid: none, and num_tokens is 0
   friend bool operator==(const CommonPrefix&, const CommonPrefix&) = default;
 };
 
-// Sequences under unequal roots (cache salts) have nothing in common. Two pieces begin alike iff
-// source, content and first token are equal.
+// Sequences under different roots (cache salts) share nothing. Two pieces begin alike iff source,
+// content and first token are equal.
 class PrefixTree {
  public:
-  // At most `limit` tokens; of requests that share equally many the one that was inserted first.
+  // At most `limit` tokens; of several requests that share equally many, the one inserted first.
   CommonPrefix longest(Fingerprint root, std::span<const PromptSegment> sequence,
                        std::int32_t limit) const;
 
@@ -31,8 +32,8 @@ class PrefixTree {
 
  private:
   struct Node {
-    PromptSegment piece;  // the tokens between its parent and it
-    RequestId request;    // the first that came through all of it
+    PromptSegment piece;  // the tokens between the node's parent and the node
+    RequestId request;    // the first request whose sequence covers the whole piece
   };
   // A child by its first token.
   struct Edge {
@@ -45,12 +46,12 @@ class PrefixTree {
   struct EdgeHash {
     std::size_t operator()(const Edge& edge) const;
   };
-  // How far a sequence goes along the tree.
+  // How far a sequence follows the tree.
   struct Place {
-    std::int32_t node = -1;       // the last one reached as a whole
-    std::int32_t inside = -1;     // the child in whose piece it ends; -1: it ends at `node`
+    std::int32_t node = -1;    // the last node that is covered completely
+    std::int32_t inside = -1;  // the child in whose piece the sequence ends; -1: it ends at `node`
     std::int32_t num_inside = 0;  // tokens of that piece
-    std::size_t segment = 0;      // of the sequence: the first token that is not there
+    std::size_t segment = 0;      // the first segment of the sequence that is not in the tree
     std::int32_t offset = 0;
     std::int32_t num_tokens = 0;
   };

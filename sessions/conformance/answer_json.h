@@ -1,4 +1,4 @@
-// Core's answers as the vectors write them.
+// Writes core's answers as JSON in the form of the reference vectors.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace hybridscope {
 // {"error": message}.
 nlohmann::json error_json(const Error& error);
 
-// A flat list, whatever the dimensions.
+// A flat list for a view of any dimensions.
 nlohmann::json list_json(const TensorView<std::int32_t>& view);
 
 // A list of rows.
 nlohmann::json rows_json(const TensorView<std::int32_t>& view);
 
-// The answers to the elements of an array, up to the first that is an error: the state after it is
-// not part of the contract.
+// The answers to the elements of an array, up to and including the first error: the state after an
+// error is not part of the contract.
 nlohmann::json answer_until_error(const VectorValue& array,
                                   const std::function<nlohmann::json(const VectorValue&)>& answer);
 

@@ -1,4 +1,4 @@
-// What the three builder files share: settings, calls, and metadata as the vectors write them.
+// What the vectors of the three metadata builders share: settings, calls, and metadata as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,17 +13,18 @@
 
 namespace hybridscope {
 
-// Whose persistent arrays are meant: mamba has a row a request and in mode all a column a block,
-// gdn a row a token of a verify window.
+// Decides the size of the persistent arrays: mamba has one row per request (mode all: one column
+// per block), gdn one row per token of a verify window.
 enum class BuilderFamily { mamba, gdn };
 
-// `config` of the vectors of a builder. Throws for persistent arrays beyond kMaxPersistentElements.
+// Reads `config` of a builder's vectors. Throws when the persistent arrays exceed
+// kMaxPersistentElements.
 MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
 
-// A production size, 1024 requests of a million tokens in blocks of 16, is just allowed.
+// Just holds a production size: 1024 requests of a million tokens in blocks of 16.
 inline constexpr std::int64_t kMaxPersistentElements = std::int64_t{1} << 26;
 
-// A list of counts, or empty where it is null or absent.
+// A list of counts; empty when it is null or absent.
 struct OptionalCounts {
   std::optional<std::vector<std::int32_t>> counts;
 
@@ -31,10 +32,10 @@ struct OptionalCounts {
 };
 OptionalCounts read_optional_counts(const VectorValue& call, std::string_view name);
 
-// The batch of a build or capture. Throws when its tokens would make the answer too long.
+// The batch of a build or capture. Throws when so many tokens would make the answer too long.
 VectorBatch read_builder_batch(const VectorValue& call);
 
-// {"metadata": {...}} with every field of the reference's class.
+// {"metadata": {...}} with every field of the reference's metadata class.
 nlohmann::json metadata_json(const std::vector<NamedArray>& arrays);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/conformance/compare.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Is the value an element somewhere under a member "data"?
+// Is the value a field, or an element inside a member "data"?
 enum class Place { field, tensor_data };
 
 std::optional<VectorDifference> differ(const std::string& pointer, std::string expected,
@@ -21,7 +21,7 @@ std::optional<VectorDifference> differ(const std::string& pointer, std::string e
       .pointer = pointer, .expected = std::move(expected), .got = std::move(got)};
 }
 
-// The library compares -1 and 18446744073709551615 as equal, and 1 and 1.0.
+// Stricter than the library, which compares -1 and 18446744073709551615 as equal, and 1 and 1.0.
 bool equal_values(const json& a, const json& b) {
   if (a.is_number_integer() && b.is_number_integer()) {
     if (a.is_number_unsigned() == b.is_number_unsigned()) return a == b;
@@ -31,12 +31,13 @@ bool equal_values(const json& a, const json& b) {
   return a.type() == b.type() && a == b;
 }
 
-// What an element of a tensor is, unlike a whole row of them.
+// Is it an element of a tensor, not a row of elements?
 bool is_scalar(const json& value) {
   return value.is_number() || value.is_boolean() || value.is_null();
 }
 
-// Only that an error happened has to match. A map may have a key "error" too, but no texts.
+// For errors, only their occurrence has to match. A map may also have a key "error", but not with a
+// string value.
 bool is_error(const json& object) {
   const auto member = object.find("error");
   return member != object.end() && member->is_string();
@@ -61,7 +62,7 @@ std::optional<VectorDifference> compare_objects(const json& expected, const json
   return std::nullopt;
 }
 
-// Decides for most elements, before anybody makes their pointer.
+// A fast path for most elements: needs no JSON pointer.
 bool equal_scalars(const json& expected, const json& got, Place place) {
   if (place == Place::tensor_data && expected.is_null()) return is_scalar(got);
   return expected.is_primitive() && equal_values(expected, got);
@@ -73,7 +74,7 @@ std::string size_and_element(const json& array, std::size_t index) {
                      index < array.size() ? array[index].dump() : "absent");
 }
 
-// Of arrays of unequal length: both lengths and the first element that differs.
+// For arrays of different length: both lengths and the first element that differs.
 std::optional<VectorDifference> differ_in_length(const json& expected, const json& got,
                                                  const std::string& pointer, Place place) {
   std::size_t first = 0;

@@ -1,4 +1,4 @@
-// The rules by which an answer equals a vector's `output` (tests/golden/README.md, "Every case").
+// Decides when an answer equals a vector's `output` (tests/golden/README.md, "Every case").
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,18 +7,19 @@
 
 namespace hybridscope {
 
-// Where two answers part.
+// The first place where two answers differ.
 struct VectorDifference {
-  std::string pointer;   // into `output`, RFC 6901
-  std::string expected;  // JSON text; "absent"; of arrays of unequal length, the length and the
-                         // first element that differs
+  std::string pointer;  // into `output`, RFC 6901
+  // JSON text, or "absent"; for arrays of different length, the length and the first differing
+  // element.
+  std::string expected;
   std::string got;
 };
 
-// The first difference in the order of the expected document, empty when there is none. Equal are:
-// any two objects whose member "error" is a text; a null element in an array "data" and any number,
-// boolean or null (memory the reference never wrote), but not a row of them. Everything else is
-// compared to the letter: a missing member, one too many, a length, null, 1 and 1.0.
+// The first difference in the order of the expected document; empty when there is none. Two objects
+// that both have a string member "error" are equal. A null element of an array "data" equals any
+// number, boolean or null (memory the reference never wrote), but not a row. Everything else must
+// match exactly: missing or extra members, lengths, null, and 1 versus 1.0.
 std::optional<VectorDifference> first_difference(const nlohmann::json& expected,
                                                  const nlohmann::json& got);
 

@@ -1,6 +1,6 @@
 #include "sessions/conformance/conformance.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Number N of a pointer "/MEMBER/N...".
+// The number N in a pointer "/MEMBER/N...".
 std::optional<std::size_t> index_behind(const std::string& pointer, std::string_view member) {
   if (!pointer.starts_with(member)) return std::nullopt;
   std::size_t index = 0;
@@ -30,7 +30,8 @@ std::optional<std::size_t> index_behind(const std::string& pointer, std::string_
   return digits > 0 ? std::optional(index) : std::nullopt;
 }
 
-// What led to the answer at `pointer`: results and steps answer the call or step of their index.
+// The input behind the answer at `pointer`: results and steps belong to the call or step of their
+// index.
 json what_led_to(const VectorKind& kind, const json& vector, const std::string& pointer) {
   json shown = {{"config", vector.at("config")}};
   const json& input = vector.at(std::string(kind.input_field));
@@ -102,7 +103,7 @@ void FileChecker::read(LineReader& lines) {
     if (!line) break;
     check_line(*line);
     if (options_.progress) options_.progress(report_.cases);
-    // A small file may unpack to any number of lines that are wrong.
+    // A small compressed file may unpack to any number of bad lines.
     if (kept_bytes_ > kMaxJsonBytes)
       return invalid(line->number,
                      fmt::format("{}:{}: what is wrong with this file takes more than {} bytes; "
@@ -170,8 +171,8 @@ void FileChecker::check_case(const NumberedLine& line, const json& vector) {
   failed(std::move(differs));
 }
 
-// Opening a pipe or a socket would wait for somebody; a link that leads nowhere is named when it is
-// opened.
+// A pipe or a socket is left out: opening it would block. A broken link stays in the list, so that
+// the error names it.
 bool is_vector_file(const std::filesystem::directory_entry& entry) {
   std::error_code code;
   const auto type = entry.status(code).type();

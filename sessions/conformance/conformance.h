@@ -13,15 +13,15 @@
 
 namespace hybridscope {
 
-// A case whose answer is not the reference's.
+// A case whose answer differs from the reference's.
 struct FailedCase {
   std::string id;
   std::int64_t line = 0;
   VectorDifference difference;
-  std::string input;  // JSON text of what led there: config, and the call or step or whole input
+  std::string input;  // JSON text of the input: config, and the call, the step or the whole input
 };
 
-// A line that is no vector or cannot be read, or a file that is no file of vectors (line 0).
+// A line that is not a valid vector or cannot be read, or a file without vectors (line 0).
 struct InvalidCase {
   std::int64_t line = 0;
   std::string message;  // "FILE:LINE: POINTER: what was found and expected"
@@ -30,16 +30,16 @@ struct InvalidCase {
 struct FileReport {
   std::string path;
   const VectorKind* kind = nullptr;  // null: not recognised
-  // The kind whose fields the first lines have, where they are not those of `kind`; else null.
+  // The kind that the fields of the first lines belong to, when it is not `kind`; else null.
   const VectorKind* fields_of = nullptr;
   std::int64_t cases = 0;  // compared, after the filter
   std::int64_t passed = 0;
-  std::vector<FailedCase> failed;  // in the order of the file; texts of the first ones only
+  std::vector<FailedCase> failed;  // in file order; only the first ones keep their texts
   std::vector<InvalidCase> invalid;
   double seconds = 0;
 };
 
-// Failed cases of one file whose difference and input are kept.
+// The number of failed cases per file that keep their difference and input.
 inline constexpr std::size_t kFailuresInFull = 20;
 
 struct ConformanceOptions {
@@ -49,17 +49,17 @@ struct ConformanceOptions {
   std::function<void(std::int64_t)> progress{};
 };
 
-// Regular files of a folder, or links to them, that end in .jsonl or .jsonl.zst, by name; a file is
-// itself, of any type. x.jsonl and x.jsonl.zst are two files: which of them somebody meant is not
-// guessed. Error: neither exists, the folder cannot be read or has no such file.
+// The files of a folder that end in .jsonl or .jsonl.zst (regular files or links to them), sorted
+// by name; for a file, the file itself, of any type. x.jsonl and x.jsonl.zst count as two files.
+// Error: neither a file nor a folder, or a folder that cannot be read or has no such file.
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
-// Reads line by line, a zstd file as it is unpacked; one bad line never hides another, until what
-// is wrong with the file takes more than kMaxJsonBytes.
+// Reads line by line and unpacks a zstd file on the way. One bad line does not hide another, until
+// the kept errors exceed kMaxJsonBytes.
 FileReport check_vector_file(const std::string& path, const ConformanceOptions& options);
 
-// Recomputes one case and compares it. A fault of our own is a difference that says so. Throws
-// VectorError.
+// Recomputes one case and compares it. A broken contract of our own code is reported as a
+// difference. Throws VectorError.
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
                                              ExecuteCopies execute_copies);
 

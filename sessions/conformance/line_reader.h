@@ -1,5 +1,5 @@
-// Lines of a file one at a time, with a look ahead; none may be longer than kMaxJsonBytes. A zstd
-// file is unpacked while it is read.
+// Reads a file line by line with a look-ahead; no line may be longer than kMaxJsonBytes. A zstd
+// file is unpacked on the way.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace hybridscope {
 
 struct NumberedLine {
   std::int64_t number = 0;  // from 1
-  std::string text;         // without its end
+  std::string text;         // without the newline
 };
 
 class LineReader {
  public:
-  // What kept the line of this number from being read.
+  // Why a line could not be read.
   struct Fault {
     std::int64_t line = 0;
-    Error error;  // without file and line
+    Error error;  // does not name file and line
   };
 
   // Error io: the file cannot be opened or is a directory.
   static Result<LineReader> open(const std::string& path);
 
-  // The next line that is not blank; empty at the end of the file, and where it cannot be read on.
+  // The next line that is not blank; empty at the end of the file or after a read error.
   std::optional<NumberedLine> next();
 
-  // Up to `count` lines that next() will return, without taking them; fewer where they are more
-  // than kMaxJsonBytes, which is what one line may cost.
+  // The next `count` lines that next() will return, without consuming them; fewer when together
+  // they exceed kMaxJsonBytes, the limit of one line.
   const std::deque<NumberedLine>& peek(std::size_t count);
 
-  // Set where reading ended before the end of the file: a fault of the disk, a damaged zstd stream.
+  // Set when reading ended before the end of the file: a disk error or a damaged zstd stream.
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
@@ -44,10 +44,10 @@ class LineReader {
   std::optional<NumberedLine> read();
 
   ReadBytes read_;
-  std::string chunk_;  // read, not yet split, from used_ on
+  std::string chunk_;  // data read but not yet split into lines, from used_ on
   std::size_t used_ = 0;
   std::int64_t number_ = 0;
-  bool ended_ = false;  // nothing is read behind a line that is too long or cannot be read
+  bool ended_ = false;  // set at the end, at a line that is too long, and at a read error
   std::optional<Fault> fault_;
   std::deque<NumberedLine> ahead_;
   std::size_t bytes_ahead_ = 0;

@@ -1,13 +1,17 @@
-// V1's worker step of pipeline vectors: pre-copy, staged inputs and fused post-copy on
-// one set of state tensors.
+// Runs the V1 worker's steps of pipeline vectors: WorkerBatch rebuilds the worker's rows from what
+// the scheduler reports, PipelineWorker carries out pre-copies, staged inputs and the fused
+// post-copy on one set of state tensors.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/base/result.h"
+#include "core/engine/batch_rows_v1.h"
 #include "core/state/mamba_state_idx.h"
 #include "core/state/stage_inputs.h"
 #include "core/state/state_layout.h"
@@ -15,26 +19,62 @@
 #include "sessions/conformance/schedule_json.h"
 #include "sessions/conformance/vector_memory.h"
 #include "sessions/conformance/vector_requests.h"
-#include "sessions/conformance/worker_batch.h"
+#include "sessions/conformance/vector_value.h"
 #include "sessions/replay/scheduler_replay.h"
 
 namespace hybridscope {
 
+// The V1 worker's bookkeeping, rebuilt from the scheduler's reports: rows, block lists and accepted
+// counts.
+class WorkerBatch {
+ public:
+  explicit WorkerBatch(const EngineConfig& config);
+
+  // Applies a step. Finished requests are forgotten. Requests without tokens and resumed requests
+  // leave the batch. New requests, then returning ones, take the lowest free rows; the last rows
+  // move into the rows that stay free.
+  void update(const ReplayedSchedule& schedule);
+
+  // Throws at the first member of a worker_step call that differs from the rebuilt state: req_ids,
+  // num_computed_tokens, block_ids, or num_accepted_tokens_cpu (compared for the rows in use).
+  void check(const VectorValue& call) const;
+
+  // The accepted counts after the step, by row.
+  void set_num_accepted_tokens(std::span<const std::int32_t> num_accepted_tokens);
+
+ private:
+  struct Known {
+    GroupBlockIds block_ids;  // old entries are never changed on the worker
+    std::int32_t num_computed_tokens = 0;
+  };
+
+  void leave(const std::string& name);
+  void take(const ReplayedRequest& request);
+  std::vector<std::string> row_names() const;
+
+  EngineConfig config_;
+  VectorRequests requests_;
+  std::map<std::string, Known> known_;
+  std::map<RequestId, std::string> names_;
+  BatchRowsV1 rows_;
+};
+
 class PipelineWorker {
  public:
-  // `config`: the vector's, as `engine_config` has it. Throws when the tensors make no sense.
+  // `config`: the vector's config; `engine_config`: the same as an EngineConfig. Throws when the
+  // tensors are inconsistent.
   PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
                  ExecuteCopies execute_copies);
 
-  // Answers a worker_step call after the step `schedule`. The call's inputs are used when they are
-  // what the schedule leads to; it throws otherwise.
+  // Answers a worker_step call for the step `schedule`. Throws when the call's inputs are not those
+  // that follow from the schedule.
   nlohmann::json step(const VectorValue& call, const ReplayedSchedule& schedule,
                       ResumedRequests resumed_requests);
 
   const VectorMemory& memory() const { return memory_; }
 
  private:
-  // What both halves of a step read.
+  // The inputs of both halves of a step.
   struct Step {
     std::vector<std::string> names;  // [num_reqs] batch order
     std::vector<RequestId> req_ids;

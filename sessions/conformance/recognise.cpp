@@ -35,7 +35,7 @@ std::optional<std::string> unknown_member(const VectorKind& kind, const json& co
   return std::nullopt;
 }
 
-// Does it stand in the text between separators?
+// Does `wanted` occur in the text between separators?
 bool has_words(std::string_view text, std::string_view wanted) {
   constexpr std::string_view kSeparators = "_-.";
   const auto separates = [&](std::size_t i) {
@@ -79,7 +79,7 @@ bool fits_all(const VectorKind& kind, std::span<const json> cases) {
          (kind.input_field == "input" || some_call_has(kind, cases));
 }
 
-// Of the kinds that fit, those with as many fields as any other.
+// The kinds that fit and have the most fields.
 std::vector<const VectorKind*> fitting_kinds(std::span<const json> cases) {
   std::vector<const VectorKind*> fitting;
   for (const VectorKind& kind : vector_kinds())

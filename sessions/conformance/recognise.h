@@ -1,4 +1,4 @@
-// Which kind of vector file is this: by its name, else by the fields of its cases.
+// Finds the kind of a vector file by its name, else by the fields of its cases.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,23 +10,24 @@
 
 namespace hybridscope {
 
-// Cases that recognise_by_fields wants to see at most.
+// The number of cases that recognise_by_fields needs at most.
 inline constexpr std::size_t kCasesToRecognise = 32;
 
-// The kind whose name stands in the file's name (without folder, .zst and .jsonl) between its ends
-// or any of "_-.", the longest if there are several; null if there is none.
+// The kind whose name occurs in the file name (without folder, .zst and .jsonl) as a whole word
+// between separators "_-."; the longest of several, null for none.
 const VectorKind* recognise_by_name(const std::string& path);
 
-// The one kind that fits: `config` of every case has its fields and no unknown one, `input` has its
-// fields, and some call has the fields of a call. Where the fields of one kind are all among
-// another's, the other is taken. Error: no kind, or several; says what was found.
+// The one kind that fits: every case's `config` has all of its fields and no unknown one, `input`
+// has its fields, and some call has the fields of a call. If all fields of one kind are also fields
+// of another, the other kind is chosen. Error: no kind or several kinds fit; the message says what
+// was found.
 Result<const VectorKind*> recognise_by_fields(std::span<const nlohmann::json> cases);
 
-// The one kind that fits where `named` does not; null when `named` fits, or no one kind.
+// If `named` does not fit and exactly one other kind does, that kind; else null.
 const VectorKind* other_kind_by_fields(const VectorKind& named,
                                        std::span<const nlohmann::json> cases);
 
-// What the case asks. Throws VectorError when a field of the kind is missing or `config` has a
+// The questions of a case. Throws VectorError when a field of the kind is missing or `config` has a
 // member that the kind does not know.
 VectorCase open_vector(const VectorKind& kind, const nlohmann::json& vector);
 

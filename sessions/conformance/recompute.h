@@ -1,4 +1,5 @@
-// Who recomputes which kind of vector file (vector_kinds.h, Recompute); one unit a family of kinds.
+// The functions that recompute each kind of vector file (vector_kinds.h, Recompute), by source
+// file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,25 +20,26 @@ nlohmann::json recompute_prefix_block_indices(const VectorCase& vector,
                                               ExecuteCopies execute_copies);
 nlohmann::json recompute_mamba_aligned_split(const VectorCase& vector,
                                              ExecuteCopies execute_copies);
-// recompute_chunks.cpp
 nlohmann::json recompute_varlen_chunks(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_conv1d_metadata(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_fla_chunks(const VectorCase& vector, ExecuteCopies execute_copies);
-// recompute_mamba_builder.cpp, recompute_gdn_builder.cpp
+// recompute_builders.cpp
 nlohmann::json recompute_mamba_builder(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_mamba2_builder(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_gdn_builder(const VectorCase& vector, ExecuteCopies execute_copies);
-// State copies and what surrounds them.
+// recompute_state.cpp
 nlohmann::json recompute_copy_specs(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_ctx_init(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies execute_copies);
+nlohmann::json recompute_all_mode(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_align.cpp
 nlohmann::json recompute_preprocess_align(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_postprocess_align(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_precopy_align(const VectorCase& vector, ExecuteCopies execute_copies);
-nlohmann::json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies execute_copies);
-nlohmann::json recompute_all_mode(const VectorCase& vector, ExecuteCopies execute_copies);
-// Cache and scheduler.
+// recompute_kv_cache.cpp
 nlohmann::json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_cache_hits(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_scheduler.cpp
 nlohmann::json recompute_scheduler(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_pipeline(const VectorCase& vector, ExecuteCopies execute_copies);
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Above any real dimension, and small enough that twice a product of two stays in 63 bits.
+// Larger than any real dimension, but twice a product of two still fits 63 bits.
 constexpr std::int64_t kMaxDim = std::int64_t{1} << 30;
 
 std::int64_t dim(const VectorValue& input, std::string_view name) {
@@ -50,7 +50,8 @@ RecurrentDims read_dims(const VectorValue& method, const VectorValue& input) {
 }
 
 struct NamedMambaType {
-  std::string_view name;  // of the reference's methods, "_dtype" and "_copy_func" follow
+  // Prefix of the reference's method names; "_dtype" or "_copy_func" follows.
+  std::string_view name;
   MambaType type;
 };
 

@@ -1,4 +1,4 @@
-// Block ids that a vector lists by request, as the tables of the mamba groups.
+// The block ids that a vector lists by request, as block tables of the mamba groups.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace hybridscope {
 // Block ids of one request: [num_kv_cache_groups][columns].
 using RequestBlockIds = std::vector<std::vector<std::int32_t>>;
 
-// One row a request. Tables of it stay valid as long as it lives.
+// One row per request. Its tables stay valid while this object lives.
 class RequestBlockTables {
  public:
-  // `columns`: of every table, at least; a longer list makes them wider.
+  // `columns`: the least width of every table; a longer list makes it wider.
   RequestBlockTables(std::span<const RequestBlockIds> block_ids,
                      std::span<const std::int32_t> mamba_group_ids, std::int32_t columns = 0);
   RequestBlockTables(const RequestBlockTables&) = delete;
   RequestBlockTables& operator=(const RequestBlockTables&) = delete;
 
-  // Each row ends where its request's list does.
+  // Tables whose rows end with their request's list.
   std::vector<MambaBlockTable> lists() const;
-  // Behind a request's list its row has null blocks.
+  // Tables whose rows are padded with null blocks.
   std::vector<MambaBlockTable> padded() const;
 
  private:

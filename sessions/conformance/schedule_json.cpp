@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is a set in the reference, in ascending order.
+// A set of the reference as an ascending list.
 json sorted(const std::vector<std::string>& names) {
   return std::set<std::string>(names.begin(), names.end());
 }
@@ -70,7 +70,7 @@ void add_requests(const ReplayedSchedule& schedule, ResumedRequests resumed_requ
   answer["scheduled_cached_reqs"] = lists.cached;
 }
 
-// Only models with recurrent layers ask for it: their pages share memory with states.
+// Only models with recurrent layers report them: their KV pages share memory with states.
 json blocks_to_zero(const ReplayedSchedule& schedule, const EngineConfig& config) {
   const bool has_mamba = std::ranges::any_of(
       config.kv_cache_config.groups, [](const KVCacheGroup& group) { return group.is_mamba(); });

@@ -1,4 +1,4 @@
-// The scheduler's answers as the vectors write them.
+// Writes the scheduler's answers as JSON in the form of the vectors.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,17 +7,17 @@
 
 namespace hybridscope {
 
-// Where a resumed request is reported: V1 has it among the cached ones, V2 among the new ones.
+// Which list reports a resumed request: V1 the cached requests, V2 the new ones.
 enum class ResumedRequests : std::uint8_t { cached, as_new };
 
-// The result of a `schedule` call; `replay` as it is right after it.
+// The result of a `schedule` call; `replay` is in its state right after the call.
 nlohmann::json schedule_json(const ReplayedSchedule& schedule, const SchedulerReplay& replay,
                              ResumedRequests resumed_requests);
 
 // The result of an `update_from_output` call.
 nlohmann::json update_json(const SchedulerReplay& replay);
 
-// Drafts now stored per live request.
+// The number of stored drafts per live request.
 nlohmann::json draft_counts_json(const SchedulerReplay& replay);
 
 }  // namespace hybridscope

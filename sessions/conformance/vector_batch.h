@@ -1,4 +1,5 @@
-// The common batch object of the vectors (FORMAT, "Conventions") and other arrays of token counts.
+// The batch object that vectors share and other arrays of token
+// counts.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,19 @@
 
 namespace hybridscope {
 
-// Token counts and positions outside [-kMaxTokens, kMaxTokens] are refused, so that no sum of a few
-// of them leaves 32 bits.
+// The limit, either sign, of token counts and positions: sums of a few of them fit 32 bits.
 inline constexpr std::int32_t kMaxTokens = std::int32_t{1} << 28;
 
 std::int32_t read_tokens(const VectorValue& value);
 std::vector<std::int32_t> read_token_counts(const VectorValue& array);
 
-// A size that core needs as a divisor or to allocate: from `least` to kMaxTokens.
+// A size that core divides or allocates by: from `least` to kMaxTokens.
 std::int32_t read_size(const VectorValue& value, std::int32_t least);
 
 MambaCacheMode read_mamba_cache_mode(const VectorValue& value);
 
-// Owns what CommonAttentionMetadata views. Sizes are as in the vector, fitting or not: that is for
-// core to judge.
+// Owns the arrays that CommonAttentionMetadata views. Sizes are those of the vector, even if they
+// do not match: core has to check them.
 struct VectorBatch {
   std::vector<std::int32_t> query_start_loc{};
   std::vector<std::int32_t> seq_lens{};
@@ -37,10 +37,10 @@ struct VectorBatch {
   CommonAttentionMetadata view() const;
 };
 
-// query_start_loc, num_reqs, num_actual_tokens, max_query_len and, where it is, is_prefilling.
+// Reads query_start_loc, num_reqs, num_actual_tokens, max_query_len and, if present, is_prefilling.
 VectorBatch read_batch(const VectorValue& common);
 
-// The same with seq_lens and block_table.
+// Also reads seq_lens and block_table.
 VectorBatch read_batch_with_blocks(const VectorValue& common);
 
 }  // namespace hybridscope

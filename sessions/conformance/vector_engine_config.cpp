@@ -1,13 +1,13 @@
 #include "sessions/conformance/vector_engine_config.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 
 namespace hybridscope {
 namespace {
 
-// Products and sums of these fit 32 bits.
+// Products and sums of block counts up to this fit 32 bits.
 constexpr std::int32_t kMaxBlocks = 1 << 20;
 constexpr std::int32_t kMaxBlockSize = 1 << 22;
 constexpr std::int32_t kMaxSpeculation = 1 << 8;
@@ -67,7 +67,7 @@ EngineConfig read_cache_config(const VectorValue& config) {
   result.enable_prefix_caching = !enable_caching || enable_caching->boolean();
   const auto watermark = config.find("watermark");
   result.watermark = watermark ? watermark->number() : 0.0;
-  result.policies = pages_policies();
+  result.policies = reference_policies();
   return result;
 }
 

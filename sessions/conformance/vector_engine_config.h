@@ -1,4 +1,4 @@
-// `config` of the vectors about caching and scheduling as an engine's settings.
+// Reads `config` of the caching and scheduling vectors as engine settings.
 #pragma once
 
 #include "core/engine/engine_config.h"
@@ -6,14 +6,14 @@
 
 namespace hybridscope {
 
-// Groups, sizes and flags of the KV cache, profile `pages`. Of a member that cache_hits does not
-// have the setting is one that cuts nothing off: caching on, no watermark, any length.
+// Groups, sizes and flags of the KV cache; profile `reference`. Settings that cache_hits vectors
+// lack get values that limit nothing: caching on, no watermark, any length.
 EngineConfig read_cache_config(const VectorValue& config);
 
-// The same and the scheduler's settings.
+// The same plus the scheduler's settings.
 EngineConfig read_scheduler_config(const VectorValue& config);
 
-// Throws when the answers to all calls, of which many list every block, would be larger than any
+// Throws when the answers to all calls, many of which list every block, would be larger than any
 // vector file.
 void check_pool_size(const VectorValue& config, const VectorValue& calls);
 

@@ -17,7 +17,7 @@ constexpr std::string_view kMamba2BuilderConfig =
 constexpr std::string_view kCacheConfig =
     "mamba_cache_mode block_size num_speculative_blocks groups num_blocks max_model_len "
     "enable_caching use_eagle scheduler_block_size hash_block_size watermark";
-// Of kCacheConfig, what the search for hits does not need.
+// The members of kCacheConfig that the hit search does not need.
 constexpr std::string_view kOptionalCacheHitsConfig =
     "block_size max_model_len enable_caching watermark";
 constexpr std::string_view kSchedulerConfig =

@@ -1,14 +1,14 @@
 #include "sessions/conformance/vector_memory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "sessions/conformance/byte_ranges.h"
+#include <tuple>
 
 namespace hybridscope {
+
 namespace {
 
 using nlohmann::json;
@@ -38,6 +38,25 @@ std::int64_t region_bytes(const StateCopy& copy) {
 }
 
 }  // namespace
+
+// Sweeps over the ranges in order of their start; `open` holds the ranges that reach the current
+// one.
+bool ranges_conflict(std::vector<ByteRange> ranges) {
+  std::erase_if(ranges, [](const ByteRange& range) { return range.begin >= range.end; });
+  std::ranges::sort(ranges, {}, [](const ByteRange& range) {
+    return std::tuple(range.buffer, range.begin, range.end);
+  });
+  std::vector<ByteRange> open;
+  for (const ByteRange& range : ranges) {
+    std::erase_if(open, [&](const ByteRange& earlier) {
+      return earlier.buffer != range.buffer || earlier.end <= range.begin;
+    });
+    for (const ByteRange& earlier : open)
+      if (earlier.owner != range.owner && (earlier.written || range.written)) return true;
+    open.push_back(range);
+  }
+  return false;
+}
 
 VectorMemory::VectorMemory(const VectorValue& config, const MambaStateTensors& tensors)
     : num_kinds_(tensors.state_kinds.size()) {
@@ -135,7 +154,7 @@ json VectorMemory::state_crc32() const {
   return result;
 }
 
-// Walks the outer dimensions; the innermost ones that lie densely are one run.
+// Walks the outer dimensions; the innermost dimensions that are contiguous form one run.
 std::uint32_t VectorMemory::crc32_of(const Place& place) const {
   const StateTensor& tensor = place.tensor;
   std::size_t outer = tensor.shape.size();

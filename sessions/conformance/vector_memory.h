@@ -1,12 +1,14 @@
-// The raw buffers that state tensors of a vector lie in (FORMAT, "Memory model").
+// The raw buffers that hold a vector's state tensors, and whether
+// copies of one launch conflict.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/state/state_copy.h"
 #include "core/state/state_tensor.h"
@@ -15,15 +17,27 @@
 
 namespace hybridscope {
 
+// Bytes [begin, end) of a buffer that one copy reads or writes.
+struct ByteRange {
+  std::size_t buffer = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::size_t owner = 0;  // index of the copy
+  bool written = false;
+};
+
+// Do two ranges of different copies overlap, at least one of them written?
+bool ranges_conflict(std::vector<ByteRange> ranges);
+
 class VectorMemory {
  public:
-  // `config.memory`; `tensors` were read from the same config. Throws when a state leaves its
-  // buffer, or when the buffers are larger than a test vector has reason to be.
+  // Reads `config.memory`; `tensors` were read from the same config. Throws when a state leaves its
+  // buffer or the buffers are larger than a test vector needs.
   VectorMemory(const VectorValue& config, const MambaStateTensors& tensors);
 
-  // Runs the copies in order; throws when one leaves its buffer.
+  // Runs the copies in order. Throws when one leaves its buffer.
   void execute(std::span<const StateCopy> copies, ExecuteCopies execute_copies);
-  // Does one copy write what another reads or writes? The order of such copies would matter.
+  // Does one copy write what another one reads or writes? Then their order would matter.
   bool conflict(std::span<const StateCopy> copies) const;
 
   nlohmann::json raw_crc32() const;    // per raw buffer

@@ -1,4 +1,4 @@
-// Requests of a vector: names in the file, ids in core.
+// The requests of a vector: names in the file, ids in core.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// Numbers names in the order in which they are asked for.
+// Gives each name a number, in order of first use.
 class VectorRequests {
  public:
   RequestId id(const std::string& name);
@@ -30,9 +30,9 @@ class VectorRequests {
   std::vector<std::string> names_;  // by id
 };
 
-// Which requests left, by the three lists that a step names.
+// The requests that left, from the three lists of a step.
 struct VectorGoneRequests {
-  // Members finished_req_ids, preempted_req_ids and resumed_req_ids of `step`.
+  // Reads the members finished_req_ids, preempted_req_ids and resumed_req_ids of `step`.
   VectorGoneRequests(const VectorValue& step, VectorRequests& requests);
   GoneRequests view() const { return {finished, preempted, resumed}; }
 
@@ -41,10 +41,10 @@ struct VectorGoneRequests {
   std::vector<RequestId> resumed;
 };
 
-// The counts of a map by request, in the order of `names`. Error: no entry for one of them.
+// A map's counts by request, in the order of `names`. Error: a name without an entry.
 Result<std::vector<std::int32_t>> counts_of(std::span<const std::string> names,
                                             const VectorValue& counts);
-// The same; absent ones are 0.
+// The same; a name without an entry has count 0.
 std::vector<std::int32_t> counts_or_zero(std::span<const std::string> names,
                                          const VectorValue& counts);
 

@@ -1,6 +1,6 @@
 #include "sessions/conformance/vector_states.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ std::vector<std::int64_t> read_dims(const VectorValue& array, std::int64_t max) 
   return dims;
 }
 
-// In doubles: the products are what has to fit.
+// Computed in doubles, because the check is whether the products fit.
 void check_extent(const StateTensor& state, const VectorValue& place) {
   double elements = 1;
   double reach = 1;

@@ -1,4 +1,4 @@
-// State tensors, block tables and copies as the vectors of state copies write them.
+// State tensors, block tables and copies in the form of the state copy vectors.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,33 @@
 
 namespace hybridscope {
 
-// Largest token count, column or accepted count, either sign: sums and byte offsets made of such
-// numbers fit their types.
+// The largest token count, column or accepted count, either sign: sums and byte offsets made of
+// them fit their types.
 inline constexpr std::int32_t kMaxVectorCount = 1 << 26;
-// Most requests, rows or slots of one case.
+// The most requests, rows or slots of one case.
 inline constexpr std::int32_t kMaxVectorRequests = 1 << 16;
 
-// An integer, and an array of integers (of `length` elements when that is not negative), within
-// kMaxVectorCount.
+// An integer, or an array of integers, within kMaxVectorCount. A non-negative `length` is the
+// required length.
 std::int32_t read_count(const VectorValue& value);
 std::vector<std::int32_t> read_counts(const VectorValue& array, std::int64_t length = -1);
 
 // `config.max_num_reqs`.
 std::int32_t read_max_num_reqs(const VectorValue& config);
 
-// Shape and stride, as many dimensions each; offsets of all elements fit 60 bits.
+// Shape and stride have the same number of dimensions; the offsets of all elements fit 60 bits.
 StateTensor read_state_tensor(const VectorValue& shape, const VectorValue& stride,
                               const VectorValue& elem_size);
-// `layout`: conv states are [blocks, state_len, dim] (SD) or [blocks, dim, state_len] (DS).
+// Reads `layout`: conv states are [blocks, state_len, dim] (SD) or [blocks, dim, state_len] (DS).
 ConvStateLayout read_conv_state_layout(const VectorValue& config);
-// `config` with layout, block_size, mamba_groups and memory. Throws when a layer is in no mamba
-// group or has not one tensor a state kind.
+// Reads layout, block_size, mamba_groups and memory of `config`. Throws when a layer is in no mamba
+// group or does not have one tensor per state kind.
 MambaStateTensors read_mamba_state_tensors(const VectorValue& config);
 
-// The flattened metadata in the words of ctx_init vectors, without mamba_group_ids.
+// The flattened layout in the terms of ctx_init vectors, without mamba_group_ids.
 nlohmann::json layout_json(const StateLayout& layout);
 
-// One table per mamba group. Views of it stay valid as long as it lives.
+// One table per mamba group. Views of it stay valid while this object lives.
 class VectorBlockTables {
  public:
   explicit VectorBlockTables(const VectorValue& block_tables);
@@ -49,10 +49,10 @@ class VectorBlockTables {
   VectorBlockTables& operator=(const VectorBlockTables&) = delete;
 
   std::span<const TensorView<std::int32_t>> views() const { return views_; }
-  // As the tables of these mamba groups. Error: not one a group.
+  // The tables of these mamba groups. Error: not one table per group.
   Result<std::vector<MambaBlockTable>> of_groups(
       std::span<const std::int32_t> mamba_group_ids) const;
-  // Elements between two rows, a table.
+  // Elements between two rows, for each table.
   std::vector<std::int64_t> row_strides() const;
 
  private:
@@ -60,12 +60,12 @@ class VectorBlockTables {
   std::vector<TensorView<std::int32_t>> views_;
 };
 
-// [group id, layer, state, src, dst, bytes] per copy of one region.
+// [group id, layer, state, src, dst, bytes] for each copy of one contiguous region.
 nlohmann::json state_copies_json(const MambaStateTensors& tensors,
                                  std::span<const StateCopy> copies);
-// [row, flat state, src, dst, row bytes, rows, row stride] per copy.
+// [row, flat state, src, dst, row bytes, rows, row stride] for each copy.
 nlohmann::json row_copies_json(std::span<const RowStateCopy> copies);
-// A launch whose decision number r is the one of row r, carried out with these tables.
+// A launch with one decision per row, carried out on these tables.
 CopyLaunch launch_of(std::span<const StateCopyDecision> decisions, MambaBlockTables tables);
 // The copies without their rows.
 std::vector<StateCopy> without_rows(std::span<const RowStateCopy> copies);

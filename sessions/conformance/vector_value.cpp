@@ -14,7 +14,7 @@ namespace {
 constexpr std::int32_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 
-// Element `index` of an array of integers; the place is made only where it is needed.
+// Element `index` of an array of integers; its pointer is built only for an error.
 std::int64_t integer_at(const VectorValue& array, std::size_t index, std::int64_t min,
                         std::int64_t max) {
   const std::optional<std::int64_t> number = whole_number(array.json()[index]);

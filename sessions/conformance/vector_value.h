@@ -1,5 +1,5 @@
-// Reads one value of a test vector. Whatever is not there, of another type or of another shape ends
-// the case with a VectorError that names the place; the loop over cases catches it.
+// Reads one value of a test vector. A value that is missing or has another type or shape ends the
+// case with a VectorError that names its place; the loop over cases catches it.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace hybridscope {
 
-// Most elements that one case may ask to allocate: a size in a vector is anybody's number.
+// The most elements that one case may ask to allocate: sizes in a vector are not trusted.
 inline constexpr std::int64_t kMaxVectorElements = std::int64_t{1} << 24;
 
-// The vector itself is wrong: not what the reference answers.
+// The vector itself is invalid; this is not an answer of the reference.
 class VectorError : public std::exception {
  public:
-  // `pointer` as in RFC 6901, from the vector's top: "/input/seq_lens/3".
+  // `pointer` as in RFC 6901, from the root of the vector: "/input/seq_lens/3".
   VectorError(std::string pointer, std::string message);
   const char* what() const noexcept override { return message_.c_str(); }
   const std::string& pointer() const { return pointer_; }
@@ -33,7 +33,7 @@ class VectorError : public std::exception {
   std::string message_;  // "expected an integer, found null"
 };
 
-// A table with equally long rows, row by row.
+// A table whose rows have equal length, stored row by row.
 struct VectorTable {
   std::int32_t rows = 0;
   std::int32_t cols = 0;
@@ -42,7 +42,7 @@ struct VectorTable {
   TensorView<std::int32_t> view() const { return matrix_view(data.data(), rows, cols); }
 };
 
-// One value and where it stands. Cheap to copy; the document outlives it.
+// One value and its place. Cheap to copy; the document must outlive it.
 class VectorValue {
  public:
   VectorValue(const nlohmann::json& json, std::string pointer)
@@ -54,7 +54,7 @@ class VectorValue {
   VectorValue operator[](std::size_t index) const;
   // Is the member there, and not null?
   bool has(std::string_view key) const { return find(key).has_value(); }
-  // The member, empty when absent or null. Throws when this is no object.
+  // The member; empty when it is absent or null. Throws when this is not an object.
   std::optional<VectorValue> find(std::string_view key) const;
   bool is_null() const { return json_->is_null(); }
 
@@ -67,15 +67,15 @@ class VectorValue {
   double number() const;
   bool boolean() const;
   std::string string() const;
-  // One of the names; answers its index. Throws with the list.
+  // Returns the index of the name. Throws with the list when it is none of them.
   std::size_t one_of(std::initializer_list<std::string_view> names) const;
 
-  // Array of integers; with `length` >= 0 of exactly that many.
+  // An array of integers. A non-negative `length` is the required length.
   std::vector<std::int32_t> int32s(std::int64_t length = -1) const;
   std::vector<std::int64_t> int64s(std::int64_t length = -1) const;
   std::vector<std::string> strings() const;
-  // Array of equally long arrays of integers. `shape`, when there is one: [rows, cols] it must have
-  // (an empty table does not tell its columns).
+  // An array of equally long arrays of integers. `shape`, if present, is the required [rows, cols]
+  // (an empty table does not show its columns).
   VectorTable table() const;
   VectorTable table(const VectorValue& shape) const;
 
@@ -83,7 +83,7 @@ class VectorValue {
   std::vector<VectorValue> elements() const;
   // Members of an object in ascending order of keys.
   std::vector<std::pair<std::string, VectorValue>> members() const;
-  // Of an array or object.
+  // Of an array or an object.
   std::size_t size() const;
 
   [[noreturn]] void fail(const std::string& message) const;

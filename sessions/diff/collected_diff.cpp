@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// What explains comes before what follows from it: decisions, then places.
+// Causes before consequences: decisions, then places.
 constexpr std::array kOrder = {DiffSection::commands, DiffSection::schedule, DiffSection::rows,
                                DiffSection::graph,    DiffSection::copies,   DiffSection::commits,
                                DiffSection::findings, DiffSection::counts,   DiffSection::metadata,
@@ -22,7 +22,8 @@ std::ptrdiff_t rank(const FieldDifference& difference) {
   return std::ranges::find(kOrder, difference.section) - kOrder.begin();
 }
 
-// Fields request by request, requests by the first of their decisions, then what is of the step.
+// Fields grouped by request, requests in the order of their first decision, then the fields of the
+// step.
 std::vector<const FieldDifference*> in_order(const std::vector<FieldDifference>& fields) {
   std::map<std::int32_t, std::ptrdiff_t> first;  // rank by request
   for (const FieldDifference& field : fields) {

@@ -1,5 +1,5 @@
-// A comparison as reports show it: the first steps that differ with their fields, the decisions
-// behind the first one, and what all of them add up to.
+// A comparison as reports show it: the first differing steps with their fields, the decisions
+// behind the first one, and totals.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 namespace hybridscope {
 
 struct CollectedField {
-  std::string request;  // empty: of the step
+  std::string request;  // empty: the step as a whole
   DiffSection section = DiffSection::schedule;
   std::string field;  // "rows.num_sampled_tokens"
-  std::string place;  // "post_copies, group 1, column 2"; empty where it needs no telling
-  DiffValue a;        // words live as long as the SessionDiff and its sources
+  std::string place;  // "post_copies, group 1, column 2"; empty when there is only one place
+  DiffValue a;        // its words live as long as the SessionDiff and its sources
   DiffValue b;
-  // What `field` and `place` say, for who looks it up.
+  // `field` and `place` as values, for lookups.
   DiffList list = DiffList::step;
   std::int32_t group = -1;
   std::int32_t column = -1;
-  std::int32_t index = -1;  // of an array's first element that differs
-  std::string_view part{};  // "pre_copies", the name of an array
+  std::int32_t index = -1;  // arrays: the first element that differs
+  std::string_view part{};  // "pre_copies", or the name of an array
 };
 
 struct CollectedStep {
   std::int64_t step = 0;
-  std::int64_t last_step = 0;  // of a tail
+  std::int64_t last_step = 0;  // tails only
   std::int64_t num_steps = 1;
   StepPresence presence = StepPresence::both;
   bool tail = false;
@@ -43,20 +43,20 @@ inline constexpr std::size_t kMaxCollectedDecisions = 20;
 
 struct CollectedDiff {
   std::vector<CollectedStep> steps;  // the first ones
-  // Of the first step.
+  // Behind the first step's differences.
   std::vector<DecisionPair> decisions;
   std::int64_t num_decisions = 0;
-  std::vector<std::string> findings_a;  // that only one side has
+  std::vector<std::string> findings_a;  // findings that only one side has
   std::vector<std::string> findings_b;
   bool complete = true;  // false: stopped at the first divergence
 };
 
 struct CollectOptions {
-  std::size_t limit = 100;  // steps to keep
-  bool first_only = false;  // stop there
+  std::size_t limit = 100;  // number of steps to keep
+  bool first_only = false;  // stop at the first divergence
 };
 
-// One step of a diff, its decisions before what follows from them.
+// One step of a diff; decisions come before their consequences.
 CollectedStep collect_step(const StepDifference& difference, const RequestNumbers& names);
 
 // Reads `diff` to its end.

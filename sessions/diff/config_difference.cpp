@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// get_setting keeps a choice's text; "-" for what is left alone.
+// The setting as text; "-" when it is not set.
 std::string setting_text(const EngineSettings& settings, const Setting& setting) {
   const auto value = get_setting(settings, setting);
   if (!value) return "-";

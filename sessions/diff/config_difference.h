@@ -1,4 +1,4 @@
-// In what two engines differ before their first step, and whether their steps can be compared.
+// How two engines differ before their first step, and whether their steps can be compared.
 #pragma once
 
 #include <string>
@@ -14,12 +14,11 @@ struct ConfigDifference {
   std::string b;
 };
 
-// In the order of the table of settings, then the KV-cache groups. "engine" where either side has
-// the policies of a profile as a whole.
+// In the order of the settings table, then the KV cache groups. A single entry "engine" replaces
+// the policies when either side has all policies of a profile.
 std::vector<ConfigDifference> compare_configs(const EngineConfig& a, const EngineConfig& b);
 
-// Why a step of one says nothing about the step of the other, one sentence each; empty: steps can
-// be compared.
+// Why the steps of the two engines cannot be compared, one sentence per reason; empty: they can.
 std::vector<std::string> reasons_against_steps(const EngineConfig& a, const EngineConfig& b);
 
 }  // namespace hybridscope

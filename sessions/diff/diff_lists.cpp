@@ -66,7 +66,7 @@ struct Collector {
   }
 };
 
-// Every array that some builder hands out.
+// The names of all arrays that any builder returns.
 void add_array_names(std::vector<std::string_view>& names) {
   StepTrace trace;
   for (const BuilderMetadata& metadata : every_kind_of_metadata())
@@ -79,8 +79,8 @@ void add_array_names(std::vector<std::string_view>& names) {
   std::vector<ArrayRecord> arrays;
   append_arrays(trace, arrays);
   for (const ArrayRecord& array : arrays) add(array.name);
-  // Convolution metadata that is there has others than one that is None; only mode all with drafts
-  // has source columns.
+  // Fields that the samples above lack: those of convolution metadata that is not None, and the
+  // source columns of mode all with drafts.
   for (const std::string_view name :
        {"nums_dict.8.nums", "nums_dict.8.tot", "batch_ptr", "token_chunk_offset_ptr",
         "temporal_source_column", "conv_source_column"})

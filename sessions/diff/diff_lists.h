@@ -1,5 +1,5 @@
-// What is compared of a step: lists of elements with fields, each in a section. The fields are
-// those of sessions/record/step_fields.h, so that none is forgotten.
+// The lists of a step that are compared, each in a section. Their fields are those of
+// sessions/record/step_fields.h, so none is forgotten.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace hybridscope {
 
-// The sections of digests, and what has none.
+// The sections of digests, plus those without a digest.
 enum class DiffSection : std::uint8_t {
   commands,
   schedule,
@@ -25,8 +25,9 @@ enum class DiffSection : std::uint8_t {
   metadata,
   commits,
   findings,
-  state,   // what the step wrote to state, keys and values (level full)
-  counts,  // sums over the step (level counts: otherwise the rest says it)
+  state,  // state, keys and values that the step wrote (level full)
+  // Sums over the step (compared at level counts; at other levels the lists above cover them).
+  counts,
 };
 inline constexpr std::size_t kNumDiffSections = 12;
 std::string_view diff_section_name(DiffSection section);
@@ -56,15 +57,15 @@ enum class DiffList : std::uint8_t {
   findings,
   state_writes,
   counts,
-  digests,  // a section that differs where the level keeps nothing more of it
+  digests,  // a section whose digest differs although nothing recorded at this level does
 };
 inline constexpr std::size_t kNumDiffLists = 22;
 
 struct DiffListInfo {
   DiffList list;
   std::string_view name{};
-  DiffSection section;           // of its fields, but for section_of
-  std::string_view source{};     // function of the reference that decides it, runner V1
+  DiffSection section;           // of its fields, except where section_of says otherwise
+  std::string_view source{};     // function of the reference that makes the decision, runner V1
   std::string_view source_v2{};  // runner V2; empty: the same
   std::string_view source_for(ModelRunner runner) const {
     return runner == ModelRunner::v2 && !source_v2.empty() ? source_v2 : source;
@@ -73,17 +74,17 @@ struct DiffListInfo {
 std::span<const DiffListInfo> diff_lists();  // in the order of the enum
 const DiffListInfo& diff_list(DiffList list);
 
-// Where a field belongs: block ids to `blocks`, places in the batch to `layout`, whatever list they
-// are in; all others to their list's section. The list `digests` has a field a section.
+// The section of a field: `blocks` for block ids and `layout` for places in the batch, in any list;
+// for other fields the list's section. The list `digests` has one field per section.
 DiffSection section_of(DiffList list, std::string_view field);
 
-// A difference in whether an element is there at all.
+// The pseudo-field for an element that only one side has.
 inline constexpr std::string_view kPresentField = "present";
 
 // Names of the fields of a list in the order of for_each_*_field, then kPresentField.
 std::vector<std::string_view> field_names(DiffList list);
 
-// Simulated time; also the ids by which elements refer to each other inside a record.
+// True for simulated time and for ids by which elements of one record refer to each other.
 bool never_compared(DiffList list, std::string_view field);
 
 }  // namespace hybridscope

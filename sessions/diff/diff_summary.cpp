@@ -1,6 +1,6 @@
 #include "sessions/diff/diff_summary.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -48,7 +48,7 @@ bool DiffSummary::same_decisions() const {
     if (fields_by_section[s] > 0 && !is_place(static_cast<DiffSection>(s))) return false;
   const auto& groups = by_field[static_cast<std::size_t>(DiffList::groups)];
   if (std::ranges::any_of(groups, [](std::int64_t count) { return count > 0; })) return false;
-  // Metadata and state that differ without another place are decisions.
+  // Metadata or state that differs while no place does is a different decision.
   return differs(DiffSection::blocks) || differs(DiffSection::layout) ||
          (!differs(DiffSection::metadata) && !differs(DiffSection::state));
 }

@@ -1,4 +1,4 @@
-// What the differences of two sessions add up to.
+// Totals over the differences of two sessions.
 #pragma once
 
 #include <array>
@@ -19,27 +19,28 @@ struct DiffSummary {
   std::int64_t num_steps_b = 0;
   std::int64_t last_step_a = 0;  // 0: no step
   std::int64_t last_step_b = 0;
-  std::int64_t num_common = 0;     // steps that both have
-  std::int64_t num_differing = 0;  // of them
-  std::int64_t num_only_a = 0;     // steps that one side alone has, a tail included
+  std::int64_t num_common = 0;     // steps that both sides have
+  std::int64_t num_differing = 0;  // of the common steps
+  std::int64_t num_only_a = 0;     // steps that only one side has, a tail included
   std::int64_t num_only_b = 0;
-  std::int64_t num_differences = 0;  // steps that differ, steps on one side; a tail is one
+  // Steps that differ or are on one side only; a tail counts as one.
+  std::int64_t num_differences = 0;
   std::int64_t num_fields = 0;
   std::array<std::int64_t, kNumDiffSections> steps_by_section{};
   std::array<std::int64_t, kNumDiffSections> fields_by_section{};
   std::vector<std::vector<std::int64_t>> by_field;  // [kNumDiffLists][field_names]
-  std::vector<std::int64_t> by_request;             // fields by number in RequestNumbers
-  std::int64_t num_of_step = 0;                     // fields of no request
-  // Steps whose metadata differs while block ids and places in the batch are the same.
+  std::vector<std::int64_t> by_request;             // differing fields, by number in RequestNumbers
+  std::int64_t num_of_step = 0;                     // differing fields that belong to no request
+  // Steps whose metadata differs although block ids and places in the batch are equal.
   std::int64_t num_metadata_alone = 0;
 
   bool differs(DiffSection section) const {
     return fields_by_section[static_cast<std::size_t>(section)] > 0;
   }
-  // Only places differ: block ids, rows, slots, and arrays that hold them. What the builders were
-  // told (list `groups`) is a decision.
+  // Do only places differ: block ids, rows, slots, and arrays that contain them? The builders'
+  // inputs (list `groups`) count as decisions.
   bool same_decisions() const;
-  // One sentence about what differs at all.
+  // One sentence on what differs overall.
   std::string verdict() const;
 };
 
@@ -48,7 +49,7 @@ struct FieldCount {
   std::string_view field{};
   std::int64_t count = 0;
 };
-// Fields that differ anywhere, the most frequent first.
+// The fields that differ anywhere, most frequent first.
 std::vector<FieldCount> count_by_field(const DiffSummary& summary);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// Matches the elements of one list on two sides by what names them, and compares their fields one
-// by one. Differences go to a list that the caller owns.
+// Matches the elements of one list on both sides by key and compares their fields. Differences are
+// appended to a list that the caller owns.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace hybridscope {
 
-// `number`: the value as an integer. Not for requests and texts.
+// `number`: the value as an integer. Not for requests or texts.
 template <class T>
 DiffValue make_diff_value(std::int64_t number) {
   if constexpr (std::is_enum_v<T>)
@@ -33,21 +33,21 @@ DiffValue make_diff_value(std::int64_t number) {
     return {DiffValueKind::number, number};
 }
 
-// One element of a list, and what it is matched by: the request's number, then `more`.
+// One element of a list and its key: the request's number, then `more`.
 struct ListElement {
   std::int32_t request = -1;
   std::uint64_t more = 0;
   const void* data = nullptr;
-  std::int32_t row = -1;    // layout: number of the row
-  std::int32_t block = -1;  // told where only one side has the element
+  std::int32_t row = -1;    // layout: row number
+  std::int32_t block = -1;  // shown when only one side has the element
   std::int32_t group = -1;
   std::int32_t column = -1;
-  std::int32_t place = -1;  // findings: in the record's list
+  std::int32_t place = -1;  // findings: index in the record's list
   std::string_view part{};
   std::tuple<std::int32_t, std::uint64_t> key() const { return {request, more}; }
 };
 
-// The data of an element of a list of T.
+// The element's data, for a list of T.
 template <class T>
 const T& as(const ListElement& element) {
   return *static_cast<const T*>(element.data);
@@ -61,8 +61,8 @@ class ElementMatcher {
   void collect_into(std::vector<FieldDifference>& found) { found_ = &found; }
   const IgnoreRules& rules() const { return rules_; }
 
-  // Of the fields that are compared, requests as their numbers: the same for equal elements of
-  // both sides.
+  // Hash of the compared fields, with requests as their numbers: equal for equal elements of both
+  // sides.
   template <class Fields>
   std::uint64_t hash(int side, DiffList list, const Fields& fields) {
     Hash hash{*this, side, list};
@@ -70,13 +70,13 @@ class ElementMatcher {
     return hash.sum;
   }
 
-  // Forgets the elements of the last list.
+  // Forgets the elements of the previous list.
   void begin();
   // Adds an element unless its request is ignored.
   void add(int side, RequestId request, ListElement element);
 
-  // Compares what was added: fields(visit, element) visits the fields of one element in the order
-  // of field_names(list), pair(a, b) is called for what is on both sides.
+  // Compares the added elements. fields(visit, element) visits the fields of one element in the
+  // order of field_names(list); pair(a, b) is called for each element that both sides have.
   template <class Fields>
   void compare(DiffList list, const Fields& fields) {
     match(list,
@@ -89,14 +89,14 @@ class ElementMatcher {
   void compare_fields(DiffList list, const ListElement& a, const ListElement& b,
                       const Fields& fields);
 
-  // A new difference of this field, for the caller to fill; null where it is ignored.
+  // Appends a difference of this field for the caller to fill; null when the field is ignored.
   FieldDifference* differ(DiffList list, const ListElement& element, std::size_t field,
                           std::string_view name);
 
  private:
   static constexpr std::size_t kMaxFields = 24;
 
-  // A field's value with requests as their numbers.
+  // A field's value, with a request as its number.
   struct Raw {
     std::int64_t number = 0;
     std::string_view text{};
@@ -137,7 +137,7 @@ class ElementMatcher {
     }
   };
 
-  // Keeps the fields of side a; then compares those of side b with them.
+  // Keeps the fields of side a, then compares those of side b with them.
   struct Keep {
     ElementMatcher& matcher;
     std::size_t count = 0;
@@ -174,7 +174,7 @@ class ElementMatcher {
   std::vector<FieldDifference>* found_ = nullptr;
   std::vector<ListElement> elements_[2];
   std::array<Raw, kMaxFields> kept_{};
-  std::array<std::size_t, kNumDiffLists> present_{};  // number of the field kPresentField
+  std::array<std::size_t, kNumDiffLists> present_{};  // index of the field kPresentField
   std::int32_t occurrence_ = 0;
 };
 

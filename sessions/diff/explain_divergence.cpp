@@ -1,6 +1,6 @@
 #include "sessions/diff/explain_divergence.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 // One side of a divergence.
 struct DivergedSide {
   const StepTrace& trace;
-  const StepCounts& counts;  // kept at every level, unlike the rows of the trace
+  const StepCounts& counts;  // kept at every level, unlike the trace's rows
   const StepSource& source;
   Names names;
 
@@ -91,7 +91,7 @@ std::string commit_words(const DivergedSide& side, std::string_view request) {
                        : fmt::format(", {} drafts for the next step", commit->num_drafts_next));
 }
 
-// What a command was told beside the request; "" where its kind takes nothing.
+// The command's value besides its request; "" when its kind has none.
 std::string command_value(const CommandTrace& command) {
   switch (command.command) {
     case CommandKind::add_request:
@@ -217,10 +217,10 @@ std::vector<DecisionPair> explain_divergence(const StepDifference& difference, c
   if (difference.a == nullptr || difference.b == nullptr) return {};
   Divergence divergence(difference, make_side(*difference.a, a), make_side(*difference.b, b));
   divergence.add_step();
-  std::vector<std::int32_t> told;
+  std::vector<std::int32_t> named;
   for (const FieldDifference& field : difference.fields) {
-    if (field.request < 0 || std::ranges::find(told, field.request) != told.end()) continue;
-    told.push_back(field.request);
+    if (field.request < 0 || std::ranges::find(named, field.request) != named.end()) continue;
+    named.push_back(field.request);
     divergence.add_request(field.request, names.name(field.request));
   }
   return divergence.take();

@@ -2,29 +2,54 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "sessions/diff/diff_lists.h"
-#include "sessions/diff/diff_value.h"
 
 namespace hybridscope {
+
+// One side's value of a field that differs. Small; owns no memory.
+
+enum class DiffValueKind : std::uint8_t {
+  absent,  // this side lacks the element
+  number,
+  flag,   // 0 or 1
+  block,  // an element that is present, shown by its block
+  hash,   // 64 bits, shown in hexadecimal
+  shape,  // rows << 32 | cols; cols 0: one dimension
+  none,   // an array that the layers were not given
+  word,   // an enum's name, a request's name or a literal
+};
+
+struct DiffValue {
+  DiffValueKind kind = DiffValueKind::absent;
+  std::int64_t number = 0;  // word: the enum's code
+  std::string_view word{};  // must outlive the comparison
+
+  // The value as reports show it: "-", "12", "yes", "block 3", "0x00c0ffee00c0ffee", "[3, 2]",
+  // "None", "decode".
+  std::string text() const;
+  friend bool operator==(const DiffValue&, const DiffValue&) = default;
+};
 
 struct FieldDifference {
   DiffList list = DiffList::step;
   DiffSection section = DiffSection::schedule;
-  std::int32_t request = -1;  // its number in RequestNumbers, -1: of the step as a whole
-  // Which element of the request: -1 and empty where it needs no telling.
+  std::int32_t request = -1;  // number in RequestNumbers; -1: the step as a whole
+  // The element within the request; -1 and empty when there is only one.
   std::int32_t group = -1;
   std::int32_t column = -1;
   std::string_view part{};  // "pre_copies", "registered", the rule of a finding
-  // Findings that one side alone has: the place in the record's list.
+  // Findings that only one side has: index in the record's list.
   std::int32_t place = -1;
-  std::int32_t occurrence = 0;     // among elements that are told apart by nothing else
+  std::int32_t occurrence = 0;     // counts elements that nothing else distinguishes
   std::uint32_t field_number = 0;  // index into field_names(list)
   std::string_view field{};
   DiffValue a;
   DiffValue b;
-  // Arrays: the first element that differs and how many do; -1: shape or presence differs.
+  // Arrays: the first element that differs and the number of elements that differ; -1: shape or
+  // presence differs.
   std::int32_t index = -1;
   std::int32_t num_elements = 0;
 };

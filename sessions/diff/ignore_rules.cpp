@@ -79,7 +79,7 @@ Status IgnoreRules::add(std::string_view rule) {
   return invalid_input(fmt::format("there is no ignore rule \"{}\" ({})", rule, known_rules()));
 }
 
-// A name that is both is the section.
+// A name that is both a section and a list means the section.
 bool IgnoreRules::add_section_or_list(std::string_view name) {
   bool found = false;
   for (std::size_t s = 0; s < kNumDiffSections; ++s)

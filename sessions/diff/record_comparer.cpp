@@ -1,4 +1,4 @@
-// What the scheduler decided, rows, commits and findings; the rest is in
+// Compares the scheduler's decisions, rows, commits and findings; the rest is in
 // record_comparer_state.cpp.
 #include "sessions/diff/record_comparer.h"
 
@@ -141,9 +141,9 @@ void RecordComparer::compare_rows(const StepTrace& a, const StepTrace& b,
   });
 }
 
-// Findings that are equal on both sides go first: what is left is what one side alone found, or
-// found otherwise. Pairing by rule and group at once would hold a finding against another one of
-// the same kind.
+// Findings that are equal on both sides are removed first. What is left was found by one side only,
+// or differs. Pairing by rule and group right away could match a finding with another one of the
+// same kind.
 void RecordComparer::compare_findings(const StepRecord& a, const StepRecord& b) {
   const auto hash = [this](int side, const Finding& finding) {
     return matcher_.hash(side, DiffList::findings,
@@ -201,10 +201,10 @@ void RecordComparer::compare_digests(const StepRecord& a, const StepRecord& b,
                                      section == StepSection::findings;
     if (keeps_all || !sections[s] || a.digests.of[s] == b.digests.of[s]) continue;
     if (matcher_.rules().ignores_part_of(diff_section(section))) continue;
-    const bool told = std::ranges::any_of(found, [&](const FieldDifference& difference) {
+    const bool reported = std::ranges::any_of(found, [&](const FieldDifference& difference) {
       return difference.section == diff_section(section);
     });
-    if (told) continue;
+    if (reported) continue;
     FieldDifference* difference =
         matcher_.differ(DiffList::digests, {}, s, step_section_name(section));
     if (difference == nullptr) continue;

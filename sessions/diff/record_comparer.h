@@ -1,5 +1,5 @@
 // Finds every field in which two records of one step differ. Elements are matched by request name
-// and what else names them (group, column, launch), never by id or row number.
+// and the rest of their key (group, column, launch), never by id or row number.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace hybridscope {
 
-// Which sections have to be looked into.
+// The sections to compare.
 using SectionMask = std::array<bool, kNumStepSections>;
 
 constexpr bool is_compared(const SectionMask& sections, StepSection section) {
@@ -20,19 +20,19 @@ constexpr bool is_compared(const SectionMask& sections, StepSection section) {
 inline constexpr SectionMask kAllSections = {true, true, true, true, true,
                                              true, true, true, true, true};
 
-// Whether the digests of both sides were made alike.
+// Do both sides' digests have the same version?
 enum class DigestPair : std::uint8_t { comparable, of_two_versions };
 
 class RecordComparer {
  public:
-  // `level`: the lower one of the two sides. `names` and `rules` must outlive this.
+  // `level`: the lower level of the two sides. `names` and `rules` must outlive this.
   RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
                  DigestPair digests = DigestPair::comparable);
 
-  // Appends to `found`. Worker tables and writes have no digest: they are compared whatever
-  // `sections` says. SessionDiff skips steps whose digests are all equal, so they are told in steps
-  // that differ otherwise. A live column of a worker's table that is not the scheduler's is a
-  // finding, which has a digest.
+  // Appends to `found`. Worker tables and writes have no digest, so they are compared for any
+  // `sections`. SessionDiff skips steps whose digests are all equal, so their differences appear
+  // only in steps that also differ in a digest. A live column of a worker's table that differs from
+  // the scheduler's is a finding, and findings have a digest.
   void compare(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                std::vector<FieldDifference>& found);
 
@@ -48,7 +48,7 @@ class RecordComparer {
   void add_finding(int side, const Finding& finding, std::size_t place);
   void compare_writes(const StepRecord& a, const StepRecord& b);
   void compare_array(const ListElement& element, const ArrayRecord& a, const ArrayRecord& b);
-  // Sections that differ although nothing that the level keeps does.
+  // Sections whose digests differ although nothing recorded at this level does.
   void compare_digests(const StepRecord& a, const StepRecord& b, const SectionMask& sections,
                        const std::vector<FieldDifference>& found);
 

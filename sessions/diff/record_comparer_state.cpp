@@ -1,4 +1,4 @@
-// Copies, blocks, metadata and what the step wrote.
+// Compares copies, blocks, metadata and what the step wrote.
 #include "sessions/diff/record_comparer.h"
 #include "sessions/record/step_fields.h"
 
@@ -11,19 +11,19 @@ const CopyLaunch& launch_of(const StepTrace& trace, int launch) {
   return launch == 0 ? trace.pre_copies : trace.post_copies;
 }
 
-// Nobody where the copy refers to no decision.
+// The request of the copy's decision; none when the copy refers to no decision.
 RequestId owner_of(const CopyLaunch& launch, const StateCopyTrace& copy) {
   const auto decision = static_cast<std::size_t>(copy.decision);
   return decision < launch.decisions.size() ? launch.decisions[decision].request : RequestId{};
 }
 
-// Group and column as part of a key; -1 counts.
+// Group and column as part of a key; -1 is a valid value.
 constexpr std::uint64_t place_key(std::int32_t group, std::int32_t column) {
   return static_cast<std::uint64_t>(static_cast<std::uint8_t>(group)) << 24 |
          (static_cast<std::uint32_t>(column) & 0xFFFFFFU);
 }
 
-// What an event is matched by. Events without a request are alike but for their order.
+// Keys of events. Events without a request are distinguished only by their order.
 class EventKeys {
  public:
   std::uint64_t key(const CacheEvent& event, bool at_commit) {

@@ -1,5 +1,5 @@
-// Requests of two sessions under common numbers: who has the same name has the same number,
-// whatever ids the sessions gave.
+// Gives the requests of two sessions common numbers: equal names have equal numbers, independent of
+// the sessions' ids.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace hybridscope {
 
 class RequestNumbers {
  public:
-  // Asks a source once a request; both must outlive this.
+  // Asks each source once per request; both must outlive this.
   RequestNumbers(const StepSource& a, const StepSource& b) : sources_{&a, &b} {}
 
-  // `side`: 0 is a, 1 is b. -1 for no request.
+  // `side`: 0 is a, 1 is b. Returns -1 for no request.
   std::int32_t number(int side, RequestId request);
-  // Valid as long as this lives; empty for -1.
+  // Valid while this lives; empty for -1.
   std::string_view name(std::int32_t number) const {
     return number < 0 ? std::string_view() : names_[static_cast<std::size_t>(number)];
   }
@@ -29,7 +29,7 @@ class RequestNumbers {
 
  private:
   const StepSource* sources_[2];
-  std::vector<std::int32_t> numbers_[2];  // by id; -1: not asked yet
+  std::vector<std::int32_t> numbers_[2];  // by id; -1: not asked for yet
   std::deque<std::string> names_;         // by number
   std::unordered_map<std::string_view, std::int32_t> by_name_;
 };

@@ -6,7 +6,7 @@
 namespace hybridscope {
 namespace {
 
-// Adds one step after the other. Requests are kept by id while they are read.
+// Adds up the steps. Requests are kept by id while they are read.
 class Totals {
  public:
   explicit Totals(const StepSource& source) : source_(source) {}

@@ -1,5 +1,5 @@
-// What each request of a session got in all: what remains to be compared where steps mean different
-// things (other modes, block sizes, numbers of drafts).
+// Totals of each request of a session. They can still be compared when single steps cannot (other
+// modes, block sizes, numbers of drafts).
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace hybridscope {
 
 struct RequestTotals {
   std::int64_t num_prompt_tokens = 0;
-  std::int64_t num_hit_tokens = 0;     // at each admission, after a preemption too
+  std::int64_t num_hit_tokens = 0;     // sum over its admissions, after a preemption too
   std::int64_t num_output_tokens = 0;  // appended
   std::int64_t num_preemptions = 0;
-  std::int64_t num_steps = 0;               // in which it had a row
+  std::int64_t num_steps = 0;               // steps in which it had a row
   std::int64_t steps_until_finished = -1;   // from its arrival; -1: it did not finish
   std::int64_t num_state_copies = 0;        // over all mamba groups
   std::map<Rule, std::int64_t> findings{};  // by rule
-  std::int64_t arrived = 0;                 // step that names it first
+  std::int64_t arrived = 0;                 // first step that names it
 };
 
 template <class T, class Visit>
@@ -38,8 +38,8 @@ void for_each_total_field(T& totals, Visit&& visit) {
 }
 
 struct SessionTotals {
-  std::map<std::string, RequestTotals, std::less<>> requests;  // none at level counts
-  RequestTotals all;  // sums; steps_until_finished: number of the last step
+  std::map<std::string, RequestTotals, std::less<>> requests;  // empty at level counts
+  RequestTotals all;  // sums; its steps_until_finished is the number of the last step
   std::int64_t num_finished = 0;
 };
 
@@ -47,13 +47,13 @@ struct SessionTotals {
 Result<SessionTotals> total_session(StepSource& source);
 
 struct TotalDifference {
-  std::string request;  // empty: of the whole session
+  std::string request;  // empty: the whole session
   std::string field;    // "num_hit_tokens", "findings.label-mismatch", "present"
   std::int64_t a = 0;
   std::int64_t b = 0;
 };
 
-// Sums of the whole sessions first, then requests by name.
+// The totals of the sessions first, then requests by name.
 std::vector<TotalDifference> compare_totals(const SessionTotals& a, const SessionTotals& b);
 
 }  // namespace hybridscope

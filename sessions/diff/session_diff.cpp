@@ -1,6 +1,6 @@
 #include "sessions/diff/session_diff.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
@@ -71,7 +71,7 @@ Result<DiffProgress> SessionDiff::look(std::int64_t max_steps) {
   return DiffProgress::not_yet;
 }
 
-// At one step of each session, or of the one that is behind.
+// Advances both sessions by one step, or only the one that is behind.
 Result<DiffProgress> SessionDiff::look_on() {
   Side& a = sides_[0];
   Side& b = sides_[1];
@@ -129,7 +129,7 @@ Result<DiffProgress> SessionDiff::one_sided(int side) {
   return DiffProgress::differs;
 }
 
-// Goes on in the session that is longer: what it has behind the other's end is one difference, told
+// Continues in the longer session. All its steps after the other's end are one difference, reported
 // at its end.
 Result<DiffProgress> SessionDiff::tail(int side) {
   Side& only = sides_[side];
@@ -144,8 +144,8 @@ Result<DiffProgress> SessionDiff::tail(int side) {
     only.consumed = true;
     return DiffProgress::not_yet;
   }
-  if (tail_is_told_ || difference_.num_steps == 0) return DiffProgress::end;
-  tail_is_told_ = true;
+  if (tail_is_reported_ || difference_.num_steps == 0) return DiffProgress::end;
+  tail_is_reported_ = true;
   ++summary_.num_differences;
   return DiffProgress::differs;
 }

@@ -1,6 +1,6 @@
-// Walks two sessions side by side and gives their differences one step at a time, so that sessions
-// of any length need no more memory than short ones. Records are read only where digests differ;
-// all of them where the digests of the two were made by other versions.
+// Walks two sessions side by side and returns their differences step by step, so memory does not
+// grow with the length of the sessions. Records are read only when digests differ, or always when
+// the digests of the two sessions have different versions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// How far a look at two sessions has come.
+// The result of a bounded search for the next difference.
 enum class DiffProgress : std::uint8_t { differs, not_yet, end };
 
 enum class StepPresence : std::uint8_t { both, only_a, only_b };
@@ -24,34 +24,35 @@ enum class StepPresence : std::uint8_t { both, only_a, only_b };
 struct StepDifference {
   std::int64_t step = 0;
   StepPresence presence = StepPresence::both;
-  // The steps behind the end of the other session are one difference.
+  // The steps after the end of the other session are one difference.
   bool tail = false;
-  std::int64_t last_step = 0;  // of the tail; otherwise `step`
+  std::int64_t last_step = 0;  // last step of the tail; otherwise `step`
   std::int64_t num_steps = 1;
-  std::vector<FieldDifference> fields;  // none where one side lacks the step
-  const StepRecord* a = nullptr;        // null where the side lacks the step; tails: both
+  std::vector<FieldDifference> fields;  // empty when one side lacks the step
+  const StepRecord* a = nullptr;        // null when the side lacks the step, and for tails
   const StepRecord* b = nullptr;
 };
 
 class SessionDiff {
  public:
-  // Sources must not have been read, and outlive this.
+  // The sources must not have been read yet, and must outlive this.
   SessionDiff(StepSource& a, StepSource& b, IgnoreRules rules);
 
-  // The next step that differs, null behind the last one; valid until the next call. Errors: those
-  // of the sources; not_available, digests of two versions where level counts keeps little else.
+  // The next step that differs, null after the last one; valid until the next call. Errors: those
+  // of the sources; not_available when the digests have different versions and the level is counts,
+  // which keeps little else.
   Result<const StepDifference*> next();
-  // The same for who cannot wait: looks at no more than `max_steps` steps of each session.
+  // The same for callers that must not block: reads at most `max_steps` steps of each session.
   // not_yet: none of them differs, and there are more.
   Result<DiffProgress> look(std::int64_t max_steps);
-  // That look() found last.
+  // The difference that look() found last.
   const StepDifference& difference() const { return difference_; }
 
-  // Of everything up to here.
+  // Over all steps read so far.
   const DiffSummary& summary() const { return summary_; }
   const RequestNumbers& names() const { return names_; }
   const IgnoreRules& rules() const { return rules_; }
-  RecordLevel level() const { return level_; }  // the lower one
+  RecordLevel level() const { return level_; }  // the lower level of the two
   DigestPair digests() const { return digests_; }
 
  private:
@@ -62,7 +63,7 @@ class SessionDiff {
   };
 
   Status advance(Side& side, std::int64_t& num_steps, std::int64_t& last_step);
-  // Of two stamps of one step, before their records are read.
+  // Compares two stamps of one step before their records are read.
   bool may_differ(const StepStamp& a, const StepStamp& b) const;
   Status refuse_digests() const;
   Result<DiffProgress> look_on();
@@ -79,7 +80,7 @@ class SessionDiff {
   RecordComparer comparer_;
   DiffSummary summary_;
   StepDifference difference_;
-  bool tail_is_told_ = false;
+  bool tail_is_reported_ = false;
 };
 
 }  // namespace hybridscope

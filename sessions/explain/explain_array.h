@@ -1,5 +1,5 @@
-// What layers were given, in words: an array's dtype and shape, and what a replayed graph finds in
-// the arrays it reads.
+// Metadata arrays in words: dtype and shape, and what a replayed graph finds in the arrays it
+// reads.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace hybridscope {
 
-// "int32", "bool": as the reference calls it, also of plain numbers.
+// "int32", "bool": the reference's name, also for plain numbers.
 std::string_view array_dtype_name(ArrayDtype dtype);
-// "[4,3]"; "[]" of a plain number.
+// "[4,3]"; "[]" for a plain number.
 std::string array_shape(const NamedArray& array);
-// "refreshed in this step", "not refreshed since step 3". `step`: the one that replays.
+// "refreshed in this step", "not refreshed since step 3". `step`: the step that replays the graph.
 std::string replay_words(const GroupTrace& group, std::int64_t step);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_decision.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ std::string new_running_column(const Decision& d) {
                      d.num_computed_tokens, d.num_scheduled_tokens, d.block_size, d.dst_col);
 }
 
-// The rules that run before the forward pass.
+// For the rules that run before the forward pass.
 std::string precopy_words(const Decision& d, const std::string& column_before) {
   std::string text = column_before + "; " + new_running_column(d);
   if (d.outcome == StateCopyOutcome::copy)
@@ -62,7 +62,7 @@ std::string column_before_v1(const Decision& d) {
                      d.num_computed_tokens, d.block_size, d.src_col);
 }
 
-// Destination and bias, once running and new are known.
+// The destination and bias of a snapshot; running and new are known.
 std::string snapshot_words(const Decision& d) {
   std::string text = fmt::format("aligned = floor({} / {}) * {} = {}", d.new_num_computed_tokens,
                                  d.block_size, d.block_size, d.aligned_new_computed);
@@ -106,7 +106,7 @@ std::string all_mode_boundary(const Decision& d) {
       d.aligned_new_computed, d.block_size, d.dst_col);
 }
 
-// Up to what comes of it.
+// The formula without its outcome.
 std::string formula_words(const Decision& decision) {
   if (decision.outcome == StateCopyOutcome::padded_row) return {};
   switch (decision.rule) {

@@ -1,4 +1,4 @@
-// A state copy decision as its formula with the numbers filled in.
+// A state copy decision as its formula, with the numbers filled in.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace hybridscope {
 
 // One line without newline, such as "running = c + q - d = 6 + 2 - 1 = 7; new = running + a - 1 = 7
-// + 2 - 1 = 8; aligned = floor(8 / 8) * 8 = 8 >= running: bias = 8 - 7 = 1, ...". Also says why
-// nothing is copied. `kept`: the states that layers keep, and that are moved.
+// + 2 - 1 = 8; aligned = floor(8 / 8) * 8 = 8 >= running: bias = 8 - 7 = 1, ...". When nothing is
+// copied it says why. `kept`: the kinds of state that the layers keep and the copy moves.
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {});
 
-// Mode all with drafts: why nothing was decided after acceptance about a verify row's boundary
-// states; empty: something was, or the row is none. Requires: it is a row of the batch.
+// Mode all with drafts: why there is no post-copy decision about a verify row's boundary states.
+// Empty: there is one, or the row is no verify row. Requires: `row` is in the batch.
 std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
                                 std::int32_t row);
 
-// Where the rule comes from: file and function of vLLM, or our page about the difference.
+// Where the rule comes from: vLLM's file and function, or our page about the difference.
 std::string_view decision_source(StateCopyRule rule);
 
-// "copy", "within_block_shift", ...: stable names for files.
+// "copy", "within_block_shift", ...: stable names, used in files.
 std::string_view outcome_name(StateCopyOutcome outcome);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_dispatch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/engine/cudagraph_setup.h"
 
@@ -41,12 +41,12 @@ std::string batch_words(const DispatchToExplain& step) {
   if (step.uniform_decode)
     return fmt::format(": a uniform decode (1 + K = {} a row)",
                        counted(1 + step.num_spec, "token"));
-  return step.reason_told ? ": not a uniform decode" : "";
+  return step.reason_known ? ": not a uniform decode" : "";
 }
 
 }  // namespace
 
-bool dispatch_reason_told(const CudagraphDispatch& dispatch, const EngineConfig& config) {
+bool dispatch_reason_known(const CudagraphDispatch& dispatch, const EngineConfig& config) {
   if (dispatch.reason != CudagraphDispatchReason::graphs_off) return true;
   if (dispatch.runtime_mode != CUDAGraphMode::none) return false;
   const auto resolved = resolve_cudagraphs(config);
@@ -59,7 +59,7 @@ std::string explain_dispatch(const DispatchToExplain& step) {
   std::string text = fmt::format(
       "{} in {}{}; runtime mode {}: {}", counted(step.num_tokens, "token"),
       counted(step.num_reqs, "row"), batch_words(step), cudagraph_mode_name(dispatch.runtime_mode),
-      step.reason_told ? reason_words(dispatch.reason) : "the trace does not tell why");
+      step.reason_known ? reason_words(dispatch.reason) : "the trace does not say why");
   if (dispatch.runtime_mode == CUDAGraphMode::none) return text;
   const std::int32_t tokens = dispatch.num_tokens_padded - step.num_tokens;
   const std::int32_t rows = dispatch.pads_metadata() ? dispatch.num_reqs_padded - step.num_reqs : 0;

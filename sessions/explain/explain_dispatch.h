@@ -1,4 +1,4 @@
-// Which captured graph a step runs in, in words.
+// In words, the captured graph that a step runs in.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace hybridscope {
 
 struct DispatchToExplain {
   CudagraphDispatch dispatch;
-  std::int32_t num_tokens = 0;  // of the batch, without padding
+  std::int32_t num_tokens = 0;  // in the batch, without padding
   std::int32_t num_reqs = 0;
   bool uniform_decode = false;
   std::int32_t num_spec = 0;  // K
-  bool reason_told = true;    // false: nor is, without a full graph, what kind of batch it is
+  // False: the reason is unknown; without a full graph, so is the kind of batch.
+  bool reason_known = true;
 };
 
-// Does the trace say why the step got its graph? Traces of another engine tell at most which one.
-bool dispatch_reason_told(const CudagraphDispatch& dispatch, const EngineConfig& config);
+// Does the trace say why the step got its graph? Another engine's trace says at most which one.
+bool dispatch_reason_known(const CudagraphDispatch& dispatch, const EngineConfig& config);
 
-// One line without newline: runtime mode, why, and what is padded.
+// One line without newline: runtime mode, reason, and padding.
 std::string explain_dispatch(const DispatchToExplain& step);
 
 // "NONE", "FULL_AND_PIECEWISE": as on vLLM's command line.

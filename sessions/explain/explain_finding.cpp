@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_finding.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -15,8 +15,8 @@ namespace hybridscope {
 std::string explain_finding(const Finding& finding, const Names& names);
 
 // Keys in this order: rule, severity, step, request, row, group, content, column, block, expected,
-// seen, detail, cause {kind, step, ordinal, request, num_tokens}, text. What does not apply is
-// null. Findings of bytes end with layer, state, element.
+// seen, detail, cause {kind, step, ordinal, request, num_tokens}, text. Keys that do not apply are
+// null. Findings about bytes end with layer, state, element.
 nlohmann::ordered_json finding_to_json(const Finding& finding, const Names& names);
 
 }  // namespace hybridscope

@@ -15,7 +15,7 @@ using model_words::grouped;
 
 constexpr std::size_t kColumns = 100;
 
-// Text with lines of at most kColumns; `hanging` is the indent of a paragraph's later lines.
+// Text with lines of at most kColumns; `hanging` indents the later lines of a paragraph.
 class Report {
  public:
   void title(std::string_view text) { fmt::format_to(std::back_inserter(text_), "{}\n", text); }
@@ -27,7 +27,7 @@ class Report {
     paragraph(fmt::format("  {:<13} ", label), 16, words);
   }
 
-  // Already laid out, at most kColumns wide.
+  // A line that is already laid out, at most kColumns wide.
   void table_line(std::string_view text) {
     fmt::format_to(std::back_inserter(text_), "  {}\n", text);
   }

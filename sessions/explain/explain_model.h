@@ -1,5 +1,5 @@
-// Words and numbers about a model's cache layout: shapes, dtypes, page and block size and why,
-// padding, groups, blocks (`hybridscope model`).
+// A model's cache layout in words and numbers: shapes, dtypes, page and block size with the
+// reasons, padding, groups, blocks (`hybridscope model`).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +12,7 @@ namespace hybridscope {
 // Lines of at most 100 columns, newline at the end.
 std::string explain_model(const ModelLayout& layout);
 
-// The same facts as one object; key order as in the text.
+// The same facts as one object; keys in the order of the text.
 nlohmann::ordered_json explain_model_json(const ModelLayout& layout);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_model_words.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace hybridscope::model_words {
 

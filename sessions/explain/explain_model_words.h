@@ -13,10 +13,10 @@ std::string grouped(std::int64_t number);
 
 std::int64_t state_bytes(const StateTensorSpec& state);
 
-// Why the effective mode is what it is; a sentence without its full stop.
+// Why the effective cache mode was chosen; a sentence without its full stop.
 std::string mode_reason(const ModelLayout& layout);
 
-// What block_size is a multiple of outside mode all, and why.
+// What block_size must be a multiple of outside mode all, and why.
 std::string alignment(const ModelLayout& layout);
 
 // "12 layers, the fewest of a kind, because 36 is not below 1.5 * 12".

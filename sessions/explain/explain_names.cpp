@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

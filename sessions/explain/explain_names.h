@@ -1,4 +1,4 @@
-// How explanations call requests and KV-cache groups. Whoever knows the names supplies them.
+// The names of requests and KV cache groups in explanations. The caller supplies them.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ struct EngineConfig;
 struct Names {
   std::function<std::string(RequestId)> request;   // "A"
   std::function<std::string(std::int32_t)> group;  // "group 1 (mamba2)"
-  // Tells which rule a post-copy comes from.
+  // Decides which rule a post-copy is attributed to.
   MambaCacheMode mamba_cache_mode = MambaCacheMode::align;
 };
 
-// Requests by `request`, groups by number and kind. `config` is copied from, not kept.
+// Requests by `request`, groups by number and kind. `config` is copied.
 Names make_names(const EngineConfig& config, std::function<std::string(RequestId)> request);
-// The same, requests as `engine` calls them. `engine` stays where it is as long as the names live.
+// The same, with the engine's names of requests. `engine` must neither move nor go away while the
+// names are used.
 Names make_names(const Engine& engine);
 
-// "r5" and "group 1", where nobody knows better.
+// "r5" and "group 1", for callers without names.
 Names numbered_names();
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_row.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/trace_names.h"

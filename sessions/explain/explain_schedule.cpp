@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_schedule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -14,10 +14,10 @@ struct GroupToExplain {
   const KVCacheGroup& group;
   const AdmissionLookup& admission;
   std::int32_t scheduler_block_size = 0;
-  bool keeps_all_blocks = false;  // by policy its list is not cut to the hit
+  bool keeps_all_blocks = false;  // the policy does not cut its list to the hit
 };
 
-// FullAttentionCut::first_spec_group: attention of another spec than the first is not cut.
+// FullAttentionCut::first_spec_group: attention groups of other specs are not cut.
 bool keeps_all_blocks(const EngineConfig& config, const KVCacheGroup& group) {
   if (group.is_mamba() ||
       config.policies.cache.full_attention_cut != FullAttentionCut::first_spec_group)
@@ -124,9 +124,9 @@ std::string_view explain_skip(SkipReason reason) {
     case SkipReason::behind_refused_request:
       return "a waiting request before it was refused";
     case SkipReason::preemption_in_step:
-      return "nobody is admitted in a step that preempted somebody";
+      return "no request is admitted in a step that preempted one";
     case SkipReason::ends_in_flight:
-      return "the frame in flight brings its last token, whatever is accepted";
+      return "the frame in flight brings its last token, however many drafts are accepted";
     case SkipReason::frees_deferred:
       return "the blocks of a preempted request come back with the frame in flight";
     case SkipReason::frame_in_flight:

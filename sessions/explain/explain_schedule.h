@@ -1,4 +1,4 @@
-// Why the scheduler gave a request what it gave: prefix cache lookups, token counts, skips.
+// Why the scheduler decided as it did about a request: prefix cache lookups, token counts, skips.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace hybridscope {
 
-// The hit and, one line a group, how much the group has and why not more. Lines are separated by
-// newlines and not wrapped.
+// The hit, then one line per group: how much the group has, and why not more. Lines are separated
+// by newlines and not wrapped.
 std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& config,
                            const Names& names);
 
 // A clause: "the budget was spent before its turn".
 std::string_view explain_skip(SkipReason reason);
 
-// The aligned split (mode align) with its terms: "computed 0 < 10; last_cache_position = 8; ...".
+// The terms of the aligned split (mode align): "computed 0 < 10; last_cache_position = 8; ...".
 std::string explain_aligned_split(const AlignedSplitInputs& inputs, AlignedSplit policy);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// How an engine starts, in words: runner, asynchronous scheduling, CUDA graphs, and what became of
-// the settings asked for (semantics: resolve-cudagraph-mode, capture-sizes,
+// How an engine starts, in words: runner, asynchronous scheduling, CUDA graphs, and how the
+// requested settings were corrected (semantics: resolve-cudagraph-mode, capture-sizes,
 // async-scheduling-default).
 #pragma once
 
@@ -20,8 +20,8 @@ std::string_view runner_name(ModelRunner runner);
 // One sentence without its full stop, with the numbers.
 std::string correction_words(const CudagraphCorrection& correction);
 
-// What start-up decided other than it was told: one sentence each, without full stop. The default
-// capture sizes are nobody's wish, so that rounding them is not noted (explain_start_up has it).
+// Where start-up departed from the user's settings: one sentence each, without full stop. Rounded
+// default capture sizes are not noted, because nobody asked for them (explain_start_up has them).
 std::vector<std::string> start_up_notes(const EngineSetup& setup);
 
 // A section of `hybridscope model`.

@@ -1,6 +1,6 @@
 #include "sessions/explain/explain_step.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ void add_title(const StepToExplain& step, TextPage& page) {
                         step.config.num_speculative_tokens, blocks));
 }
 
-// Which frame the sections are about.
+// Says which frame the sections are about.
 void add_frames(const StepTrace& trace, TextPage& page) {
   if (trace.committed_step == trace.step) return;
   page.line(trace.committed_step == 0
@@ -92,7 +92,7 @@ struct Section {
   void (*add)(const StepToExplain&, TextPage&) = nullptr;
 };
 
-// In the order of the page.
+// In the order of the text.
 constexpr std::array kSections = {Section{StepTopic::commands, &step_sections::add_commands},
                                   Section{StepTopic::schedule, &step_sections::add_schedule},
                                   Section{StepTopic::blocks, &step_sections::add_blocks},

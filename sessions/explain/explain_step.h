@@ -1,4 +1,4 @@
-// Everything about one step in words, so that a reader can redo each decision by hand
+// Everything about one step in words, so that a reader can verify each decision by hand
 // (`hybridscope run SCENARIO --explain STEP`).
 #pragma once
 
@@ -16,20 +16,20 @@ namespace hybridscope {
 
 struct StepToExplain {
   const StepTrace& trace;
-  const EngineConfig& config;  // in force during the step
+  const EngineConfig& config;  // valid during the step
   const Names& names;
   // After the step's cache_events and before its commit_events.
   const BlockTableMirror& scheduler_tables;
-  std::span<const Finding> findings;  // of this step
+  std::span<const Finding> findings;  // of the step
 };
 
-// Sections in the order of the step's phases, lines of at most 100 columns, newline at the end.
+// Sections in the order of the step's phases; lines of at most 100 columns; newline at the end.
 std::string explain_step(const StepToExplain& step);
 
-// What sections are about.
+// The subject of a section.
 enum class StepTopic : std::uint8_t {
   commands,
-  schedule,  // with prefix cache lookups
+  schedule,  // includes prefix cache lookups
   blocks,
   tables,
   rows,
@@ -44,7 +44,7 @@ enum class StepTopic : std::uint8_t {
   findings,
 };
 
-// The sections about these topics only, under the same title.
+// Only the sections about these topics, under the same title.
 std::string explain_topics(const StepToExplain& step, std::span<const StepTopic> topics);
 
 }  // namespace hybridscope

@@ -1,15 +1,123 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/metadata/metadata_builders.h"
+#include "core/metadata/named_arrays.h"
+#include "core/metadata/persistent_buffer.h"
+#include "sessions/explain/explain_array.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/forward_rows.h"
 #include "sessions/explain/state_kinds.h"
 
 namespace hybridscope::step_sections {
+
 namespace {
+
+constexpr std::size_t kNameWidth = 33;
+constexpr std::size_t kMostItems = 32;  // shown of one array
+
+// Values of one row, with runs of three or more equal values shortened, until items_left is 0.
+std::string row_values(std::span<const std::int64_t> values, std::size_t& items_left) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size();) {
+    if (items_left == 0) return text + fmt::format(" ({} more)", values.size() - i);
+    std::size_t end = i + 1;
+    while (end < values.size() && values[end] == values[i]) ++end;
+    if (!text.empty()) text += ' ';
+    // An element of a persistent buffer that no build wrote.
+    text += values[i] == kNeverWritten ? std::string("unset") : std::to_string(values[i]);
+    if (end - i < 3) {
+      ++i;
+    } else {
+      text += fmt::format(" x{}", end - i);
+      i = end;
+    }
+    --items_left;
+  }
+  return text;
+}
+
+std::string array_values(const NamedArray& array) {
+  std::size_t items_left = kMostItems;
+  if (array.dims.size() < 2) {
+    std::string text = row_values(array.values, items_left);
+    const auto written = static_cast<std::int64_t>(array.values.size());
+    if (!array.dims.empty() && written < array.dims[0])
+      text += fmt::format("{}{} x{}", text.empty() ? "" : " ", array.fill, array.dims[0] - written);
+    return text.empty() ? "empty" : text;
+  }
+  const auto columns = static_cast<std::size_t>(array.dims[1]);
+  const auto rows = static_cast<std::size_t>(array.dims[0]);
+  std::string text;
+  for (std::size_t r = 0; r < rows; ++r) {
+    if (items_left == 0) return text + fmt::format(" ({} more rows)", rows - r);
+    text += text.empty() ? "[" : " [";
+    text += row_values(std::span(array.values).subspan(r * columns, columns), items_left) + "]";
+  }
+  return text.empty() ? "empty" : text;
+}
+
+bool same_array(const NamedArray& a, const NamedArray& b) {
+  return a.name == b.name && a.present == b.present && a.dims == b.dims && a.values == b.values;
+}
+
+// Numbers in one paragraph, arrays one per line, absent arrays in a paragraph at the end.
+void add_arrays(std::span<const NamedArray> arrays, TextPage& page) {
+  std::string numbers;
+  std::string absent;
+  for (const NamedArray& array : arrays) {
+    if (!array.present)
+      absent += fmt::format("{}{}", absent.empty() ? "" : ", ", array.name);
+    else if (array.dtype == ArrayDtype::host_int || array.dtype == ArrayDtype::host_bool)
+      numbers += fmt::format("{}{} {}", numbers.empty() ? "" : ", ", array.name, array.values[0]);
+  }
+  if (!numbers.empty()) page.item("", 0, numbers);
+  for (const NamedArray& array : arrays)
+    if (array.present && !array.dims.empty())
+      page.item(fmt::format("  {:<{}} {:<5} {}", array.name, kNameWidth,
+                            array_dtype_name(array.dtype), array_shape(array)),
+                kNameWidth + 18, array_values(array));
+  if (!absent.empty()) page.item("", 0, "None: " + absent);
+}
+
+// The first mamba group of the same spec: its builder had the same inputs except for block tables.
+const GroupTrace* group_of_same_spec(const StepToExplain& step, const GroupTrace& group) {
+  const auto& groups = step.config.kv_cache_config.groups;
+  for (const GroupTrace& earlier : step.trace.groups)
+    if (earlier.group < group.group && earlier.metadata &&
+        groups[static_cast<std::size_t>(earlier.group)].spec ==
+            groups[static_cast<std::size_t>(group.group)].spec)
+      return &earlier;
+  return nullptr;
+}
+
+void add_group(const StepToExplain& step, const GroupTrace& group, TextPage& page) {
+  const auto& spec = std::get<MambaSpec>(
+      step.config.kv_cache_config.groups[static_cast<std::size_t>(group.group)].spec);
+  std::string title =
+      fmt::format("{} by {}{}", step.names.group(group.group),
+                  metadata_builder_row(spec.mamba_type).reference_name,
+                  group.reused_metadata ? ", reused through update_block_table" : "");
+  std::vector<NamedArray> arrays = named_arrays(*group.metadata);
+  if (const GroupTrace* same = group_of_same_spec(step, group)) {
+    const std::vector<NamedArray> others = named_arrays(*same->metadata);
+    std::erase_if(arrays, [&](const NamedArray& array) {
+      return std::ranges::any_of(others,
+                                 [&](const NamedArray& other) { return same_array(array, other); });
+    });
+    title += fmt::format(": as {}{}", step.names.group(same->group), arrays.empty() ? "" : " but");
+  }
+  page.line(title);
+  add_arrays(arrays, page);
+  if (!step.trace.graph.pads_metadata() || group.replayed_arrays.empty()) return;
+  page.item("", 0,
+            fmt::format("The replayed graph reads {}: {}", fmt::join(group.replayed_arrays, ", "),
+                        replay_words(group, step.trace.step)));
+}
 
 std::string place_words(const StatePlace& place) {
   if (place.block == kNullBlock) return fmt::format("column {} (the null block)", place.column);
@@ -17,7 +125,7 @@ std::string place_words(const StatePlace& place) {
   return fmt::format("column {} (block {})", place.column, place.block);
 }
 
-// Token numbers from 1; a conv window holds zeros for what is before the first.
+// Token numbers from 1. A conv window holds zeros in place of tokens before the first.
 std::string token_range(std::int32_t first, std::int32_t last) {
   if (last < 1) return "zeros";
   if (first == last) return fmt::format("token {}", first);
@@ -49,7 +157,7 @@ std::string conv_source_words(const RowToExplain& r) {
                      offset + r.conv_kernel - 2, place_words(r.row.conv_source));
 }
 
-// What a row reads or writes of the states that its layers keep.
+// The states that a row reads or writes, limited to the kinds its layers keep.
 std::string joined(const StatesKept& kept, const std::string& temporal, const std::string& conv) {
   if (!kept.conv) return temporal;
   return kept.temporal ? temporal + "; " + conv : conv;
@@ -79,7 +187,8 @@ std::string target_words(const RowToExplain& r) {
       add(r.computed + static_cast<std::int32_t>(t) + 1, row.targets[t]);
   else
     add(end, row.targets[0]);
-  // With counts the window keeps every draft, so that any of them can be the last accepted one.
+  // With counts given, the window keeps every draft, because any of them may be the last accepted
+  // one.
   const std::int32_t first =
       row.is_decode && row.counts_given ? r.computed - r.conv_kernel + 3 : end - r.conv_kernel + 2;
   const std::string conv =
@@ -89,7 +198,7 @@ std::string target_words(const RowToExplain& r) {
   return joined(r.kept, text, conv);
 }
 
-// What the kernel is told against what the row has.
+// Warns when the kernel gets another accepted count than the row has.
 std::string count_warning(const StepToExplain& step, const ForwardPlaces& row) {
   if (!row.is_decode) return {};
   const std::int32_t own = step.trace.rows[static_cast<std::size_t>(row.row)].num_accepted_tokens;
@@ -97,7 +206,7 @@ std::string count_warning(const StepToExplain& step, const ForwardPlaces& row) {
   return fmt::format("; the row's own count is {}, but no counts are passed (no_draft_step)", own);
 }
 
-// "positions 35..37: column 4 (block 27) slots 3..5"; whole columns in between in one piece.
+// "positions 35..37: column 4 (block 27) slots 3..5"; full columns in the middle are merged.
 std::string write_words(std::span<const AttentionWrite> writes, std::int32_t first_position) {
   const AttentionWrite& last = writes.back();
   std::string text = fmt::format("positions {}..{}:", first_position + writes.front().first_token,
@@ -141,7 +250,8 @@ std::vector<StatePlace> places_of(const ForwardPlaces& row) {
   return places;
 }
 
-// Groups of one kind do the same in other blocks: "column 4 (block 8), column 5 (block 25)".
+// Groups of one kind do the same in other blocks, which are listed: "column 4 (block 8), column 5
+// (block 25)".
 std::string other_blocks(const ForwardPlaces& row) {
   std::vector<StatePlace> places = places_of(row);
   std::ranges::sort(places, {}, &StatePlace::column);
@@ -165,6 +275,15 @@ bool same_columns(const ForwardPlaces& a, const ForwardPlaces& b) {
 
 }  // namespace
 
+void add_metadata(const StepToExplain& step, TextPage& page) {
+  const bool any = std::ranges::any_of(
+      step.trace.groups, [](const GroupTrace& group) { return group.metadata.has_value(); });
+  if (!any) return;
+  page.heading("Metadata", "vLLM v1/attention/backends/, build and update_block_table");
+  for (const GroupTrace& group : step.trace.groups)
+    if (group.metadata) add_group(step, group, page);
+}
+
 void add_attention(const StepToExplain& step, TextPage& page) {
   const auto& groups = step.trace.groups;
   if (std::ranges::all_of(groups, [](const GroupTrace& g) { return g.attention_writes.empty(); }))
@@ -185,8 +304,8 @@ void add_dummy_rows(const StepToExplain& step, TextPage& page) {
   if (rows.empty()) return;
   page.heading("Dummy run", "vLLM v1/worker/gpu_model_runner.py _dummy_run");
   page.line(
-      "another rank may have work, so this one launches a batch of nobody's, whose rows should "
-      "be null");
+      "another rank may have work, so this one launches a batch without requests, whose rows "
+      "should be null");
   for (const DummyRow& row : rows)
     page.line(fmt::format("row {}, {}: names block {}, whose state a placeholder is folded into",
                           row.row, step.names.group(row.group), row.block));

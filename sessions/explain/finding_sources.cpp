@@ -1,4 +1,4 @@
-// Where the rules of findings come from, and stable names of their values.
+// The sources of the rules of findings, and stable names of their values.
 #include "sessions/explain/finding_words.h"
 
 namespace hybridscope::finding_words {

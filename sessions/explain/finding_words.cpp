@@ -12,9 +12,11 @@ namespace {
 
 bool is_conv(const Finding& f) { return f.content == ContentKind::conv; }
 bool is_equal(const Finding& f) { return f.seen == f.expected; }
-bool names_an_element(const Finding& f) { return f.layer >= 0; }  // sessions do not keep which
+// Sessions do not keep the element.
+bool names_an_element(const Finding& f) { return f.layer >= 0; }
 
-// Most special first within a rule; the last phrase of each rule takes what is left.
+// Within a rule the most specific phrase comes first; the last phrase of each rule fits everything
+// else.
 constexpr std::array kPhrases = {
     Phrase{Rule::running_state_wrong, "has_initial_states says there is none", nullptr,
            "the row starts from zeros although {expected_tokens} are computed: {detail}"},
@@ -53,7 +55,7 @@ constexpr std::array kPhrases = {
     Phrase{Rule::read_of_unwritten_block, "never written", nullptr,
            "{block} is read but was {detail}; expected the state of {expected_tokens}"},
     Phrase{Rule::read_of_unwritten_block, "read of a freed block", nullptr,
-           "{block} is read although nobody holds it"},
+           "{block} is read although no request holds it"},
     Phrase{Rule::read_of_unwritten_block, "conv positions", nullptr,
            "{block} is read at {detail}; expected the window that ends with token {expected}"},
     Phrase{Rule::read_of_unwritten_block, "",
@@ -170,7 +172,7 @@ std::string request_words(std::int64_t request, const Names& names) {
   return request >= 0 ? names.request({static_cast<std::int32_t>(request)}) : "no request";
 }
 
-// " of A": whose tokens the last writer put there.
+// " of A": the request whose tokens the last writer wrote.
 std::string of_writer(const Finding& f, const Names& names) {
   return f.cause.request.value >= 0 ? " of " + names.request(f.cause.request) : "";
 }
@@ -185,7 +187,7 @@ bool fits(const Phrase& phrase, const Finding& f) {
 std::span<const Phrase> phrases() { return kPhrases; }
 
 std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
-  // Numbers are names of requests only where the phrase takes them for that.
+  // Only some phrases show the numbers as names of requests.
   const bool names_requests = phrase.text.find("_request}") != std::string_view::npos;
   const auto request = [&](std::int64_t number) {
     return names_requests ? request_words(number, names) : std::string();

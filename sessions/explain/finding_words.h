@@ -1,4 +1,4 @@
-// Phrases of findings, rule by rule. For explain_finding.cpp.
+// The sentences of findings, rule by rule. For explain_finding.cpp.
 #pragma once
 
 #include <span>
@@ -10,31 +10,31 @@
 
 namespace hybridscope::finding_words {
 
-// How one variant of a rule is told.
+// The sentence of one variant of a rule.
 struct Phrase {
   Rule rule = Rule::running_state_wrong;
-  std::string_view detail{};               // the finding's detail begins with it
+  std::string_view detail{};               // prefix of the finding's detail
   bool (*when)(const Finding&) = nullptr;  // null: always
-  std::string_view text{};                 // with names of numbers in braces
+  std::string_view text{};                 // with placeholders in braces
 };
 
-// The table of phrases; the first that fits a finding is used.
+// The table of phrases; the first one that fits a finding is used.
 std::span<const Phrase> phrases();
 std::string fill(const Phrase& phrase, const Finding& finding, const Names& names);
 
 // What is wrong, with the numbers; a clause without its full stop.
 std::string what(const Finding& finding, const Names& names);
 
-// "written by the post-copy of step 12"; empty where no write is to blame.
+// "written by the post-copy of step 12"; empty when no write caused the finding.
 std::string cause(const Finding& finding);
 
-// File and function of vLLM that the broken rule or the guilty write comes from.
+// vLLM's file and function of the broken rule or of the write that caused the finding.
 std::string_view source(const Finding& finding, const Names& names);
 
-// "post_copy"; empty for never.
+// "post_copy"; empty for WriteKind::never.
 std::string_view write_kind_name(WriteKind kind);
 
-// "temporal"; empty for none.
+// "temporal"; empty for ContentKind::none.
 std::string_view content_name(ContentKind content);
 
 }  // namespace hybridscope::finding_words

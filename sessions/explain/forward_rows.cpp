@@ -16,7 +16,7 @@ class Resolver {
            !access.blocks.empty();
   }
 
-  // Requires: is_real.
+  // Requires: is_real(access).
   ForwardPlaces resolve(const StateAccess& access) const {
     ForwardPlaces result{.row = access.row,
                          .is_decode = access.is_decode,
@@ -40,7 +40,7 @@ class Resolver {
     return trace_.scheduled_of(trace_.rows[static_cast<std::size_t>(row)]).num_scheduled_tokens;
   }
 
-  // Column of the request's block table that window column 0 is.
+  // The column of the request's block table that is column 0 of its window.
   std::int32_t window_start(std::int32_t row) const {
     if (mode_ == MambaCacheMode::none) return 0;
     const std::int32_t seq_len =

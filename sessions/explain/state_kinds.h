@@ -1,5 +1,5 @@
-// Which states a group's layers keep: some models have no conv window (linear attention), some no
-// temporal state (short convolutions).
+// The kinds of state that a group's layers keep: some models have no conv window (linear
+// attention), some no temporal state (short convolutions).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// Of a group whose tensors are not told both kinds count.
+// A group without a list of its state tensors keeps both kinds.
 inline bool keeps(const KVCacheGroup& group, StateKind kind) {
   const auto* mamba = std::get_if<MambaSpec>(&group.spec);
   if (mamba == nullptr) return false;
@@ -16,7 +16,7 @@ inline bool keeps(const KVCacheGroup& group, StateKind kind) {
          std::ranges::find(mamba->states, kind, &StateTensorSpec::kind) != mamba->states.end();
 }
 
-// Does any group keep it?
+// Does any group keep this kind?
 inline bool keeps(const KVCacheConfig& config, StateKind kind) {
   return std::ranges::any_of(config.groups,
                              [kind](const KVCacheGroup& group) { return keeps(group, kind); });

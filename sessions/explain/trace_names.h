@@ -1,4 +1,4 @@
-// Names of a trace's enums, the same in every table, text and file.
+// Names of a trace's enums, the same in all tables, texts and files.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Where a write to state got what it wrote from: the block that a copy copied, or that a forward
-// pass read the state from which it went on.
+// The source block of a write to state: the block that a copy read, or the block from which a
+// forward pass read its initial state.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace hybridscope {
 
-// The sources of a step's writes, resolved once for all of them.
+// The sources of all writes of a step, resolved once.
 class WriteSources {
  public:
-  // `trace`: of the step that wrote, with metadata.
+  // `trace`: the step that wrote, with metadata.
   WriteSources(const StepTrace& trace, MambaCacheMode mode);
 
-  // Empty: keys and values, which come from tokens alone; a forward pass without an initial state;
-  // a step whose metadata is not known.
+  // Empty for keys and values (they depend on tokens alone), for a forward pass without an initial
+  // state, and for a step without metadata.
   std::optional<std::int32_t> of(const StateWrite& write) const;
 
  private:
   struct Source {
     std::int32_t group = 0;
-    std::int64_t target = 0;  // block of a copy, request of a forward pass
+    std::int64_t target = 0;  // copy: block; forward pass: request
     std::int32_t temporal = 0;
     std::int32_t conv = 0;
   };
-  using Sources = std::vector<Source>;  // sorted by group and target; of equals the last one counts
+  // Sorted by group and target; of equal entries the last one counts.
+  using Sources = std::vector<Source>;
   static void add_copies(const CopyLaunch& launch, Sources& sources);
   static void add_rows(const StepTrace& trace, MambaCacheMode mode, Sources& sources);
   static void sort(Sources& sources);

@@ -1,6 +1,6 @@
 #include "sessions/export/exported_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -19,8 +19,8 @@
 namespace hybridscope {
 namespace {
 
-// The copy that was carried out for the request: its temporal state comes from a column that lies
-// accept_token_bias behind the decision's source (semantics: collect-mamba-copy-meta).
+// The copy made for the request. Its temporal state comes from the column accept_token_bias past
+// the decision's source (semantics: collect-mamba-copy-meta).
 StateMove move_of(const CopyLaunch& launch, RequestId request) {
   for (const StateCopyTrace& copy : launch.copies) {
     const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
@@ -31,8 +31,8 @@ StateMove move_of(const CopyLaunch& launch, RequestId request) {
   return {};
 }
 
-// Tokens that the request would get without the split of mode align (semantics: schedule-running,
-// schedule-waiting).
+// The tokens that the request would get without the split of mode align (semantics:
+// schedule-running, schedule-waiting).
 std::int32_t wanted_tokens(const EngineConfig& config, const ScheduledTrace& scheduled,
                            std::int32_t budget) {
   if (scheduled.placeholder_drafts) return scheduled.num_scheduled_tokens;
@@ -92,7 +92,7 @@ class Exporter {
   std::set<std::int32_t> labelled_;  // blocks
   WriteLog writes_;
   std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
-  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered as they come
+  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered in order of first use
 };
 
 void Exporter::apply(const std::vector<CacheEvent>& events) {
@@ -117,8 +117,8 @@ void Exporter::add_commands(const StepTrace& trace, ExportedStep& step) const {
   }
 }
 
-// A reset preempts whoever runs before anything is scheduled. Else the row that is given blocks
-// behind the freed ones is the one they were freed for.
+// A reset preempts all running requests before anything is scheduled. Otherwise the blocks were
+// freed for the next row that gets blocks.
 void Exporter::add_preempted(const StepTrace& trace, ExportedStep& step) const {
   const auto place_of = [&](RequestId request, CacheEventKind kind) {
     return std::ranges::find_if(trace.cache_events, [&](const CacheEvent& event) {
@@ -198,7 +198,7 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
   return exported;
 }
 
-// From the write that left what was seen; empty where the finding blames none.
+// The chain of writes that led to the content that the finding saw; empty when it names no write.
 std::vector<StateWrite> Exporter::writes_behind(const Finding& finding) const {
   if (finding.block < 0 || finding.cause.kind == WriteKind::never) return {};
   const ContentKind content =

@@ -1,5 +1,5 @@
-// A scenario's run as what exports tell of it: of each step each request's part, with the blocks it
-// holds and the states that were copied for it, and the first error with the writes behind it.
+// A scenario's run as exports show it: for each step, what each request did, which blocks it holds
+// and which states were copied for it; and the first error with the writes behind it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace hybridscope {
 
-// Columns of a request's block table: the temporal state of column `source` went to `target`.
+// A copy within a request's block table: the temporal state of column `source` goes to `target`.
 struct StateMove {
   std::int32_t source = -1;  // -1: no copy
   std::int32_t target = -1;
@@ -27,20 +27,22 @@ struct StateMove {
 // One request in one step.
 struct ExportedRow {
   std::string request;
-  std::vector<std::string> preempts;  // whose blocks were freed for it
+  std::vector<std::string> preempts;  // requests whose blocks were freed for it
   RowClass row_class = RowClass::prefill;
   Admission admission = Admission::running;
-  std::int32_t num_hit_tokens = 0;  // admitted: from the prefix cache
-  // Admitted: tokens behind the hit that some group has and another lacks, a place to stop at.
+  std::int32_t num_hit_tokens = 0;  // admission: tokens from the prefix cache
+  // Admission: tokens past the hit that some group has cached and another lacks; the split may stop
+  // there.
   std::int32_t num_uncached_common_prefix_tokens = 0;
   std::int32_t num_computed_tokens = 0;   // exact, before the step
-  std::int32_t num_wanted_tokens = 0;     // scheduled but for the split of mode align
+  std::int32_t num_wanted_tokens = 0;     // tokens to schedule before the split of mode align
   std::int32_t num_scheduled_tokens = 0;  // drafts included
   std::int32_t num_draft_tokens = 0;
   bool placeholder_drafts = false;      // a padded one-token prompt
   std::int32_t num_sampled_tokens = 0;  // accepted, bonus token included; 0: an unfinished prompt
-  bool finished = false;                // with what the step brought
-  // After scheduling, [groups][columns]: 1: a block is there, 0: the null block; 1: it has a hash.
+  bool finished = false;                // with this step's tokens
+  // After scheduling, [groups][columns]. held: 1 a block, 0 the null block; labelled: 1 the block
+  // has a hash.
   std::vector<std::vector<std::int32_t>> held;
   std::vector<std::vector<std::int32_t>> labelled;
   StateMove pre_copy;             // before the forward pass
@@ -51,26 +53,27 @@ struct ExportedRow {
 
 struct ExportedStep {
   std::int64_t step = 0;
-  std::vector<std::string> preempted;       // before it was scheduled
-  std::vector<std::string> aborted;         // the same
-  bool reset_prefix_cache = false;          // before it was scheduled
-  bool reset_running_requests = false;      // which preempted whoever ran
+  std::vector<std::string> preempted;       // before the step was scheduled
+  std::vector<std::string> aborted;         // before the step was scheduled
+  bool reset_prefix_cache = false;          // before the step was scheduled
+  bool reset_running_requests = false;      // the reset also preempted the running requests
   std::vector<ExportedRow> rows;            // in the order of scheduling
-  std::vector<std::string> preempted_last;  // behind the last row that got blocks
-  std::vector<std::string> findings;        // in words, errors and warnings
-  std::int64_t num_other_findings = 0;      // of them about no request of the rows
+  std::vector<std::string> preempted_last;  // preempted after the last row that got blocks
+  std::vector<std::string> findings;        // errors and warnings, in words
+  std::int64_t num_other_findings = 0;      // findings about no request of the rows
 };
 
-// The first finding of severity error, and what led to the content that it saw.
+// The first finding of severity error, and how the wrong content came about.
 struct ExportedError {
   Finding finding;
-  std::string text;                // explain_finding
-  std::vector<std::string> chain;  // a write each, latest first; empty where no write is to blame
+  std::string text;  // explain_finding
+  // One line per write, latest first; empty when no write caused it.
+  std::vector<std::string> chain;
 };
 
 struct ExportedRequest {
   std::string id;
-  std::vector<std::int32_t> tokens;  // prompt and output, equal numbers for equal tokens
+  std::vector<std::int32_t> tokens;  // prompt and output; equal numbers mean equal tokens
   std::int32_t num_prompt_tokens = 0;
   std::int32_t max_tokens = 0;
 };
@@ -78,8 +81,9 @@ struct ExportedRequest {
 struct ExportedRun {
   Scenario scenario;
   EngineSetup setup;
-  std::vector<ExportedRequest> requests;  // that ran, in the order in which they joined
-  std::vector<ExportedStep> steps;        // in which somebody ran, or something was commanded
+  // The requests that ran, in the order in which they joined.
+  std::vector<ExportedRequest> requests;
+  std::vector<ExportedStep> steps;  // the steps in which a request ran or a command was given
   std::optional<ExportedError> error;
 };
 

@@ -15,7 +15,7 @@
 namespace hybridscope {
 namespace {
 
-// Foreign text in a cell or paragraph: nothing in it is Markdown, nothing ends the line.
+// Untrusted text in a table cell or paragraph: Markdown is escaped, line ends are removed.
 std::string plain(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string plain(std::string_view text) {
   return escaped;
 }
 
-// To paste behind "vllm serve MODEL".
+// The flags to append to "vllm serve MODEL".
 std::string flags_text(const ExportedRun& run) {
   const VllmFlags flags = vllm_flags(run);
   std::string text = fmt::format("Model {}, profile {}.\n\n```sh\n", run.setup.layout.model.name,
@@ -67,7 +67,7 @@ std::string table_text(const ExportedRun& run) {
          "\n`blocks`: columns of the first recurrent group, 1 where a block is held, 0 for the "
          "null "
          "block; copies: column of the temporal state > column it goes to; `findings`: of the "
-         "request, and in a line of its own of nobody who ran.\n";
+         "request; findings without a request that ran are in a line without a name.\n";
 }
 
 std::string error_text(const ExportedRun& run) {
@@ -100,7 +100,7 @@ std::string findings_text(const ExportedRun& run) {
   return text;
 }
 
-// Longer than any run of backticks inside.
+// A code fence longer than any run of backticks in the text.
 std::string fence_for(const std::string& text) {
   std::string fence = "```";
   while (text.find(fence) != std::string::npos) fence += '`';

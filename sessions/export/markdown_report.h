@@ -1,5 +1,5 @@
-// A run as an issue report in Markdown: flags, a table of its steps, the first wrong state and the
-// writes behind it, the scenario to reproduce it.
+// A run as an issue report in Markdown: flags, a table of its steps, the first wrong state with the
+// writes behind it, and the scenario to reproduce it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// `reproduce`: the command that runs the scenario again, in a shell.
+// `reproduce`: the shell command that runs the scenario again.
 std::string markdown_report(const ExportedRun& run, const std::string& reproduce);
 
 }  // namespace hybridscope

@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// What does not depend on the run. Written for this project; the names are vLLM's.
+// The part that does not depend on the run. Written for this project; the names are vLLM's.
 constexpr std::string_view kImports = R"py(import inspect
 from types import SimpleNamespace
 
@@ -206,7 +206,7 @@ std::string python_lists(const std::vector<std::vector<std::int32_t>>& lists) {
   return fmt::format("[{}]", fmt::join(literals, ", "));
 }
 
-// The day of 61ab70ec3.
+// The date of 61ab70ec3.
 constexpr std::string_view kProfileOfReference = "vllm@2026-06-29";
 
 std::string heading(const ExportedRun& run) {
@@ -216,8 +216,8 @@ std::string heading(const ExportedRun& run) {
   text +=
       "# The KV-cache manager and the split of mode align, with budgets, hits and labels as\n"
       "# hybridscope's engine decided them. ";
-  if (profile == "pages")
-    text += "Profile pages does what the reference does: this is to pass.\n";
+  if (profile == "reference")
+    text += "Profile reference does what the reference does: this is to pass.\n";
   else if (profile == kProfileOfReference)
     text += "This profile has the faults of the reference's day: this is to pass.\n";
   else

@@ -1,5 +1,5 @@
-// A test of vLLM's KV-cache manager and of its scheduler's split, with what our engine decided
-// filled in: one file of Python that needs vLLM and pytest, no GPU.
+// A test of vLLM's KV cache manager and of its scheduler's split that expects our engine's
+// decisions: one Python file that needs vLLM and pytest, but no GPU.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace hybridscope {
 
-// Names are those of vLLM main at 61ab70ec3; arguments that a version does not know are left out.
-// Error invalid_input: asynchronous scheduling, whose manager is told counts that the test would
-// have to guess.
+// Uses the names of vLLM main at 61ab70ec3; arguments that a version does not know are left out.
+// Error invalid_input: asynchronous scheduling, because the test would have to guess the counts
+// that the manager receives.
 Result<std::string> pytest_text(const ExportedRun& run);
 
 }  // namespace hybridscope

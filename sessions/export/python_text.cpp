@@ -4,7 +4,7 @@
 
 namespace hybridscope {
 
-// JSON's escapes mean the same in Python.
+// JSON's escapes have the same meaning in Python.
 std::string python_string(std::string_view text) {
   const nlohmann::json value = std::string(text);
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,4 +1,4 @@
-// Foreign text inside Python sources.
+// Untrusted text inside Python source code.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace hybridscope {
 
-// A literal in double quotes; control characters are escaped, bytes that are no UTF-8 become
+// A literal in double quotes. Control characters are escaped; bytes that are not UTF-8 become
 // U+FFFD.
 std::string python_string(std::string_view text);
 
-// Fit for the rest of a comment: one line, control characters escaped.
+// Text for the rest of a comment line: one line, control characters escaped.
 std::string python_comment(std::string_view text);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/export/vllm_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,13 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Settings that vllm serve takes under their own name, besides those of resolved_settings.
+// Settings that are flags of vllm serve under the same name, besides those of resolved_settings.
 bool is_flag(std::string_view key) {
   const Setting* setting = find_setting("", key);
   return key == "speculative_config" || (setting != nullptr && setting->use.vllm_flag);
 }
 
-// What the engine started with, whether it was set or not.
+// The values that the engine started with, set by the user or not.
 Json resolved_settings(const EngineConfig& config) {
   return {{"mamba_cache_mode", mamba_cache_mode_name(config.mamba_cache_mode)},
           {"block_size", config.block_size},

@@ -1,14 +1,90 @@
-// Copies of states: a trace tells them by columns for all groups or by blocks for one.
+// Compares state copies and metadata fields. A trace gives copies either by column, for all groups,
+// or by block, for one group.
 #include <algorithm>
 #include <compare>
 #include <vector>
 
+#include "core/metadata/metadata_builders.h"
+#include "core/metadata/named_arrays.h"
 #include "sessions/judge/compare_worker.h"
 
 namespace hybridscope {
+
 namespace {
 
-// Of a row. By columns: group and temporal_src are -1.
+// Compares one traced field with ours.
+class FieldComparison {
+ public:
+  FieldComparison(const ComparedStep& step, EngineDifference place, const NamedArray& ours,
+                  const ForeignArray& traced)
+      : place_(std::move(place)),
+        ours_(ours),
+        traced_(traced),
+        values_(step.traced.at(traced.values)) {
+    place_.field = std::string(ours.name);
+  }
+
+  MaybeDifference compare() const {
+    if (traced_.none && !ours_.present) return std::nullopt;
+    if (traced_.none) return different(our_shape(), "None");
+    if (!ours_.present) return different("None", traced_.scalar ? "a number" : traced_shape());
+    if (is_number() != traced_.scalar) return different(our_shape(), traced_shape());
+    if (!has_open_end() && our_shape() != traced_shape())
+      return different(our_shape(), traced_shape());
+    const std::size_t size =
+        has_open_end() ? std::max(ours_.values.size(), values_.size()) : values_.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      if (our_value(i) == traced_value(i)) continue;
+      EngineDifference found = place_;
+      if (!is_number()) found.index = static_cast<std::int64_t>(i);
+      return compare_values(found, our_value(i), traced_value(i));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool is_number() const {
+    return ours_.dtype == ArrayDtype::host_int || ours_.dtype == ArrayDtype::host_bool;
+  }
+  // Each step makes batch_ptr and token_chunk_offset_ptr as long as it needs; the rest is
+  // PAD_SLOT_ID.
+  bool has_open_end() const { return ours_.fill != 0; }
+
+  std::int64_t our_value(std::size_t i) const {
+    return i < ours_.values.size() ? ours_.values[i] : ours_.fill;
+  }
+  std::int64_t traced_value(std::size_t i) const {
+    return i < values_.size() ? values_[i] : ours_.fill;
+  }
+
+  std::string our_shape() const {
+    if (is_number()) return "a number";
+    return shape(ours_.dims[0], ours_.dims.size() > 1 ? ours_.dims[1] : 1);
+  }
+  std::string traced_shape() const {
+    return traced_.scalar ? "a number" : shape(traced_.rows, traced_.cols);
+  }
+  // A matrix with one column equals a list, and an empty array has no width: traces do not
+  // distinguish them.
+  static std::string shape(std::int64_t rows, std::int64_t cols) {
+    if (rows == 0 || cols == 0) return "shape [0]";
+    return cols == 1 ? fmt::format("shape [{}]", rows) : fmt::format("shape [{}, {}]", rows, cols);
+  }
+
+  MaybeDifference different(std::string expected, std::string traced) const {
+    EngineDifference found = place_;
+    found.expected = std::move(expected);
+    found.traced = std::move(traced);
+    return found;
+  }
+
+  EngineDifference place_;
+  const NamedArray& ours_;
+  const ForeignArray& traced_;
+  std::span<const std::int32_t> values_;
+};
+
+// A copy of one row. By columns: group and temporal_src are -1.
 struct ComparableCopy {
   std::int32_t row = -1;
   std::int32_t group = -1;
@@ -25,7 +101,7 @@ struct ComparableCopy {
   bool same_place(const ComparableCopy& other) const {
     return row == other.row && group == other.group;
   }
-  // -1: not told.
+  // Omits values at -1, which the trace does not have.
   std::string text() const {
     const std::string shift = bias < 0 ? "" : fmt::format(", bias {}", bias);
     if (group < 0) return fmt::format("column {} to column {}{}", conv_src, dst, shift);
@@ -42,10 +118,10 @@ std::int32_t row_of(const StepTrace& trace, RequestId request) {
   return found == trace.rows.end() ? -1 : static_cast<std::int32_t>(found - trace.rows.begin());
 }
 
-std::vector<ComparableCopy> told_copies(const std::vector<ForeignCopy>& told,
-                                        const StepTrace& ours) {
+std::vector<ComparableCopy> traced_copies(const std::vector<ForeignCopy>& traced,
+                                          const StepTrace& ours) {
   std::vector<ComparableCopy> copies;
-  for (const ForeignCopy& copy : told) {
+  for (const ForeignCopy& copy : traced) {
     const bool by_columns = copy.group < 0;
     copies.push_back({.row = row_of(ours, copy.request),
                       .group = copy.group,
@@ -57,23 +133,23 @@ std::vector<ComparableCopy> told_copies(const std::vector<ForeignCopy>& told,
   return copies;
 }
 
-// In the form in which the same row's copies are told; by columns where none are.
+// Our copies in the form that the trace uses for the same row; by column when it has none.
 std::vector<ComparableCopy> our_copies(const CopyLaunch& launch,
-                                       const std::vector<ComparableCopy>& told) {
-  const auto told_by_blocks = [&told](std::int32_t row) {
+                                       const std::vector<ComparableCopy>& traced) {
+  const auto traced_by_blocks = [&traced](std::int32_t row) {
     return std::ranges::any_of(
-        told, [row](const ComparableCopy& copy) { return copy.row == row && copy.group >= 0; });
+        traced, [row](const ComparableCopy& copy) { return copy.row == row && copy.group >= 0; });
   };
   std::vector<ComparableCopy> copies;
   for (const CopyDecisionTrace& made : launch.decisions)
-    if (made.decision.copies() && !told_by_blocks(made.row))
+    if (made.decision.copies() && !traced_by_blocks(made.row))
       copies.push_back({.row = made.row,
                         .dst = made.decision.dst_col,
                         .conv_src = made.decision.src_col,
                         .bias = made.decision.accept_token_bias});
   for (const StateCopyTrace& made : launch.copies) {
     const std::int32_t row = launch.decisions[static_cast<std::size_t>(made.decision)].row;
-    if (told_by_blocks(row))
+    if (traced_by_blocks(row))
       copies.push_back({.row = row,
                         .group = made.group,
                         .dst = made.dst_block,
@@ -84,9 +160,9 @@ std::vector<ComparableCopy> our_copies(const CopyLaunch& launch,
   return copies;
 }
 
-// What a told copy leaves out is what our copy to the same place has.
-void complete(std::vector<ComparableCopy>& told, const std::vector<ComparableCopy>& ours) {
-  for (ComparableCopy& copy : told) {
+// Fills what a traced copy leaves out from our copy to the same destination.
+void complete(std::vector<ComparableCopy>& traced, const std::vector<ComparableCopy>& ours) {
+  for (ComparableCopy& copy : traced) {
     const auto same = std::ranges::find_if(ours, [&copy](const ComparableCopy& our) {
       return our.same_place(copy) && our.dst == copy.dst;
     });
@@ -97,7 +173,7 @@ void complete(std::vector<ComparableCopy>& told, const std::vector<ComparableCop
   }
 }
 
-// Sorted, without what changes nothing: engines differ in whether they make such copies.
+// Sorts the copies and drops those that change nothing: engines differ in whether they make them.
 void normalise(std::vector<ComparableCopy>& copies) {
   std::erase_if(copies, [](const ComparableCopy& copy) { return copy.changes_nothing(); });
   std::ranges::sort(copies);
@@ -105,29 +181,46 @@ void normalise(std::vector<ComparableCopy>& copies) {
 
 }  // namespace
 
+MaybeDifference compare_metadata(const ComparedStep& step, const StepTrace& ours) {
+  for (const ForeignMetadata& traced : step.traced.attn_metadata) {
+    const auto group = static_cast<std::size_t>(traced.group);
+    if (group >= ours.groups.size() || !ours.groups[group].metadata) continue;
+    EngineDifference place = step.difference(EngineDecision::attn_metadata);
+    place.group = traced.group;
+    const auto& spec = std::get<MambaSpec>(step.config.kv_cache_config.groups[group].spec);
+    place.rule = std::string(metadata_builder_row(spec.mamba_type).reference_name) + ".build";
+    for (const NamedArray& field : named_arrays(*ours.groups[group].metadata)) {
+      const auto array = std::ranges::find(traced.arrays, field.name, &ForeignArray::name);
+      if (array == traced.arrays.end()) continue;
+      if (auto found = FieldComparison(step, place, field, *array).compare()) return found;
+    }
+  }
+  return std::nullopt;
+}
+
 MaybeDifference compare_copies(const ComparedStep& step, const StepTrace& ours,
                                EngineDecision decision) {
   const bool before = decision == EngineDecision::preprocess_copies;
-  const auto& told_list = before ? step.told.preprocess_copies : step.told.postprocess_copies;
-  if (!told_list) return std::nullopt;
-  std::vector<ComparableCopy> told = told_copies(*told_list, ours);
+  const auto& traced_list = before ? step.traced.preprocess_copies : step.traced.postprocess_copies;
+  if (!traced_list) return std::nullopt;
+  std::vector<ComparableCopy> traced = traced_copies(*traced_list, ours);
   std::vector<ComparableCopy> expected =
-      our_copies(before ? ours.pre_copies : ours.post_copies, told);
-  complete(told, expected);
-  normalise(told);
+      our_copies(before ? ours.pre_copies : ours.post_copies, traced);
+  complete(traced, expected);
+  normalise(traced);
   normalise(expected);
-  const auto [mine, theirs] = std::ranges::mismatch(expected, told);
-  const bool only_theirs = mine == expected.end() || (theirs != told.end() && *theirs < *mine);
-  if (only_theirs && theirs == told.end()) return std::nullopt;
+  const auto [mine, theirs] = std::ranges::mismatch(expected, traced);
+  const bool only_theirs = mine == expected.end() || (theirs != traced.end() && *theirs < *mine);
+  if (only_theirs && theirs == traced.end()) return std::nullopt;
   const ComparableCopy& first = only_theirs ? *theirs : *mine;
-  const bool both = mine != expected.end() && theirs != told.end() && mine->same_place(*theirs);
+  const bool both = mine != expected.end() && theirs != traced.end() && mine->same_place(*theirs);
   EngineDifference found = step.difference(decision);
   if (first.row >= 0)
     found.request = step.name_of(ours.rows[static_cast<std::size_t>(first.row)].request);
   found.row = first.row;
   found.group = first.group;
   found.expected = !only_theirs || both ? mine->text() : "no copy";
-  found.told = only_theirs || both ? theirs->text() : "no copy";
+  found.traced = only_theirs || both ? theirs->text() : "no copy";
   return found;
 }
 

@@ -36,13 +36,13 @@ std::int32_t count_of(const std::vector<ForeignCount>& counts, RequestId id) {
 
 EngineDifference yes_or_no(EngineDifference place, bool ours, const std::string& what) {
   place.expected = ours ? what : "not " + what;
-  place.told = ours ? "not " + what : what;
+  place.traced = ours ? "not " + what : what;
   return place;
 }
 
 MaybeDifference compare_finished(const ComparedStep& step, const ReplayedSchedule& ours) {
   for (const RequestId id : ids_of(ours.finished))
-    if (!contains(step.told.finished_req_ids, id))
+    if (!contains(step.traced.finished_req_ids, id))
       return yes_or_no(step.difference(EngineDecision::finished_req_ids, id), true, "finished");
   return std::nullopt;
 }
@@ -55,8 +55,8 @@ MaybeDifference compare_preempted(const ComparedStep& step, const EngineSchedule
   };
   const std::vector<RequestId> preempted = ids_of(ours.preempted);
   for (const RequestId id : preempted)
-    if (!contains(step.told.preempted_req_ids, id)) return found(id, true);
-  for (const RequestId id : step.told.preempted_req_ids)
+    if (!contains(step.traced.preempted_req_ids, id)) return found(id, true);
+  for (const RequestId id : step.traced.preempted_req_ids)
     if (!contains(preempted, id) && !contains(scheduler.preempted_by_reset(), id))
       return found(id, false);
   return std::nullopt;
@@ -66,47 +66,47 @@ MaybeDifference compare_scheduled_set(const ComparedStep& step, const ReplayedSc
   const auto text = [](std::int32_t tokens) {
     return tokens > 0 ? fmt::format("{} tokens", tokens) : std::string("not scheduled");
   };
-  const auto found = [&](RequestId id, std::int32_t expected, std::int32_t told) {
+  const auto found = [&](RequestId id, std::int32_t expected, std::int32_t traced) {
     EngineDifference difference = step.difference(EngineDecision::scheduled_requests, id);
     difference.expected = text(expected);
-    difference.told = text(told);
+    difference.traced = text(traced);
     return difference;
   };
   std::vector<RequestId> scheduled;
   for (const ReplayedRequest& request : ours.scheduled) {
     const RequestId id = EngineScheduler::id_of(request.name);
     scheduled.push_back(id);
-    if (count_of(step.told.num_scheduled_tokens, id) == 0)
+    if (count_of(step.traced.num_scheduled_tokens, id) == 0)
       return found(id, request.num_scheduled_tokens, 0);
   }
-  for (const ForeignCount& told : step.told.num_scheduled_tokens)
-    if (!contains(scheduled, told.request)) return found(told.request, 0, told.count);
+  for (const ForeignCount& traced : step.traced.num_scheduled_tokens)
+    if (!contains(scheduled, traced.request)) return found(traced.request, 0, traced.count);
   return std::nullopt;
 }
 
-// The lists tell the order; a JSON object such as num_scheduled_tokens need not have one.
+// Only the lists give the order; a JSON object such as num_scheduled_tokens need not keep one.
 MaybeDifference compare_order(const ComparedStep& step, const ReplayedSchedule& ours) {
   std::vector<RequestId> new_requests;
   std::vector<RequestId> cached_requests;
   for (const ReplayedRequest& request : ours.scheduled) {
     const RequestId id = EngineScheduler::id_of(request.name);
-    (find_new(step.told, id) != nullptr ? new_requests : cached_requests).push_back(id);
+    (find_new(step.traced, id) != nullptr ? new_requests : cached_requests).push_back(id);
   }
   const auto compare = [&step](const std::vector<RequestId>& expected,
-                               const auto& told) -> MaybeDifference {
+                               const auto& traced) -> MaybeDifference {
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (expected[i] == told[i].request) continue;
+      if (expected[i] == traced[i].request) continue;
       EngineDifference place = step.difference(EngineDecision::schedule_order);
       place.index = static_cast<std::int64_t>(i);
-      return compare_values(place, step.name_of(expected[i]), step.name_of(told[i].request));
+      return compare_values(place, step.name_of(expected[i]), step.name_of(traced[i].request));
     }
     return std::nullopt;
   };
-  if (auto found = compare(cached_requests, step.told.scheduled_cached_reqs)) return found;
-  return compare(new_requests, step.told.scheduled_new_reqs);
+  if (auto found = compare(cached_requests, step.traced.scheduled_cached_reqs)) return found;
+  return compare(new_requests, step.traced.scheduled_new_reqs);
 }
 
-// One scheduled request.
+// Compares one scheduled request.
 class RequestComparison {
  public:
   RequestComparison(const ComparedStep& step, const EngineScheduler& scheduler,
@@ -115,8 +115,8 @@ class RequestComparison {
         scheduler_(scheduler),
         ours_(ours),
         id_(EngineScheduler::id_of(ours.name)),
-        told_new_(find_new(step.told, id_)),
-        told_cached_(find_cached(step.told, id_)) {}
+        traced_new_(find_new(step.traced, id_)),
+        traced_cached_(find_cached(step.traced, id_)) {}
 
   MaybeDifference compare() const {
     if (auto found = compare_admission()) return found;
@@ -130,31 +130,31 @@ class RequestComparison {
   EngineDifference at(EngineDecision decision) const { return step_.difference(decision, id_); }
 
   MaybeDifference compare_admission() const {
-    Admission told = Admission::running;
-    if (told_new_ != nullptr)
-      told = ours_.admission == Admission::resumed ? Admission::resumed  // V2 tells both there
-                                                   : Admission::new_request;
-    else if (told_cached_->resumed)
-      told = Admission::resumed;
+    Admission traced = Admission::running;
+    if (traced_new_ != nullptr)
+      traced = ours_.admission == Admission::resumed ? Admission::resumed  // V2 lists both there
+                                                     : Admission::new_request;
+    else if (traced_cached_->resumed)
+      traced = Admission::resumed;
     return compare_values(at(EngineDecision::admission), admission_name(ours_.admission),
-                          admission_name(told));
+                          admission_name(traced));
   }
 
   MaybeDifference compare_counts() const {
     EngineDifference computed = at(EngineDecision::num_computed_tokens);
     computed.rule = ours_.admission == Admission::running ? "Scheduler.update_from_output"
                                                           : "KVCacheManager.get_computed_blocks";
-    const std::int32_t told =
-        told_new_ != nullptr ? told_new_->num_computed_tokens : told_cached_->num_computed_tokens;
-    if (auto found = compare_values(computed, ours_.num_computed_tokens, told)) return found;
+    const std::int32_t traced = traced_new_ != nullptr ? traced_new_->num_computed_tokens
+                                                       : traced_cached_->num_computed_tokens;
+    if (auto found = compare_values(computed, ours_.num_computed_tokens, traced)) return found;
     EngineDifference scheduled = at(EngineDecision::num_scheduled_tokens);
     scheduled.rule =
         splits_chunks() ? "Scheduler._mamba_block_aligned_split" : "Scheduler.schedule";
     return compare_values(scheduled, ours_.num_scheduled_tokens,
-                          count_of(step_.told.num_scheduled_tokens, id_));
+                          count_of(step_.traced.num_scheduled_tokens, id_));
   }
 
-  // Mode align with prefix caching, and not merely one token and its drafts.
+  // In mode align with prefix caching, for anything but a single token with its drafts.
   bool splits_chunks() const {
     return step_.config.mamba_cache_mode == MambaCacheMode::align &&
            step_.config.enable_prefix_caching &&
@@ -168,51 +168,52 @@ class RequestComparison {
     const TokenIds& drafts = ours_.draft_token_ids;
     return compare_values(at(EngineDecision::scheduled_spec_decode_tokens),
                           text(std::ssize(drafts), !drafts.empty() && drafts.front() == -1),
-                          text(count_of(step_.told.scheduled_spec_decode_tokens, id_),
-                               contains(step_.told.placeholder_drafts, id_)));
+                          text(count_of(step_.traced.scheduled_spec_decode_tokens, id_),
+                               contains(step_.traced.placeholder_drafts, id_)));
   }
 
   MaybeDifference compare_lists(EngineDecision decision, const GroupBlockIds& expected,
-                                BlockLists told) const {
+                                BlockLists traced) const {
     for (std::size_t g = 0; g < expected.size(); ++g) {
       EngineDifference place = at(decision);
       place.group = static_cast<std::int32_t>(g);
-      const auto ids = told.present() ? step_.told.list(told, g) : std::span<const std::int32_t>();
+      const auto ids =
+          traced.present() ? step_.traced.list(traced, g) : std::span<const std::int32_t>();
       if (auto found = compare_blocks(place, expected[g], ids)) return found;
     }
     return std::nullopt;
   }
 
   MaybeDifference compare_scheduler_block_ids() const {
-    const auto told =
-        std::ranges::find(step_.told.scheduler_block_ids, id_, &ForeignBlockIds::request);
-    if (told == step_.told.scheduler_block_ids.end()) return std::nullopt;
-    return compare_lists(EngineDecision::scheduler_block_ids, ours_.block_ids, told->block_ids);
+    const auto traced =
+        std::ranges::find(step_.traced.scheduler_block_ids, id_, &ForeignBlockIds::request);
+    if (traced == step_.traced.scheduler_block_ids.end()) return std::nullopt;
+    return compare_lists(EngineDecision::scheduler_block_ids, ours_.block_ids, traced->block_ids);
   }
 
   MaybeDifference compare_new_block_ids() const {
     const bool admitted = ours_.admission != Admission::running;
-    return compare_lists(EngineDecision::new_block_ids,
-                         admitted ? ours_.block_ids : ours_.new_block_ids(),
-                         told_new_ != nullptr ? told_new_->block_ids : told_cached_->new_block_ids);
+    return compare_lists(
+        EngineDecision::new_block_ids, admitted ? ours_.block_ids : ours_.new_block_ids(),
+        traced_new_ != nullptr ? traced_new_->block_ids : traced_cached_->new_block_ids);
   }
 
   const ComparedStep& step_;
   const EngineScheduler& scheduler_;
   const ReplayedRequest& ours_;
   RequestId id_;
-  const ForeignNewRequest* told_new_;
-  const ForeignCachedRequest* told_cached_;
+  const ForeignNewRequest* traced_new_;
+  const ForeignCachedRequest* traced_cached_;
 };
 
-// Those of scheduled requests agree already.
+// Those of scheduled requests are already known to agree.
 MaybeDifference compare_other_blocks(const ComparedStep& step, const EngineScheduler& scheduler) {
-  for (const ForeignBlockIds& told : step.told.scheduler_block_ids) {
-    const GroupBlockIds ours = scheduler.block_ids(told.request);
+  for (const ForeignBlockIds& traced : step.traced.scheduler_block_ids) {
+    const GroupBlockIds ours = scheduler.block_ids(traced.request);
     for (std::size_t g = 0; g < ours.size(); ++g) {
-      EngineDifference place = step.difference(EngineDecision::scheduler_block_ids, told.request);
+      EngineDifference place = step.difference(EngineDecision::scheduler_block_ids, traced.request);
       place.group = static_cast<std::int32_t>(g);
-      if (auto found = compare_blocks(place, ours[g], step.told.list(told.block_ids, g)))
+      if (auto found = compare_blocks(place, ours[g], step.traced.list(traced.block_ids, g)))
         return found;
     }
   }

@@ -1,4 +1,4 @@
-// What our scheduler decided against what the trace tells of the other one.
+// Compares our scheduler's decisions with those of the trace.
 #pragma once
 
 #include "sessions/judge/compared_step.h"
@@ -6,9 +6,9 @@
 
 namespace hybridscope {
 
-// In turn: who ended, who was preempted, who is scheduled and in which order; then for each request
-// in our order how it came in, its counts and its blocks; then blocks of requests that were not
-// scheduled. `ours` is the scheduler's answer for this step.
+// Compares, in this order: finished requests, preempted requests, scheduled requests and their
+// order; then for each request in our order its admission, counts and blocks; then the blocks of
+// requests that are not scheduled. `ours` is the scheduler's answer for this step.
 MaybeDifference compare_schedule(const ComparedStep& step, const EngineScheduler& scheduler,
                                  const ReplayedSchedule& ours);
 

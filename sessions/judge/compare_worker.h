@@ -1,4 +1,4 @@
-// What our worker made of a step against what the trace tells of the other one.
+// Compares our worker's step with that of the trace.
 #pragma once
 
 #include "core/trace/step_trace.h"
@@ -7,13 +7,13 @@
 
 namespace hybridscope {
 
-// In turn: order of rows, the worker's block lists, accepted counts, graph, pre-copies with the
-// counts and columns they leave, metadata, numbers of sampled tokens, post-copies. Only what is
-// told is compared. `ours` is the worker's answer for this step.
+// Compares, in this order: order of rows, the worker's block lists, accepted counts, graph,
+// pre-copies with the counts and columns they leave, metadata, numbers of sampled tokens,
+// post-copies. Only what the trace has is compared. `ours` is the worker's answer for this step.
 MaybeDifference compare_worker(const ComparedStep& step, const EngineWorker& worker,
                                const StepTrace& ours);
 
-// Parts of it.
+// The parts in compare_copies.cpp.
 MaybeDifference compare_copies(const ComparedStep& step, const StepTrace& ours,
                                EngineDecision launch);
 MaybeDifference compare_metadata(const ComparedStep& step, const StepTrace& ours);

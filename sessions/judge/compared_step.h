@@ -1,7 +1,7 @@
-// One told step under comparison: what every comparison needs to say where a difference is.
+// One traced step under comparison, with what is needed to describe a difference.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <optional>
@@ -16,14 +16,14 @@ namespace hybridscope {
 using RequestName = std::function<std::string(RequestId)>;
 
 struct ComparedStep {
-  const ForeignStep& told;
-  const EngineConfig& config;  // ours, with the profile's policies
+  const ForeignStep& traced;
+  const EngineConfig& config;  // of our engine, with the profile's policies
   const RequestName& name_of;
 
-  // Without expected and told.
+  // The difference without its `expected` and `traced`.
   EngineDifference difference(EngineDecision decision) const {
-    return {.step = told.step,
-            .line = told.line,
+    return {.step = traced.step,
+            .line = traced.line,
             .decision = decision,
             .rule = std::string(engine_decision_row(decision).rule)};
   }
@@ -34,21 +34,21 @@ struct ComparedStep {
   }
 };
 
-// Empty where the two agree.
+// Empty: the two agree.
 using MaybeDifference = std::optional<EngineDifference>;
 
-// The difference of two numbers or names, if they differ.
+// The difference between two numbers or names, if any.
 template <class T>
-MaybeDifference compare_values(EngineDifference place, const T& expected, const T& told) {
-  if (expected == told) return std::nullopt;
+MaybeDifference compare_values(EngineDifference place, const T& expected, const T& traced) {
+  if (expected == traced) return std::nullopt;
   place.expected = fmt::format("{}", expected);
-  place.told = fmt::format("{}", told);
+  place.traced = fmt::format("{}", traced);
   return place;
 }
 
-// Block lists column by column; `place` has the group already.
+// Compares block lists column by column; `place` already has the group.
 MaybeDifference compare_blocks(const EngineDifference& place,
                                std::span<const std::int32_t> expected,
-                               std::span<const std::int32_t> told);
+                               std::span<const std::int32_t> traced);
 
 }  // namespace hybridscope

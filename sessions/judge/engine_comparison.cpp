@@ -13,7 +13,7 @@ Error in_header(const Error& error) { return {error.kind, "/config: " + error.me
 EngineDifference refusal(const ComparedStep& step, const Error& error) {
   EngineDifference found = step.difference(EngineDecision::our_engine);
   found.expected = "refuses: " + error.message;
-  found.told = "a step";
+  found.traced = "a step";
   return found;
 }
 
@@ -49,12 +49,12 @@ void EngineComparison::compare(const ForeignStep& step) {
   if (!first_difference_) scheduler_.take_output(step);
 }
 
-MaybeDifference EngineComparison::compare_step(const ForeignStep& told) {
-  const ComparedStep step{.told = told, .config = config_, .name_of = name_of_};
-  const auto schedule = scheduler_.schedule(told);
+MaybeDifference EngineComparison::compare_step(const ForeignStep& traced) {
+  const ComparedStep step{.traced = traced, .config = config_, .name_of = name_of_};
+  const auto schedule = scheduler_.schedule(traced);
   if (!schedule.ok()) return refusal(step, schedule.error());
   if (auto found = compare_schedule(step, scheduler_, schedule.value())) return found;
-  const auto trace = worker_.run(told, scheduler_, schedule.value());
+  const auto trace = worker_.run(traced, scheduler_, schedule.value());
   if (!trace.ok()) return refusal(step, trace.error());
   return compare_worker(step, worker_, *trace.value());
 }

@@ -1,5 +1,5 @@
-// Another engine's decisions against ours: both take the same steps, and the first place where they
-// part is kept. What comes after it is not compared, because it would only follow from it.
+// Compares another engine's decisions with ours: both take the same steps, and the first difference
+// is kept. Later differences are not compared, because they may only follow from the first.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,21 @@
 
 namespace hybridscope {
 
-// Only what a trace tells is compared, in the order of a step's phases (EngineDecision). Up to the
-// first difference our engine has the state of the other one, so that each decision is made of the
-// same inputs. Our worker is the V1 runner: of a V2 trace the rows differ.
+// Compares what the trace has, in the order of a step's phases (EngineDecision). Up to the first
+// difference our engine is in the same state as the other one, so each decision has the same
+// inputs. Our worker is always the V1 runner, so the rows of a V2 trace differ.
 class EngineComparison {
  public:
-  // `policies`: those of a profile. `name_of`: of a request, also while it is no longer live.
-  // Errors: settings that our engine refuses, with a pointer into the header.
+  // `policies`: those of a profile. `name_of` must also answer for requests that have left. Errors:
+  // settings that our engine refuses, with a pointer into the header.
   static Result<EngineComparison> create(const ForeignHeader& header, const Policies& policies,
                                          RequestName name_of);
 
-  // Takes the next step of the trace. Requires: a step the reader let through.
+  // Takes the next step of the trace. Requires: the reader accepted the step.
   void compare(const ForeignStep& step);
 
   const std::optional<EngineDifference>& first_difference() const { return first_difference_; }
-  // Steps that were compared, the one with the difference included.
+  // The number of steps compared, including the one with the difference.
   std::int64_t num_steps() const { return num_steps_; }
 
  private:

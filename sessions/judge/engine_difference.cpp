@@ -1,6 +1,6 @@
 #include "sessions/judge/engine_difference.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -71,9 +71,9 @@ const EngineDecisionRow& engine_decision_row(EngineDecision decision) {
 }
 
 std::string format_difference(const EngineDifference& difference) {
-  std::string text = fmt::format("{}: {}: ours {}, told {}", place_of(difference),
+  std::string text = fmt::format("{}: {}: ours {}, trace {}", place_of(difference),
                                  engine_decision_row(difference.decision).name, difference.expected,
-                                 difference.told);
+                                 difference.traced);
   if (!difference.rule.empty()) text += fmt::format(" (rule: {})", difference.rule);
   return text;
 }
@@ -94,7 +94,7 @@ nlohmann::ordered_json difference_to_json(const EngineDifference& difference) {
   if (!difference.field.empty()) json["field"] = difference.field;
   number("index", difference.index);
   json["ours"] = difference.expected;
-  json["told"] = difference.told;
+  json["trace"] = difference.traced;
   if (!difference.rule.empty()) json["rule"] = difference.rule;
   return json;
 }

@@ -1,4 +1,4 @@
-// The first place where another engine decided otherwise than ours, as a value and in words.
+// The first place where another engine decided differently from ours, as a value and in words.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace hybridscope {
 
-// What is compared, in the order of a step; named as in a trace where the trace tells it.
+// The decisions that are compared, in the order of a step; named after the trace's member if there
+// is one.
 enum class EngineDecision : std::uint8_t {
   finished_req_ids,
   preempted_req_ids,
@@ -31,11 +32,11 @@ enum class EngineDecision : std::uint8_t {
   attn_metadata,
   sampled_token_ids,
   postprocess_copies,
-  our_engine,  // it refuses to go on: what was told before this brought it where it cannot be
+  our_engine,  // our engine refuses to continue from the state that the trace led it to
 };
 
-// Name, phase of the step ("schedule", "prepare", "sample") and the reference's function that has
-// the rule, where it is always the same one.
+// Name, phase of the step ("schedule", "prepare", "sample"), and the reference's function that has
+// the rule, unless it varies.
 struct EngineDecisionRow {
   EngineDecision decision{};
   std::string_view name;
@@ -44,25 +45,25 @@ struct EngineDecisionRow {
 };
 const EngineDecisionRow& engine_decision_row(EngineDecision decision);
 
-// Members at -1 or empty do not apply.
+// Members that are -1 or empty do not apply.
 struct EngineDifference {
   std::int64_t step = 0;
-  std::int64_t line = 0;  // of the trace
+  std::int64_t line = 0;  // number of the trace's line
   EngineDecision decision = EngineDecision::our_engine;
   std::string request{};     // its name
   std::int32_t row = -1;     // of the batch
-  std::int32_t group = -1;   // KV-cache group
+  std::int32_t group = -1;   // KV cache group
   std::int32_t column = -1;  // of the request's block list
-  std::string field{};       // of the metadata
-  std::int64_t index = -1;   // into the list or the array, row by row
-  std::string expected{};    // what our engine decides
-  std::string told{};
-  std::string rule{};  // function of the reference
+  std::string field{};       // metadata field
+  std::int64_t index = -1;   // into the list or array, in row-major order
+  std::string expected{};    // our engine's decision
+  std::string traced{};
+  std::string rule{};  // the reference's function
   friend bool operator==(const EngineDifference&, const EngineDifference&) = default;
 };
 
-// "step 7, request r3, group 1, column 2: scheduler_block_ids: ours block 5, told block 6 (rule:
-// KVCacheManager.allocate_slots)".
+// An example of the text: "step 7, request r3, group 1, column 2: scheduler_block_ids: ours block
+// 5, told block 6 (rule: KVCacheManager.allocate_slots)".
 std::string format_difference(const EngineDifference& difference);
 
 // {step, line, phase, decision, ...}; members that do not apply are left out.

@@ -20,7 +20,7 @@ Result<ReplayedSchedule> EngineScheduler::schedule(const ForeignStep& step) {
   preempted_by_reset_.clear();
   if (step.reset_prefix_cache) reset_prefix_cache();
   if (Status admitted = admit(step); !admitted.ok()) return admitted.error();
-  if (replay_.config().speculative_method == SpeculativeMethod::ngram) offer_told_drafts(step);
+  if (replay_.config().speculative_method == SpeculativeMethod::ngram) offer_traced_drafts(step);
   return replay_.schedule();
 }
 
@@ -62,29 +62,29 @@ void EngineScheduler::reset_prefix_cache() {
 
 Status EngineScheduler::admit(const ForeignStep& step) {
   const std::int32_t most = replay_.config().max_model_len;
-  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
-    if (holds(told.request)) continue;  // V2: resumed
-    const std::span<const std::int32_t> prompt = step.at(told.prompt_token_ids);
+  for (const ForeignNewRequest& traced : step.scheduled_new_reqs) {
+    if (holds(traced.request)) continue;  // V2: resumed
+    const std::span<const std::int32_t> prompt = step.at(traced.prompt_token_ids);
     Status added = replay_.add_request(
-        {.name = key_of(told.request),
+        {.name = key_of(traced.request),
          .prompt_token_ids = {prompt.begin(), prompt.end()},
-         .max_tokens = told.max_tokens < 0 ? most : std::min(told.max_tokens, most),
-         .priority = told.priority,
+         .max_tokens = traced.max_tokens < 0 ? most : std::min(traced.max_tokens, most),
+         .priority = traced.priority,
          .arrival_time = num_arrived_++,
-         .cache_salt = told.cache_salt});
+         .cache_salt = traced.cache_salt});
     if (!added.ok()) return added;
   }
   return Ok{};
 }
 
-void EngineScheduler::offer_told_drafts(const ForeignStep& step) {
+void EngineScheduler::offer_traced_drafts(const ForeignStep& step) {
   std::map<std::string, TokenIds> drafts;
   const auto most = static_cast<std::size_t>(replay_.config().num_speculative_tokens);
   for (const std::string& key : replay_.live()) drafts[key].resize(most);
   for (const ForeignCount& scheduled : step.num_scheduled_tokens)
     drafts[key_of(scheduled.request)].clear();
-  for (const ForeignCount& told : step.scheduled_spec_decode_tokens)
-    drafts[key_of(told.request)].resize(std::min(static_cast<std::size_t>(told.count), most));
+  for (const ForeignCount& traced : step.scheduled_spec_decode_tokens)
+    drafts[key_of(traced.request)].resize(std::min(static_cast<std::size_t>(traced.count), most));
   replay_.update_draft_token_ids(drafts);
 }
 

@@ -45,7 +45,7 @@ std::int32_t EngineWorker::num_accepted_tokens_before(std::size_t row) const {
   return trace_.pre_copies.decisions[row].decision.num_accepted_tokens;
 }
 
-// The worker's copy of a request. It decides from counts alone, so that its tokens may be any.
+// Adds the worker's copy of a request. The worker decides by counts alone, so any tokens will do.
 void EngineWorker::introduce(RequestId id, std::int32_t num_prompt_tokens) {
   while (!requests_.contains(id)) requests_.add(EngineScheduler::key_of(id));
   EngineRequest& request = requests_[id];
@@ -80,7 +80,7 @@ void EngineWorker::describe(const EngineScheduler& scheduler, const ReplayedSche
   }
 }
 
-// An admitted request gets its whole lists.
+// An admitted request gets its complete lists.
 void EngineWorker::append_new_blocks(const ReplayedRequest& request) {
   const GroupBlockIds lists =
       request.admission == Admission::running ? request.new_block_ids() : request.block_ids;
@@ -90,13 +90,13 @@ void EngineWorker::append_new_blocks(const ReplayedRequest& request) {
   }
 }
 
-// A prefill chunk that samples nothing takes no count.
+// A prefill chunk that samples nothing has no accepted count.
 void EngineWorker::script_acceptance(const ForeignStep& step) {
   for (const ScheduledTrace& scheduled : trace_.scheduled)
-    requests_[scheduled.request].scripted_num_accepted.reset();
+    requests_[scheduled.request].scripted_num_accepted_tokens.reset();
   if (!step.sampled_token_ids) return;
   for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids)
-    requests_[sampled.request].scripted_num_accepted =
+    requests_[sampled.request].scripted_num_accepted_tokens =
         std::max(static_cast<std::int32_t>(sampled.token_ids.count), 1);
 }
 

@@ -1,5 +1,5 @@
-// Our V1 worker under the steps that a trace tells: rows, copies, graph and metadata that it would
-// make of what was scheduled, with the told numbers of sampled tokens.
+// Our V1 worker under the steps of a trace: the rows, copies, graph and metadata that it would make
+// of the schedule, with the traced numbers of sampled tokens.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class EngineWorker {
   // Errors: those of WorkerV1::create.
   static Result<EngineWorker> create(const EngineConfig& config);
 
-  // Prepares and samples one step; the answer is valid until the next call. Requires: the schedule
-  // and the told step agree. Error: the metadata builders refuse the batch.
+  // Prepares and samples one step; the answer is valid until the next call. Requires: our schedule
+  // and the traced step agree. Error: the metadata builders refuse the batch.
   Result<const StepTrace*> run(const ForeignStep& step, const EngineScheduler& scheduler,
                                const ReplayedSchedule& schedule);
 
-  // Block lists of a request that is not finished, after run(). [groups][columns]
+  // Block lists of an unfinished request, after run(). [groups][columns]
   const std::vector<std::vector<std::int32_t>>& block_ids(RequestId id) const {
     return requests_[id].worker.block_ids;
   }
-  // Accepted count of a row of the last step as it began, before pre-copies.
+  // The accepted count of a row at the beginning of the last step, before its pre-copies.
   std::int32_t num_accepted_tokens_before(std::size_t row) const;
 
  private:

@@ -14,7 +14,7 @@ Result<ForeignBlockTables> ForeignBlockTables::create(const ForeignHeader& heade
                                  .use_eagle = header.use_eagle,
                                  .scheduler_block_size = header.config.scheduler_block_size,
                                  .hash_block_size = header.config.hash_block_size,
-                                 .policies = pages_cache_policies()});
+                                 .policies = reference_cache_policies()});
   if (!coordinator.ok()) return coordinator.error();
   return ForeignBlockTables(header.config, std::move(coordinator).value());
 }
@@ -57,10 +57,11 @@ void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& reques
   if (step.reset_prefix_cache) drop_all_labels(trace);
   for (const RequestId id : step.finished_req_ids) drop_tables(id, trace);
   for (const RequestId id : step.preempted_req_ids) drop_tables(id, trace);
-  // A request may be preempted between two steps and come back in this one, told as resumed only.
+  // A request may be preempted and admitted again between two steps; the trace then only says that
+  // it resumed.
   for (const ScheduledTrace& scheduled : trace.scheduled)
     if (scheduled.admission != Admission::running) drop_tables(scheduled.request, trace);
-  // All blocks that go before any that come: a block may change hands within a step.
+  // Frees blocks before it allocates any: a block may change owners within a step.
   take_left_blocks(step, trace);
   take_new_lists(step, requests, trace);
 }
@@ -93,9 +94,9 @@ void ForeignBlockTables::drop_tables(RequestId request, StepTrace& trace) {
   }
 }
 
-// Fills leaving_ and entering_: columns in which the block changes, but not speculative blocks that
-// the request merely moves to another column. Those carry no hash: one that does was given back and
-// out again.
+// Fills leaving_ and entering_ with the columns whose block changes, except for speculative blocks
+// that the request moves to another column. A moved block carries no hash; a block with a hash was
+// freed and allocated again.
 void ForeignBlockTables::collect_changes(RequestId request, std::int32_t group,
                                          std::span<const std::int32_t> now) {
   leaving_.clear();
@@ -119,13 +120,13 @@ void ForeignBlockTables::collect_changes(RequestId request, std::int32_t group,
 }
 
 void ForeignBlockTables::take_left_blocks(const ForeignStep& step, StepTrace& trace) {
-  for (const ForeignBlockIds& told : step.scheduler_block_ids)
+  for (const ForeignBlockIds& traced : step.scheduler_block_ids)
     for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
-      collect_changes(told.request, group,
-                      step.list(told.block_ids, static_cast<std::size_t>(group)));
-      // The last column first, as the reference frees.
+      collect_changes(traced.request, group,
+                      step.list(traced.block_ids, static_cast<std::size_t>(group)));
+      // From the last column to the first, as the reference frees.
       for (auto left = leaving_.rbegin(); left != leaving_.rend(); ++left)
-        free_block(told.request, group, left->block, trace);
+        free_block(traced.request, group, left->block, trace);
     }
 }
 
@@ -152,29 +153,29 @@ void ForeignBlockTables::give_block(RequestId request, std::int32_t group, const
 
 void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests& requests,
                                         StepTrace& trace) {
-  for (const ForeignBlockIds& told : step.scheduler_block_ids) {
-    const std::int32_t scheduled = requests[told.request].scheduled;
+  for (const ForeignBlockIds& traced : step.scheduler_block_ids) {
+    const std::int32_t scheduled = requests[traced.request].scheduled;
     const std::int32_t hit =
         scheduled < 0 ? 0 : trace.scheduled[static_cast<std::size_t>(scheduled)].num_hit_tokens;
     for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
       const auto g = static_cast<std::size_t>(group);
-      const std::span<const std::int32_t> now = step.list(told.block_ids, g);
-      collect_changes(told.request, group, now);
+      const std::span<const std::int32_t> now = step.list(traced.block_ids, g);
+      collect_changes(traced.request, group, now);
       const std::int32_t num_hit_columns = hit / config_.kv_cache_config.groups[g].block_size();
       for (const Change& entering : entering_)
-        give_block(told.request, group, entering, num_hit_columns, trace);
-      // Columns are only ever added to a table; one that lost some is written anew.
-      if (now.size() < tables_.block_ids(told.request, group).size())
+        give_block(traced.request, group, entering, num_hit_columns, trace);
+      // Events only add columns to a table, so a table that lost columns is written anew.
+      if (now.size() < tables_.block_ids(traced.request, group).size())
         record(trace.cache_events, {.kind = CacheEventKind::table_dropped,
                                     .group = group,
-                                    .request = told.request,
+                                    .request = traced.request,
                                     .block = 0});
       for (std::size_t c = 0; c < now.size(); ++c) {
-        const auto before = tables_.block_ids(told.request, group);
+        const auto before = tables_.block_ids(traced.request, group);
         if (c < before.size() && before[c] == now[c]) continue;
         record(trace.cache_events, {.kind = CacheEventKind::column_set,
                                     .group = group,
-                                    .request = told.request,
+                                    .request = traced.request,
                                     .column = static_cast<std::int32_t>(c),
                                     .block = now[c]});
       }
@@ -191,7 +192,7 @@ void ForeignBlockTables::register_blocks(const ForeignStep& step, ForeignRequest
     const std::int32_t num_tokens =
         std::min({scheduled.num_computed_tokens + scheduled.num_scheduled_tokens,
                   known.num_known_tokens, config_.max_model_len});
-    const auto told =
+    const auto traced =
         std::ranges::find(step.num_cached_block, scheduled.request, &ForeignBlockIds::request);
     for (std::int32_t group = 0; group < coordinator_.num_groups(); ++group) {
       const auto g = static_cast<std::size_t>(group);
@@ -199,8 +200,8 @@ void ForeignBlockTables::register_blocks(const ForeignStep& step, ForeignRequest
       if (scheduled.admission != Admission::running)
         num_cached[g] = scheduled.num_hit_tokens / block_size;
       std::int32_t end = coordinator_.num_tokens_to_cache(group, num_tokens) / block_size;
-      if (told != step.num_cached_block.end())
-        end = std::min(step.list(told->block_ids, g)[0], known.num_known_tokens / block_size);
+      if (traced != step.num_cached_block.end())
+        end = std::min(step.list(traced->block_ids, g)[0], known.num_known_tokens / block_size);
       register_columns(scheduled.request, group, end, known,
                        {trace.cache_events, trace.label_history});
     }

@@ -1,5 +1,5 @@
-// Told block tables become the cache events that led to them: what was given out, shared, taken
-// back, and which blocks carry which prefix from now on. The judge's side of the prefix cache
+// Derives the cache events from the block tables of a trace: which blocks were allocated, shared
+// and freed, and which prefix each block is registered under. The judge's side of the prefix cache
 // (docs/semantics/caching.md).
 #pragma once
 
@@ -18,21 +18,22 @@ namespace hybridscope {
 
 class ForeignBlockTables {
  public:
-  // Errors: group sizes the coordinator refuses.
+  // Errors: group sizes that the coordinator refuses.
   static Result<ForeignBlockTables> create(const ForeignHeader& header);
 
-  // Appends to trace.cache_events what led from the last step's tables to this one's; of a block
-  // that a request got: a hit if it was admitted in this step and the column is one of its computed
-  // tokens' (`trace.scheduled` says), given out otherwise. Columns that change places within a
-  // request keep their content.
+  // Appends to trace.cache_events the changes between the last step's tables and this step's. A
+  // block that a request got is a hit if the request was admitted in this step and the column
+  // belongs to its computed tokens (`trace.scheduled`), else an allocation. Blocks that move to
+  // another column of the same request keep their content.
   void follow(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
-  // Appends registrations, and trace.label_history with them: full blocks of known and scheduled
-  // tokens, as KVCacheManager.cache_blocks plans them, or as far as num_cached_block says.
+  // Appends registrations, and their fingerprints to trace.label_history: full blocks of known and
+  // scheduled tokens, as KVCacheManager.cache_blocks plans them, or as far as num_cached_block
+  // says.
   void register_blocks(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
-  // Appends registrations to trace.commit_events: what a running request has computed, when a frame
-  // of it returns asynchronously (semantics: update-from-output-async; vLLM
+  // Asynchronous scheduling: appends the registrations of a running request's computed tokens to
+  // trace.commit_events when one of its frames returns (semantics: update-from-output-async; vLLM
   // KVCacheManager.cache_blocks).
   void register_computed_blocks(RequestId request, std::int32_t num_tokens,
                                 ForeignRequests& requests, StepTrace& trace);
@@ -46,7 +47,7 @@ class ForeignBlockTables {
     std::int32_t column = 0;
     std::int32_t block = 0;
   };
-  // Where registrations go, and the fingerprints that belong to them.
+  // The events that registrations are appended to, and their fingerprints.
   struct Registrations {
     std::vector<CacheEvent>& events;
     std::vector<Fingerprint>& label_history;
@@ -70,9 +71,9 @@ class ForeignBlockTables {
   std::vector<std::int32_t> ref_cnt_;   // [num_blocks]
   std::vector<std::uint8_t> labelled_;  // [num_blocks]
 
-  // Of one table under way.
-  std::vector<Change> leaving_;   // columns whose block goes away
-  std::vector<Change> entering_;  // columns that get a block the request did not have
+  // Changes of the table being followed.
+  std::vector<Change> leaving_;   // columns that lose their block
+  std::vector<Change> entering_;  // columns that get a block new to the request
 };
 
 }  // namespace hybridscope

@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// The column of a request's list that holds the block, the last one if several do; -1: none.
+// The column of a request's list that holds the block; the last one if several do; -1: none.
 std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
   const auto found = std::find(ids.rbegin(), ids.rend(), block);
   return static_cast<std::int32_t>(ids.rend() - found) - 1;
@@ -18,8 +18,8 @@ std::int32_t column_of(std::span<const std::int32_t> ids, std::int32_t block) {
 
 }  // namespace
 
-// Pre-copies of V1, and of V2, whose slot has a column from the admission on: one slot a row here
-// (semantics: preprocess-mamba, preprocess-mamba-align, add-request).
+// Pre-copies of V1 and V2 (semantics: preprocess-mamba, preprocess-mamba-align, add-request). For
+// V2, whose slots have a column from admission on, each row gets one slot here.
 void ForeignImporter::decide_pre_copies() {
   const std::int32_t block_size = metadata_.mamba_block_size();
   if (config_.runner == ModelRunner::v1) {
@@ -57,8 +57,8 @@ void ForeignImporter::decide_pre_copies() {
     mamba_state_idx_.set(trace_.rows[r].request, slots.state_idx[r]);
 }
 
-// Post-copies; V2 is given the count after acceptance (semantics: postprocess-mamba,
-// postprocess-mamba-v2). `copy_rows_` then holds the counts after them.
+// Post-copies; V2 gets the count after acceptance (semantics: postprocess-mamba,
+// postprocess-mamba-v2). Afterwards `copy_rows_` holds the counts that they leave.
 void ForeignImporter::decide_post_copies() {
   const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
   columns_.clear();
@@ -91,43 +91,43 @@ void ForeignImporter::decide_post_copies() {
   copying_ = decisions_;
 }
 
-// Decisions that the engine told replace ours.
+// Traced copies replace our decisions.
 void ForeignImporter::pre_copy(const ForeignStep& step) {
   if (!metadata_.has_mamba()) return;
   copy_rows_.fill(trace_);
   view_mamba_tables(trace_, worker_tables_, mamba_tables_);
-  const bool told = step.preprocess_copies.has_value();
+  const bool traced = step.preprocess_copies.has_value();
   if (config_.mamba_cache_mode != MambaCacheMode::align) {
-    // Our rule makes none in the other modes; an engine that does is executed as it says.
+    // Our rule makes no copies in the other modes; those of the trace are executed as given.
     decisions_.assign(trace_.rows.size(), {});
-    if (told && !step.preprocess_copies->empty())
-      launch_told(*step.preprocess_copies, trace_.pre_copies);
+    if (traced && !step.preprocess_copies->empty())
+      launch_traced(*step.preprocess_copies, trace_.pre_copies);
     return;
   }
-  if (!told) count(Computed::preprocess_copies);
+  if (!traced) count(Computed::preprocess_copies);
   CopyLaunch& launch = trace_.pre_copies;
   decide_pre_copies();
   for (std::size_t r = 0; r < trace_.rows.size(); ++r)
-    if (told_rows_[r]->mamba_state_idx >= 0)
-      mamba_state_idx_.set(trace_.rows[r].request, told_rows_[r]->mamba_state_idx);
-  if (told)
-    launch_told(*step.preprocess_copies, launch);
+    if (traced_rows_[r]->mamba_state_idx >= 0)
+      mamba_state_idx_.set(trace_.rows[r].request, traced_rows_[r]->mamba_state_idx);
+  if (traced)
+    launch_traced(*step.preprocess_copies, launch);
   else
     launch_ours(launch);
   for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
     RowTrace& row = trace_.rows[r];
-    const std::int32_t told_after = told_rows_[r]->num_accepted_tokens_after_preprocess;
-    if (told_after >= 0)
-      row.num_accepted_tokens = told_after;
+    const std::int32_t traced_after = traced_rows_[r]->num_accepted_tokens_after_preprocess;
+    if (traced_after >= 0)
+      row.num_accepted_tokens = traced_after;
     else if (launch.decisions[r].decision.copies())
       row.num_accepted_tokens = 1;
   }
 }
 
-// Mode all makes no copies unless the engine told some (semantics: mode-all-with-drafts).
+// Mode all makes no copies unless the trace has some (semantics: mode-all-with-drafts).
 void ForeignImporter::post_copy(const ForeignStep& step) {
   const bool align = config_.mamba_cache_mode == MambaCacheMode::align;
-  const bool told = step.postprocess_copies.has_value();
+  const bool traced = step.postprocess_copies.has_value();
   for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
     const RowTrace& row = trace_.rows[r];
     ForeignRequest& request = requests_[row.request];
@@ -145,79 +145,79 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
     for (std::size_t r = 0; r < trace_.rows.size(); ++r)
       requests_[trace_.rows[r].request].num_accepted_tokens = copy_rows_.num_accepted_tokens[r];
   const bool computes = align && config_.num_speculative_tokens > 0;
-  if (!told && !computes) return;
-  if (!told) count(Computed::postprocess_copies);
-  if (told)
-    launch_told(*step.postprocess_copies, trace_.post_copies);
+  if (!traced && !computes) return;
+  if (!traced) count(Computed::postprocess_copies);
+  if (traced)
+    launch_traced(*step.postprocess_copies, trace_.post_copies);
   else
     launch_ours(trace_.post_copies);
   if (align) return;
-  // A state that moved within its column is read from the column's start
-  // (semantics: mode-all-with-drafts).
+  // A state that moved within its column is later read from the column's start (semantics:
+  // mode-all-with-drafts).
   for (const CopyDecisionTrace& decided : trace_.post_copies.decisions)
     if (decided.row >= 0 && decided.decision.outcome == StateCopyOutcome::within_block_shift)
       requests_[decided.request].num_accepted_tokens = 1;
 }
 
-// Our decisions, carried out.
+// Carries out our decisions.
 void ForeignImporter::launch_ours(CopyLaunch& launch) const {
   append_decisions(trace_, decisions_, launch);
   collect_batch_copy_meta(copying_, mamba_tables_, launch.copies);
 }
 
-// The engine's copies are carried out, and a decision of ours that made another one gives way.
-void ForeignImporter::launch_told(const std::vector<ForeignCopy>& told, CopyLaunch& launch) {
+// Carries out the traced copies. A decision of ours that makes a different copy is overridden.
+void ForeignImporter::launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch) {
   append_decisions(trace_, decisions_, launch);
   for (CopyDecisionTrace& decided : launch.decisions)
     if (decided.decision.copies()) decided.decision.outcome = StateCopyOutcome::same_column;
-  for (const ForeignCopy& copy : told)
+  for (const ForeignCopy& copy : traced)
     if (requests_[copy.request].row >= 0)
       place_copy(copy, launch);
     else
       place_rowless_copy(copy, launch);
 }
 
-// A copy of a request that is not in the batch: executed, and a finding by itself.
-void ForeignImporter::place_rowless_copy(const ForeignCopy& told, CopyLaunch& launch) const {
-  CopyDecisionTrace decided{.request = told.request, .row = -1, .decision = {}};
+// A copy for a request that is not in the batch: it is executed, and is a finding in itself.
+void ForeignImporter::place_rowless_copy(const ForeignCopy& traced, CopyLaunch& launch) const {
+  CopyDecisionTrace decided{.request = traced.request, .row = -1, .decision = {}};
   decided.decision.outcome = StateCopyOutcome::copy;
-  decided.decision.accept_token_bias = std::max(told.accept_token_bias, 0);
-  decided.decision.src_col = told.src_block_idx;
-  decided.decision.dst_col = told.dest_block_idx;
+  decided.decision.accept_token_bias = std::max(traced.accept_token_bias, 0);
+  decided.decision.src_col = traced.src_block_idx;
+  decided.decision.dst_col = traced.dest_block_idx;
   const auto index = static_cast<std::int32_t>(launch.decisions.size());
   launch.decisions.push_back(decided);
   for (const GroupTrace& group : trace_.groups) {
-    if (!group.is_mamba || (told.group >= 0 && told.group != group.group)) continue;
-    const auto& lists = requests_.at(told.request).block_ids;
+    if (!group.is_mamba || (traced.group >= 0 && traced.group != group.group)) continue;
+    const auto& lists = requests_.at(traced.request).block_ids;
     const auto block_at = [&](std::int32_t column) {
       const auto g = static_cast<std::size_t>(group.group);
       return g < lists.size() && column >= 0 && static_cast<std::size_t>(column) < lists[g].size()
                  ? lists[g][static_cast<std::size_t>(column)]
                  : kPadSlotId;
     };
-    const bool columns = told.group < 0;
+    const bool columns = traced.group < 0;
     launch.copies.push_back(
         {.decision = index,
          .group = group.group,
-         .conv_src_block = columns ? block_at(told.src_block_idx) : told.conv_src_block_id,
+         .conv_src_block = columns ? block_at(traced.src_block_idx) : traced.conv_src_block_id,
          .temporal_src_block =
-             columns ? block_at(told.src_block_idx + decided.decision.accept_token_bias)
-                     : told.temporal_src_block_id,
-         .dst_block = columns ? block_at(told.dest_block_idx) : told.dest_block_id,
+             columns ? block_at(traced.src_block_idx + decided.decision.accept_token_bias)
+                     : traced.temporal_src_block_id,
+         .dst_block = columns ? block_at(traced.dest_block_idx) : traced.dest_block_id,
          .accept_token_bias = decided.decision.accept_token_bias});
   }
 }
 
-// What the copy does not tell is as our rule has it: the shift, and the source of a kind of state
-// that the engine's layers do not have.
-void ForeignImporter::place_copy(const ForeignCopy& told, CopyLaunch& launch) {
-  const std::int32_t index = decision_of(told, launch);
+// Our rule supplies what the copy leaves out: the shift, and the source of a kind of state that the
+// engine's layers do not have.
+void ForeignImporter::place_copy(const ForeignCopy& traced, CopyLaunch& launch) {
+  const std::int32_t index = decision_of(traced, launch);
   const CopyDecisionTrace& decided = launch.decisions[static_cast<std::size_t>(index)];
   const StateCopyDecision& decision = decided.decision;
-  if (told.group < 0)
+  if (traced.group < 0)
     return collect_mamba_copy_meta(decision, {.decision = index, .row = decided.row}, mamba_tables_,
                                    launch.copies);
-  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
+  const auto& ids = requests_[traced.request].block_ids[static_cast<std::size_t>(traced.group)];
   const auto block_at = [&](std::int32_t column) {
     return column >= 0 && static_cast<std::size_t>(column) < ids.size()
                ? ids[static_cast<std::size_t>(column)]
@@ -225,28 +225,28 @@ void ForeignImporter::place_copy(const ForeignCopy& told, CopyLaunch& launch) {
   };
   launch.copies.push_back(
       {.decision = index,
-       .group = told.group,
+       .group = traced.group,
        .conv_src_block =
-           told.conv_src_block_id >= 0 ? told.conv_src_block_id : block_at(decision.src_col),
-       .temporal_src_block = told.temporal_src_block_id >= 0
-                                 ? told.temporal_src_block_id
+           traced.conv_src_block_id >= 0 ? traced.conv_src_block_id : block_at(decision.src_col),
+       .temporal_src_block = traced.temporal_src_block_id >= 0
+                                 ? traced.temporal_src_block_id
                                  : block_at(decision.src_col + decision.accept_token_bias),
-       .dst_block = told.dest_block_id,
+       .dst_block = traced.dest_block_id,
        .accept_token_bias = decision.accept_token_bias});
 }
 
-// The decision that the copy carries out: the row's, unless that has another copy already, or one
-// that another group's copy of the same columns has made.
-std::int32_t ForeignImporter::decision_of(const ForeignCopy& told, CopyLaunch& launch) {
-  const std::int32_t row = requests_[told.request].row;
+// The decision that the copy carries out: the row's own, or, if the row already has another copy,
+// one made for another group's copy of the same columns, or a new one.
+std::int32_t ForeignImporter::decision_of(const ForeignCopy& traced, CopyLaunch& launch) {
+  const std::int32_t row = requests_[traced.request].row;
   const CopyDecisionTrace& base = launch.decisions[static_cast<std::size_t>(row)];
   StateCopyDecision decision = base.decision;
-  if (told.accept_token_bias >= 0) decision.accept_token_bias = told.accept_token_bias;
-  if (told.group < 0) {
-    decision.src_col = told.src_block_idx;
-    decision.dst_col = told.dest_block_idx;
+  if (traced.accept_token_bias >= 0) decision.accept_token_bias = traced.accept_token_bias;
+  if (traced.group < 0) {
+    decision.src_col = traced.src_block_idx;
+    decision.dst_col = traced.dest_block_idx;
   } else {
-    place_blocks(told, decision);
+    place_blocks(traced, decision);
   }
   decision.outcome = decision.src_col == decision.dst_col ? StateCopyOutcome::within_block_shift
                                                           : StateCopyOutcome::copy;
@@ -255,20 +255,21 @@ std::int32_t ForeignImporter::decision_of(const ForeignCopy& told, CopyLaunch& l
     return row;
   }
   const auto same = std::ranges::find_if(launch.decisions, [&](const CopyDecisionTrace& other) {
-    return other.row == row && told.group >= 0 && other.decision == decision;
+    return other.row == row && traced.group >= 0 && other.decision == decision;
   });
   const auto index = static_cast<std::int32_t>(same - launch.decisions.begin());
-  if (same == launch.decisions.end()) launch.decisions.push_back({told.request, row, decision});
+  if (same == launch.decisions.end()) launch.decisions.push_back({traced.request, row, decision});
   return index;
 }
 
-// Columns in which the request has the told blocks; ours where it has them nowhere.
-void ForeignImporter::place_blocks(const ForeignCopy& told, StateCopyDecision& decision) {
-  const auto& ids = requests_[told.request].block_ids[static_cast<std::size_t>(told.group)];
-  const bool conv = told.conv_src_block_id >= 0;
+// Finds the columns of the traced blocks in the request's list; keeps ours for a block that is not
+// in it.
+void ForeignImporter::place_blocks(const ForeignCopy& traced, StateCopyDecision& decision) {
+  const auto& ids = requests_[traced.request].block_ids[static_cast<std::size_t>(traced.group)];
+  const bool conv = traced.conv_src_block_id >= 0;
   const std::int32_t src =
-      column_of(ids, conv ? told.conv_src_block_id : told.temporal_src_block_id);
-  const std::int32_t dst = column_of(ids, told.dest_block_id);
+      column_of(ids, conv ? traced.conv_src_block_id : traced.temporal_src_block_id);
+  const std::int32_t dst = column_of(ids, traced.dest_block_id);
   if (src >= 0) decision.src_col = conv ? src : src - decision.accept_token_bias;
   if (dst >= 0) decision.dst_col = dst;
 }

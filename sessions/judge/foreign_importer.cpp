@@ -1,15 +1,39 @@
 #include "sessions/judge/foreign_importer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
 namespace hybridscope {
+
 namespace {
 
 constexpr std::int64_t kMaxTableEntries = std::int64_t{1} << 28;
 
 }  // namespace
+
+ForeignSlots::ForeignSlots(std::int32_t max_num_seqs)
+    : owners_(static_cast<std::size_t>(max_num_seqs)) {}
+
+void ForeignSlots::free(RequestId request) {
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= slot_of_.size() || slot_of_[id] < 0) return;
+  RequestId& owner = owners_[static_cast<std::size_t>(slot_of_[id])];
+  if (owner == request) owner = {};
+  slot_of_[id] = -1;
+}
+
+RequestId ForeignSlots::use(RequestId request, std::int32_t slot, bool admitted) {
+  const auto id = static_cast<std::size_t>(request.value);
+  if (id >= slot_of_.size()) slot_of_.resize(id + 1, -1);
+  RequestId& owner = owners_[static_cast<std::size_t>(slot)];
+  // A trace may report slots from a later step on, so a running request may claim its slot too.
+  if (!admitted && slot_of_[id] >= 0) return owner;
+  const RequestId former = owner;
+  owner = request;
+  slot_of_[id] = slot;
+  return former == RequestId{} ? request : former;
+}
 
 std::string_view computed_name(Computed what) {
   constexpr std::array<std::string_view, kNumComputed> kNames = {
@@ -73,7 +97,7 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   return &trace_;
 }
 
-// Finished requests go after their blocks were taken back.
+// Finished requests are forgotten after their blocks were freed.
 void ForeignImporter::forget(const ForeignStep& step) {
   for (const RequestId id : step.finished_req_ids) {
     slots_.free(id);
@@ -83,30 +107,30 @@ void ForeignImporter::forget(const ForeignStep& step) {
 }
 
 void ForeignImporter::admit(const ForeignStep& step) {
-  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
-    if (requests_.holds(told.request)) {  // V2: resumed
-      requests_[told.request].readmitted = true;
+  for (const ForeignNewRequest& traced : step.scheduled_new_reqs) {
+    if (requests_.holds(traced.request)) {  // V2: resumed
+      requests_[traced.request].readmitted = true;
       continue;
     }
-    ForeignRequest& request = requests_.add(told.request, told.cache_salt);
-    request.append(step.at(told.prompt_token_ids));
+    ForeignRequest& request = requests_.add(traced.request, traced.cache_salt);
+    request.append(step.at(traced.prompt_token_ids));
     request.num_prompt_tokens = request.num_known_tokens = request.num_tokens();
   }
 }
 
-// scheduled in the order of num_scheduled_tokens, whatever list introduced the request.
+// Scheduled requests in the order of num_scheduled_tokens, for new and cached requests alike.
 void ForeignImporter::schedule(const ForeignStep& step) {
   for (const ForeignCount& entry : step.num_scheduled_tokens) {
     requests_[entry.request].scheduled = static_cast<std::int32_t>(trace_.scheduled.size());
     trace_.scheduled.push_back({.request = entry.request, .num_scheduled_tokens = entry.count});
     trace_.num_scheduled_tokens += entry.count;
   }
-  for (const ForeignNewRequest& told : step.scheduled_new_reqs)
-    complete(told.request, told.num_computed_tokens,
-             requests_[told.request].readmitted ? Admission::resumed : Admission::new_request);
-  for (const ForeignCachedRequest& told : step.scheduled_cached_reqs)
-    complete(told.request, told.num_computed_tokens,
-             told.resumed ? Admission::resumed : Admission::running);
+  for (const ForeignNewRequest& traced : step.scheduled_new_reqs)
+    complete(traced.request, traced.num_computed_tokens,
+             requests_[traced.request].readmitted ? Admission::resumed : Admission::new_request);
+  for (const ForeignCachedRequest& traced : step.scheduled_cached_reqs)
+    complete(traced.request, traced.num_computed_tokens,
+             traced.resumed ? Admission::resumed : Admission::running);
   for (const ForeignCount& drafts : step.scheduled_spec_decode_tokens) {
     ScheduledTrace& scheduled = scheduled_of(drafts.request);
     scheduled.num_draft_tokens = scheduled.num_drafts_offered = drafts.count;
@@ -121,8 +145,8 @@ void ForeignImporter::schedule(const ForeignStep& step) {
   describe_hits();
 }
 
-// As Scheduler::count_scheduled: drafts count as computed until the frame returns, and
-// asynchronously what it will bring has placeholders.
+// Follows Scheduler::count_scheduled: drafts count as computed until the frame returns, and with
+// asynchronous scheduling expected outputs have placeholders.
 void ForeignImporter::count_scheduled() {
   for (const ScheduledTrace& scheduled : trace_.scheduled) {
     ForeignRequest& request = requests_[scheduled.request];
@@ -136,7 +160,7 @@ ScheduledTrace& ForeignImporter::scheduled_of(RequestId id) {
   return trace_.scheduled[static_cast<std::size_t>(requests_[id].scheduled)];
 }
 
-// One that was reset need not have been told to be preempted.
+// The trace may leave out the preemption of a request that was reset.
 void ForeignImporter::begin_run(RequestId id) {
   ForeignRequest& request = requests_[id];
   if (request.runs) leave_run(id);

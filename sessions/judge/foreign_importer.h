@@ -1,5 +1,5 @@
-// One step that another engine told becomes a StepTrace, so that it can be executed and checked
-// like one of our own. What the line leaves out is computed and counted.
+// Turns one step of another engine's trace into a StepTrace, so that it can be executed and checked
+// like a step of our engine. What the line leaves out is computed, and counted.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/engine/batch_metadata.h"
 #include "core/engine/copy_rows.h"
@@ -15,12 +16,29 @@
 #include "sessions/judge/foreign_block_tables.h"
 #include "sessions/judge/foreign_metadata.h"
 #include "sessions/judge/foreign_requests.h"
-#include "sessions/judge/foreign_slots.h"
 #include "sessions/judge/foreign_trace.h"
 
 namespace hybridscope {
 
-// What a line may leave out (docs/trace-format.md).
+// Runner V2: the request that each of the worker's slots belongs to (semantics: request-slots).
+class ForeignSlots {
+ public:
+  explicit ForeignSlots(std::int32_t max_num_seqs);
+
+  // Frees the slot of a request that finished, lost its blocks or is admitted again.
+  void free(RequestId request);
+
+  // A row of `request` uses `slot` in this step. Returns the request whose content the slot holds:
+  // `request` itself if it got the slot when it was free and kept it since; otherwise another live
+  // request, or none (-1). An admitted request owns the slot afterwards.
+  RequestId use(RequestId request, std::int32_t slot, bool admitted);
+
+ private:
+  std::vector<RequestId> owners_;      // [max_num_seqs] -1: free
+  std::vector<std::int32_t> slot_of_;  // by request id, -1: none
+};
+
+// What a line may leave out (docs/trace-format.md), so that we compute it.
 enum class Computed : std::uint8_t {
   num_cached_block,
   worker_block_ids,
@@ -32,7 +50,7 @@ enum class Computed : std::uint8_t {
 inline constexpr std::size_t kNumComputed = 6;
 std::string_view computed_name(Computed what);
 
-// What one step sampled, until it returns to the scheduler.
+// What one step sampled, until the frame returns to the scheduler.
 struct ForeignFrame {
   struct Row {
     RequestId request;
@@ -40,26 +58,26 @@ struct ForeignFrame {
     std::int32_t num_draft_tokens = 0;
     std::int32_t num_sampled_tokens = 0;
   };
-  std::int64_t step = 0;  // 0: there is no frame
+  std::int64_t step = 0;  // 0: no frame
   std::vector<Row> rows;  // [scheduled]
 };
 
 class ForeignImporter {
  public:
   // Errors: what the metadata builders, the graph resolution or the coordinator refuse; block
-  // tables beyond 2^28 entries.
+  // tables with more than 2^28 entries.
   static Result<ForeignImporter> create(const ForeignHeader& header);
 
-  // Valid until the next call. Requires: a step the reader let through. Errors: a told graph that
-  // does not hold the batch, told metadata of another shape than its builder's.
+  // Valid until the next call. Requires: the reader accepted the step. Errors: a traced graph that
+  // is too small for the batch; traced metadata whose shape differs from its builder's.
   Result<const StepTrace*> import(const ForeignStep& step);
 
-  // Steps in which each was computed by us.
+  // The number of steps in which this was computed.
   std::int64_t num_computed(Computed what) const {
     return num_computed_[static_cast<std::size_t>(what)];
   }
   const EngineConfig& config() const { return config_; }
-  // The scheduler's, after the last step.
+  // The scheduler's tables after the last step.
   const BlockTableMirror& tables() const { return tables_.tables(); }
 
  private:
@@ -77,19 +95,20 @@ class ForeignImporter {
   void count_scheduled();
   Status prepare(const ForeignStep& step);
 
-  // foreign_commits.cpp
+  // foreign_rows.cpp: outputs
   void leave_runs(const ForeignStep& step);
   void take_output(const ForeignStep& step);
   void commit(const ForeignFrame& frame);
   CommitTrace commit_row(const ForeignFrame::Row& row);
   CommitOutcome take_row(ForeignRequest& request, const ForeignFrame::Row& row);
 
-  // foreign_rows.cpp
+  // foreign_rows.cpp: rows
   void take_worker_lists(const ForeignStep& step);
   void order_rows(const ForeignStep& step);
   void describe_rows(const ForeignStep& step);
-  RowTrace describe_row(const ForeignRow& told);
-  std::int32_t exact_computed_tokens(const ForeignRow& told, const ScheduledTrace& scheduled) const;
+  RowTrace describe_row(const ForeignRow& traced);
+  std::int32_t exact_computed_tokens(const ForeignRow& traced,
+                                     const ScheduledTrace& scheduled) const;
   void fill_history(const ForeignRequest& request, RowTrace& row) const;
   void append_tokens(const ForeignRequest& request, const RowTrace& row,
                      std::span<const std::int32_t> sampled);
@@ -106,11 +125,11 @@ class ForeignImporter {
   void pre_copy(const ForeignStep& step);
   void post_copy(const ForeignStep& step);
   void launch_ours(CopyLaunch& launch) const;
-  void launch_told(const std::vector<ForeignCopy>& told, CopyLaunch& launch);
-  void place_blocks(const ForeignCopy& told, StateCopyDecision& decision);
-  void place_copy(const ForeignCopy& told, CopyLaunch& launch);
-  void place_rowless_copy(const ForeignCopy& told, CopyLaunch& launch) const;
-  std::int32_t decision_of(const ForeignCopy& told, CopyLaunch& launch);
+  void launch_traced(const std::vector<ForeignCopy>& traced, CopyLaunch& launch);
+  void place_blocks(const ForeignCopy& traced, StateCopyDecision& decision);
+  void place_copy(const ForeignCopy& traced, CopyLaunch& launch);
+  void place_rowless_copy(const ForeignCopy& traced, CopyLaunch& launch) const;
+  std::int32_t decision_of(const ForeignCopy& traced, CopyLaunch& launch);
 
   void count(Computed what) { ++num_computed_[static_cast<std::size_t>(what)]; }
 
@@ -119,24 +138,24 @@ class ForeignImporter {
   ForeignBlockTables tables_;
   ForeignRequests requests_;
   ForeignSlots slots_;
-  std::vector<BlockTable> worker_tables_;         // [groups] rows of the step under way
+  std::vector<BlockTable> worker_tables_;         // [groups] rows of the current step
   std::vector<ForeignMetadataOverlay> overlays_;  // [groups]
   MambaStateIdx mamba_state_idx_;
   StepTrace trace_;
   std::vector<std::int32_t> remembered_columns_;
-  std::vector<const ForeignRow*> told_rows_;  // [rows] of the step under way
-  std::vector<RequestId> in_batch_;           // rows of the step before
-  ForeignFrame sampled_;                      // by the step under way
-  ForeignFrame in_flight_;                    // asynchronous: of the step before
+  std::vector<const ForeignRow*> traced_rows_;  // [rows] of the current step
+  std::vector<RequestId> in_batch_;             // rows of the step before
+  ForeignFrame sampled_;                        // by the current step
+  ForeignFrame in_flight_;                      // asynchronous: of the step before
   std::array<std::int64_t, kNumComputed> num_computed_{};
 
-  // What the functions of core/state take and give (foreign_copies.cpp).
+  // Inputs and outputs of the functions of core/state (foreign_copies.cpp).
   CopyRows copy_rows_;
-  std::vector<MambaBlockTable> mamba_tables_;      // [mamba groups]
-  std::vector<StateCopyDecision> decisions_;       // [rows] ours, as the trace lists them
-  std::vector<StateCopyDecision> copying_;         // [rows] what the launch makes of them
-  std::vector<std::int32_t> columns_;              // [rows]
-  std::vector<std::int32_t> identity_;             // [rows] V2: one slot a row
+  std::vector<MambaBlockTable> mamba_tables_;  // [mamba groups]
+  std::vector<StateCopyDecision> decisions_;   // [rows] our decisions, as the trace lists them
+  std::vector<StateCopyDecision> copying_;     // [rows] the decisions as the launch changes them
+  std::vector<std::int32_t> columns_;          // [rows]
+  std::vector<std::int32_t> identity_;         // [rows] V2: one slot per row
   std::vector<std::int32_t> new_computed_tokens_;  // [rows] V2: after acceptance
 };
 

@@ -1,6 +1,6 @@
 #include "sessions/judge/foreign_metadata.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,12 +9,12 @@
 namespace hybridscope {
 namespace {
 
-// Replaces the fields that are told, the first error ends it.
+// Replaces the traced fields; stops at the first error.
 class Overlay {
  public:
-  Overlay(const ForeignStep& step, const ForeignMetadata& told,
+  Overlay(const ForeignStep& step, const ForeignMetadata& traced,
           std::vector<std::vector<std::uint8_t>>& flags)
-      : step_(step), told_(told), flags_(flags) {}
+      : step_(step), traced_(traced), flags_(flags) {}
 
   template <class T>
   void operator()(const MetadataField& field, T& member) {
@@ -27,13 +27,13 @@ class Overlay {
       set_view(field.name, *array, member);
   }
 
-  // The pointer arrays of the conv kernels, as far as programs go.
+  // The pointer arrays of the conv kernels, up to the number of programs.
   void operator()(const MetadataField&, CausalConv1dMetadata& conv1d) {
     for (const auto& [name, member] :
          {std::pair{"batch_ptr", &conv1d.batch_ptr},
           std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
       const ForeignArray* array = find(name);
-      if (array == nullptr && conv1d.present) told_all_ = false;
+      if (array == nullptr && conv1d.present) traced_all_ = false;
       if (array == nullptr || error_ || !conv1d.present || array->none) continue;
       if (array->rows < conv1d.tot)
         fail(name, fmt::format("has {} entries, expected at least {}", array->rows, conv1d.tot));
@@ -42,27 +42,27 @@ class Overlay {
     }
   }
 
-  void operator()(const MetadataField&, TokenIndxDtype&) {}  // is not told
+  void operator()(const MetadataField&, TokenIndxDtype&) {}  // not in traces
 
-  bool told_all() const { return told_all_; }
+  bool traced_all() const { return traced_all_; }
   Status status() const { return error_ ? Status(*error_) : Status(Ok{}); }
 
  private:
   template <class T>
   void note_left_out(const T& member) {
     if constexpr (std::is_arithmetic_v<T>)
-      told_all_ = false;
+      traced_all_ = false;
     else
-      told_all_ = told_all_ && !member.present;
+      traced_all_ = traced_all_ && !member.present;
   }
 
   const ForeignArray* find(std::string_view name) const {
-    const auto found = std::ranges::find(told_.arrays, name, &ForeignArray::name);
-    return found == told_.arrays.end() ? nullptr : &*found;
+    const auto found = std::ranges::find(traced_.arrays, name, &ForeignArray::name);
+    return found == traced_.arrays.end() ? nullptr : &*found;
   }
 
   void fail(std::string_view name, const std::string& what) {
-    error_ = invalid_input(fmt::format("/attn_metadata/{}/{}: {}", told_.group, name, what));
+    error_ = invalid_input(fmt::format("/attn_metadata/{}/{}: {}", traced_.group, name, what));
   }
 
   template <class T>
@@ -109,21 +109,21 @@ class Overlay {
   }
 
   const ForeignStep& step_;
-  const ForeignMetadata& told_;
+  const ForeignMetadata& traced_;
   std::vector<std::vector<std::uint8_t>>& flags_;
   std::optional<Error> error_;
-  bool told_all_ = true;
+  bool traced_all_ = true;
 };
 
 }  // namespace
 
-Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMetadata& told,
+Status ForeignMetadataOverlay::lay_over(const ForeignStep& step, const ForeignMetadata& traced,
                                         BuilderMetadata& metadata) {
   flags_.clear();
   flags_.reserve(4);
-  Overlay overlay(step, told, flags_);
+  Overlay overlay(step, traced, flags_);
   for_each_field(metadata, overlay);
-  told_all_ = overlay.told_all();
+  traced_all_ = overlay.traced_all();
   return overlay.status();
 }
 

@@ -1,5 +1,5 @@
-// Metadata that another engine's builder made, laid over what ours would be: told fields replace
-// ours, None included; fields that were not told stay.
+// Lays another engine's metadata over ours: fields in the trace replace ours, None included; the
+// other fields stay.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace hybridscope {
 
-// Owns what cannot be a view of the step: booleans are integers there.
+// Owns the values that cannot be views into the step: booleans, which the step holds as integers.
 class ForeignMetadataOverlay {
  public:
   // Views in `metadata` stay valid until the next call and while the step lives. Errors, with the
-  // field's name: a number where an array belongs or the other way round, an array with another
-  // number of columns than the field has, a chunk size below 1.
-  Status lay_over(const ForeignStep& step, const ForeignMetadata& told, BuilderMetadata& metadata);
+  // field's name: a number instead of an array or vice versa, an array whose number of columns
+  // differs from the field's, a chunk size below 1.
+  Status lay_over(const ForeignStep& step, const ForeignMetadata& traced,
+                  BuilderMetadata& metadata);
 
-  // Were all fields told that ours has?
-  bool told_all() const { return told_all_; }
+  // Did the trace have every field that ours has?
+  bool traced_all() const { return traced_all_; }
 
  private:
   std::vector<std::vector<std::uint8_t>> flags_;
-  bool told_all_ = true;
+  bool traced_all_ = true;
 };
 
 }  // namespace hybridscope

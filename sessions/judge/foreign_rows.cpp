@@ -1,4 +1,7 @@
-#include <fmt/format.h>
+// Two parts of ForeignImporter. Outputs: frames return to the scheduler, at once or, with
+// asynchronous scheduling, after the next step was scheduled (semantics: update-from-output-async,
+// preempted-in-flight, reset-in-flight). Rows: the worker's batch, its graph and its metadata.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -7,15 +10,93 @@
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
+
 namespace {
 
+bool goes_on_running(const ForeignStep& step, RequestId request) {
+  return std::ranges::any_of(step.scheduled_cached_reqs, [&](const ForeignCachedRequest& traced) {
+    return traced.request == request && !traced.resumed;
+  });
+}
+
 constexpr std::int32_t kMaxGraphTokens = 1 << 24;
-// Stands for what the last step of a trace sampled, when the trace ends before it tells.
-constexpr std::array<std::int32_t, 1> kUntoldToken = {0};
+// A stand-in for the last step's samples, when the trace ends before it has them.
+constexpr std::array<std::int32_t, 1> kUntracedToken = {0};
 
 }  // namespace
 
-// The worker appends; an admitted request's lists are new (semantics: worker-block-table).
+// Requests that lost their blocks before or during this step's scheduling. A reset drops the output
+// of the frame in flight; a preemption does not.
+void ForeignImporter::leave_runs(const ForeignStep& step) {
+  if (step.reset_prefix_cache)
+    for (const ForeignFrame::Row& row : in_flight_.rows)
+      if (requests_.holds(row.request) && requests_[row.request].runs &&
+          !goes_on_running(step, row.request))
+        requests_[row.request].forget_frames_in_flight();
+  for (const RequestId id : step.preempted_req_ids) {
+    slots_.free(id);
+    if (requests_.holds(id)) leave_run(id);
+  }
+}
+
+// What the step sampled. The next frame's rows continue from it, even if the scheduler does not
+// know it yet.
+void ForeignImporter::take_output(const ForeignStep& step) {
+  sampled_.step = step.step;
+  sampled_.rows.clear();
+  for (const ScheduledTrace& scheduled : trace_.scheduled) {
+    ForeignRequest& request = requests_[scheduled.request];
+    const std::span<const std::int32_t> sampled = sampled_by(step, scheduled.request);
+    sampled_.rows.push_back({scheduled.request, scheduled.run, scheduled.num_draft_tokens,
+                             static_cast<std::int32_t>(sampled.size())});
+    request.append(sampled);
+    request.scheduled = -1;
+    request.sampled = {};
+  }
+}
+
+// The engine's own result shows in its next line.
+void ForeignImporter::commit(const ForeignFrame& frame) {
+  trace_.committed_step = frame.step;
+  for (const ForeignFrame::Row& row : frame.rows) trace_.committed.push_back(commit_row(row));
+  trace_.num_unfinished = requests_.num_live();
+}
+
+CommitTrace ForeignImporter::commit_row(const ForeignFrame::Row& row) {
+  CommitTrace commit{.request = row.request, .outcome = CommitOutcome::left_the_engine};
+  if (!requests_.holds(row.request)) return commit;
+  ForeignRequest& request = requests_[row.request];
+  if (row.run < request.first_valid_run) {
+    commit.outcome = CommitOutcome::stale_run;
+  } else {
+    commit.outcome = take_row(request, row);
+    commit.num_appended_tokens = row.num_sampled_tokens;
+  }
+  commit.num_computed_tokens = request.num_computed_tokens;
+  commit.num_tokens = request.num_known_tokens;
+  commit.num_output_placeholders = request.num_output_placeholders;
+  return commit;
+}
+
+CommitOutcome ForeignImporter::take_row(ForeignRequest& request, const ForeignFrame::Row& row) {
+  const std::int32_t sampled = row.num_sampled_tokens;
+  const bool runs = request.runs && row.run == request.run;
+  if (sampled == 0) return runs ? CommitOutcome::chunk : CommitOutcome::preempted;
+  const std::int32_t rejected = row.num_draft_tokens - (sampled - 1);
+  if (runs) request.num_computed_tokens -= rejected;
+  request.confirm(sampled);
+  if (config_.async_scheduling) {
+    request.num_output_placeholders -= rejected + sampled;
+    if (runs)
+      tables_.register_computed_blocks(
+          row.request, request.num_computed_tokens - request.num_output_placeholders, requests_,
+          trace_);
+  }
+  return runs ? CommitOutcome::taken : CommitOutcome::preempted;
+}
+
+// The worker appends blocks to its lists; an admitted request starts with new lists (semantics:
+// worker-block-table).
 void ForeignImporter::take_worker_lists(const ForeignStep& step) {
   const std::size_t groups = worker_tables_.size();
   const auto take = [&](ForeignRequest& request, BlockLists lists) {
@@ -25,46 +106,46 @@ void ForeignImporter::take_worker_lists(const ForeignStep& step) {
       request.block_ids[g].insert(request.block_ids[g].end(), ids.begin(), ids.end());
     }
   };
-  for (const ForeignNewRequest& told : step.scheduled_new_reqs) {
-    requests_[told.request].block_ids.clear();
-    take(requests_[told.request], told.block_ids);
+  for (const ForeignNewRequest& traced : step.scheduled_new_reqs) {
+    requests_[traced.request].block_ids.clear();
+    take(requests_[traced.request], traced.block_ids);
   }
-  for (const ForeignCachedRequest& told : step.scheduled_cached_reqs) {
-    if (told.resumed) requests_[told.request].block_ids.clear();
-    take(requests_[told.request], told.new_block_ids);
+  for (const ForeignCachedRequest& traced : step.scheduled_cached_reqs) {
+    if (traced.resumed) requests_[traced.request].block_ids.clear();
+    take(requests_[traced.request], traced.new_block_ids);
   }
-  bool told_all = true;
+  bool traced_all = true;
   for (const ForeignRow& row : step.rows) {
-    told_all = told_all && row.block_ids.present();
+    traced_all = traced_all && row.block_ids.present();
     if (!row.block_ids.present()) continue;
     requests_[row.request].block_ids.clear();
     take(requests_[row.request], row.block_ids);
   }
-  if (!told_all) count(Computed::worker_block_ids);
+  if (!traced_all) count(Computed::worker_block_ids);
 }
 
-// Builders need decode rows in front (semantics: reorder-batch). A trace without metadata may come
-// from a harness that does not reorder; its rows are then brought in that order, and keep it
-// otherwise.
+// Builders need decode rows first (semantics: reorder-batch). A trace without metadata may come
+// from a harness that does not reorder; its rows are reordered here, otherwise they stay as they
+// are.
 void ForeignImporter::order_rows(const ForeignStep& step) {
-  told_rows_.clear();
-  for (const ForeignRow& row : step.rows) told_rows_.push_back(&row);
+  traced_rows_.clear();
+  for (const ForeignRow& row : step.rows) traced_rows_.push_back(&row);
   if (!step.attn_metadata.empty()) return;
   const auto is_decode = [this](const ForeignRow* row) {
     return row_class_of(scheduled_of(row->request), RowClassing::by_meaning,
                         config_.num_speculative_tokens) != RowClass::prefill;
   };
-  if (!std::ranges::is_partitioned(told_rows_, is_decode))
-    std::stable_partition(told_rows_.begin(), told_rows_.end(), is_decode);
+  if (!std::ranges::is_partitioned(traced_rows_, is_decode))
+    std::stable_partition(traced_rows_.begin(), traced_rows_.end(), is_decode);
 }
 
-// The row's own c: the host's where the device takes it from there, else what is left of the
-// request's last row (semantics: request-slots, optimistic-and-exact).
-std::int32_t ForeignImporter::exact_computed_tokens(const ForeignRow& told,
+// The row's exact c: the host's value where the device takes it from the host, else the value after
+// the request's last row (semantics: request-slots, optimistic-and-exact).
+std::int32_t ForeignImporter::exact_computed_tokens(const ForeignRow& traced,
                                                     const ScheduledTrace& scheduled) const {
-  if (told.num_computed_tokens >= 0) return told.num_computed_tokens;
+  if (traced.num_computed_tokens >= 0) return traced.num_computed_tokens;
   const bool on_device = config_.async_scheduling || config_.runner == ModelRunner::v2;
-  const std::int32_t exact = requests_.at(told.request).exact_computed_tokens;
+  const std::int32_t exact = requests_.at(traced.request).exact_computed_tokens;
   return on_device && exact >= 0 ? exact : scheduled.num_computed_tokens;
 }
 
@@ -77,29 +158,29 @@ void ForeignImporter::fill_history(const ForeignRequest& request, RowTrace& row)
   }
 }
 
-RowTrace ForeignImporter::describe_row(const ForeignRow& told) {
-  ForeignRequest& request = requests_[told.request];
-  const ScheduledTrace& scheduled = scheduled_of(told.request);
+RowTrace ForeignImporter::describe_row(const ForeignRow& traced) {
+  ForeignRequest& request = requests_[traced.request];
+  const ScheduledTrace& scheduled = scheduled_of(traced.request);
   const bool admitted = scheduled.admission != Admission::running;
   const auto index = static_cast<std::int32_t>(trace_.rows.size());
   const bool v2 = config_.runner == ModelRunner::v2;
   if (admitted) {
     request.num_accepted_tokens = 1;
-    mamba_state_idx_.erase(told.request);
+    mamba_state_idx_.erase(traced.request);
   }
   RowTrace row{
-      .request = told.request,
+      .request = traced.request,
       .scheduled = request.scheduled,
-      .slot = told.slot,
-      .num_computed_tokens = exact_computed_tokens(told, scheduled),
+      .slot = traced.slot,
+      .num_computed_tokens = exact_computed_tokens(traced, scheduled),
       .previous_row = request.row,
       .row_class = row_class_of(scheduled, RowClassing::by_meaning, config_.num_speculative_tokens),
       .is_prefilling =
           scheduled.num_computed_tokens < (v2 ? request.prefill_len : scheduled.num_prompt_tokens),
-      .num_accepted_tokens =
-          told.num_accepted_tokens >= 0 ? told.num_accepted_tokens : request.num_accepted_tokens,
+      .num_accepted_tokens = traced.num_accepted_tokens >= 0 ? traced.num_accepted_tokens
+                                                             : request.num_accepted_tokens,
       .accepted_from =
-          told.slot < 0 ? told.request : slots_.use(told.request, told.slot, admitted)};
+          traced.slot < 0 ? traced.request : slots_.use(traced.request, traced.slot, admitted)};
   row.num_accepted_tokens_before = row.num_accepted_tokens;
   if (request.row >= 0)
     row.origin = request.row == index ? RowOrigin::kept : RowOrigin::moved;
@@ -113,11 +194,11 @@ RowTrace ForeignImporter::describe_row(const ForeignRow& told) {
 
 void ForeignImporter::describe_rows(const ForeignStep& step) {
   order_rows(step);
-  for (const ForeignRow* told : told_rows_) {
-    RowTrace row = describe_row(*told);
-    ForeignRequest& request = requests_[told->request];
-    const ScheduledTrace& scheduled = scheduled_of(told->request);
-    const std::span<const std::int32_t> sampled = sampled_by(step, told->request);
+  for (const ForeignRow* traced : traced_rows_) {
+    RowTrace row = describe_row(*traced);
+    ForeignRequest& request = requests_[traced->request];
+    const ScheduledTrace& scheduled = scheduled_of(traced->request);
+    const std::span<const std::int32_t> sampled = sampled_by(step, traced->request);
     row.num_sampled_tokens = static_cast<std::int32_t>(sampled.size());
     append_tokens(request, row, sampled);
     request.exact_computed_tokens = row.num_computed_tokens + scheduled.num_scheduled_tokens;
@@ -138,8 +219,8 @@ void ForeignImporter::note_rows_of_batch() {
   }
 }
 
-// Known tokens, then drafts: an accepted draft is the token that was sampled in its place, a
-// rejected one is a token that nothing else is.
+// Known tokens, then drafts. An accepted draft equals the token sampled in its place; a rejected
+// draft is a token that occurs nowhere else.
 void ForeignImporter::append_tokens(const ForeignRequest& request, const RowTrace& row,
                                     std::span<const std::int32_t> sampled) {
   const ScheduledTrace& scheduled = trace_.scheduled_of(row);
@@ -148,7 +229,7 @@ void ForeignImporter::append_tokens(const ForeignRequest& request, const RowTrac
   const std::int32_t first_draft = end - scheduled.num_draft_tokens;
   for (std::int32_t position = begin; position < end; ++position) {
     const auto draft = static_cast<std::size_t>(std::max(position - first_draft, 0));
-    const auto untold = static_cast<std::uint64_t>(position) << 2;
+    const auto untraced = static_cast<std::uint64_t>(position) << 2;
     if (position < first_draft && position < request.num_tokens())
       trace_.tokens.push_back(request.token(position));
     else if (scheduled.placeholder_drafts)
@@ -156,34 +237,35 @@ void ForeignImporter::append_tokens(const ForeignRequest& request, const RowTrac
     else if (position >= first_draft && draft + 1 < sampled.size())
       trace_.tokens.push_back(foreign_token(sampled[draft]));
     else
-      trace_.tokens.push_back(tagged_token(TokenKind::rejected_draft, untold));
+      trace_.tokens.push_back(tagged_token(TokenKind::rejected_draft, untraced));
   }
 }
 
-// What the request sampled; where the trace ends before it tells, one token if it sampled at all.
+// The tokens that the request sampled. If the trace ends before it has them: one token, provided
+// that the request sampled at all.
 std::span<const std::int32_t> ForeignImporter::sampled_by(const ForeignStep& step, RequestId id) {
   if (step.sampled_token_ids) return step.at(requests_[id].sampled);
   const ScheduledTrace& scheduled = scheduled_of(id);
-  return std::span(kUntoldToken).first(scheduled.samples() ? 1 : 0);
+  return std::span(kUntracedToken).first(scheduled.samples() ? 1 : 0);
 }
 
-// The worker's counts on the host are the scheduler's.
+// The worker's host counts must equal the scheduler's.
 Status ForeignImporter::check_counts(const ForeignStep& step) const {
-  for (const ForeignRow* row : told_rows_) {
-    const std::int32_t told = row->num_computed_tokens_cpu;
+  for (const ForeignRow* row : traced_rows_) {
+    const std::int32_t traced = row->num_computed_tokens_cpu;
     const std::int32_t computed =
         trace_.scheduled[static_cast<std::size_t>(requests_.at(row->request).scheduled)]
             .num_computed_tokens;
-    if (told >= 0 && told != computed)
+    if (traced >= 0 && traced != computed)
       return invalid_input(fmt::format(
           "/input_batch/num_computed_tokens_cpu/{}: {} for a request that the scheduler has at {}, "
           "expected the same",
-          row - step.rows.data(), told, computed));
+          row - step.rows.data(), traced, computed));
   }
   return Ok{};
 }
 
-// The rows of this step as V1 would have them in its block tables.
+// The rows of this step as V1's block tables would hold them.
 Status ForeignImporter::write_tables() {
   for (std::size_t g = 0; g < worker_tables_.size(); ++g)
     for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
@@ -204,11 +286,12 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
     count(Computed::cudagraph);
     return metadata_.dispatch(trace_, worker_tables_);
   }
-  const ForeignGraph& told = *step.graph;
+  const ForeignGraph& traced = *step.graph;
   const auto num_reqs = static_cast<std::int32_t>(trace_.rows.size());
-  const CudagraphDispatch graph{.runtime_mode = told.cudagraph_runtime_mode,
-                                .num_tokens_padded = told.num_tokens,
-                                .num_reqs_padded = told.num_reqs < 0 ? num_reqs : told.num_reqs};
+  const CudagraphDispatch graph{
+      .runtime_mode = traced.cudagraph_runtime_mode,
+      .num_tokens_padded = traced.num_tokens,
+      .num_reqs_padded = traced.num_reqs < 0 ? num_reqs : traced.num_reqs};
   if (graph.pads_metadata() &&
       (graph.num_reqs_padded < num_reqs || graph.num_reqs_padded > config_.max_num_seqs ||
        graph.num_tokens_padded < trace_.num_scheduled_tokens ||
@@ -218,7 +301,7 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
                     "expected at least those, at most {} rows (max_num_seqs) and {} tokens",
                     graph.num_reqs_padded, graph.num_tokens_padded, num_reqs,
                     trace_.num_scheduled_tokens, config_.max_num_seqs, kMaxGraphTokens));
-  trace_.uniform_decode = told.uniform;
+  trace_.uniform_decode = traced.uniform;
   metadata_.dispatch_as(trace_, graph, worker_tables_);
   return Ok{};
 }
@@ -229,25 +312,25 @@ Status ForeignImporter::build_metadata(const ForeignStep& step) {
     for (const RowTrace& row : trace_.rows)
       remembered_columns_.push_back(mamba_state_idx_.find(row.request).value_or(-1));
   const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
-  bool told_all = true;
+  bool traced_all = true;
   for (GroupTrace& group : trace_.groups) {
     if (!group.is_mamba) continue;
-    const auto told = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
-    if (told == step.attn_metadata.end()) {
-      told_all = false;
+    const auto traced = std::ranges::find(step.attn_metadata, group.group, &ForeignMetadata::group);
+    if (traced == step.attn_metadata.end()) {
+      traced_all = false;
       if (group.metadata) continue;
       return invalid_input(
-          fmt::format("/attn_metadata: not told for group {}, and ours cannot be built: {}",
+          fmt::format("/attn_metadata: not in the trace for group {}, and ours cannot be built: {}",
                       group.group, built.error().message));
     }
-    // Rows that our builder refuses may suit the engine's.
+    // Our builder may refuse rows that the other engine accepts.
     if (!group.metadata) group.metadata = metadata_.empty_metadata(group.group);
-    group.persistent_buffers_step = trace_.step;  // a trace does not tell
+    group.persistent_buffers_step = trace_.step;  // not in traces
     ForeignMetadataOverlay& overlay = overlays_[static_cast<std::size_t>(group.group)];
-    if (Status laid = overlay.lay_over(step, *told, *group.metadata); !laid.ok()) return laid;
-    told_all = told_all && overlay.told_all();
+    if (Status laid = overlay.lay_over(step, *traced, *group.metadata); !laid.ok()) return laid;
+    traced_all = traced_all && overlay.traced_all();
   }
-  if (!told_all) count(Computed::attn_metadata);
+  if (!traced_all) count(Computed::attn_metadata);
   return Ok{};
 }
 

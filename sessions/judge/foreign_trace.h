@@ -1,5 +1,5 @@
-// What a trace file says another engine was set up with and decided, line by line, as plain values
-// (docs/trace-format.md). Request ids are numbered in the order in which they are first named.
+// A trace file as plain values: another engine's set-up and its decisions, line by line
+// (docs/trace-format.md). Requests are numbered in the order in which they are first named.
 #pragma once
 
 #include <cstdint>
@@ -13,48 +13,48 @@
 
 namespace hybridscope {
 
-// The first line of a trace: config.policies are those of `safe`.
+// The first line of a trace. config.policies are those of profile `safe`.
 struct ForeignHeader {
   std::string name;    // of the run; may be empty
   std::string engine;  // free text, "vllm 0.11.0"; may be empty
   EngineConfig config;
-  bool use_eagle = false;  // hits drop their last block, as with an EAGLE-like draft model
+  bool use_eagle = false;  // hits drop their last block, for an EAGLE-like draft model
 };
 
-// A piece of ForeignStep::ids.
+// A range of ForeignStep::ids.
 struct IdRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
 
-// Block ids of one request, one list a KV-cache group: `num_groups` pieces of ForeignStep::lists.
+// Block ids of one request, one list per KV cache group: `num_groups` ranges of ForeignStep::lists.
 struct BlockLists {
   static constexpr std::uint32_t kAbsent = UINT32_MAX;
   std::uint32_t first = kAbsent;
   bool present() const { return first != kAbsent; }
 };
 
-// SchedulerOutput.scheduled_new_reqs[i]: admitted for the first time (under V2: also again).
+// SchedulerOutput.scheduled_new_reqs[i]: admitted for the first time (V2: or again).
 struct ForeignNewRequest {
   RequestId request{};
   IdRange prompt_token_ids{};
   BlockLists block_ids{};
   std::int32_t num_computed_tokens = 0;
-  std::int32_t max_tokens = -1;  // sampling_params.max_tokens; -1: not told
+  std::int32_t max_tokens = -1;  // sampling_params.max_tokens; -1: not in the trace
   std::int32_t priority = 0;
   std::uint64_t cache_salt = 0;  // 0: none
 };
 
-// SchedulerOutput.scheduled_cached_reqs, one request of its parallel lists.
+// One request of the parallel lists of SchedulerOutput.scheduled_cached_reqs.
 struct ForeignCachedRequest {
   RequestId request{};
   bool resumed = false;        // in resumed_req_ids: new_block_ids replace its lists
-  BlockLists new_block_ids{};  // absent: none in any group
+  BlockLists new_block_ids{};  // absent: no new blocks in any group
   std::int32_t num_computed_tokens = 0;
-  std::int32_t num_output_tokens = -1;  // -1: not told
+  std::int32_t num_output_tokens = -1;  // -1: not in the trace
 };
 
-// A request's value in one of the maps of a line.
+// A request's value in a map of the line.
 struct ForeignCount {
   RequestId request{};
   std::int32_t count = 0;
@@ -68,53 +68,54 @@ struct ForeignBlockIds {
 // One row of the worker's batch (InputBatch), in the order of req_ids.
 struct ForeignRow {
   RequestId request{};
-  std::int32_t slot = -1;                     // V2: idx_mapping; -1: not told
-  std::int32_t num_computed_tokens_cpu = -1;  // the host's, as reported; -1: not told
-  std::int32_t num_computed_tokens = -1;      // the device's, exact; -1: not told
-  std::int32_t num_accepted_tokens = -1;      // as the step begins, before pre-copies; -1: not told
-  std::int32_t num_accepted_tokens_after_preprocess = -1;  // -1: not told
-  std::int32_t mamba_state_idx = -1;                       // after pre-copies; -1: not told
-  BlockLists block_ids{};                                  // worker's; absent: not told
+  std::int32_t slot = -1;                     // V2: idx_mapping; -1: not in the trace
+  std::int32_t num_computed_tokens_cpu = -1;  // the host's reported count; -1: not in the trace
+  std::int32_t num_computed_tokens = -1;      // the device's exact count; -1: not in the trace
+  // At the beginning of the step, before pre-copies; -1: not in the trace.
+  std::int32_t num_accepted_tokens = -1;
+  std::int32_t num_accepted_tokens_after_preprocess = -1;  // -1: not in the trace
+  std::int32_t mamba_state_idx = -1;                       // after pre-copies; -1: not in the trace
+  BlockLists block_ids{};                                  // the worker's; absent: not in the trace
 };
 
-// A copy of a request's state. By columns (all mamba groups): group is -1 and src_block_idx,
+// A copy of a request's state. By columns (all mamba groups): group is -1, and src_block_idx and
 // dest_block_idx are set. By blocks: group, dest_block_id and at least one source are set.
 struct ForeignCopy {
   RequestId request{};
   std::int32_t group = -1;
   std::int32_t src_block_idx = -1;
   std::int32_t dest_block_idx = -1;
-  std::int32_t conv_src_block_id = -1;      // -1: not told
-  std::int32_t temporal_src_block_id = -1;  // -1: not told
+  std::int32_t conv_src_block_id = -1;      // -1: not in the trace
+  std::int32_t temporal_src_block_id = -1;  // -1: not in the trace
   std::int32_t dest_block_id = -1;
-  std::int32_t accept_token_bias = -1;  // -1: not told
+  std::int32_t accept_token_bias = -1;  // -1: not in the trace
 };
 
-// forward_context: what graph ran.
+// forward_context: the graph that ran.
 struct ForeignGraph {
   CUDAGraphMode cudagraph_runtime_mode = CUDAGraphMode::none;
-  std::int32_t num_tokens = 0;  // of the batch descriptor: padded
-  std::int32_t num_reqs = -1;   // padded rows; -1: not told
+  std::int32_t num_tokens = 0;  // of the batch descriptor, padding included
+  std::int32_t num_reqs = -1;   // padded rows; -1: not in the trace
   bool uniform = false;
 };
 
-// An array of a metadata object as told: ForeignStep::ids holds its elements row by row.
+// A traced array of a metadata object; ForeignStep::ids holds its elements row by row.
 struct ForeignArray {
   std::string name;  // "state_indices_tensor_d"
   IdRange values{};
   std::int32_t rows = 0;
   std::int32_t cols = 1;
-  bool scalar = false;  // a plain number or boolean: one value
-  bool none = false;    // told to be None
+  bool scalar = false;  // a single number or boolean
+  bool none = false;    // the trace says None
 };
 
-// The builder's output for one KV-cache group.
+// The builder's output for one KV cache group.
 struct ForeignMetadata {
   std::int32_t group = -1;
   std::vector<ForeignArray> arrays;
 };
 
-// One step. Members with `told_`-less optionals say what the line had.
+// One step. An empty optional means that the line lacks the member.
 struct ForeignStep {
   std::int64_t line = 0;  // in the file, for messages
   std::int64_t step = 0;
@@ -122,21 +123,21 @@ struct ForeignStep {
   // scheduler_output
   std::vector<ForeignNewRequest> scheduled_new_reqs;
   std::vector<ForeignCachedRequest> scheduled_cached_reqs;
-  std::vector<ForeignCount> num_scheduled_tokens;          // in the order of the line
+  std::vector<ForeignCount> num_scheduled_tokens;          // in the line's order
   std::vector<ForeignCount> scheduled_spec_decode_tokens;  // number of drafts
-  std::vector<RequestId> placeholder_drafts;  // padded one-token prompts: drafts are -1
+  std::vector<RequestId> placeholder_drafts;  // padded one-token prompts, whose drafts are -1
   std::vector<RequestId> finished_req_ids;    // since the last step
   std::vector<RequestId> preempted_req_ids;
-  bool reset_prefix_cache = false;  // before this step was scheduled
+  bool reset_prefix_cache = false;  // before the step was scheduled
 
-  std::vector<ForeignBlockIds> scheduler_block_ids;  // of requests whose lists changed
-  std::vector<ForeignBlockIds> num_cached_block;     // one count a group; absent: by our rule
+  std::vector<ForeignBlockIds> scheduler_block_ids;  // for requests whose lists changed
+  std::vector<ForeignBlockIds> num_cached_block;     // one count per group; absent: by our rule
   std::vector<ForeignRow> rows;
   std::optional<std::vector<ForeignCopy>> preprocess_copies;
   std::optional<ForeignGraph> graph;
   std::vector<ForeignMetadata> attn_metadata;
 
-  // model_runner_output: [rows of num_scheduled_tokens]; absent: the trace ends here.
+  // model_runner_output: [rows of num_scheduled_tokens]; absent: the trace ends with this step.
   struct Sampled {
     RequestId request{};
     IdRange token_ids{};
@@ -144,7 +145,7 @@ struct ForeignStep {
   std::optional<std::vector<Sampled>> sampled_token_ids;
   std::optional<std::vector<ForeignCopy>> postprocess_copies;
 
-  // Storage of all ranges above.
+  // The storage of all ranges above.
   std::vector<std::int32_t> ids;
   std::vector<IdRange> lists;
 
@@ -154,7 +155,7 @@ struct ForeignStep {
   std::span<const std::int32_t> list(BlockLists of, std::size_t group) const {
     return at(lists[of.first + group]);
   }
-  // Empty, storage kept.
+  // Empties all members but keeps their storage.
   void clear();
 };
 

@@ -1,6 +1,6 @@
 #include "sessions/judge/header_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>
@@ -29,7 +29,7 @@ double fraction_of(const LineValue& value, JsonErrors& errors) {
   return fraction;
 }
 
-// In the form that Setting::store takes.
+// The value in the form that Setting::store takes.
 std::optional<SettingValue> value_of(const Setting& setting, const LineValue& value,
                                      JsonErrors& errors) {
   if (setting.kind == SettingKind::boolean) return setting_value(boolean_of(value, errors));
@@ -120,7 +120,7 @@ void ConfigReader::read_speculation(EngineConfig& config) {
              "expected mtp, ngram or draft_model with num_speculative_tokens {}, found \"none\"",
              config.num_speculative_tokens),
          errors_);
-  // The methods differ in EAGLE's rules only.
+  // The methods differ only in EAGLE's rules.
   use_eagle_ = speculates && config.speculative_method == SpeculativeMethod::mtp;
   boolean("use_eagle", use_eagle_);
   if (!speculates)
@@ -215,7 +215,7 @@ void ConfigReader::read_block_sizes(EngineConfig& config) {
     config.scheduler_block_size = common_block_size(config);
 }
 
-// Least common multiple. One that no sequence reaches matters to nobody but for its size.
+// The least common multiple. Beyond the length of any sequence its exact value does not matter.
 std::int32_t ConfigReader::common_block_size(const EngineConfig& config) {
   std::int64_t multiple = 1;
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {

@@ -1,4 +1,4 @@
-// The first line of a trace: an EngineConfig.
+// Reads the first line of a trace into an EngineConfig.
 #pragma once
 
 #include "core/base/result.h"
@@ -9,7 +9,7 @@ namespace hybridscope {
 
 inline constexpr std::int64_t kTraceVersion = 1;
 
-// The member that makes a line a header.
+// The member that marks a line as a header.
 inline constexpr std::string_view kVersionKey = "hybridscope_trace";
 
 ForeignHeader read_header(const LineValue& line, JsonErrors& errors);

@@ -1,53 +1,94 @@
-// A trace judged line by line: reader, judge and names put together for all who judge what another
-// engine decided. What a step means is the caller's.
+// Judges a trace line by line: combines reader, judge and names. Callers decide what to do with
+// each step.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/check/step_checker.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/judge/trace_judge.h"
+#include "sessions/judge/foreign_importer.h"
+#include "sessions/judge/foreign_trace.h"
 #include "sessions/judge/trace_reader.h"
 
 namespace hybridscope {
+
+// A step and its findings; valid until the next step.
+struct JudgedStep {
+  const StepTrace& trace;
+  std::span<const Finding> findings;
+  const BlockTableMirror& scheduler_tables;  // after the step
+  std::span<const StateWrite> writes;        // empty unless log_writes()
+};
+
+class TraceJudge {
+ public:
+  // Judges one trace: executes each traced step on symbolic state and checks it. Errors: a set-up
+  // that no engine can have, with a pointer into the header.
+  static Result<TraceJudge> create(const ForeignHeader& header);
+
+  // Errors: those of ForeignImporter::import; the trace cannot be judged any further.
+  Result<JudgedStep> judge(const ForeignStep& step, CheckScope scope);
+
+  // From the next step on, steps come with every write to state that they carry out.
+  void log_writes() { checker_.log_writes(); }
+
+  const EngineConfig& config() const { return importer_.config(); }
+  // The number of steps in which this was computed because the trace lacks it.
+  std::int64_t num_computed(Computed what) const { return importer_.num_computed(what); }
+  std::int64_t num_steps() const { return num_steps_; }
+  std::int64_t num_request_steps() const { return num_request_steps_; }
+
+ private:
+  TraceJudge(ForeignImporter importer, StepChecker checker);
+
+  ForeignImporter importer_;
+  StepChecker checker_;
+  std::int64_t num_steps_ = 0;
+  std::int64_t num_request_steps_ = 0;
+};
 
 class JudgedTrace {
  public:
   // Messages name `file`; "-" is "<stdin>".
   JudgedTrace(std::string file, CheckScope scope);
-  JudgedTrace(const JudgedTrace&) = delete;  // the names refer to the reader of this object
+  JudgedTrace(const JudgedTrace&) = delete;  // names_ refers to reader_
   JudgedTrace& operator=(const JudgedTrace&) = delete;
 
-  // Takes line number `line` (from 1) and answers what it was. Errors: as TraceReader::read_line.
+  // Reads line number `line` (from 1) and returns its kind. Errors: those of
+  // TraceReader::read_line.
   Result<TraceLine> read(PaddedLine text, std::int64_t line);
   Result<TraceLine> read(std::string_view text, std::int64_t line);
 
-  // The line was a header: its trace is judged from now on, and the one before no longer. Error
-  // "FILE:LINE: ...", a set-up that no engine can have.
+  // After a header line: judges its trace from now on, in place of the previous one. Error
+  // "FILE:LINE: ...": a set-up that no engine can have.
   Status begin();
-  // The line was a step. Requires: its trace has begun. Error "FILE:LINE: ...", the trace cannot be
-  // judged any further.
+  // After a step line. Requires: has_begun(). Error "FILE:LINE: ...": the trace cannot be judged
+  // any further.
   Result<JudgedStep> judge();
-  // No trace is judged until the next begin().
+  // Judges no trace until the next begin().
   void end() { judge_.reset(); }
 
-  // The error with file and number of the last line.
+  // The error, prefixed with the file and the number of the last line.
   Error at_line(const Error& error) const;
 
-  // A trace is judged.
+  // Is a trace being judged?
   bool has_begun() const { return judge_.has_value(); }
-  // From the next step on: steps come with their writes to state. Requires: has_begun().
+  // From the next step on, steps come with their writes to state. Requires: has_begun().
   void log_writes() { judge_->log_writes(); }
 
   const std::string& file() const { return reader_.file(); }
-  std::int64_t line() const { return line_; }  // number of the last one
+  std::int64_t line() const { return line_; }  // number of the last line
   const TraceReader& reader() const { return reader_; }
   // Requires: has_begun().
   const TraceJudge& trace_judge() const { return *judge_; }
-  // Of the trace that begun last; numbers before the first one.
+  // The names of the last trace that began; plain numbers before the first.
   const Names& names() const { return names_; }
 
  private:

@@ -1,5 +1,5 @@
-// attn_metadata: the fields of a builder's metadata class, by name.
-#include <fmt/format.h>
+// Reads attn_metadata: the fields of a builder's metadata class, by name.
+#include <fmt/core.h>
 
 #include <charconv>
 
@@ -9,13 +9,13 @@
 namespace hybridscope {
 namespace {
 
-// Rows and columns of an array as told; a plain number is 1 x 1.
+// The rows and columns of a traced array; a plain number is 1 x 1.
 struct Shape {
   std::int64_t rows = 1;
   std::int64_t cols = 1;
 };
 
-// A number of 32 bits, or a boolean as 0 or 1.
+// A 32-bit number, or a boolean as 0 or 1.
 void push_value(const LineValue& value, StepContext& context) {
   std::int64_t number = 0;
   bool flag = false;
@@ -27,7 +27,7 @@ void push_value(const LineValue& value, StepContext& context) {
     fail_type(value, "a number of 32 bits, true or false", context.errors);
 }
 
-// [values] or [[values], ...] with rows of one length.
+// [values] or [[values], ...] with rows of equal length.
 Shape read_list(const LineValue& value, StepContext& context) {
   Shape shape{.rows = 0, .cols = 1};
   const std::size_t first = context.step.ids.size();
@@ -78,7 +78,7 @@ class GroupReader {
   GroupReader(ForeignMetadata& metadata, StepContext& context)
       : metadata_(metadata), context_(context) {}
 
-  // Members of a metadata object, or of the object `path` inside it.
+  // Reads the members of a metadata object, or of the object `path` inside it.
   void read_fields(const LineValue& object, const std::string& path) {
     for_each_member(object, context_.errors, [&](const LineValue& member) {
       const std::string name = path + std::string(member.key);
@@ -150,8 +150,8 @@ void read_attn_metadata(const LineValue& value, StepContext& context) {
   for_each_member(value, context.errors, [&](const LineValue& member) {
     const std::optional<std::int32_t> group = mamba_group(member, context);
     if (!group) return;
-    for (const ForeignMetadata& told : context.step.attn_metadata)
-      if (told.group == *group) return fail(member, "this group stands here twice", context.errors);
+    for (const ForeignMetadata& traced : context.step.attn_metadata)
+      if (traced.group == *group) return fail(member, "this group is listed twice", context.errors);
     ForeignMetadata& metadata = context.step.attn_metadata.emplace_back();
     metadata.group = *group;
     GroupReader(metadata, context).read_fields(member, "");

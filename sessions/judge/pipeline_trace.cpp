@@ -1,6 +1,6 @@
 #include "sessions/judge/pipeline_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -46,10 +46,11 @@ Json header_json(const std::string& id, const VectorValue& config) {
           {"config", settings}};
 }
 
-// Where one state of a group's layers lies, to tell blocks from byte offsets; the layers agree.
+// The layout of one kind of state in memory, to map byte offsets to blocks; all layers of a group
+// agree.
 struct StatePlace {
   std::int64_t block_stride = 0;  // bytes
-  std::int64_t row_stride = 0;    // bytes a conv position (SD)
+  std::int64_t row_stride = 0;    // bytes per conv position (SD layout)
 };
 
 class PipelineCase {
@@ -110,13 +111,13 @@ class PipelineCase {
 
   void schedule(const VectorValue& result) {
     Json new_requests = Json::array();
-    for (const VectorValue& told : result["scheduled_new_reqs"].elements()) {
-      const auto added = added_.find(told["id"].string());
-      if (added == added_.end()) told["id"].fail("expected a request that was added");
-      new_requests.push_back({{"req_id", told["id"].json()},
+    for (const VectorValue& traced : result["scheduled_new_reqs"].elements()) {
+      const auto added = added_.find(traced["id"].string());
+      if (added == added_.end()) traced["id"].fail("expected a request that was added");
+      new_requests.push_back({{"req_id", traced["id"].json()},
                               {"prompt_token_ids", added->second["prompt_token_ids"].json()},
-                              {"block_ids", told["block_ids"].json()},
-                              {"num_computed_tokens", told["num_computed_tokens"].json()},
+                              {"block_ids", traced["block_ids"].json()},
+                              {"num_computed_tokens", traced["num_computed_tokens"].json()},
                               {"max_tokens", added->second["max_tokens"].json()},
                               {"priority", added->second["priority"].json()}});
     }
@@ -134,7 +135,8 @@ class PipelineCase {
     if (std::exchange(reset_, false)) step_["reset_prefix_cache"] = true;
   }
 
-  // Of requests that were scheduled before: those that still wait are listed with empty lists.
+  // The block ids of requests that were scheduled before. Requests that still wait have empty lists
+  // and are left out.
   Json known_block_ids(const VectorValue& block_ids) {
     Json known = Json::object();
     for (const auto& [id, lists] : block_ids.members()) {
@@ -169,8 +171,8 @@ class PipelineCase {
       step_["postprocess_copies"] = postprocess_copies(ids, *copies);
   }
 
-  // [kv group id, layer, state, src, dst, bytes]: the layers of a group agree, so its conv copy and
-  // its temporal copy of one destination block are one copy of ours.
+  // Each entry is [kv group id, layer, state, src, dst, bytes]. The layers of a group agree, so the
+  // conv copy and the temporal copy to one destination block become one copy of ours.
   Json preprocess_copies(const VectorValue& call, const VectorValue& result) const {
     std::map<std::pair<std::int32_t, std::int64_t>, Json> by_destination;
     for (const VectorValue& copy : result["preprocess_copies"].elements()) {
@@ -185,7 +187,7 @@ class PipelineCase {
     return values(by_destination);
   }
 
-  // [row, flat state index, src, dst, row bytes, rows, row stride].
+  // Each entry is [row, flat state index, src, dst, row bytes, rows, row stride].
   Json postprocess_copies(const std::vector<std::string>& ids, const VectorValue& copies) const {
     std::map<std::pair<std::int32_t, std::int64_t>, Json> by_row;
     const VectorValue layers = vector_["config"]["memory"]["layers"];
@@ -203,7 +205,7 @@ class PipelineCase {
   struct CopyPlace {
     std::int32_t group = 0;
     std::size_t state = 0;
-    std::size_t source = 0;  // index of the source offset, the destination's follows
+    std::size_t source = 0;  // index of the source offset; the destination's follows
   };
 
   void fill(Json& made, const VectorValue& copy, const CopyPlace& place) const {
@@ -227,7 +229,7 @@ class PipelineCase {
     return offset.int64() / states->second[state].block_stride;
   }
 
-  // The request whose running column the block is now.
+  // The request that has the block as its running column now.
   static std::string owner_of(const VectorValue& call, const VectorValue& result,
                               std::int32_t group, const VectorValue& copy, std::int64_t block) {
     for (const auto& [id, lists] : call["block_ids"].members()) {
@@ -250,9 +252,9 @@ class PipelineCase {
   std::vector<std::string> kinds_;
   std::map<std::int32_t, std::vector<StatePlace>> groups_;
   std::map<std::string, VectorValue> added_;
-  std::set<std::string> introduced_;  // that had blocks
-  Json step_;                         // under way; empty before the first schedule
-  std::optional<Json> finished_;      // the step before, when a new one begins
+  std::set<std::string> introduced_;  // requests that had blocks
+  Json step_;                         // the current step; empty before the first schedule
+  std::optional<Json> finished_;      // the previous step, set when a new one begins
   std::int64_t number_ = 0;
   bool reset_ = false;
 };

@@ -1,5 +1,5 @@
-// SchedulerOutput: who ended, who was admitted, who goes on.
-#include <fmt/format.h>
+// Reads SchedulerOutput: which requests ended, were admitted, or continue.
+#include <fmt/core.h>
 
 #include "sessions/judge/step_parts.h"
 #include "sessions/text/name_hash.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Membership = LiveRequests::Membership;
 
-// A name that was never introduced is a request that ended while it waited.
+// An unknown name is a request that ended while it waited.
 void read_finished(const LineValue& value, StepContext& context) {
   context.requests.begin_list();
   for_each_element(value, context.errors, [&](const LineValue& element) {
@@ -31,13 +31,13 @@ void read_request_list(const LineValue& value, StepContext& context, auto visit)
   });
 }
 
-// A live name is a request that is resumed (V2): its prompt may be left out.
+// A live name is a resumed request (V2); its prompt may be left out.
 RequestId introduce(const LineValue& place, std::string_view name, StepContext& context) {
   const std::optional<RequestId> live = context.requests.find(name);
   const RequestId request = live ? *live : context.requests.add(name);
   LiveRequests::InStep& in_step = context.requests.in_step(request);
   if (in_step.membership != Membership::none)
-    fail(place, fmt::format("request {} stands here twice", quoted_text(name)), context.errors);
+    fail(place, fmt::format("request {} is listed twice", quoted_text(name)), context.errors);
   in_step.membership = Membership::scheduled_new_reqs;
   in_step.needs_block_ids = true;
   return request;

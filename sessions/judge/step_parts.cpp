@@ -1,8 +1,78 @@
 #include "sessions/judge/step_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/math.h"
 
 namespace hybridscope {
+
+std::optional<RequestId> LiveRequests::find(std::string_view name) const {
+  const auto found = live_.find(name);
+  if (found == live_.end()) return std::nullopt;
+  return found->second;
+}
+
+RequestId LiveRequests::add(std::string_view name) {
+  const RequestId request{count()};
+  const bool added = live_.emplace(std::string(name), request).second;
+  HS_EXPECT(added);
+  names_.emplace_back(name);
+  entries_.emplace_back();
+  return request;
+}
+
+void LiveRequests::finish(RequestId request) {
+  const auto found = live_.find(name_of(request));
+  HS_EXPECT(found != live_.end() && found->second == request);
+  live_.erase(found);
+}
+
+const std::string& LiveRequests::name_of(RequestId request) const {
+  HS_EXPECT(request.value >= 0 && request.value < count());
+  return names_[static_cast<std::size_t>(request.value)];
+}
+
+LiveRequests::Entry& LiveRequests::entry(RequestId request) {
+  HS_EXPECT(request.value >= 0 && request.value < count());
+  return entries_[static_cast<std::size_t>(request.value)];
+}
+
+LiveRequests::InStep& LiveRequests::in_step(RequestId request) {
+  Entry& of = entry(request);
+  if (of.step != step_) {
+    of.step = step_;
+    of.in_step = {};
+  }
+  return of.in_step;
+}
+
+bool LiveRequests::first_in_list(RequestId request) {
+  Entry& of = entry(request);
+  if (of.list == list_) return false;
+  of.list = list_;
+  return true;
+}
+
+TraceLimits make_trace_limits(const EngineConfig& config) {
+  TraceLimits limits{.num_blocks = config.kv_cache_config.num_blocks,
+                     .num_speculative_tokens = config.num_speculative_tokens,
+                     .max_num_seqs = config.max_num_seqs,
+                     .max_num_batched_tokens = config.max_num_batched_tokens,
+                     .max_tokens = config.max_model_len + 1 + config.num_speculative_tokens};
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) {
+    std::int32_t spec_blocks = config.num_speculative_tokens;
+    if (group.is_mamba())
+      spec_blocks = std::max(spec_blocks, std::get<MambaSpec>(group.spec).num_speculative_blocks);
+    const std::int32_t columns = cdiv(config.max_model_len, group.block_size()) + 1 + spec_blocks;
+    limits.max_columns.push_back(columns);
+    limits.is_mamba.push_back(group.is_mamba());
+    if (group.is_mamba()) limits.max_mamba_columns = std::max(limits.max_mamba_columns, columns);
+  }
+  return limits;
+}
 
 std::optional<RequestId> live_request(const LineValue& value, StepContext& context) {
   const std::string_view name = string_of(value, context.errors);
@@ -31,7 +101,7 @@ std::optional<RequestId> scheduled_request(const LineValue& place, std::string_v
 void expect_first_in_list(const LineValue& place, RequestId request, StepContext& context) {
   if (context.requests.first_in_list(request)) return;
   fail(place,
-       fmt::format("request {} stands here twice", quoted_text(context.requests.name_of(request))),
+       fmt::format("request {} is listed twice", quoted_text(context.requests.name_of(request))),
        context.errors);
 }
 

@@ -1,18 +1,94 @@
-// What the readers of a step's members share. Each reads one member of the line into `step`.
+// Reads the parts of a trace's step line: the live requests and limits that the readers share, then
+// one reader per member of the line.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
+#include "core/base/ids.h"
+#include "core/engine/engine_config.h"
 #include "sessions/judge/foreign_trace.h"
-#include "sessions/judge/live_requests.h"
-#include "sessions/judge/trace_limits.h"
 #include "sessions/text/line_value.h"
 
 namespace hybridscope {
+
+// The requests of a trace by name: which are live, and what the step being read has said of each so
+// far.
+class LiveRequests {
+ public:
+  // The list of scheduler_output that has a request in one step.
+  enum class Membership : std::uint8_t { none, scheduled_new_reqs, scheduled_cached_reqs };
+
+  // What one step says about a request.
+  struct InStep {
+    Membership membership = Membership::none;
+    std::int32_t row = -1;         // in num_scheduled_tokens
+    bool needs_block_ids = false;  // admitted or resumed, but not yet in scheduler_block_ids
+  };
+
+  std::optional<RequestId> find(std::string_view name) const;
+  // Requires: the name is not live.
+  RequestId add(std::string_view name);
+  // Frees the name; the request keeps its number and its entry in name_of.
+  void finish(RequestId request);
+
+  const std::string& name_of(RequestId request) const;
+  std::int32_t count() const { return static_cast<std::int32_t>(names_.size()); }
+
+  // Resets the InStep of all requests.
+  void begin_step() { ++step_; }
+  InStep& in_step(RequestId request);
+
+  // A list may name a request only once: first_in_list() is false from the second time on.
+  void begin_list() { ++list_; }
+  bool first_in_list(RequestId request);
+
+ private:
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>()(name);
+    }
+  };
+  struct Entry {
+    std::int64_t step = 0;  // the step that in_step belongs to
+    std::int64_t list = 0;  // the last list that named it
+    InStep in_step;
+  };
+
+  Entry& entry(RequestId request);
+
+  std::unordered_map<std::string, RequestId, NameHash, std::equal_to<>> live_;
+  std::vector<std::string> names_;  // [count], finished ones included
+  std::vector<Entry> entries_;      // [count]
+  std::int64_t step_ = 0;
+  std::int64_t list_ = 0;
+};
+
+// The limits that a trace's header sets for its steps.
+struct TraceLimits {
+  std::int32_t num_blocks = 0;
+  std::int32_t num_speculative_tokens = 0;
+  std::int32_t max_num_seqs = 0;
+  std::int32_t max_num_batched_tokens = 0;
+  // The limit of token counts: max_model_len plus one sampled token and K drafts.
+  std::int32_t max_tokens = 0;
+  // The columns that max_model_len needs, plus 1 + K.
+  std::vector<std::int32_t> max_columns{};  // [groups]
+  std::int32_t max_mamba_columns = 0;       // the largest over the mamba groups
+  std::vector<bool> is_mamba{};             // [groups]
+
+  std::int32_t num_groups() const { return static_cast<std::int32_t>(max_columns.size()); }
+};
+
+TraceLimits make_trace_limits(const EngineConfig& config);
 
 struct StepContext {
   const EngineConfig& config;
@@ -22,30 +98,30 @@ struct StepContext {
   JsonErrors& errors;
   const std::set<std::string, std::less<>>& metadata_fields;
 };
-// Dotted names of all fields that some metadata class has ("nums_dict.8.tot").
+// Dotted names of the fields of all metadata classes ("nums_dict.8.tot").
 std::set<std::string, std::less<>> metadata_field_names();
 
-// The live request that a string names. Error: it was never introduced, or is finished.
+// The live request with this name. Error: it was never introduced or has finished.
 std::optional<RequestId> live_request(const LineValue& value, StepContext& context);
 std::optional<RequestId> live_request(const LineValue& place, std::string_view name,
                                       StepContext& context);
-// The request if this step schedules it. Error: it does not.
+// The request, if this step schedules it. Error: it does not.
 std::optional<RequestId> scheduled_request(const LineValue& place, std::string_view name,
                                            StepContext& context);
-// Error: the list that was begun named the request before.
+// Error: the current list already named the request.
 void expect_first_in_list(const LineValue& place, RequestId request, StepContext& context);
 
-// Appends one list of block ids a group.
+// Appends one list of block ids per group.
 BlockLists read_block_lists(const LineValue& value, StepContext& context);
-// The same, or absent for null.
+// The same; absent for null.
 BlockLists read_optional_block_lists(const LineValue& value, StepContext& context);
 // Appends token ids.
 IdRange read_token_ids(const LineValue& value, std::int32_t min, StepContext& context);
-// A count of tokens of one request.
+// The token count of one request.
 std::int32_t read_token_count(const LineValue& value, StepContext& context);
 
-// For the member `key` of `object`, a list parallel to one of `count` requests: calls
-// visit(i, element) for each. Absent: nothing. Error: another length.
+// For the member `key` of `object`, a list parallel to a list of `count` requests: calls visit(i,
+// element) for each element. An absent member is skipped. Error: another length.
 template <class Visit>
 void for_each_parallel(const LineValue& object, std::string_view key, std::size_t count,
                        StepContext& context, Visit visit);
@@ -53,9 +129,9 @@ void fail_length(const LineValue& list, std::size_t found, std::size_t expected,
                  StepContext& context);
 
 void read_scheduler_output(const LineValue& value, StepContext& context);
-// Requires: the admitted and the cached requests are read.
+// Requires: new and cached requests have been read.
 void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
-// Requires: num_scheduled_tokens are read; so do all below.
+// Requires, for this and all functions below: num_scheduled_tokens has been read.
 void read_drafts(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);
 void read_num_cached_block(const LineValue& value, StepContext& context);

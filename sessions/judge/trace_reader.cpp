@@ -1,6 +1,6 @@
 #include "sessions/judge/trace_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,13 +18,13 @@ static_assert(kLinePadding >= simdjson::SIMDJSON_PADDING);
 struct TraceReader::State {
   std::string file;
   simdjson::dom::parser parser;
-  std::string padded;  // a copy of a line that came without padding
+  std::string padded;  // copy of a line that came without padding
 
   std::optional<ForeignHeader> header;
   TraceLimits limits;
   LiveRequests requests;
   ForeignStep step;
-  bool has_step = false;  // of this trace: `step` is its last
+  bool has_step = false;  // `step` is the last step of this trace
   std::set<std::string, std::less<>> metadata_fields = metadata_field_names();
 
   Result<simdjson::dom::element> parse(std::string_view text, std::int64_t line);
@@ -51,7 +51,7 @@ Status status_of(const JsonErrors& errors) {
 
 }  // namespace
 
-// The slower parser says where a broken line breaks.
+// The slower parser finds the position of a syntax error.
 Result<simdjson::dom::element> TraceReader::State::parse(std::string_view text, std::int64_t line) {
   simdjson::dom::element root;
   const simdjson::error_code code = parser.parse(text.data(), text.size(), false).get(root);

@@ -1,5 +1,5 @@
-// Reads a foreign trace line by line into plain values, and refuses what breaks the rules of
-// docs/trace-format.md, "What is bad input", as far as the lines alone tell.
+// Reads a trace of another engine line by line into plain values. Refuses input that breaks the
+// rules of docs/trace-format.md, "What is bad input", where the lines alone show it.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +23,24 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Takes line number `line` (from 1) and answers what it was. A header forgets all requests and
-  // starts their numbers at 0 again. Error corrupt "FILE:LINE:COLUMN: ..." for text that is no
-  // JSON; invalid_input "FILE:LINE: POINTER: what was expected and found" otherwise (the LINE of
-  // the step before when that one should have had a model_runner_output). No line is read after an
-  // error but a header.
+  // Reads line number `line` (from 1) and returns its kind. A header forgets all requests and
+  // restarts their numbers at 0. Error corrupt "FILE:LINE:COLUMN: ...": not JSON. Otherwise
+  // invalid_input "FILE:LINE: POINTER: what was expected and found"; if a model_runner_output is
+  // missing, LINE is that of the step before. After an error only a header can be read.
   Result<TraceLine> read_line(PaddedLine text, std::int64_t line);
-  // The same for text without padding, which is copied.
+  // The same for text without padding, which is copied first.
   Result<TraceLine> read_line(std::string_view text, std::int64_t line);
 
-  // As messages name it.
+  // As used in messages.
   const std::string& file() const;
   // Requires: a header was read.
   const ForeignHeader& header() const;
-  // What the last line that was a step said; valid until the next line.
+  // The last step line; valid until the next line.
   const ForeignStep& step() const;
-  // The name of any request since the header, finished or not: names are kept, so that memory grows
-  // by their bytes. A name that is used again after its request finished has a new number.
+  // The name of any request since the header, finished or not. Names are kept, so memory grows by
+  // their bytes. A name that is used again after its request finished gets a new number.
   const std::string& name_of(RequestId request) const;
-  // Requests that were introduced since the header; their numbers are 0 .. count - 1.
+  // The number of requests introduced since the header; their ids are 0 .. count - 1.
   std::int32_t num_requests() const;
 
  private:

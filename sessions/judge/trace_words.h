@@ -1,4 +1,4 @@
-// The words of a trace's enums, each list in the order of its enum.
+// The names of a trace's enum values, each list in the order of its enum.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ Json graph_json(const StepTrace& trace) {
           {"uniform", trace.uniform_decode}};
 }
 
-// Nested lists hide the columns of an empty array.
+// A nested list cannot show the number of columns of an empty array.
 Json array_json(const NamedArray& array) {
   if (array.dims.empty())
     return array.dtype == ArrayDtype::host_bool ? Json(array.values[0] != 0)
@@ -139,7 +139,7 @@ TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {
       left.push_back(command.request);
   Json finished = Json::array();
   for (const RequestId id : left) finished.push_back(requests_.name(id));
-  // One that was preempted first and then aborted is gone.
+  // A request that was preempted and then aborted is left out.
   Json preempted = Json::array();
   for (const RequestId id : trace.preempted)
     if (std::ranges::find(left, id) == left.end()) preempted.push_back(requests_.name(id));
@@ -161,7 +161,7 @@ bool TraceWriter::counts_on_device() const {
   return config_.async_scheduling || config_.runner == ModelRunner::v2;
 }
 
-// Which drafts they were matters to nobody: an accepted one is what was sampled in its place.
+// The ids of drafts do not matter: an accepted draft equals the token sampled in its place.
 void TraceWriter::add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled,
                                 Json& output) {
   const std::string name = requests_.name(scheduled.request);
@@ -203,7 +203,7 @@ TraceWriter::Json TraceWriter::new_block_ids(const StepTrace& trace,
   return lists;
 }
 
-// A resumed request (V2) tells all tokens that it has by now.
+// A resumed request (V2) lists all tokens that it has so far.
 TraceWriter::Json TraceWriter::new_request(const ScheduledTrace& scheduled) {
   Json prompt = Json::array();
   for (std::int32_t p = 0; p < scheduled.num_tokens; ++p)
@@ -229,8 +229,8 @@ TraceWriter::Json TraceWriter::block_ids(RequestId request) const {
   return lists;
 }
 
-// Of every request whose lists changed and that was not told to be gone; also of one that merely
-// lost blocks it does not need any more.
+// The lists of every live request whose lists changed, including one that only released blocks it
+// no longer needs.
 TraceWriter::Json TraceWriter::changed_block_ids(const StepTrace& trace) {
   std::vector<RequestId> ids;
   for (const CacheEvent& event : trace.cache_events)

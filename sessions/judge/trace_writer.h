@@ -1,5 +1,5 @@
-// Steps of our own engine as lines of a trace (docs/trace-format.md): everything the format can
-// tell is told.
+// Writes steps of our own engine as lines of a trace, with everything that the format has
+// (docs/trace-format.md).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace hybridscope {
 
-// What a trace tells of requests that a StepTrace does not say.
+// What a trace says of requests but a StepTrace does not.
 struct TracedRequests {
   std::function<std::string(RequestId)> name;
-  // The token at any position of a request that has not been released.
+  // The token at a position of a request that has not been released.
   std::function<TokenContent(RequestId, std::int32_t)> token;
-  // Output tokens after which a request ends; empty: not told.
+  // Output tokens after which a request ends; empty: left out.
   std::function<std::int32_t(RequestId)> max_tokens = {};
 };
 
@@ -30,7 +30,7 @@ class TraceWriter {
 
   // One line without newline.
   std::string header(const std::string& name) const;
-  // One line without newline. Steps must come in order, complete.
+  // One line without newline. Steps must come complete and in order.
   std::string step(const StepTrace& trace);
 
  private:
@@ -39,7 +39,7 @@ class TraceWriter {
   void add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled, Json& output);
   Json new_request(const ScheduledTrace& scheduled);
   Json new_block_ids(const StepTrace& trace, const ScheduledTrace& scheduled);
-  // The worker keeps counts on the device that the scheduler does not know when it schedules.
+  // Does the worker keep counts on the device that the scheduler does not know when it schedules?
   bool counts_on_device() const;
   Json block_ids(RequestId request) const;
   Json changed_block_ids(const StepTrace& trace);
@@ -51,9 +51,10 @@ class TraceWriter {
   EngineConfig config_;
   TracedRequests requests_;
   BlockTableMirror tables_;
-  std::vector<std::int32_t> num_known_columns_;  // [requests * groups] told to the worker so far
-  std::vector<RequestId> finished_;              // in the step before
-  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered as they come
+  // [requests * groups] columns sent to the worker so far.
+  std::vector<std::int32_t> num_known_columns_;
+  std::vector<RequestId> finished_;                           // in the previous step
+  std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered in order of first use
 };
 
 }  // namespace hybridscope

@@ -1,5 +1,6 @@
-// What the worker told: the rows of its batch, its copies of states, its graph, what it sampled.
-#include <fmt/format.h>
+// Reads the worker's part of a step: the rows of its batch, its state copies, its graph and its
+// samples.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// For "PIECEWISE" as it is spelt, in the order of CUDAGraphMode.
+// In the order of CUDAGraphMode.
 constexpr std::array<std::string_view, 3> kRuntimeModes = {"NONE", "PIECEWISE", "FULL"};
 constexpr std::int32_t kMaxGraphTokens = 1 << 24;
 constexpr std::int32_t kMaxGraphReqs = 1 << 16;
@@ -43,12 +44,12 @@ void read_row_counts(const LineValue& batch, StepContext& context) {
   read("num_computed_tokens_cpu", &ForeignRow::num_computed_tokens_cpu);
   read("num_computed_tokens", &ForeignRow::num_computed_tokens);
   read("num_accepted_tokens_cpu", &ForeignRow::num_accepted_tokens);
-  // What the device has stands above the host's copy of it.
+  // The device's value overrides the host's copy.
   read("num_accepted_tokens", &ForeignRow::num_accepted_tokens);
   read("num_accepted_tokens_after_preprocess", &ForeignRow::num_accepted_tokens_after_preprocess);
 }
 
-// V2: each row's place among the worker's slots.
+// V2: each row's slot.
 void read_slots(const LineValue& batch, StepContext& context) {
   const auto slots = find_member(batch, "idx_mapping");
   if (!slots) return;
@@ -62,8 +63,8 @@ void read_slots(const LineValue& batch, StepContext& context) {
       });
 }
 
-// Runner V1 has the counts on the host, unless scheduling is asynchronous: it then does not wait
-// for them in every mode.
+// Runner V1 has the counts on the host. With asynchronous scheduling it does not in every mode wait
+// for them, so none are required.
 bool host_has_counts(const EngineConfig& config) {
   return config.runner == ModelRunner::v1 && !config.async_scheduling;
 }
@@ -81,7 +82,7 @@ void read_copy_of_columns(const LineValue& value, ForeignCopy& copy, StepContext
 
 void read_copy_of_blocks(const LineValue& value, ForeignCopy& copy, StepContext& context) {
   const IntegerRange blocks{0, context.limits.num_blocks - 1};
-  // A layer without one kind of state has no source of that kind.
+  // A layer without one kind of state has no source for that kind.
   const auto read = [&](std::string_view key, std::int32_t& id) {
     if (const auto member = find_member(value, key)) id = int32_of(*member, blocks, context.errors);
   };

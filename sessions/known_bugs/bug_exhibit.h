@@ -1,6 +1,8 @@
-// A known bug as people meet it: words, and a scenario that shows it.
+// A known bug as users see it: a description, and a scenario that shows it.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,21 +13,32 @@
 
 namespace hybridscope {
 
+// A known bug, or a part of one, that has no entry, and why.
+struct LeftOutBug {
+  std::int32_t number = 0;
+  std::string_view id;
+  std::string_view reason;  // as half a sentence
+  // The part of a bug that otherwise has an entry; empty: the whole bug.
+  std::string_view part = {};
+};
+
+std::span<const LeftOutBug> left_out_bugs();
+
 struct BugExhibit {
-  const KnownBug* bug = nullptr;  // its row in the table
+  const KnownBug* bug = nullptr;  // its row in the table of known bugs
   std::string title = {};
-  std::vector<std::string> upstream = {};  // "vLLM #51113"; empty: not reported
-  std::string function = {};               // of the reference, with its file
-  std::string dates = {};                  // what is known of its dates beyond the table; may be ""
-  std::string users_saw = {};              // one sentence
+  std::vector<std::string> upstream = {};  // "vLLM #51113"; empty: never reported
+  std::string function = {};               // the reference's function, with its file
+  std::string dates = {};      // what is known of its dates beyond the table; may be empty
+  std::string users_saw = {};  // one sentence
   std::vector<std::string> mechanism = {};  // three sentences
-  Scenario scenario =
-      {};  // under `safe`: the healthy twin; `expect` tells what the faulty one does
+  // Under `safe` it is the healthy run; `expect` says what the faulty run does.
+  Scenario scenario = {};
 };
 
 // The scenario with the bug's policies set.
 Scenario faulty_scenario(const BugExhibit& exhibit);
-// The scenario under `safe`, expecting no finding.
+// The scenario under `safe`; it expects no finding.
 Scenario healthy_scenario(const BugExhibit& exhibit);
 
 struct BugText {
@@ -33,11 +46,13 @@ struct BugText {
   std::string_view file;  // its stem is the bug's id
 };
 
-// Errors as parse_scenario's; also a file that no row of the table is named after, a mechanism of
-// other than three sentences, a scenario that expects nothing, or that sets a profile or policies.
+// Errors: those of parse_scenario; also a file that is not named after a row of the table, a
+// mechanism that does not have three sentences, a scenario that expects nothing or sets a profile
+// or policies.
 Result<BugExhibit> parse_bug(const BugText& bug);
 
-// Of scenarios/bugs, built into the program. Error not_found: find_known_bug's.
+// A bug of scenarios/bugs, which are built into the program. Error not_found: that of
+// find_known_bug.
 Result<BugExhibit> shipped_bug(std::string_view name);
 
 }  // namespace hybridscope

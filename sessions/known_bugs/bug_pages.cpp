@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/engine/policy_table.h"
-#include "sessions/known_bugs/left_out_bugs.h"
+#include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
@@ -51,7 +51,7 @@ Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_tab
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
 `hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were alive on a day.
 Dates are vLLM's, by runner; "until" names the first day without the fault, and an unknown day of appearance counts as ever.
-All but the faults is the engine of June 2026 on every date: an early one has the known faults of that day and nothing else of it.
+Apart from its faults, the engine is that of June 2026 on every date: a profile of an earlier day has that day's known faults and nothing else of that day.
 Where two faults share a policy value, a profile that has one of them shows both: no. 6 as long as no. 50 is open.
 "Users saw" of entries without a report is what users would see.
 
@@ -115,8 +115,7 @@ Result<std::string> known_bugs_page() {
     entries += '\n' + bug_as_markdown(exhibit.value(), run.value());
   }
   std::string left_out =
-      "\n## Left out\n\nNumbers of the same notes that have no entry, or not for all they tell of, "
-      "and "
+      "\n## Left out\n\nNumbers without an entry, or with one that covers only a part, and "
       "why:\n\n";
   for (const LeftOutBug& bug : left_out_bugs())
     left_out += fmt::format("- {} {}{}: {}\n", bug.number, bug.id,

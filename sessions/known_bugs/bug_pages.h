@@ -1,4 +1,4 @@
-// Known bugs as Markdown: docs/known-bugs.md, and one of them for a review comment.
+// Known bugs as Markdown: the page docs/known-bugs.md, and single bugs for review comments.
 #pragma once
 
 #include <span>
@@ -9,20 +9,20 @@
 
 namespace hybridscope {
 
-// "open", "until 2026-08-06", "2026-01-30 to 2026-04-11", "-" where it never occurs.
+// "open", "until 2026-08-06", "2026-01-30 to 2026-04-11", or "-" if it never occurs.
 std::string life_text(const BugLife& life);
 
 // "`aligned_split` = `until_last_cache_position`", joined by "and".
 std::string policies_text(const KnownBug& bug);
 
-// Title, facts, mechanism, the faulty scenario as a file, and what the run found; headings of the
-// given level and below. `run`: of the exhibit.
+// Title, facts, mechanism, the faulty scenario as a file, and what the run found. Headings begin at
+// `level`. `run`: the run of `exhibit`.
 std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int level = 2);
 
-// Number, id, what goes wrong, and when it lived with each runner: a row a bug.
+// One row per bug: number, id, what goes wrong, and its dates with each runner.
 std::string bugs_as_markdown_table(std::span<const BugExhibit> exhibits);
 
-// The whole page: a table of all, then each. Error: one that cannot be read or run.
+// The whole page: a table of all bugs, then each bug. Error: a bug that cannot be read or run.
 Result<std::string> known_bugs_page();
 
 }  // namespace hybridscope

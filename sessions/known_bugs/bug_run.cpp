@@ -1,6 +1,6 @@
 #include "sessions/known_bugs/bug_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 #include "sessions/explain/explain_names.h"
 #include "sessions/explain/explain_step.h"
 #include "sessions/run/checked_run.h"
-#include "sessions/run/expectation_check.h"
+#include "sessions/run/run_summary.h"
 
 namespace hybridscope {
 namespace {

@@ -1,4 +1,4 @@
-// A known bug's scenario run twice, with the bug and without it, and what came of both.
+// A known bug's scenario run twice, the faulty run and the healthy run, with both results.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct BugSide {
   Scenario scenario = {};
   RunSummary summary = {};
   FindingList findings = {};
-  std::int64_t first_step = 0;          // of the first finding of severity error; 0: there is none
-  std::string explanation = {};         // of that step, as explain_step tells it
-  std::vector<std::string> unmet = {};  // expectations, one sentence each
-  // Every expected finding occurred, and no other.
+  std::int64_t first_step = 0;          // step of the first finding of severity error; 0: none
+  std::string explanation = {};         // that step as explain_step describes it
+  std::vector<std::string> unmet = {};  // unmet expectations, one sentence each
+  // Did every expected finding occur, and no other?
   bool as_declared() const;
 };
 
@@ -28,7 +28,7 @@ struct BugRun {
   bool as_declared() const { return faulty.as_declared() && healthy.as_declared(); }
 };
 
-// Error: a scenario that the model or the engine refuses.
+// Error: the model or the engine refuses the scenario.
 Result<BugRun> run_bug(const BugExhibit& exhibit);
 
 }  // namespace hybridscope

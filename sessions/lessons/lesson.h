@@ -1,6 +1,6 @@
-// A lesson: a scenario, steps of it to stop at, text about what is to be seen there, and questions
-// whose answers the engine gives (docs/lessons.md). Plain values; files are read by lesson_reader,
-// played by lesson_run.
+// A lesson: a scenario, steps of it to stop at, text about what can be seen there, and questions
+// whose answers the engine gives (docs/lessons.md). Plain values; lesson_reader reads the files,
+// lesson_run plays them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hybridscope {
 
 inline constexpr std::int32_t kLessonVersion = 1;
 
-// What an interface opens and selects at a part; what is empty is left as it is.
+// What a user interface opens and selects at a part; empty members change nothing.
 struct LessonShow {
   std::string panel = {};  // one of lesson_panels()
   std::string request = {};
@@ -26,24 +26,26 @@ struct LessonShow {
   friend bool operator==(const LessonShow&, const LessonShow&) = default;
 };
 
-// Words of `show.panel`.
+// The allowed values of `show.panel`.
 std::span<const std::string_view> lesson_panels();
 
-// The right answer is the value that field `value` has in what `where` picks of the part's step.
+// A question about the part's step. The right answer is the value of the field `value` in the
+// element that `where` picks.
 struct LessonQuestion {
   std::string ask = {};
-  std::string value = {};                 // a field of break expressions: "copy.dst_col"
-  std::string where = {};                 // a break expression: "copy.request==A"
-  std::string answer = {};                // what the author says, in the words of the engine
-  std::vector<std::string> choices = {};  // empty: free; else `answer` is one of them
-  std::string because = {};               // why, with {answer} and {FIELD} to be filled in
+  std::string value = {};   // a field of break expressions: "copy.dst_col"
+  std::string where = {};   // a break expression: "copy.request==A"
+  std::string answer = {};  // the author's answer, in the engine's words
+  // Empty: any text may be answered; else `answer` is one of them.
+  std::vector<std::string> choices = {};
+  std::string because = {};  // the reason, with {answer} and {FIELD} as placeholders
   friend bool operator==(const LessonQuestion&, const LessonQuestion&) = default;
 };
 
 struct LessonPart {
   std::int64_t step = 1;
-  bool predict = false;           // the questions come before the step is shown
-  EngineSettings settings = {};   // the scenario's that are other ones here
+  bool predict = false;           // ask the questions before the step is shown
+  EngineSettings settings = {};   // the settings that differ from the scenario's
   std::vector<std::string> text;  // paragraphs
   LessonShow show = {};
   std::vector<LessonQuestion> questions = {};
@@ -52,20 +54,20 @@ struct LessonPart {
 
 struct Lesson {
   std::string name = {};           // of its file, without .json
-  std::string title = {};          // for lists
+  std::string title = {};          // shown in lists
   std::string teaches = {};        // one sentence
-  Scenario scenario = {};          // as it stands there or in the file it names
-  std::string scenario_file = {};  // where that is, for messages
+  Scenario scenario = {};          // the scenario in the lesson or in the file that it names
+  std::string scenario_file = {};  // the file of the scenario, for messages
   std::vector<LessonPart> parts = {};
   friend bool operator==(const Lesson&, const Lesson&) = default;
 };
 
 std::size_t num_questions(const Lesson& lesson);
 
-// The scenario as a part's run has it.
+// The scenario with the part's settings.
 Scenario scenario_of(const Lesson& lesson, const LessonPart& part);
 
-// The pieces of `because`: text, and the names in braces.
+// A piece of `because`: text, or a name in braces.
 struct LessonTextPiece {
   std::string text;
   bool is_name = false;

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Small letters; hyphens and blanks as underscores.
+// Lower case, with underscores for hyphens and blanks.
 std::string plain(std::string_view text) {
   std::string word;
   for (const char c : text) word += c == '-' || c == ' ' ? '_' : lower(c);

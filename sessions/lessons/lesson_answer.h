@@ -1,5 +1,4 @@
-// Answers as text: those of a lesson's author, of somebody who learns, and of the engine, in the
-// same words.
+// Answers as text. The author's, the learner's and the engine's answers use the same words.
 #pragma once
 
 #include <optional>
@@ -10,8 +9,9 @@
 
 namespace hybridscope {
 
-// The answer in the words of break_value_words(): " 07" is "7", "True" is "yes", "Within-block
-// shift" is "within_block_shift". Empty for what the field can never be.
+// The answer in the words of break_value_words(): " 07" becomes "7", "True" becomes "yes",
+// "Within-block shift" becomes "within_block_shift". Empty for a value that the field can never
+// have.
 std::optional<std::string> canonical_answer(const BreakField& field, std::string_view text);
 
 // "a whole number", "yes or no", "one of decode, verify, prefill, padding", "the name of a

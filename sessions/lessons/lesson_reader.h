@@ -1,4 +1,4 @@
-// Lesson files and texts into Lesson values (docs/lessons.md).
+// Reads lesson files and texts into Lesson values (docs/lessons.md).
 #pragma once
 
 #include <functional>
@@ -7,24 +7,28 @@
 
 #include "core/base/result.h"
 #include "sessions/lessons/lesson.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 
-// The text of the file at a path.
+// One question of a lesson file. For lesson_reader.cpp.
+LessonQuestion read_lesson_question(const JsonPlace& place, JsonErrors& errors);
+
+// Returns the text of the file at a path.
 using ReadText = std::function<Result<std::string>(const std::string& path)>;
 
 struct LessonText {
   std::string_view text;
-  std::string_view file;  // its stem is the lesson's name; paths of scenarios are relative to it
+  std::string_view file;  // its stem is the lesson's name; scenario paths are relative to it
 };
 
-// `read` gives a scenario that is named by its path. Error corrupt with "FILE:LINE:COLUMN: ..." for
-// what is no JSON; invalid_input with "FILE: POINTER: ..." for unknown keys, wrong types, a
-// scenario that is wrong, fields and expressions that there are not, an answer that the field never
-// has.
+// `read` returns the text of a scenario that the lesson names by path. Error corrupt with
+// "FILE:LINE:COLUMN: ...": not JSON. Error invalid_input with "FILE: POINTER: ...": unknown keys,
+// wrong types, an invalid scenario, unknown fields, invalid expressions, an answer that the field
+// can never have.
 Result<Lesson> parse_lesson(const LessonText& lesson, const ReadText& read);
 
-// Error io when the file cannot be read.
+// Error io: the file cannot be read.
 Result<Lesson> read_lesson_file(const std::string& path);
 
 }  // namespace hybridscope

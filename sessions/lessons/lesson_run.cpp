@@ -1,6 +1,6 @@
 #include "sessions/lessons/lesson_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
@@ -12,12 +12,13 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kMaxValuesTold = 4;
+constexpr std::size_t kMaxValuesShown = 4;
 
 Result<std::unique_ptr<LivePlayer>> make_player(const Lesson& lesson, const LessonPart& part) {
   auto plan = plan_lesson(lesson, part);
   if (!plan.ok()) return plan.error();
-  // Questions may be about writes; with so few steps going back costs nothing.
+  // Logs writes, because questions may ask about them. Lessons have few steps, so going back is
+  // cheap.
   return LivePlayer::create(std::move(plan).value(),
                             {.max_snapshots = 8, .spacing = 4, .logs_writes = true});
 }
@@ -26,7 +27,7 @@ std::string part_place(const Lesson& lesson, std::size_t part) {
   return fmt::format("{}, part {}", lesson.name, part + 1);
 }
 
-// The one value of a field, as words. Error: "VALUE where WHERE ..." that says how many there are.
+// The only value of a field, as words. Error: "VALUE where WHERE ..." with the number of values.
 Result<std::string> one_value(std::string_view field, std::string_view where,
                               const LivePlayer& player) {
   auto query = BreakQuery::parse(field, where);
@@ -37,9 +38,9 @@ Result<std::string> one_value(std::string_view field, std::string_view where,
   const BreakField& type = query.value().field();
   if (values.size() == 1) return break_value_words(type, values.front(), name);
   std::string found = values.empty() ? "no value" : fmt::format("{} values:", values.size());
-  for (std::size_t i = 0; i < values.size() && i < kMaxValuesTold; ++i)
+  for (std::size_t i = 0; i < values.size() && i < kMaxValuesShown; ++i)
     found += " " + break_value_words(type, values[i], name);
-  if (values.size() > kMaxValuesTold) found += " ...";
+  if (values.size() > kMaxValuesShown) found += " ...";
   return Error{ErrorKind::not_found, fmt::format("{} where {} has {} in step {} (expected one)",
                                                  field, where, found, player.number())};
 }
@@ -62,7 +63,7 @@ LessonRun::LessonRun(Lesson lesson, std::unique_ptr<LivePlayer> player)
       player_(std::move(player)),
       settings_(lesson_.parts.front().settings) {}
 
-// A player of its own for each set of settings.
+// Each set of settings gets a new player.
 Status LessonRun::start(const LessonPart& part) {
   if (part.settings == settings_) return Ok{};
   auto player = make_player(lesson_, part);
@@ -113,9 +114,9 @@ Result<EngineAnswer> LessonRun::ask_engine(std::size_t question) const {
 std::optional<std::string> LessonRun::disagreement(std::size_t question) const {
   const Result<EngineAnswer>& engine = answers_[question];
   if (!engine.ok()) return engine.error().message;
-  const std::string& told = part().questions[question].answer;
-  if (engine.value().words == told) return std::nullopt;
-  return fmt::format("{}: the lesson says {}, the engine {}", place_of(question), told,
+  const std::string& stated = part().questions[question].answer;
+  if (engine.value().words == stated) return std::nullopt;
+  return fmt::format("{}: the lesson says {}, the engine {}", place_of(question), stated,
                      engine.value().words);
 }
 

@@ -1,6 +1,6 @@
-// A lesson while it is played: its scenario at the step of a part, the engine's answers to that
-// part's questions, and what is said to an answer. For interfaces: list lessons, open one, go to
-// its parts, ask, check.
+// A lesson being played: its scenario at the step of a part, the engine's answers to the part's
+// questions, and the reply to a learner's answer. For user interfaces: list lessons, open one, go
+// to its parts, ask, check.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 
 namespace hybridscope {
 
-// What the engine did, in words.
+// The engine's answer to a question, in words.
 struct EngineAnswer {
   std::string words;    // "2", "yes", "within_block_shift", "A"
-  std::string because;  // with its places filled in
+  std::string because;  // with its placeholders filled in
 };
 
 enum class AnswerVerdict : std::uint8_t {
   right,
   wrong,
-  unreadable,  // no answer to this question: ask again
+  unreadable,  // not an answer to this question: ask again
 };
 
 struct CheckedAnswer {
@@ -34,32 +34,33 @@ struct CheckedAnswer {
   std::string words;  // "Right: 2. BECAUSE", "Not 1 but 2. BECAUSE", "expected a whole number ..."
 };
 
-// The plan of a part's run, for who plays it elsewhere. Error: as plan_scenario.
+// The plan of a part's run, for callers that run it themselves. Errors: those of plan_scenario.
 Result<RunPlan> plan_lesson(const Lesson& lesson, const LessonPart& part);
 
 class LessonRun {
  public:
-  // Stands before the first part. Error: what the scenario's plan refuses.
+  // Starts before the first part. Error: what planning the scenario refuses.
   static Result<LessonRun> create(Lesson lesson);
 
   const Lesson& lesson() const { return lesson_; }
 
   // Plays to the step of the part with this index and answers its questions. Errors: not_found, the
-  // run has no such step; what the engine refuses. Nothing changes then but the player's place.
+  // run has no such step; what the engine refuses. After an error only the player's position has
+  // changed.
   Status go_to_part(std::size_t part);
   std::size_t part_index() const { return part_index_; }
   // Requires: go_to_part() succeeded.
   const LessonPart& part() const { return lesson_.parts[part_index_]; }
 
-  // Of the part that is open, wherever the player has been moved since. Error, naming lesson, part
-  // and question: the step has no such thing, or several values of it.
+  // The answer to a question of the open part, even after the player has moved. Error, naming
+  // lesson, part and question: the step has no such element, or the field has several values.
   const Result<EngineAnswer>& answer_of(std::size_t question) const { return answers_[question]; }
-  // What is wrong with the lesson's own answer; empty: the engine's is the same.
+  // How the lesson's own answer disagrees with the engine's; empty: it agrees.
   std::optional<std::string> disagreement(std::size_t question) const;
-  // Holds what somebody answers against the engine. Error: as answer_of.
+  // Compares a learner's answer with the engine's. Error: that of answer_of.
   Result<CheckedAnswer> check(std::size_t question, std::string_view text) const;
 
-  // At the part's step until somebody moves it.
+  // At the part's step until a caller moves it.
   LivePlayer& player() { return *player_; }
   const LivePlayer& player() const { return *player_; }
 
@@ -71,20 +72,20 @@ class LessonRun {
 
   Lesson lesson_;
   std::unique_ptr<LivePlayer> player_;
-  EngineSettings settings_;  // what the part that the player plays changes
+  EngineSettings settings_;  // the settings of the part that the player plays
   std::size_t part_index_ = 0;
   std::vector<Result<EngineAnswer>> answers_;  // [questions of the part]
 };
 
-// A question whose stored answer is not the engine's or that has none, or a part that cannot be
+// A question whose stored answer is missing or differs from the engine's, or a part that cannot be
 // played.
 struct LessonProblem {
-  std::size_t part = 0;      // from 1; 0: the lesson as a whole
-  std::size_t question = 0;  // from 1; 0: the part as a whole
+  std::size_t part = 0;      // from 1; 0: the whole lesson
+  std::size_t question = 0;  // from 1; 0: the whole part
   std::string message;  // "align_boundary, part 2, question 1: the lesson says 1, the engine 0"
 };
 
-// Plays all parts and compares all answers. Empty: the lesson and the engine agree.
+// Plays all parts and compares all answers. Empty: lesson and engine agree.
 std::vector<LessonProblem> check_lesson(const Lesson& lesson);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/lessons/shipped_lessons.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ constexpr std::string_view kFolder = "scenarios/";
 constexpr std::string_view kLessons = "lessons/";
 constexpr std::string_view kSuffix = ".json";
 
-// The text of a file under scenarios/, or none.
+// The text of a file under scenarios/; null if there is none.
 const EmbeddedFile* find_file(std::string_view path) {
   const auto file = std::ranges::find(lesson_files::kFiles, path, &EmbeddedFile::path);
   return file == lesson_files::kFiles.end() ? nullptr : &*file;

@@ -1,4 +1,4 @@
-// The lessons and scenarios that are part of the program.
+// The lessons and scenarios built into the program.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace hybridscope {
 
-// Their names, in the order in which they are best taken.
+// Their names, in the recommended order.
 std::vector<std::string_view> shipped_lesson_names();
 
-// Error not_found: none is called so, with the nearest name and all there are.
+// Error not_found: no lesson has this name; names the nearest one and all others.
 Result<Lesson> shipped_lesson(std::string_view name);
 
-// Their files' names without .json, sorted.
+// The file names without .json, sorted.
 std::vector<std::string_view> shipped_scenario_names();
-// Error not_found: likewise.
+// Error not_found: no scenario has this name.
 Result<Scenario> shipped_scenario(std::string_view name);
 
 }  // namespace hybridscope

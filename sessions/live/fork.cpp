@@ -1,6 +1,6 @@
 #include "sessions/live/fork.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>
@@ -17,7 +17,7 @@
 namespace hybridscope {
 namespace {
 
-// By name, as a script that is read has them.
+// Keeps the counts sorted by request name, as in a script that was read.
 void lay_over(std::vector<RequestCount>& counts, const std::vector<RequestCount>& changes) {
   for (const RequestCount& change : changes) {
     const auto place = std::lower_bound(
@@ -52,7 +52,7 @@ std::vector<ScriptStep>::iterator place_of(std::vector<ScriptStep>& script, std:
                           [](const ScriptStep& s, std::int32_t number) { return s.step < number; });
 }
 
-// The script's entry of the step, made where there is none.
+// The script's entry for the step; created if there is none.
 ScriptStep& entry_of(std::vector<ScriptStep>& script, std::int32_t step) {
   auto place = place_of(script, step);
   if (place == script.end() || place->step != step)
@@ -90,7 +90,7 @@ auto as_tuple(const ArrivingRequest& arriving) {
                   request.max_tokens, request.priority, request.cache_salt, request.key);
 }
 
-// The step of the first entry in which the lists differ; both ascend in it.
+// The step of the first entry that differs; both lists ascend by step.
 template <class Entry, class Same, class StepOf>
 std::int64_t first_different(const std::vector<Entry>& a, const std::vector<Entry>& b, Same same,
                              StepOf step_of) {
@@ -152,26 +152,27 @@ std::string ForkGuard::note() const {
 
 Status ForkGuard::check(std::int64_t step, const StepDigests& digests) {
   if (agreed_) return Ok{};
-  const auto told = parent_.next();
-  if (!told.ok()) return told.error();
-  const std::int64_t parents = told.value() == nullptr ? step_ : told.value()->step;
+  const auto recorded = parent_.next();
+  if (!recorded.ok()) return recorded.error();
+  const std::int64_t parents = recorded.value() == nullptr ? step_ : recorded.value()->step;
   if (step >= step_ && parents >= step_) {
     agreed_ = true;
     return Ok{};
   }
   if (step < parents) return differs(step, "there is no such step in");
   if (parents < step) return differs(parents, "the fork lacks a step of");
-  if (parent_.digest_version() != kDigestVersion || told.value()->digests == digests) return Ok{};
-  return differs(
-      step, section_list(different_sections(told.value()->digests, digests)) + " are not those of");
+  if (parent_.digest_version() != kDigestVersion || recorded.value()->digests == digests)
+    return Ok{};
+  return differs(step, section_list(different_sections(recorded.value()->digests, digests)) +
+                           " are not those of");
 }
 
 Status ForkGuard::finish() {
   if (agreed_) return Ok{};
-  const auto told = parent_.next();
-  if (!told.ok()) return told.error();
-  if (told.value() == nullptr || told.value()->step >= step_) return Ok{};
-  return differs(told.value()->step, "the fork lacks a step of");
+  const auto recorded = parent_.next();
+  if (!recorded.ok()) return recorded.error();
+  if (recorded.value() == nullptr || recorded.value()->step >= step_) return Ok{};
+  return differs(recorded.value()->step, "the fork lacks a step of");
 }
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// A plan that goes another way from some step on, and the proof that it goes the same way before.
+// Forks a plan: changes it from some step on, and checks that the steps before stay the same.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@
 namespace hybridscope {
 
 struct ForkAt {
-  std::int32_t step = 1;  // the first that may differ
-  ScriptStep changes =
-      {};  // laid over what the script says of the step; its own `step` is not read
-  std::vector<ScenarioRequest> requests = {};  // join before the step; their at_step is not read
-  bool drop_script = false;  // what the script says from the step on does not happen
+  std::int32_t step = 1;    // first step that may differ
+  ScriptStep changes = {};  // laid over the script's entry for the step; its own `step` is ignored
+  std::vector<ScenarioRequest> requests = {};  // join before the step; their at_step is ignored
+  bool drop_script = false;                    // leave out the script from the step on
 };
 
-// The plan with the changes, without the expectations, which were about another run. Error,
-// "fork at step 5: POINTER: ...": names that are not known or taken, counts that the settings do
-// not allow, a caching policy, a request that could never finish.
+// The changed plan, without the expectations, which belong to the original run. Error "fork at step
+// 5: POINTER: ...": unknown or taken names, counts that the settings do not allow, a caching
+// policy, a request that could never finish.
 Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at);
 
-// The last step up to which both plans say the same; 0: they are of other engines.
+// The last step up to which both plans are equal; 0: their engines differ.
 std::int64_t num_agreed_steps(const RunPlan& a, const RunPlan& b);
 
-// Holds the steps of a fork against its parent's while they are made: their numbers and digests.
-// Where the parent's digests are of another version, only the numbers.
+// Compares the steps of a fork, as they are made, with its parent's: step numbers and digests. Only
+// the numbers when the parent's digests have another version.
 class ForkGuard {
  public:
-  // `parent` outlives it and stands before its first step. The fork's first step that may differ.
+  // `parent` must outlive this and be before its first step. `step`: the fork's first step that may
+  // differ.
   ForkGuard(StepSource& parent, std::int64_t step) : parent_(parent), step_(step) {}
 
-  // Call for each step, in order. Error: a step before the fork's that the parent does not have or
-  // has otherwise, which this program cannot have made from this plan; the parent's own.
+  // Call for each step, in order. Error: a step before `step` that the parent lacks or has with
+  // other digests, so this program cannot have recorded it from this plan; or an error of the
+  // parent.
   Status check(std::int64_t step, const StepDigests& digests);
-  // Call when the fork has come to its end by itself. Error: the parent goes on before the fork's
-  // step; the parent's own.
+  // Call when the fork has ended. Error: the parent has more steps before `step`; or an error of
+  // the parent.
   Status finish();
-  // Why digests are not compared, for people; empty: they are.
+  // Why digests are not compared, in words; empty: they are.
   std::string note() const;
 
  private:

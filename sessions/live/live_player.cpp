@@ -74,7 +74,7 @@ Status LivePlayer::go_to(std::int64_t step) {
   return Error{ErrorKind::not_found, message};
 }
 
-// The last one before step number `position`; the start is always there.
+// The last snapshot before step number `position`; the start is always there.
 const LivePlayer::Stand& LivePlayer::snapshot_before(std::int64_t position) const {
   const auto behind = std::upper_bound(
       snapshots_.begin(), snapshots_.end(), std::max<std::int64_t>(position - 1, 0),
@@ -82,8 +82,7 @@ const LivePlayer::Stand& LivePlayer::snapshot_before(std::int64_t position) cons
   return *(behind - 1);
 }
 
-// Where running on to the step begins, which is another one than this: the nearest snapshot before
-// it; null: here, where that is nearer.
+// The snapshot from which to run to another step; null when the current position is nearer.
 const LivePlayer::Stand* LivePlayer::restart_for(std::int64_t position) const {
   const Stand& nearest = snapshot_before(position);
   return position_ >= position || nearest.position > position_ ? &nearest : nullptr;
@@ -102,7 +101,7 @@ std::int64_t LivePlayer::num_steps_to(std::int64_t step) const {
   return position - (restart != nullptr ? restart->position : position_);
 }
 
-// A snapshot has no trace to be looked at: one step is run.
+// A snapshot has no trace to show, so one step is run after it.
 Status LivePlayer::begin_go_to(std::int64_t step) {
   const Stand* restart = restart_for(position_of(step));
   if (restart == nullptr) return Ok{};
@@ -133,7 +132,7 @@ Status LivePlayer::run_next() {
   try {
     return run_unguarded();
   } catch (...) {
-    // Half a step is no place to stand: back to the one before it.
+    // A failed step leaves no usable state, so this returns to the step before it.
     stand_on(snapshot_before(position));
     while (position_ < position)
       if (!run_unguarded().ok()) break;
@@ -180,7 +179,8 @@ void LivePlayer::keep_snapshot() {
   if (snapshots_.size() > options_.max_snapshots) thin_snapshots();
 }
 
-// Drops the one that is missed least: the gap it leaves is smallest beside its distance from here.
+// Drops the snapshot whose loss leaves the smallest gap relative to the distance from the current
+// step.
 void LivePlayer::thin_snapshots() {
   std::size_t least = 1;
   double least_loss = 0;

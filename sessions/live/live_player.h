@@ -1,7 +1,7 @@
-// Plays a plan on an engine, forward and back: snapshots of the checked run are kept on the way,
-// few in all, dense near the step it is at and sparse far from it. Going back restores the nearest
-// one and runs on from there, which makes the same traces again. For interfaces that move about in
-// a run while it is made.
+// Plays a plan on an engine, forward and back. It keeps a few snapshots of the checked run, dense
+// near the current step and sparse far from it. Going back restores the nearest snapshot and runs
+// on from there, which makes the same traces again. For user interfaces that move about in a run
+// while it is made.
 #pragma once
 
 #include <cstddef>
@@ -21,67 +21,65 @@ namespace hybridscope {
 class LivePlayer {
  public:
   struct Options {
-    std::size_t max_snapshots = 32;  // from 3; the start is always one of them
+    std::size_t max_snapshots = 32;  // at least 3; the start is always one of them
     std::int64_t spacing = 16;       // steps between two snapshots when going forward
     CheckScope scope = CheckScope::step;
-    bool logs_writes = false;  // of state, by the checker
-    // Told of each step when it is run for the first time; may be empty.
+    bool logs_writes = false;  // the checker logs writes to state
+    // Called for each step when it is run for the first time; may be empty.
     std::function<void(const CheckedStep&)> on_new_step = {};
   };
 
-  // Stands before the first step. Error: what CheckedRun::create refuses.
+  // Starts before the first step. Error: what CheckedRun::create refuses.
   static Result<std::unique_ptr<LivePlayer>> create(RunPlan plan, Options options);
   LivePlayer(const LivePlayer&) = delete;
   LivePlayer& operator=(const LivePlayer&) = delete;
 
-  // There is no step behind this one: the run is over, or this step found that it makes no progress
-  // any more.
+  // Is there no next step? Either the run has ended, or the current step found that it makes no
+  // progress.
   bool done() const { return live_.run.has_ended(); }
 
-  // Goes on by one step. Errors: not_found, it is done; those of CheckedRun::step, after which the
-  // only ways are back. What is thrown inside leaves the player at the step before, and likewise.
+  // Runs the next step. Errors: not_found, the run is done; those of CheckedRun::step, after which
+  // the player can only go back. An exception also leaves the player at the step before.
   Status step();
-  // Error not_found: this is the first step.
+  // Error not_found: the player is at the first step.
   Status step_back();
-  // Error not_found: no such step (steps in which nothing happens are left out); the player stays
-  // where it is.
+  // Error not_found: no such step (idle steps are left out); the player stays where it is.
   Status go_to(std::int64_t step);
 
-  // Steps that go_to would run. Requires: a known step.
+  // The number of steps that go_to would run. Requires: a known step.
   std::int64_t num_steps_to(std::int64_t step) const;
-  // Stands at a known step at or before `step` from which step() leads there, where go_to would
-  // begin: for who goes there a few steps at a time. Requires: a known step, another one than the
-  // one it is at. Errors: those of step().
+  // Moves to where go_to(step) would begin, so that the caller can continue with step() a few steps
+  // at a time. Requires: a known step other than the current one. Errors: those of step().
   Status begin_go_to(std::int64_t step);
 
-  // Goes on by another plan, which says the same of the steps up to the one it is at; those behind
-  // it are forgotten. Requires: so, and what it is at neither refused to go on nor found that it
-  // makes no progress.
+  // Continues with another plan; the steps after the current one are forgotten. Requires: both
+  // plans are equal up to the current step, the engine did not refuse to continue there, and the
+  // run still makes progress.
   void continue_with(const RunPlan& plan);
   bool can_continue() const { return !refused_ && live_.run.end() != EndReason::no_progress; }
 
-  // The last step that was ever reached; 0: none.
+  // The last step ever reached; 0: none.
   std::int64_t last_known_step() const { return numbers_.empty() ? 0 : numbers_.back(); }
-  // The steps that were ever reached, ascending.
+  // The steps ever reached, ascending.
   std::span<const std::int64_t> known_steps() const { return numbers_; }
 
-  // Of the step it is at: valid until the next move. Requires: number() > 0.
+  // The trace of the current step; valid until the next move. Requires: number() > 0.
   const StepTrace& trace() const;
   std::span<const Finding> findings() const;
   std::span<const StateWrite> writes() const;
-  // Block tables during that step.
+  // Block tables during the current step.
   const StepTables& tables() const { return live_.tables; }
-  // What it changed in the worker's.
+  // The current step's changes of the worker's tables.
   std::span<const WorkerTableChange> worker_changes() const { return worker_changes_; }
 
   std::int64_t number() const { return number_of(position_); }  // 0: before the first step
   const CheckedRun& run() const { return live_.run; }
 
   std::size_t num_snapshots() const { return snapshots_.size(); }
-  std::int64_t num_steps_run() const { return num_steps_run_; }  // again and again included
+  std::int64_t num_steps_run() const { return num_steps_run_; }  // repeated steps included
 
  private:
-  // Before step number `position` + 1 of those that are run.
+  // A run before step number `position` + 1, counting the steps that are run.
   struct Stand {
     CheckedRun run;
     StepTables tables;
@@ -103,12 +101,13 @@ class LivePlayer {
 
   Options options_;
   Stand live_;
-  std::int64_t position_ = 0;          // steps run to get here
-  std::vector<std::int64_t> numbers_;  // [steps ever reached] their numbers
+  std::int64_t position_ = 0;          // steps run to reach the current one
+  std::vector<std::int64_t> numbers_;  // [steps ever reached] step numbers
   std::vector<Stand> snapshots_;       // ascending positions
-  std::optional<CheckedStep> step_;    // live_'s last one; empty behind a snapshot
+  // Of live_'s last step; empty right after a snapshot is restored.
+  std::optional<CheckedStep> step_;
   std::vector<WorkerTableChange> worker_changes_;
-  std::optional<Error> refused_;  // by live_'s run, which is good for nothing then
+  std::optional<Error> refused_;  // the error of live_'s run, which can no longer be used
   std::int64_t num_steps_run_ = 0;
 };
 

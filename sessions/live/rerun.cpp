@@ -1,6 +1,6 @@
 #include "sessions/live/rerun.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 
@@ -28,19 +28,19 @@ Result<RerunReport> rerun(StepSource& again, StepSource& recorded, RecordedEnd e
                  other_digests(recorded) + ": its steps cannot be compared with those made now"};
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   RerunReport report;
-  auto told = recorded.next();
+  auto stored = recorded.next();
   auto made = again.next();
-  while (told.ok() && made.ok() && (told.value() != nullptr || made.value() != nullptr)) {
-    const std::int64_t then = told.value() == nullptr ? kNone : told.value()->step;
+  while (stored.ok() && made.ok() && (stored.value() != nullptr || made.value() != nullptr)) {
+    const std::int64_t then = stored.value() == nullptr ? kNone : stored.value()->step;
     const std::int64_t now = made.value() == nullptr ? kNone : made.value()->step;
     if (then == kNone && end == RecordedEnd::before_it) break;
-    if (then == now) compare(*told.value(), made.value()->digests, report);
+    if (then == now) compare(*stored.value(), made.value()->digests, report);
     if (then < now) count(then, report.num_missing, report.first_missing);
     if (now < then) count(now, report.num_extra, report.first_extra);
-    if (then <= now) told = recorded.next();
+    if (then <= now) stored = recorded.next();
     if (now <= then) made = again.next();
   }
-  if (!told.ok()) return told.error();
+  if (!stored.ok()) return stored.error();
   if (!made.ok()) return made.error();
   return report;
 }

@@ -20,7 +20,7 @@ void WriteLog::add(std::int32_t block, const Entry& entry) {
 }
 
 void WriteLog::take(const StepTrace& trace, std::span<const StateWrite> writes) {
-  // Blocks are given out at schedule, before the writes of their step.
+  // Blocks are allocated by the schedule, before the writes of the step.
   for (const CacheEvent& event : trace.cache_events) {
     if (event.kind != CacheEventKind::allocated) continue;
     Entry entry;

@@ -1,4 +1,4 @@
-// What the scenarios of one cell showed.
+// The result of the scenarios of one cell.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 namespace hybridscope {
 
 enum class CellVerdict : std::uint8_t {
-  safe,  // nothing was found, and every event that belongs to the cell happened
+  safe,  // no finding, and every event that belongs to the cell happened
   has_findings,
-  untested,  // nothing was found, but an event of the cell never happened
-  refused,   // an engine does not start with these settings
-  same,      // the reference makes another cell of it, which is the one that was run
+  untested,  // no finding, but an event of the cell never happened
+  refused,   // no engine starts with these settings
+  same,      // the reference turns it into another cell, which was run instead
 };
 // "safe", "findings", "untested", "refused", "same".
 std::string_view verdict_name(CellVerdict verdict);
 
-// A kind of finding, in how many scenarios, and the first of them.
+// A kind of finding: the number of scenarios that have it, and the first of them.
 struct CellFinding {
   FindingKind kind = {};
   std::int64_t scenarios = 0;
-  std::int64_t first = 0;  // index of the scenario
+  std::int64_t first = 0;  // index of the first scenario
   friend bool operator==(const CellFinding&, const CellFinding&) = default;
 };
 
-// A known bug that gives a scenario an error all by itself; or bugs that do so together, none of
-// which can be left out.
+// A known bug that alone causes an error in a scenario; or several bugs that cause one together,
+// none of which can be left out.
 struct CellFault {
   std::string bugs;  // "id" or "id+id"
   std::int64_t scenarios = 0;
-  // The one with the fewest requests, and what they show there.
+  // The scenario with the fewest requests, and the kind of its error.
   std::int64_t index = 0;
   std::int64_t num_requests = 0;
   FindingKind kind = {};
@@ -44,17 +44,17 @@ struct CellFault {
 struct CellResult {
   MatrixCell cell = {};
   CellVerdict verdict = CellVerdict::safe;
-  std::string note = {};  // refused: why; same: the other cell's name
+  std::string note = {};  // refused: the reason; same: the other cell's name
   std::int64_t num_scenarios = 0;
-  std::int64_t num_failing = 0;   // of them with an error
-  std::int64_t num_in_bytes = 0;  // of them, with state in bytes too
+  std::int64_t num_failing = 0;   // scenarios with an error
+  std::int64_t num_in_bytes = 0;  // scenarios with state in bytes too
   std::int64_t num_steps = 0;
   std::int64_t num_request_steps = 0;
   EventCounts events = {};
   std::vector<MatrixEvent> missing = {};   // events of the cell that never happened
   std::vector<CellFinding> findings = {};  // by kind
-  // Of the first kMaxExplained failing scenarios: what explains them, by name; and what was found
-  // in those that no bug of the profile explains.
+  // For the first kMaxExplained failing scenarios: the faults that explain them, by name, and the
+  // findings of those that no bug of the profile explains.
   std::vector<CellFault> faults = {};
   std::vector<CellFinding> unexplained = {};
   friend bool operator==(const CellResult&, const CellResult&) = default;

@@ -1,4 +1,4 @@
-// One scenario run to its end under the checker, with what the matrix wants to know of it.
+// Runs one scenario to its end under the checker, and keeps what the matrix needs of it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace hybridscope {
 
-// Makes the memory that state is kept in beside the symbolic one.
+// Makes the memory that holds the states in bytes beside the symbolic ones.
 using MakeStateBackend = std::function<Result<std::unique_ptr<StateBackend>>(StateMemory memory)>;
 
 // A kind of finding: its rule and the variant of it (Finding::detail).
@@ -34,10 +34,10 @@ struct CheckedScenario {
   std::int64_t num_request_steps = 0;
 };
 
-// A run that is longer than that goes on for ever: rule no-progress.
+// A run with more steps counts as endless: rule no-progress.
 inline constexpr std::int64_t kMaxMatrixSteps = 3000;
 
-// `make_backend` may be empty: symbolic state only. Errors: what the plan or the engine refuses,
+// `make_backend` may be empty: symbolic state only. Errors: what the plan or the engine refuses;
 // those of the backend.
 Result<CheckedScenario> check_scenario(const Scenario& scenario,
                                        const MakeStateBackend& make_backend);

@@ -1,6 +1,6 @@
 #include "sessions/matrix/matrix_cell.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -78,7 +78,8 @@ Result<EngineSetup> smallest_engine(const MatrixCell& cell) {
   return make_engine_setup("tiny-mamba2", settings);
 }
 
-// The value of the axis graphs that an engine starts with; of one that does not start: as asked.
+// The value of the graphs axis that the engine ends up with; the requested one if it does not
+// start.
 std::uint8_t graphs_left(const MatrixCell& cell) {
   const std::uint8_t asked = cell.index(Axis::graphs);
   const auto setup = smallest_engine(cell);

@@ -1,4 +1,4 @@
-// The combinations that the matrix tries: one value of each axis is a cell.
+// The combinations that the matrix tries: a cell has one value of each axis.
 #pragma once
 
 #include <array>
@@ -28,12 +28,12 @@ enum class Axis : std::uint8_t {
 };
 inline constexpr std::size_t kNumAxes = 8;
 
-// What the scenarios of a cell do to the engine besides serving requests.
+// What a cell's scenarios do to the engine besides serving requests.
 enum class Pressure : std::uint8_t {
   none,        // the budget and the pool are ample
-  budget,      // too few tokens a step for all requests
-  preemption,  // too few blocks, and requests preempted by command
-  reset,       // the prefix cache is reset, requests are aborted
+  budget,      // too few tokens per step for all requests
+  preemption,  // too few blocks, and commands that preempt requests
+  reset,       // commands that reset the prefix cache and abort requests
 };
 
 struct AxisInfo {
@@ -43,7 +43,7 @@ struct AxisInfo {
   std::span<const std::string_view> values{};
 };
 
-// In the order of the enum; the last axis turns fastest.
+// In the order of the enum; the last axis varies fastest.
 std::span<const AxisInfo> axis_table();
 const AxisInfo& axis_info(Axis axis);
 
@@ -55,7 +55,7 @@ struct MatrixCell {
 
   MambaCacheMode mamba_cache_mode() const;
   SpeculativeMethod speculative_method() const;
-  std::int32_t num_speculative_tokens() const;  // K; ngram: at most, a scenario may have fewer
+  std::int32_t num_speculative_tokens() const;  // K; with ngram the most, a scenario may have fewer
   bool enable_prefix_caching() const;
   ConvStateLayout layout() const;
   ModelRunner runner() const;
@@ -72,35 +72,35 @@ std::size_t num_cells();
 
 // "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption".
 std::string cell_name(const MatrixCell& cell);
-// Error: no cell is called so.
+// Error: no cell has this name.
 Result<MatrixCell> parse_cell(std::string_view name);
 
-// What the cell says of an engine; everything else is left to its scenarios.
+// The settings that the cell fixes; the scenarios choose the others.
 EngineSettings cell_settings(const MatrixCell& cell);
 
-// The cell that this one comes down to, where the reference changes a setting for the user: no
-// prefix caching is mode none, mode none has no prefix caching (docs/architecture: mode_choice),
-// and the CUDA graph mode is what the metadata builders allow (semantics: resolve-cudagraph-mode;
-// of layers with state full becomes full_and_piecewise).
+// The cell that this one reduces to, where the reference changes a setting: without prefix caching
+// the mode becomes none, mode none turns prefix caching off (docs/architecture: mode_choice), and
+// the CUDA graph mode becomes what the metadata builders allow (semantics: resolve-cudagraph-mode;
+// with recurrent layers full becomes full_and_piecewise).
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
-// Why an engine does not start with these settings; empty: it does.
+// Why no engine starts with these settings; empty: one does.
 std::string refusal_of(const MatrixCell& cell);
 
-// Does the matrix run scenarios in it, being neither refused nor the same as another?
+// Does the matrix run scenarios in this cell? Not if it is refused or reduces to another cell.
 bool is_run(const MatrixCell& cell);
 
-// Values of axes that are looked at; an axis of which none is named has all.
+// Selects values of axes; an axis that is not named keeps all its values.
 class CellFilter {
  public:
-  // Adds "axis=value,value". Errors: no such axis or value, with the nearest.
+  // Adds "axis=value,value". Errors: no such axis or value; names the nearest.
   Status add(std::string_view text);
   bool takes(const MatrixCell& cell) const;
-  // As given, sorted by axis: "mode=align,all runner=v1"; empty: all.
+  // The rules as given, sorted by axis: "mode=align,all runner=v1"; empty: all cells.
   std::string text() const;
 
  private:
-  std::array<std::uint32_t, kNumAxes> taken_ = {};  // bits by index; 0: all
+  std::array<std::uint32_t, kNumAxes> taken_ = {};  // bits by value index; 0: all
 };
 
 }  // namespace hybridscope

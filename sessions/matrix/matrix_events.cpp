@@ -42,7 +42,7 @@ std::int64_t count_padded_rows(const StepTrace& trace, const EngineConfig&) {
   return trace.graph.num_reqs_padded - static_cast<std::int64_t>(trace.rows.size());
 }
 
-// A running request that was left out of a step shows when it comes back.
+// A running request that was skipped is counted when it is scheduled again.
 std::int64_t count_skipped(const StepTrace& trace, const EngineConfig&) {
   return std::ranges::count_if(trace.rows, [&](const RowTrace& row) {
     return row.origin == RowOrigin::returned &&

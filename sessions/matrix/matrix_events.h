@@ -1,4 +1,4 @@
-// The events that a cell has to have seen before it counts as tested, and how they are counted.
+// The events that must happen in a cell before it counts as tested, and how they are counted.
 #pragma once
 
 #include <array>
@@ -32,16 +32,16 @@ struct MatrixEventInfo {
   MatrixEvent event{};
   std::string_view name{};
   std::string_view meaning{};
-  // Must it happen in this cell, under these policies, for the cell to be tested?
+  // Must the event happen in this cell, under these policies, for the cell to count as tested?
   bool (*belongs_to)(const MatrixCell& cell, const Policies& policies) = nullptr;
-  // How often it happened in one step.
+  // How often the event happened in one step.
   std::int64_t (*count)(const StepTrace& trace, const EngineConfig& config) = nullptr;
 };
 
 // In the order of the enum.
 std::span<const MatrixEventInfo> matrix_event_table();
 
-// How often each happened, and in how many scenarios.
+// How often an event happened, and in how many scenarios.
 struct EventCount {
   std::int64_t times = 0;
   std::int64_t scenarios = 0;

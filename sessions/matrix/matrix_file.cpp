@@ -1,12 +1,13 @@
 #include "sessions/matrix/matrix_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +17,16 @@
 #include "sessions/text/output_file.h"
 
 namespace hybridscope {
+
 namespace {
+
+std::string shown(const std::string& text) { return text.empty() ? "none" : text; }
+
+std::optional<HeaderDifference> first_difference(std::span<const HeaderDifference> all) {
+  for (const HeaderDifference& one : all)
+    if (one.a != one.b) return HeaderDifference{one.what, shown(one.a), shown(one.b)};
+  return std::nullopt;
+}
 
 constexpr std::string_view kFile = "matrix.jsonl";
 
@@ -24,7 +34,7 @@ std::string file_in(const std::string& folder) {
   return (std::filesystem::path(folder) / kFile).string();
 }
 
-// One line's part of the contents. Error corrupt: what is wrong with it.
+// Adds one line to the contents. Error corrupt: what is wrong with the line.
 Status take_line(std::string_view text, const std::string& file, int line,
                  MatrixContents& contents) {
   const auto json = parse_json({.text = text, .file = file, .line = line});
@@ -47,7 +57,7 @@ Status take_line(std::string_view text, const std::string& file, int line,
 struct WholeLines {
   MatrixContents contents;
   std::size_t num_bytes = 0;
-  std::string unfinished;  // behind them
+  std::string unfinished;  // text after the last complete line
 };
 
 Result<WholeLines> read_lines(const std::string& folder) {
@@ -85,6 +95,28 @@ Error cannot(std::string_view what, const std::string& path, const std::string& 
 
 }  // namespace
 
+std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const MatrixHeader& b) {
+  const HeaderDifference all[] = {
+      {"engine", a.engine, b.engine},
+      {"policies", a.policies, b.policies},
+      {"seed", std::to_string(a.seed), std::to_string(b.seed)},
+      {"scenarios a cell", std::to_string(a.scenarios_per_cell),
+       std::to_string(b.scenarios_per_cell)},
+      {"state in bytes", a.in_bytes ? "yes" : "no", b.in_bytes ? "yes" : "no"},
+      {"version of hybridscope", a.program, b.program},
+      {"generator of scenarios", a.generator, b.generator},
+  };
+  return first_difference(all);
+}
+
+std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
+                                                        const MatrixHeader& b) {
+  if (const auto difference = header_difference(a, b)) return difference;
+  const HeaderDifference cells[] = {{"cells (--only)", a.filter, b.filter},
+                                    {"shard", a.shard, b.shard}};
+  return first_difference(cells);
+}
+
 std::string fault_key(const MatrixFault& fault) {
   if (!fault.bugs.empty()) return fault.bugs;
   return fmt::format("{} {}", rule_info(fault.kind.rule).slug, fault.kind.detail);
@@ -119,7 +151,8 @@ Result<MatrixFile> MatrixFile::open(const std::string& folder, const MatrixHeade
   auto lines = read_lines(folder);
   if (!lines.ok()) return lines.error();
   const std::string first = header_to_json(header).dump();
-  const bool begins = lines.value().num_bytes == 0;  // or ended while the header was written
+  // Also after a crash while the header was written.
+  const bool begins = lines.value().num_bytes == 0;
   if (begins && !first.starts_with(lines.value().unfinished)) return no_header(folder);
   if (begins) {
     lines.value().contents.header = header;

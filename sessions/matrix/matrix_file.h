@@ -1,29 +1,57 @@
-// The folder of a matrix: matrix.jsonl, a line a finished cell, written as they come so that an
-// interrupted matrix goes on where it was; and a scenario file a fault (docs/matrix.md).
+// The folder of a matrix (docs/matrix.md): matrix.jsonl with one line per finished cell, appended
+// at once so that an interrupted matrix can be continued, and one scenario file per fault.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "sessions/matrix/cell_result.h"
-#include "sessions/matrix/matrix_header.h"
 
 namespace hybridscope {
 
-// A fault that the matrix found, as a small scenario.
+// The options of a matrix: the first line of its file.
+struct MatrixHeader {
+  std::string engine = {};    // profile
+  std::string policies = {};  // overrides of the profile: "name=value ..." (policies_text)
+  std::uint64_t seed = 1;
+  std::int64_t scenarios_per_cell = 0;
+  bool in_bytes = false;       // some scenarios keep state in bytes too
+  std::string filter = {};     // CellFilter::text
+  std::string program = {};    // version
+  std::string generator = {};  // of the scenarios (random_scenarios_digest)
+  std::string shard = {};      // "1/1"
+  friend bool operator==(const MatrixHeader&, const MatrixHeader&) = default;
+};
+
+struct HeaderDifference {
+  std::string_view what;
+  std::string a;  // "none" for an empty value
+  std::string b;
+};
+
+// The first difference that keeps results from belonging to one matrix. Which cells were selected
+// (filter and shard) may differ.
+std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const MatrixHeader& b);
+// The same, but the selection of cells must be equal too.
+std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
+                                                        const MatrixHeader& b);
+
+// A fault that the matrix found, with a small scenario that shows it.
 struct MatrixFault {
-  std::string bugs = {};  // CellFault::bugs; empty: nothing explains it
+  std::string bugs = {};  // CellFault::bugs; empty: no known bug explains it
   FindingKind kind = {};
   std::string text = {};  // the finding in words
-  std::string cell = {};  // whose scenario it was
+  std::string cell = {};  // the cell whose scenario was shrunk
   std::int64_t index = 0;
   std::int64_t num_requests = 0;  // of the shrunk scenario
   std::int64_t num_steps = 0;
-  std::string file = {};  // within the folder: "faults/NAME.json"
+  std::string file = {};  // relative to the folder: "faults/NAME.json"
   friend bool operator==(const MatrixFault&, const MatrixFault&) = default;
 };
 
@@ -33,23 +61,24 @@ struct MatrixContents {
   std::map<std::string, MatrixFault> faults;  // by key (fault_key)
 };
 
-// What two faults that are the same one have in common: the bugs, else the kind of finding.
+// Identifies a fault: its bugs, or else its kind of finding.
 std::string fault_key(const MatrixFault& fault);
 
-// Errors: not_found without such a folder; corrupt with file, line and what was expected. A last
-// line without its newline is one that was not finished: left out.
+// Errors: not_found, there is no such folder; corrupt, with file, line and what was expected. An
+// unfinished last line (without newline) is ignored.
 Result<MatrixContents> read_matrix(const std::string& folder);
 
 class MatrixFile {
  public:
-  // Makes the folder, or goes on with what is in it, which nobody else can do until the file is
-  // gone. Errors: those of read_matrix; invalid_input when it has another matrix (the difference is
-  // told); not_available: cannot be written, or another hybridscope writes it.
+  // Creates the folder, or continues with what is in it. The folder is locked while this object
+  // lives. Errors: those of read_matrix; invalid_input when it holds another matrix (the message
+  // names the difference); not_available when it cannot be written or another hybridscope writes
+  // it.
   static Result<MatrixFile> open(const std::string& folder, const MatrixHeader& header);
 
-  // Each is in the file when the call returns. Error not_available: the disk is full.
+  // The data is in the file when the call returns. Error not_available: the disk is full.
   Status add(const CellResult& cell);
-  // `scenario`: the text of fault.file.
+  // `scenario`: the content of fault.file.
   Status add(const MatrixFault& fault, const std::string& scenario);
 
   const MatrixContents& contents() const { return contents_; }

@@ -1,12 +1,11 @@
 #include "sessions/matrix/matrix_html.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "sessions/matrix/matrix_limits.h"
 #include "sessions/run/finding_list.h"
 
 namespace hybridscope {
@@ -15,7 +14,7 @@ namespace {
 constexpr std::array kRowAxes = {Axis::speculation, Axis::runner, Axis::scheduling, Axis::layout};
 constexpr std::array kColumnAxes = {Axis::graphs, Axis::pressure};
 
-// Colours that can be told apart whatever one sees of red and green; each with a letter.
+// The colours can be told apart with red-green colour blindness; each also has a letter.
 constexpr std::string_view kStyle = R"(
 body{font:14px/1.45 system-ui,"DejaVu Sans",sans-serif;margin:24px auto;max-width:1180px;
 padding:0 16px;color:#1b1f24;background:#fff}
@@ -54,7 +53,7 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-// What stands in a cell; with findings the number of faults that each show alone.
+// The text in a cell; with findings, the number of faults that each cause one alone.
 std::string mark_of(const CellResult& cell) {
   switch (cell.verdict) {
     case CellVerdict::safe:
@@ -89,7 +88,7 @@ std::string tooltip_of(const CellResult& cell) {
   return text;
 }
 
-// A path as a reference that no browser reads another way.
+// A path as a URL, with everything but plain characters escaped.
 std::string url_of(std::string_view path) {
   constexpr std::string_view kPlain = "-._~/";
   std::string url;
@@ -103,7 +102,7 @@ std::string url_of(std::string_view path) {
   return url;
 }
 
-// One cell for each combination of values of these axes, on top of `base`.
+// One cell for each combination of values of these axes; the other axes are those of `base`.
 template <std::size_t N>
 std::vector<MatrixCell> combinations(const MatrixCell& base, const std::array<Axis, N>& axes) {
   std::vector<MatrixCell> cells = {base};
@@ -214,7 +213,7 @@ void Page::grid_row(const MatrixCell& row) {
         fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", verdict_name(found->second.verdict),
                     escaped(tooltip_of(found->second)), mark_of(found->second));
   }
-  if (!any) return;  // refused, or not of this matrix
+  if (!any) return;  // refused, or not in this matrix
   html_ += "<tr>";
   for (const Axis axis : kRowAxes) html_ += fmt::format("<th>{}</th>", row.value(axis));
   html_ += line + "</tr>\n";

@@ -1,9 +1,11 @@
-// A matrix as one HTML file that opens anywhere, offline: the faults and where they show, then
-// every cell.
+// A matrix as one self-contained HTML file that opens offline: the faults and where they show, all
+// cells, and what hybridscope does not model.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sessions/matrix/matrix_file.h"
@@ -11,10 +13,25 @@
 
 namespace hybridscope {
 
+// What the matrix cannot test because hybridscope does not model it.
+struct NotModelled {
+  std::string_view name;
+  std::string_view why;
+};
+
+inline constexpr std::array kNotModelled = {
+    NotModelled{"retention interval", "every block boundary keeps its state until it is evicted"},
+    NotModelled{"partial hits", "a hit ends at a block boundary of every group"},
+    NotModelled{"connectors",
+                "blocks are written by the engine's own frames only; of a KV consumer "
+                "just its deferred frees are there"},
+    NotModelled{"pipeline parallelism", "one stage; at most one frame is in flight"},
+};
+
 struct MatrixPage {
-  // Of a known bug's id; may be empty.
+  // Title of a known bug, by id; may be empty.
   std::function<std::string(const std::string&)> title_of = {};
-  // The file of a fault as seen from where the page lies; empty: the page lies in the folder.
+  // Path of a fault's file relative to the page; empty: the page is in the matrix's folder.
   std::function<std::string(const std::string&)> path_of = {};
 };
 

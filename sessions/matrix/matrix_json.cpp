@@ -1,6 +1,6 @@
 #include "sessions/matrix/matrix_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

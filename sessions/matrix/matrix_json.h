@@ -1,4 +1,4 @@
-// Lines of matrix.jsonl and what they say.
+// The lines of matrix.jsonl and their values.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +12,7 @@ nlohmann::ordered_json header_to_json(const MatrixHeader& header);
 nlohmann::ordered_json cell_to_json(const CellResult& cell);
 nlohmann::ordered_json fault_to_json(const MatrixFault& fault);
 
-// Report to `errors` and go on with empty values.
+// The readers report to `errors` and return empty values after an error.
 MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors);
 CellResult cell_of_json(const JsonPlace& place, JsonErrors& errors);
 MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors);

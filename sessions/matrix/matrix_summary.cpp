@@ -1,6 +1,6 @@
 #include "sessions/matrix/matrix_summary.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-// What all cells say together: how many are safe, and where each fault shows.
+// A summary of all cells: how many are safe, and where each fault shows.
 #pragma once
 
 #include <array>
@@ -31,21 +31,21 @@ struct AxisValueSummary {
 // A fault and the cells that show it.
 struct FaultSummary {
   std::string key = {};
-  std::string bugs = {};  // empty: nothing explains it
+  std::string bugs = {};  // empty: no known bug explains it
   FindingKind kind = {};
   std::int64_t cells = 0;
-  bool accident = false;  // bugs at once that were each found alone (is_accident)
-  // "mode align, all; scheduling async": the values of each axis in which it shows, axes left out
-  // of which all values that were run do; empty: all axes are left out.
+  bool accident = false;  // needs several bugs, each of which was found alone (is_accident)
+  // "mode align, all; scheduling async": for each axis the values in which the fault shows. Axes in
+  // which it shows for all values that were run are left out.
   std::string where = {};
-  std::string file = {};          // of its small scenario; empty: there is none
-  std::int64_t num_requests = 0;  // of that scenario
+  std::string file = {};          // of its small scenario; empty: none
+  std::int64_t num_requests = 0;  // of the small scenario
   std::int64_t num_steps = 0;
 };
 
 struct MatrixSummary {
   VerdictCounts cells;
-  std::vector<AxisValueSummary> values;  // of cells that were run
+  std::vector<AxisValueSummary> values;  // over the cells that were run
   std::vector<FaultSummary> faults;      // by number of cells, most first; accidents last
   EventCounts events = {};
   std::int64_t num_scenarios = 0;
@@ -57,7 +57,7 @@ struct MatrixSummary {
   bool all_safe() const { return cells.with_findings + cells.untested + cells.not_run == 0; }
 };
 
-// `cells`: those that belong to the matrix; one that has no result was not run.
+// `cells`: the cells of the matrix; a cell without a result was not run.
 MatrixSummary summarize_matrix(const MatrixContents& contents,
                                const std::vector<MatrixCell>& cells);
 

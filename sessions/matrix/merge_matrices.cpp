@@ -1,6 +1,6 @@
 #include "sessions/matrix/merge_matrices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <set>

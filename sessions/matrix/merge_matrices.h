@@ -1,4 +1,4 @@
-// Results of shards, or of runs with other filters, as one matrix.
+// Merges the results of shards, or of runs with other filters, into one matrix.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct MatrixSource {
   MatrixContents contents;
 };
 
-// The cells of all; of each fault the smallest scenario, whose file is told with its folder, and no
-// accidents (is_accident). Header of the first with shard 1/1. Errors: invalid_input when two do
-// not belong together, or say different things of one cell.
+// All cells; for each fault the smallest scenario, its file given with its folder; no accidents
+// (is_accident). The header is the first one's, with shard 1/1. Errors: invalid_input when two
+// sources do not belong together or disagree about a cell.
 Result<MatrixContents> merge_matrices(const std::vector<MatrixSource>& sources);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/matrix/random_scenario.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -20,10 +20,10 @@ namespace hybridscope {
 namespace {
 
 constexpr std::int32_t kAmpleBlocks = 400;
-constexpr std::int32_t kAmpleBudget = 256;  // tokens a step
-constexpr std::int32_t kLastJoin = 14;      // step
+constexpr std::int32_t kAmpleBudget = 256;  // tokens per step
+constexpr std::int32_t kLastJoin = 14;      // last step at which a request joins
 
-// Draws that are the same with every standard library.
+// Random draws that are the same with every standard library.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : engine_(seed) {}
@@ -81,7 +81,7 @@ void Generator::choose_engine() {
   settings() = cell_settings(cell_);
   if (cell_.speculative_method() == SpeculativeMethod::ngram)
     settings().num_speculative_tokens = draws_.between(1, *settings().num_speculative_tokens);
-  // Mode all stores states at ends of chunks, of 4 tokens in the tiny models.
+  // Mode all stores states at chunk ends; the tiny models have chunks of 4 tokens.
   block_size_ = all ? draws_.one_of({4, 8, 8}) : draws_.between(kSmallestRandomBlock, 9);
   settings().block_size = block_size_;
   settings().seed = draws_.between(0, 1 << 30);
@@ -93,14 +93,14 @@ void Generator::choose_engine() {
   if (cell_.async_scheduling() && draws_.one_in(4)) settings().kv_consumer = true;
   if (draws_.one_in(8)) settings().data_parallel_size = 2;
   settings().max_num_batched_tokens = kAmpleBudget;
-  // Of the other pressures a third meets a small budget as well: what was preempted is computed
-  // again in several chunks.
+  // With other pressures a third of the scenarios has a small budget as well, so that preempted
+  // requests are recomputed in several chunks.
   if (cell_.pressure() == Pressure::budget ||
       (cell_.pressure() != Pressure::none && draws_.one_in(3))) {
     const std::int32_t least = std::max(block_size_, k() + 1);
     settings().max_num_batched_tokens = draws_.between(least, least + 12);
   }
-  // Graphs for few sizes, so that more batches are padded.
+  // Few capture sizes, so that more batches are padded.
   const std::int32_t window = 1 + k();
   if (has_full_cudagraphs(cell_.cudagraph_mode()) && draws_.one_in(2) &&
       3 * window <= *settings().max_num_batched_tokens)
@@ -121,14 +121,14 @@ std::int32_t Generator::prompt_tokens() {
   }
 }
 
-// The prompt begins as an earlier request's sequence does, now and then with its answer too.
+// The prompt begins like an earlier request's sequence, sometimes including its answer.
 void Generator::choose_sharing(ScenarioRequest& request) {
   if (scenario_.requests.empty() || draws_.one_in(4)) return;
   const ScenarioRequest& earlier = draws_.element_of(scenario_.requests);
   PromptSpec& prompt = request.prompt;
   prompt.share = earlier.id;
   const std::int32_t whole = earlier.prompt.tokens + earlier.max_tokens;
-  if (draws_.one_in(2)) {  // a later turn
+  if (draws_.one_in(2)) {  // a later turn of a conversation
     prompt.share_tokens = draws_.between(std::max(1, earlier.prompt.tokens), whole);
     prompt.tokens = prompt.share_tokens + draws_.between(0, block_size_);
   } else {
@@ -152,7 +152,7 @@ void Generator::choose_requests() {
   }
 }
 
-// max_model_len ends the longest request, or cuts its last drafts, in one half of the scenarios.
+// In half of the scenarios max_model_len ends the longest request early or cuts its last drafts.
 void Generator::choose_lengths() {
   settings().max_model_len = draws_.one_in(2) ? longest_ : longest_ + 4 * block_size_;
   if (cell_.pressure() == Pressure::budget && draws_.one_in(4)) {
@@ -169,7 +169,7 @@ void Generator::choose_lengths() {
     settings().enable_chunked_prefill = false;
 }
 
-// Under preemption: what the longest request needs at once, and little more.
+// Under preemption the pool holds little more than the longest request needs.
 void Generator::choose_pool() {
   settings().num_gpu_blocks_override = kAmpleBlocks;
   if (cell_.pressure() != Pressure::preemption) return;
@@ -210,7 +210,7 @@ void Generator::add_command(ScriptStep& step, const std::string& request) {
   }
 }
 
-// Commands of the cell's pressure; where drafts are known on the host, shorter draft lists too.
+// Commands of the cell's pressure; also shorter draft lists when drafts are known on the host.
 void Generator::choose_script() {
   const bool drafts_can_be_set = k() > 0 && !cell_.async_scheduling();
   for (std::int32_t step = 2; step <= kLastJoin + 6; ++step) {

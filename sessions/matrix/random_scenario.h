@@ -1,5 +1,5 @@
-// Small random scenarios of a cell: each presses on what the cell says, and its lengths lie around
-// block boundaries and draft windows, where things go wrong.
+// Small random scenarios of a cell: each applies the cell's pressure, and its lengths lie around
+// block boundaries and draft windows, where faults occur.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace hybridscope {
 
 inline constexpr std::int32_t kSmallestRandomBlock = 4;  // tokens
 
-// The same cell and seed give the same scenario everywhere, for ever. Its profile is left to the
-// caller. Requires: an engine starts with the cell's settings (refusal_of), and the cell stands for
-// itself.
+// The same cell and seed give the same scenario on every machine and in every release. The caller
+// sets the profile. Requires: an engine starts with the cell's settings (refusal_of), and the cell
+// does not reduce to another one (stands_for).
 Scenario random_scenario(const MatrixCell& cell, std::uint64_t seed);
 
-// 16 hex digits of one scenario of each cell that is run: programs in which it differs make other
-// scenarios of the same seed.
+// 16 hex digits over one scenario of each cell that is run. Programs with different digests make
+// different scenarios from the same seed.
 std::string random_scenarios_digest();
 
 }  // namespace hybridscope

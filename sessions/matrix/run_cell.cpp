@@ -1,6 +1,6 @@
 #include "sessions/matrix/run_cell.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@
 namespace hybridscope {
 namespace {
 
-// By the cell's name, so that a new axis value moves no other cell.
+// Depends on the cell's name, so a new axis value changes no other cell.
 std::uint64_t scenario_seed(const MatrixCell& cell, std::int64_t index, std::uint64_t seed) {
   return mix(mix(seed, hash_name(NameKind::text, cell_name(cell))),
              static_cast<std::uint64_t>(index));
@@ -37,7 +37,7 @@ Policies policies_in(const MatrixCell& cell, const EngineProfile& profile,
   return resolve_policies(settings);
 }
 
-// Does the engine decide as the bug does?
+// Do the engine's policies already include the bug's?
 bool has_bug(const MatrixCell& cell, const EngineProfile& profile, PolicyOverrides overrides,
              const KnownBug& bug) {
   const Policies policies = policies_in(cell, profile, overrides);
@@ -46,7 +46,7 @@ bool has_bug(const MatrixCell& cell, const EngineProfile& profile, PolicyOverrid
   return policies_in(cell, profile, overrides) == policies;
 }
 
-// Those of the profile but for what the overrides take away, and those that they bring.
+// The profile's bugs without those that the overrides remove, and with those that they add.
 std::vector<const KnownBug*> bugs_in(const MatrixCell& cell, const CellRunOptions& options) {
   std::vector<const KnownBug*> bugs = bugs_of(options.profile, cell.runner());
   if (options.policies == PolicyOverrides{}) return bugs;
@@ -96,7 +96,7 @@ void count(std::map<Key, Count>& counts, const Key& key, Count fresh) {
   ++counts.try_emplace(key, std::move(fresh)).first->second.scenarios;
 }
 
-// Only a lost device or too little memory is an error of the world outside.
+// Only a lost device or too little memory is returned as an error.
 Result<CheckedScenario> CellRun::checked(const Scenario& scenario, std::int64_t index,
                                          const MakeStateBackend& make_backend) const {
   std::string broken;
@@ -121,8 +121,7 @@ Result<CellRun::Kinds> CellRun::errors_with(const PolicyOverrides& policies,
   return std::move(run).value().errors;
 }
 
-// What the bug alone shows; of a bug with two policies what neither of them shows without the
-// other.
+// The errors that the bug alone causes; for a bug with two policies, those that need both.
 Result<CellRun::Kinds> CellRun::errors_of(const KnownBug& bug, std::int64_t index) const {
   auto errors = errors_with(policies_of(Bugs{&bug}), index);
   if (!errors.ok() || errors.value().empty() || bug.values().size() == 1) return errors;
@@ -135,7 +134,8 @@ Result<CellRun::Kinds> CellRun::errors_of(const KnownBug& bug, std::int64_t inde
   return errors;
 }
 
-// Which bugs of the profile give the scenario an error alone, or else which of them together?
+// Finds the bugs of the profile that cause an error in the scenario alone, or else the set of bugs
+// that cause one together.
 Status CellRun::explain(const CheckedScenario& run, std::int64_t index) {
   bool explained = false;
   for (const KnownBug* bug : bugs_) {
@@ -153,7 +153,7 @@ Status CellRun::explain(const CheckedScenario& run, std::int64_t index) {
   return Ok{};
 }
 
-// Bugs of which none can be left out.
+// A set of bugs none of which can be left out.
 Status CellRun::explain_together(std::int64_t index, bool& explained) {
   Bugs needed = bugs_;
   auto errors = errors_with(policies_of(needed), index);
@@ -188,8 +188,8 @@ void CellRun::add_fault(const Bugs& bugs, const FindingKind& kind, std::int64_t 
 }
 
 Status CellRun::run_scenario(std::int64_t index) {
-  // Faults of kernels are not there in bytes (core/trace, KernelVariants), so that an engine with
-  // faults, or with policies of its own, is run in labels only.
+  // The kernels cannot reproduce kernel faults in bytes (core/trace, KernelVariants), so an engine
+  // with bugs or overridden policies runs with symbolic state only.
   const bool in_bytes = options_.make_backend && bugs_.empty() &&
                         options_.policies == PolicyOverrides{} && index % kScenariosABytesRun == 0;
   const auto run = checked(scenario_of_cell(cell_, index, options_), index,

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "sessions/matrix/shrink_fault.h"
-#include "sessions/matrix/work_in_threads.h"
 
 namespace hybridscope {
 namespace {

@@ -1,9 +1,16 @@
-// Runs the cells of a matrix on several threads, then makes each fault that was found small.
+// Runs the cells of a matrix on several threads, then shrinks each fault that was found.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -12,30 +19,78 @@
 
 namespace hybridscope {
 
+// Runs independent pieces of work on several threads. Calls work(i) -> Result<std::optional<Value>>
+// once for each i below `size`, in any order, and passes each value to take(value) -> Status, one
+// call at a time. No new piece begins after one returned nothing (then the result is false), an
+// error (the result), or threw (rethrown here).
+template <class Value, class Work, class Take>
+Result<bool> work_in_threads(std::int32_t num_threads, std::size_t size, const Work& work,
+                             const Take& take) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;  // guards everything below
+  std::optional<Error> error;
+  std::exception_ptr thrown;
+  bool stopped = false;
+
+  const auto ended = [&] {
+    const std::scoped_lock lock(mutex);
+    return stopped;
+  };
+  const auto keep = [&](Result<std::optional<Value>> result) {
+    const std::scoped_lock lock(mutex);
+    if (!result.ok() || !result.value()) stopped = true;
+    if (!result.ok() && !error) error = result.error();
+    if (stopped) return;
+    if (const Status taken = take(*result.value()); !taken.ok()) {
+      stopped = true;
+      error = taken.error();
+    }
+  };
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < size && !ended(); i = next++) {
+      try {
+        keep(work(i));
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!thrown) thrown = std::current_exception();
+        stopped = true;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::int32_t t = 1; t < num_threads; ++t) threads.emplace_back(loop);
+    loop();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  if (error) return *error;
+  return !stopped;
+}
+
 struct MatrixProgress {
-  bool shrinking = false;  // cells are done, faults are made small
+  bool shrinking = false;  // all cells are done; faults are being shrunk
   std::int64_t done = 0;
   std::int64_t all = 0;
-  std::int64_t num_scenarios = 0;      // run by this call
-  std::int64_t num_with_findings = 0;  // cells
+  std::int64_t num_scenarios = 0;      // scenarios run by this call
+  std::int64_t num_with_findings = 0;  // number of cells
 };
 
 struct MatrixOptions {
-  CellRunOptions run = {};  // go_on may be asked by several threads at once
+  CellRunOptions run = {};  // go_on may be called by several threads at once
   std::vector<MatrixCell> cells = {};
   std::int32_t num_threads = 1;
   bool shrink = true;
-  // Told by one thread at a time; may be empty.
+  // Called by one thread at a time; may be empty.
   std::function<void(const MatrixProgress&)> progress = {};
 };
 
-// Cells that the file has are not run again, and neither are its faults. What the result is does
-// not depend on the number of threads. False: go_on said so; what is finished is in the file.
-// Errors: those of the file and of run_cell.
+// Cells and faults that the file already has are not run again. The result does not depend on the
+// number of threads. False: go_on ended it; finished results are in the file. Errors: those of the
+// file and of run_cell.
 Result<bool> run_matrix(const MatrixOptions& options, MatrixFile& file);
 
-// The second half of it: makes small the faults that the cells of the file found and it has no
-// scenario of.
+// The second half of run_matrix: shrinks the faults that the file's cells found but that have no
+// scenario yet.
 Result<bool> shrink_faults(const MatrixOptions& options, MatrixFile& file);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/matrix/shrink_fault.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -14,10 +14,10 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::int64_t kMaxRuns = 1000;         // a candidate
+constexpr std::int64_t kMaxRuns = 1000;         // per candidate
 constexpr std::size_t kMaxFileNameBytes = 120;  // without ".json"
 
-// What a file system takes everywhere.
+// A name that every file system accepts.
 std::string file_name(const std::string& key) {
   std::string name;
   for (const char c : key) {
@@ -31,7 +31,7 @@ std::string file_name(const std::string& key) {
   return name;
 }
 
-// Those with the fewest requests, in the order of their cells where these are equal.
+// Keeps those with the fewest requests; on ties those of the earlier cells.
 void keep_smallest(std::vector<FaultCandidates::Place>& places) {
   std::ranges::stable_sort(places, {}, &FaultCandidates::Place::num_requests);
   places.resize(std::min(places.size(), kMaxFaultCandidates));
@@ -45,8 +45,8 @@ Result<Scenario> scenario_at(const FaultCandidates& candidates, const FaultCandi
   return scenario_of_bugs(place.cell, place.index, options.seed, bugs.value());
 }
 
-ShrunkFault told(const FaultCandidates& candidates, const FaultCandidates::Place& place,
-                 const ShrunkScenario& shrunk) {
+ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,
+                         const ShrunkScenario& shrunk) {
   const std::string name = file_name(candidates.key);
   Scenario scenario = shrunk.scenario;
   scenario.name = name;
@@ -102,7 +102,7 @@ Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidate
     if (options.go_on && !options.go_on()) return std::optional<ShrunkFault>();
     if (!shrunk.ok()) return shrunk.error();
     const ScenarioSize size = shrunk.value().size_after;
-    if (!best || size < best->first) best = {size, told(candidates, place, shrunk.value())};
+    if (!best || size < best->first) best = {size, shrunk_fault(candidates, place, shrunk.value())};
   }
   return std::optional<ShrunkFault>(std::move(best->second));
 }

@@ -1,4 +1,4 @@
-// The faults that the cells of a matrix found, and each of them as a small scenario.
+// The faults that the cells of a matrix found, and a small scenario for each.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// Scenarios of several cells that show one fault.
+// Scenarios of different cells that show the same fault.
 struct FaultCandidates {
   struct Place {
     MatrixCell cell;
@@ -22,14 +22,15 @@ struct FaultCandidates {
     FindingKind kind;
     std::int64_t num_requests = 0;
   };
-  std::string key;            // fault_key
-  std::string bugs;           // empty: nothing explains it
-  std::vector<Place> places;  // at most kMaxFaultCandidates of different cells, fewest requests
+  std::string key;   // fault_key
+  std::string bugs;  // empty: no known bug explains it
+  // Those with the fewest requests, at most kMaxFaultCandidates, each of another cell.
+  std::vector<Place> places;
 };
 inline constexpr std::size_t kMaxFaultCandidates = 4;
 
-// Was each bug of "id+id" found alone too? Then a scenario that needs both is made of two
-// accidents. `alone` answers for one id.
+// Was each bug of "id+id" also found alone? Then a scenario that needs both only combines two
+// faults. `alone` answers for one id.
 template <class FoundAlone>
 bool is_accident(std::string_view bugs, const FoundAlone& alone) {
   if (bugs.find('+') == std::string_view::npos) return false;
@@ -41,16 +42,16 @@ bool is_accident(std::string_view bugs, const FoundAlone& alone) {
   return true;
 }
 
-// In the order of their keys, without accidents.
+// Ordered by key, without accidents.
 std::vector<FaultCandidates> collect_faults(const MatrixContents& contents);
 
 struct ShrunkFault {
   MatrixFault fault;
-  std::string scenario;  // text of fault.file
+  std::string scenario;  // content of fault.file
 };
 
-// The smallest that its candidates shrink to: under the policies of its bugs, or (without) as the
-// cell ran it. Empty: go_on said so. Errors: none of a healthy program.
+// The smallest scenario that any candidate shrinks to, under the policies of the fault's bugs, or
+// without bugs under the cell's own. Empty: go_on ended it. A correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
 

@@ -1,4 +1,5 @@
-// How many codes each enum of the tables has: a file's number becomes an enum only below that.
+// The number of codes of each enum in session files: a number from a file becomes an enum only
+// below it.
 #pragma once
 
 #include <cstdint>

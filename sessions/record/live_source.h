@@ -1,5 +1,4 @@
-// A run as a stream of records, made while it is read: each next() is a step of the engine, under
-// the checker.
+// A run as a stream of records: each next() runs one step of the engine under the checker.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@ class LiveSource final : public StepSource {
   RecordLevel level() const override { return recorder_.level(); }
   std::string request_name(RequestId request) const override;
 
-  // A run that makes no progress any more ends with the step that says so.
+  // A run that makes no progress ends with the step that reports it.
   Result<const StepStamp*> next() override;
   Result<const StepRecord*> record() override { return &record_; }
 

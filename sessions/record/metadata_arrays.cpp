@@ -5,7 +5,7 @@
 namespace hybridscope {
 namespace {
 
-// Appends the arrays it is shown.
+// Appends the arrays it visits.
 struct Appender {
   std::vector<ArrayRecord>& arrays;
 

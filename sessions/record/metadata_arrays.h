@@ -1,4 +1,4 @@
-// The arrays that layers were given in a step, between a StepTrace's views and the owning arrays of
+// The metadata arrays of a step: converts between the views of a StepTrace and the owning arrays of
 // a record.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace hybridscope {
 
-// Shows visit(group, name, value, dtype) the fields of one group's metadata; `value`: a TensorView
-// or a plain number.
+// Calls visit(group, name, value, dtype) for each field of one group's metadata; `value` is a
+// TensorView or a plain number.
 template <class Visit>
 struct GroupArrays {
   std::int32_t group;
@@ -36,11 +36,11 @@ struct GroupArrays {
   }
 };
 
-// Shows visit(group, name, value, dtype) the batch's arrays (query_start_loc, seq_lens, group -1)
-// and, group by group, those of its builder's metadata by the reference's names, before them the
-// columns that decode rows of mode all read from where the trace has them. Arrays behind whose
-// written part every element is -1 (batch_ptr, token_chunk_offset_ptr) are shown as far as they are
-// written. Records and digests both walk this list.
+// Calls visit(group, name, value, dtype) for the batch's arrays (query_start_loc, seq_lens; group
+// -1), then for each group: the columns that decode rows of mode all read from, if the trace has
+// them, and the arrays of its builder's metadata under the reference's names. Arrays that end in
+// unwritten elements of -1 (batch_ptr, token_chunk_offset_ptr) are visited up to the written part.
+// Records and digests both use this list.
 template <class Visit>
 void for_each_array(const StepTrace& trace, Visit&& visit) {
   const auto batch = [&](std::string_view name, std::span<const std::int32_t> values) {
@@ -60,7 +60,7 @@ void for_each_array(const StepTrace& trace, Visit&& visit) {
   }
 }
 
-// Appends what for_each_array shows.
+// Appends the arrays that for_each_array visits.
 void append_arrays(const StepTrace& trace, std::vector<ArrayRecord>& arrays);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/record/model_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 2> kAttentionTypes = {"full", "mla"};
 constexpr std::int64_t kMaxLength = (std::int64_t{1} << 31) - 1;
 
-// The dimensions of each kind of layer by their names, for reading and for writing.
+// Visits the dimensions of each kind of layer by name, for reading and writing.
 template <class Visit>
 void visit_dims(AttentionDims& d, Visit visit) {
   visit("num_kv_heads", d.num_kv_heads);
@@ -99,7 +99,7 @@ std::vector<std::string_view> keys_of(Dims dims) {
   return keys;
 }
 
-// Letters as layers_from_pattern reads them.
+// Letters in the form of layers_from_pattern.
 std::string layer_letters(const ModelSpec& model) {
   std::string letters;
   for (const LayerKind kind : model.layers)
@@ -119,7 +119,7 @@ AttentionDims read_attention(const JsonPlace& place, JsonErrors& errors) {
   return dims;
 }
 
-// The alternative of RecurrentDims whose name is `type`.
+// The alternative of RecurrentDims with the name `type`.
 template <std::size_t I = 0>
 RecurrentDims read_recurrent_dims(const JsonPlace& place, std::string_view type,
                                   JsonErrors& errors) {

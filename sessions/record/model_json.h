@@ -1,5 +1,5 @@
-// A ModelSpec as JSON and back, with every dimension, so that what was read from a config.json
-// needs that file no more.
+// A ModelSpec as JSON and back, with every dimension, so that a config.json is no longer needed
+// once it was read.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +11,8 @@ namespace hybridscope {
 
 nlohmann::ordered_json model_to_json(const ModelSpec& model);
 
-// Reports unknown and missing keys, wrong types and numbers out of range; whether the dimensions go
-// together is for build_kv_cache_config to say.
+// Reports unknown and missing keys, wrong types and numbers out of range. build_kv_cache_config
+// checks whether the dimensions are consistent.
 ModelSpec read_model(const JsonPlace& place, JsonErrors& errors);
 
 }  // namespace hybridscope

@@ -53,7 +53,7 @@ std::uint64_t uint64_of(const LineValue& value, JsonErrors& errors) {
   return number;
 }
 
-// Four numbers a segment, each checked for itself.
+// Reads four numbers per segment and checks each.
 class SegmentReader {
  public:
   SegmentReader(std::vector<PromptSegment>& prompt, JsonErrors& errors)

@@ -1,5 +1,5 @@
-// The requests of a RunPlan as JSON and back: compact and quick, real traffic has hundreds of
-// thousands of prompt segments. For session_plan.cpp.
+// The requests of a RunPlan as JSON and back. Compact and fast, because real traffic has hundreds
+// of thousands of prompt segments. For session_plan.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,15 +13,15 @@
 
 namespace hybridscope {
 
-// The text in quotes; bytes that are no UTF-8 become U+FFFD.
+// The text in quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_text(fmt::memory_buffer& out, std::string_view text);
 
 // [{"id": "A", "prompt": [source, content, first, length, ...], "max_tokens": 4, "key": 7}, ...];
-// members that have their default value are left out.
+// members with their default value are left out.
 void append_requests(fmt::memory_buffer& out, std::span<const ArrivingRequest> requests);
 
-// Reports wrong types, numbers out of range, prompts without tokens and requests that do not come
-// in the order in which they join.
+// Reports wrong types, numbers out of range, empty prompts, and requests that are not in the order
+// in which they join.
 std::vector<ArrivingRequest> read_requests(const LineValue& value, JsonErrors& errors);
 
 }  // namespace hybridscope

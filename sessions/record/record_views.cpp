@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// Sets the fields it is shown to what the record has of them.
+// Sets the fields it visits to the record's values.
 class Restorer {
  public:
   Restorer(const std::vector<ArrayRecord>& arrays, std::int32_t group, RestoredArrays& storage)
@@ -55,7 +55,7 @@ class Restorer {
     view = {flags.data(), array.rows, array.cols, array.dims, true};
   }
 
-  // The record has the written part, -1 follows (CausalConv1dMetadata).
+  // The record has the written part; -1 follows (CausalConv1dMetadata).
   void set_pointers(std::string_view name, TensorView<std::int32_t>& view) {
     const ArrayRecord* array = find(name);
     if (array == nullptr) return;
@@ -78,7 +78,7 @@ void RecordViews::attach_common() {
       trace_.graph.pads_metadata()
           ? std::max(num_rows, static_cast<std::size_t>(std::max(trace_.graph.num_reqs_padded, 0)))
           : num_rows;
-  // Without a row there is no batch.
+  // No batch without rows.
   query_start_loc_.assign(num_reqs == 0 ? 0 : num_reqs + 1, 0);
   seq_lens_.assign(num_reqs, 0);
   is_prefilling_.assign(num_reqs, 0);

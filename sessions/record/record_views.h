@@ -1,4 +1,4 @@
-// A record made into a whole StepTrace again, with the views that explanations and panels read:
+// Turns a record back into a complete StepTrace with the views that explanations and panels read:
 // the batch's common metadata, the worker's block tables and, at level full, every builder's
 // metadata.
 #pragma once
@@ -14,19 +14,20 @@
 
 namespace hybridscope {
 
-// Arrays that views of a record's metadata need and the record has in another form.
+// Arrays that the metadata's views need but the record stores in another form.
 struct RestoredArrays {
-  std::deque<std::vector<std::uint8_t>> flags;     // bool
-  std::deque<std::vector<std::int32_t>> pointers;  // batch_ptr, token_chunk_offset_ptr, whole
+  std::deque<std::vector<std::uint8_t>> flags;  // bool
+  // Batch_ptr and token_chunk_offset_ptr, in full length.
+  std::deque<std::vector<std::int32_t>> pointers;
 };
 
 class RecordViews {
  public:
   explicit RecordViews(const EngineConfig& config) : config_(config) {}
 
-  // The record's step; valid until the next call and as long as `record` lives. `worker_tables`:
-  // after the step's changes; behind what they know a row holds null blocks. Below level full
-  // groups have no metadata. common follows from the rows.
+  // The record's step; valid until the next call and while `record` lives. `worker_tables`: the
+  // tables after the step's changes; a row is padded with null blocks past what they know. Below
+  // level full, groups have no metadata. The common metadata is derived from the rows.
   const StepTrace& attach(const StepRecord& record, const WorkerTables& worker_tables);
 
  private:

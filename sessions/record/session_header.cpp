@@ -6,7 +6,7 @@
 namespace hybridscope {
 namespace {
 
-// In the order of the enums.
+// In the order of each enum.
 constexpr std::array<std::string_view, 2> kKinds = {"run", "judge"};
 constexpr std::array<std::string_view, 5> kStatuses = {"recording", "complete", "stopped",
                                                        "interrupted", "failed"};

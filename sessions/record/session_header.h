@@ -1,4 +1,4 @@
-// What a session is, beside its steps.
+// The header of a session: everything except its steps.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace hybridscope {
 
 enum class SessionKind : std::uint8_t {
-  run,    // our engine: the plan runs again
-  judge,  // decisions of another engine: the plan is the trace's header line
+  run,    // our engine; the plan can be run again
+  judge,  // another engine's decisions; the plan is the trace's header line
 };
 
 enum class SessionStatus : std::uint8_t {
   recording,    // being written, or its writer was killed
-  complete,     // the run came to its end
-  stopped,      // as asked, before its end
+  complete,     // the run ended by itself
+  stopped,      // ended early on request
   interrupted,  // by the user
-  failed,       // by an error; status_reason says which
+  failed,       // an error; status_reason has it
 };
 
 std::string_view session_kind_name(SessionKind kind);
@@ -30,7 +30,7 @@ std::string_view session_status_name(SessionStatus status);
 std::string_view record_level_name(RecordLevel level);
 std::string_view check_scope_name(CheckScope scope);
 
-// The other way round; empty: nothing is called so.
+// The kind or status with this name; empty: none has it.
 std::optional<SessionKind> session_kind_of(std::string_view name);
 std::optional<SessionStatus> session_status_of(std::string_view name);
 std::optional<RecordLevel> record_level_of(std::string_view name);
@@ -40,16 +40,16 @@ struct SessionHeader {
   std::string name;
   SessionKind kind = SessionKind::run;
   RecordLevel level = RecordLevel::blocks;
-  CheckScope check = CheckScope::step;           // what the findings are of
+  CheckScope check = CheckScope::step;           // the scope of the checks behind the findings
   std::int32_t digest_version = kDigestVersion;  // of the program that recorded it
-  std::string source;                            // scenario, traffic or trace as given
+  std::string source;                            // scenario, traffic or trace, as given by the user
   std::string model;
-  std::string engine;          // profile: "safe", "pages"; judged: what the trace says
-  std::string plan;            // JSON (session_plan.h); judge: the header line of the trace
-  EngineConfig config;         // follows from the plan
-  std::string parent_name;     // forked from; empty: not forked
-  std::int64_t parent = 0;     // its number, where it is recorded into the parent's file; else 0
-  std::int64_t forked_at = 0;  // first step that may differ from the parent's
+  std::string engine;          // profile: "safe", "reference"; judged: as in the trace
+  std::string plan;            // JSON (session_plan.h); judged: the header line of the trace
+  EngineConfig config;         // derived from the plan
+  std::string parent_name;     // session that it was forked from; empty: not forked
+  std::int64_t parent = 0;     // the parent's number when both are in one file; else 0
+  std::int64_t forked_at = 0;  // first step that may differ from the parent
 };
 
 }  // namespace hybridscope

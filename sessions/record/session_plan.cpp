@@ -35,7 +35,7 @@ void append_member(fmt::memory_buffer& out, std::string_view key, std::string_vi
   fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", out.size() == 0 ? "{" : ",\n", key, json);
 }
 
-// A part of the plan that is small, for the readers that scenarios share with it.
+// A small part of the plan, for the readers that scenario files use as well.
 class SmallPart {
  public:
   SmallPart(const LineValue& value, JsonErrors& errors) {
@@ -87,7 +87,7 @@ void check_keys(const LineValue& root, JsonErrors& errors) {
   for (const std::string_view key : kPlanKeys) require_member(root, key, errors);
 }
 
-// What each part says by itself. Requires: every key is there.
+// Reads each part by itself. Requires: every key is there.
 RunPlan read_parts(const LineValue& root, ModelSpec& model, JsonErrors& errors) {
   const auto member = [&](std::string_view key) { return *find_member(root, key); };
   const auto small = [&](std::string_view key) { return SmallPart(member(key), errors); };
@@ -114,7 +114,7 @@ JoinSteps join_steps(const RunPlan& plan, JsonErrors& errors) {
   return steps;
 }
 
-// What holds between the parts, and the set-up that follows from them.
+// Checks the parts against each other and makes the set-up.
 void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
   const JoinSteps requests = join_steps(plan, errors);
   check_script(plan.script, plan.settings, requests, errors);
@@ -129,7 +129,7 @@ void complete(RunPlan& plan, const ModelSpec& model, JsonErrors& errors) {
       errors.fail(fmt::format("/requests/{}", i), fits.error().message);
 }
 
-// The plan's outermost object, with every key.
+// The plan's outermost object; all keys are there.
 Result<LineValue> parse_plan(simdjson::dom::parser& parser, std::string_view text,
                              JsonErrors& errors) {
   simdjson::dom::element element;

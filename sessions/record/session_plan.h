@@ -1,5 +1,5 @@
-// A RunPlan as text and back, complete: what a session keeps so that it runs again on any machine
-// and without the files it came from.
+// A complete RunPlan as text and back. A session keeps it so that it can be run again on any
+// machine, without the files it came from.
 #pragma once
 
 #include <string>
@@ -13,21 +13,20 @@ namespace hybridscope {
 
 inline constexpr int kSessionPlanVersion = 1;
 
-// JSON. The model is written out with its dimensions, prompts as their segments.
+// JSON. The model is written with its dimensions, prompts with their segments.
 std::string write_session_plan(const RunPlan& plan);
 
-// What a session of the plan's run says of itself, without a name and a level; its source is the
-// plan's name.
+// The session header of a run of the plan, without name and level; the source is the plan's name.
 SessionHeader run_header(const RunPlan& plan, CheckScope scope);
 
-// Gives the plan that was written: running it makes the same traces. Error corrupt: no JSON. Error
+// The plan as written: running it makes the same traces. Error corrupt: not JSON. Error
 // invalid_input, "FILE: POINTER: ...": another version, unknown or missing keys, values out of
 // range, settings the model does not allow, requests that could never finish, scripts that name
-// requests there are not.
+// unknown requests.
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file);
 
-// What that plan's engine is set up with, quickly: requests, script and expectation are not looked
-// at. Errors as above, as far as model and settings go.
+// Only the engine's set-up, which is fast: requests, script and expectation are not read. Errors as
+// above, for model and settings.
 Result<EngineSetup> read_session_plan_setup(std::string_view text, const std::string& file);
 
 }  // namespace hybridscope

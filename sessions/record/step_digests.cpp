@@ -38,8 +38,8 @@ std::uint64_t StepDigester::hash_value(const T& value) {
     return static_cast<std::uint64_t>(value);
 }
 
-// Folds the fields it is shown, in order. They are gathered first: one hash over many words costs
-// a third of folding them one by one.
+// Hashes the fields it visits, in order. They are collected first: one hash over many words costs a
+// third of folding word by word.
 class StepDigester::Hasher {
  public:
   explicit Hasher(StepDigester& digester) : digester_(digester) {}
@@ -48,7 +48,7 @@ class StepDigester::Hasher {
   void operator()(std::string_view, const T& value) {
     add(digester_.hash_value(value));
   }
-  // What makes an array: None, or dtype, shape and values.
+  // Hashes an array: None, or dtype, shape and values.
   template <class T>
   void operator()(std::int32_t, std::string_view, const TensorView<T>& view, ArrayDtype dtype) {
     add(static_cast<std::uint64_t>(dtype) << 32 | static_cast<std::uint32_t>(view.dims) << 1 |
@@ -78,7 +78,7 @@ class StepDigester::Hasher {
     num_words_ = 0;
   }
 
-  // Few values go in among the words.
+  // Short arrays are added to the words.
   template <class T>
   void add_values(const T* values, std::size_t count) {
     if (count <= kFewValues) {

@@ -1,6 +1,6 @@
-// Eight-byte digests of what a step decided, one a section: equal digests, equal decisions. They
-// know requests by name and do not depend on the order of rows, so that two recordings can be
-// compared however their rows and ids were numbered.
+// Eight-byte digests of a step's decisions, one per section: equal digests mean equal decisions.
+// They use request names and do not depend on the order of rows, so two recordings can be compared
+// although they number rows and ids differently.
 #pragma once
 
 #include <array>
@@ -18,22 +18,22 @@
 namespace hybridscope {
 
 enum class StepSection : std::uint8_t {
-  commands,  // commands and what became of them
-  schedule,  // tokens a request, admissions, preemptions, lookups, budget
+  commands,  // commands and their outcome
+  schedule,  // token counts, admissions, preemptions, lookups, budget
   blocks,    // block ids: cache events and copies
   rows,      // class and counts of each row
-  layout,    // where rows stand: row, slot, origin
+  layout,    // places of rows: row, slot, origin
   graph,     // graph dispatch and padding
   copies,    // copy decisions with every term
-  metadata,  // arrays that layers were given
-  commits,   // what the frame that returned brought
+  metadata,  // metadata arrays
+  commits,   // results of the frame that returned
   findings,
 };
 inline constexpr std::size_t kNumStepSections = 10;
 
 std::string_view step_section_name(StepSection section);  // "commands", ...
 
-// Of how digests are made: those of two versions cannot be compared.
+// The version of the digests: digests of different versions cannot be compared.
 inline constexpr std::int32_t kDigestVersion = 2;
 
 struct StepDigests {
@@ -45,7 +45,7 @@ struct StepDigests {
   friend bool operator==(const StepDigests&, const StepDigests&) = default;
 };
 
-// Digests of steps whose requests are called as `name` says; names are asked for once.
+// Makes the digests of steps. `name` names requests; each name is asked for once.
 class StepDigester {
  public:
   explicit StepDigester(std::function<std::string(RequestId)> name);
@@ -67,7 +67,7 @@ class StepDigester {
                       StepDigests& digests);
 
   std::function<std::string(RequestId)> name_;
-  std::vector<std::uint64_t> hashes_;  // by request id, 0: not asked for yet
+  std::vector<std::uint64_t> hashes_;  // by request id; 0: not asked for yet
 };
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
-// The fields of what a step decided, once: name and member. Recording, reading, digests, comparing
-// and reports walk these lists, so that none of them can forget a field. A name is the column of
-// the session file and the word in a difference.
+// The fields of a step's decisions, as name and member, in one place. Recording, reading, digests,
+// comparisons and reports use these lists, so none of them forgets a field. A field's name is its
+// column in session files and its word in differences.
 #pragma once
 
 #include "core/check/finding.h"
@@ -9,8 +9,8 @@
 
 namespace hybridscope {
 
-// Each function calls visit(name, member) for every field in the order of the file's columns. `T`
-// may be const. Requests are RequestIds, enums are themselves.
+// Each function calls visit(name, member) for every field, in the order of the file's columns. `T`
+// may be const. Requests are RequestIds, enums keep their types.
 
 template <class T, class Visit>
 void for_each_step_field(T& step, Visit&& visit) {
@@ -45,7 +45,7 @@ void for_each_command_field(T& command, Visit&& visit) {
   visit("reason", command.reason);
 }
 
-// What the scheduler decided about a request; the name of c tells it from the row's own.
+// The scheduler's decisions about a request. Its c has another name than the row's own c.
 template <class T, class Visit>
 void for_each_scheduled_field(T& scheduled, Visit&& visit) {
   visit("request", scheduled.request);
@@ -62,7 +62,7 @@ void for_each_scheduled_field(T& scheduled, Visit&& visit) {
   visit("num_hit_tokens", scheduled.num_hit_tokens);
 }
 
-// What the worker made of it, without where the row stands.
+// The worker's row, without its place in the batch.
 template <class T, class Visit>
 void for_each_row_field(T& row, Visit&& visit) {
   visit("num_computed_tokens", row.num_computed_tokens);
@@ -75,7 +75,7 @@ void for_each_row_field(T& row, Visit&& visit) {
   visit("num_sampled_tokens", row.num_sampled_tokens);
 }
 
-// Where the row stands.
+// The row's place in the batch.
 template <class T, class Visit>
 void for_each_layout_field(T& row, Visit&& visit) {
   visit("slot", row.slot);
@@ -123,7 +123,7 @@ void for_each_group_lookup_field(T& group, Visit&& visit) {
 template <class T, class Visit>
 void for_each_cache_event_field(T& event, Visit&& visit) {
   visit("kind", event.kind);
-  visit("grp", event.group);
+  visit("group", event.group);
   visit("request", event.request);
   visit("col", event.column);
   visit("block", event.block);
@@ -132,7 +132,7 @@ void for_each_cache_event_field(T& event, Visit&& visit) {
   visit("block_hash", event.block_hash);
 }
 
-// Every term of a copy decision; `row` stands in the file beside them.
+// Every term of a copy decision; the file stores `row` beside them.
 template <class T, class Visit>
 void for_each_decision_field(T& decided, Visit&& visit) {
   auto& decision = decided.decision;
@@ -159,7 +159,7 @@ void for_each_decision_field(T& decided, Visit&& visit) {
 template <class T, class Visit>
 void for_each_copy_field(T& copy, Visit&& visit) {
   visit("decision", copy.decision);
-  visit("grp", copy.group);
+  visit("group", copy.group);
   visit("conv_src_block", copy.conv_src_block);
   visit("temporal_src_block", copy.temporal_src_block);
   visit("dst_block", copy.dst_block);
@@ -188,7 +188,7 @@ void for_each_finding_field(T& finding, Visit&& visit) {
   visit("rule", finding.rule);
   visit("request", finding.request);
   visit("row", finding.row);
-  visit("grp", finding.group);
+  visit("group", finding.group);
   visit("content", finding.content);
   visit("col", finding.column);
   visit("block", finding.block);
@@ -202,14 +202,14 @@ void for_each_finding_field(T& finding, Visit&& visit) {
   visit("cause_num_tokens", finding.cause.num_tokens);
 }
 
-// The ordinal of the write is its place in the list.
+// A write's ordinal is its index in the list.
 template <class T, class Visit>
 void for_each_write_field(T& write, Visit&& visit) {
   visit("kind", write.event.kind);
   visit("ordinal", write.event.ordinal);
   visit("request", write.event.request);
   visit("num_tokens", write.event.num_tokens);
-  visit("grp", write.group);
+  visit("group", write.group);
   visit("content", write.content);
   visit("col", write.column);
   visit("block", write.block);

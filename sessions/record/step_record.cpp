@@ -35,7 +35,7 @@ void copy_rows(const StepTrace& from, StepTrace& to) {
   for (RowTrace& row : to.rows) row.history = {};
 }
 
-// The fields of the step itself.
+// Copies the fields of the step itself.
 void copy_step(const StepTrace& from, StepTrace& to) {
   to.step = from.step;
   to.committed_step = from.committed_step;

@@ -1,5 +1,5 @@
-// One step as a session keeps it: an owning copy of what a StepTrace decided, what was found, and
-// digests to compare by. Made by StepRecorder, kept and given back by storage, compared by diff.
+// One step as a session keeps it: an owning copy of the decisions of a StepTrace, the findings, and
+// digests for comparisons. Made by StepRecorder, stored and loaded by storage, compared by diff.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace hybridscope {
 
-// How much of each step a session keeps; each level has everything of the one before.
+// How much of each step a session keeps; each level includes the one before.
 enum class RecordLevel : std::uint8_t {
   counts,  // counts, commands, graph padding, findings, digests
   blocks,  // rows, lookups, block events, changes of the worker's tables, decisions that copy
   full,    // every copy decision, metadata arrays, slots of attention, writes to state
 };
 
-// A block id that the worker's table of a request holds from this step on.
+// A block id that a column of the worker's table holds from this step on.
 struct WorkerTableChange {
   RequestId request{};
   std::int32_t group = -1;
@@ -30,11 +30,11 @@ struct WorkerTableChange {
   friend bool operator==(const WorkerTableChange&, const WorkerTableChange&) = default;
 };
 
-// One array that layers of a group were given in this step, row-major.
+// One metadata array of this step, row-major.
 struct ArrayRecord {
-  std::int32_t group = -1;  // -1: of the whole batch
-  std::string_view name{};  // the reference's; outlives the record
-  bool present = true;      // false: None
+  std::int32_t group = -1;  // -1: the whole batch
+  std::string_view name{};  // the reference's name; outlives the record
+  bool present = true;      // false: the array is None
   ArrayDtype dtype = ArrayDtype::int32;
   std::int32_t dims = 1;  // 0: a plain number; 1: [rows]; 2: [rows, cols]
   std::int32_t rows = 1;
@@ -43,19 +43,19 @@ struct ArrayRecord {
   friend bool operator==(const ArrayRecord&, const ArrayRecord&) = default;
 };
 
-// Sums over the step, kept at every level.
+// Totals of the step, kept at every level.
 struct StepCounts {
   std::int32_t num_reqs = 0;
   std::int32_t num_prefills = 0;  // rows of class prefill
   std::int32_t num_draft_tokens = 0;
   std::int32_t num_prompt_tokens = 0;  // of requests admitted for the first time
   std::int32_t num_hit_tokens = 0;
-  std::int32_t num_output_tokens = 0;  // appended by the frame that returned
+  std::int32_t num_output_tokens = 0;  // appended by the returned frame
   std::int32_t num_finished = 0;
   std::int32_t num_preempted = 0;
-  std::int32_t num_evicted = 0;       // blocks that lost their hash to a new owner
+  std::int32_t num_evicted = 0;  // blocks that lost their hash because they were allocated again
   std::int32_t num_state_copies = 0;  // decisions that copy, times mamba groups
-  std::int64_t state_copy_bytes = 0;  // over all layers
+  std::int64_t state_copy_bytes = 0;  // summed over all layers
   std::int32_t num_errors = 0;        // findings
   std::int32_t num_warnings = 0;
   friend bool operator==(const StepCounts&, const StepCounts&) = default;
@@ -79,23 +79,23 @@ void for_each_count_field(T& counts, Visit&& visit) {
 }
 
 struct StepRecord {
-  // Without what only a run needs: tokens, fingerprints of rows and labels, replayed_arrays;
-  // without views: common, metadata, tables of groups. As far as the level keeps it.
+  // Without what only a run needs (tokens, fingerprints of rows and labels, replayed_arrays) and
+  // without views (common, metadata, tables of groups). What it has depends on the level.
   StepTrace trace;
   StepCounts counts;
   StepDigests digests;
-  std::vector<Finding> findings;                  // details outlive the record
-  std::vector<WorkerTableChange> worker_changes;  // blocks and full
-  std::vector<ArrayRecord> arrays;                // full
-  std::vector<StateWrite> writes;                 // full
-  // Empty, storage kept.
+  std::vector<Finding> findings;                  // their details outlive the record
+  std::vector<WorkerTableChange> worker_changes;  // levels blocks and full
+  std::vector<ArrayRecord> arrays;                // level full
+  std::vector<StateWrite> writes;                 // level full
+  // Empties all members but keeps their storage.
   void clear();
 };
 
-// What the step as a whole decided, its commands, and nothing of its requests: level counts.
+// Copies the step's own decisions and commands, but nothing about its requests: level counts.
 void copy_counts(const StepTrace& from, StepTrace& to);
-// The decisions of `from` that a record keeps at level full, without arrays; storage of `to` is
-// reused.
+// Copies the decisions that a record keeps at level full, without arrays; reuses the storage of
+// `to`.
 void copy_decisions(const StepTrace& from, StepTrace& to);
 
 }  // namespace hybridscope

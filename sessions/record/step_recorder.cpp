@@ -7,7 +7,7 @@
 namespace hybridscope {
 namespace {
 
-// Decisions that copy nothing go; copies refer to what is left.
+// Removes decisions that copy nothing, and renumbers the copies' references.
 void keep_copying_decisions(CopyLaunch& launch) {
   std::vector<std::int32_t> place(launch.decisions.size(), -1);
   std::size_t kept = 0;
@@ -21,7 +21,7 @@ void keep_copying_decisions(CopyLaunch& launch) {
     copy.decision = place[static_cast<std::size_t>(copy.decision)];
 }
 
-// What only level full keeps.
+// Removes what only level full keeps.
 void reduce_to_blocks(StepTrace& trace) {
   keep_copying_decisions(trace.pre_copies);
   keep_copying_decisions(trace.post_copies);

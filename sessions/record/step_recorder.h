@@ -1,5 +1,5 @@
-// Makes the records of a session: what each step decided, as far as the level keeps it. Works the
-// same for runs of our engine and for judged traces.
+// Makes the records of a session: the decisions of each step, as far as the level keeps them. Works
+// for runs of our engine and for judged traces.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ namespace hybridscope {
 
 class StepRecorder {
  public:
-  // `name`: how requests are called; they are asked for while their step is recorded.
+  // `name` returns a request's name; it is called while the request's step is recorded.
   StepRecorder(const EngineConfig& config, RecordLevel level,
                std::function<std::string(RequestId)> name);
 
   RecordLevel level() const { return level_; }
 
-  // Fills `record` (storage is reused). Steps must come in order. `writes`: the checker's log, read
-  // at level full only.
+  // Fills `record` and reuses its storage. Steps must come in order. `writes`: the checker's log,
+  // read at level full only.
   void record(const StepTrace& trace, std::span<const Finding> findings,
               std::span<const StateWrite> writes, StepRecord& record);
 

@@ -1,5 +1,5 @@
-// A run as a stream of step records, wherever it comes from: a session file or an engine that runs
-// while it is read.
+// A stream of step records from any source: a session file, or an engine that runs while it is
+// read.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hybridscope {
 
-// What is cheap to know of a step.
+// The part of a step that is cheap to read.
 struct StepStamp {
   std::int64_t step = 0;
   StepDigests digests;
@@ -25,19 +25,19 @@ class StepSource {
   StepSource& operator=(const StepSource&) = delete;
   virtual ~StepSource() = default;
 
-  // For people: "run.db:before", "scenario.json under pages".
+  // For display: "run.db:before", "scenario.json under reference".
   virtual std::string title() const = 0;
   virtual const EngineConfig& config() const = 0;
   virtual RecordLevel level() const = 0;
-  // How its digests were made: those of two versions say nothing about each other.
+  // The version of its digests: digests of different versions cannot be compared.
   virtual std::int32_t digest_version() const { return kDigestVersion; }
-  // How a request that some step has named is called.
+  // The name of a request that some step has named.
   virtual std::string request_name(RequestId request) const = 0;
 
-  // Goes on to the next step; null after the last one. Valid until the next call. Errors: those of
+  // Moves to the next step; null after the last one. Valid until the next call. Errors: those of
   // the file or the engine behind it.
   virtual Result<const StepStamp*> next() = 0;
-  // Everything about the step that next() told of last; valid until the next call of either.
+  // The complete record of next()'s last step; valid until the next call of next() or record().
   virtual Result<const StepRecord*> record() = 0;
 };
 

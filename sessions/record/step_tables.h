@@ -1,4 +1,4 @@
-// The scheduler's and the worker's block tables during a step: followed from traces, step by step.
+// The scheduler's and the worker's block tables during a step, followed from trace to trace.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ class StepTables {
  public:
   explicit StepTables(const EngineConfig& config);
 
-  // Takes the next step over, but for its commit events, which wait for the step after it. Appends
-  // to `changes` what columns of the worker's tables hold otherwise than before.
+  // Applies the next step except for its commit events, which are applied with the step after it.
+  // Appends the changed columns of the worker's tables to `changes`.
   void take(const StepTrace& trace, TableReach reach, std::vector<WorkerTableChange>& changes);
 
   // After the last step's cache_events and before its commit_events.

@@ -11,10 +11,10 @@
 namespace hybridscope::value_names {
 namespace {
 
-// "none" for what has no name of its own.
+// "none" for a value without a name.
 std::string_view or_none(std::string_view text) { return text.empty() ? "none" : text; }
 
-// Codes that no enumerator has come from damaged files.
+// A code without an enumerator comes from a damaged file.
 template <class T, std::size_t N>
 std::string_view pick(const std::array<std::string_view, N>& names, T value) {
   const auto code = static_cast<std::size_t>(value);

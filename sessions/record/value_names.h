@@ -1,5 +1,4 @@
-// Every enum of a recorded step by name: what session files, differences and reports call its
-// values.
+// The names of all enum values of a recorded step, used by session files, differences and reports.
 #pragma once
 
 #include <string_view>
@@ -30,7 +29,7 @@ std::string_view name(Rule value);
 std::string_view name(ContentKind value);
 std::string_view name(WriteKind value);
 
-// "post_copy temporal", "attention": a write by what wrote and what was written.
+// "post_copy temporal", "attention": kind and content of a write.
 std::string_view write_name(WriteKind kind, ContentKind content);
 
 }  // namespace hybridscope::value_names

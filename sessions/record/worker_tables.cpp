@@ -7,11 +7,11 @@
 namespace hybridscope {
 namespace {
 
-// A column of a table that was never told.
+// A column whose block was never recorded.
 constexpr std::int32_t kUnknown = -2;
 
-// Rows are as wide as the longest request may become and mostly empty: looked at in strides that
-// the compiler makes vectors of.
+// Rows are as wide as the longest request may become and mostly empty, so they are scanned in
+// strides that the compiler vectorises.
 std::size_t used_columns(std::span<const std::int32_t> row) {
   constexpr std::size_t kStride = 64;
   std::size_t used = row.size();
@@ -42,13 +42,13 @@ std::vector<std::int32_t>& WorkerTables::table(RequestId request, std::int32_t g
 void WorkerTables::follow(const StepTrace& trace, const BlockTableMirror& scheduler,
                           TableReach reach, std::vector<WorkerTableChange>& changes) {
   for (const GroupTrace& group : trace.groups) {
-    const TensorView<std::int32_t>& told = group.block_table;
-    if (!told.present) continue;
-    const auto columns = static_cast<std::size_t>(told.cols);
-    const std::size_t num_rows = std::min(trace.rows.size(), static_cast<std::size_t>(told.rows));
+    const TensorView<std::int32_t>& given = group.block_table;
+    if (!given.present) continue;
+    const auto columns = static_cast<std::size_t>(given.cols);
+    const std::size_t num_rows = std::min(trace.rows.size(), static_cast<std::size_t>(given.rows));
     for (std::size_t r = 0; r < num_rows; ++r) {
       const RequestId request = trace.rows[r].request;
-      const std::span row(told.data + r * columns, columns);
+      const std::span row(given.data + r * columns, columns);
       std::size_t length = std::min(scheduler.block_ids(request, group.group).size(), columns);
       if (reach == TableReach::whole_row) length = std::max(length, used_columns(row));
       follow_row(request, group.group, row.first(length), row, changes);
@@ -56,7 +56,7 @@ void WorkerTables::follow(const StepTrace& trace, const BlockTableMirror& schedu
   }
 }
 
-// `row`: as far as it is followed; `whole`: what columns that it had before hold now.
+// `row`: the part that is followed; `whole`: the whole row, for columns that the table had before.
 void WorkerTables::follow_row(RequestId request, std::int32_t group,
                               std::span<const std::int32_t> row,
                               std::span<const std::int32_t> whole,

@@ -1,5 +1,5 @@
-// The worker's block tables by request, followed from step to step: what each step changed in them,
-// and what they hold after any number of changes.
+// The worker's block tables by request: what each step changed in them, and what they hold after
+// any number of changes.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@
 
 namespace hybridscope {
 
-// How far the rows of a worker's table are followed.
+// How much of a row of the worker's table is followed.
 enum class TableReach : std::uint8_t {
-  scheduler,  // as far as the scheduler's table of the request goes
-  whole_row,  // to the last block id that is not null, also what nobody put there for the request
+  scheduler,  // the columns of the scheduler's table of the request
+  whole_row,  // up to the last non-null block id, including stale ids past the request's blocks
 };
 
 class WorkerTables {
  public:
   explicit WorkerTables(std::int32_t num_groups);
 
-  // Appends to `changes` each column that a row of this step holds otherwise than before, and takes
-  // the changes over. A request that comes back after its tables were dropped starts anew.
-  // `scheduler`: after the step's cache_events.
+  // Appends each column of this step's rows that changed to `changes` and applies it. A request
+  // that returns after its tables were dropped starts over. `scheduler`: its tables after the
+  // step's cache_events.
   void follow(const StepTrace& trace, const BlockTableMirror& scheduler, TableReach reach,
               std::vector<WorkerTableChange>& changes);
 
-  // Takes over recorded changes.
+  // Applies a recorded change.
   void apply(const WorkerTableChange& change);
   // Restores a whole table: [columns]
   void set_block_ids(RequestId request, std::int32_t group, std::span<const std::int32_t> ids);
-  // The request has left; its tables are forgotten.
+  // Forgets the tables of a request that has left.
   void drop(RequestId request);
 
   std::int32_t num_groups() const { return static_cast<std::int32_t>(num_groups_); }
   // [columns known so far]
   std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
-  // Requests that have a table, ascending.
+  // The requests that have a table, ascending.
   std::vector<RequestId> requests() const;
 
  private:

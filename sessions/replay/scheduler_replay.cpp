@@ -89,7 +89,8 @@ Result<ReplayedSchedule> SchedulerReplay::schedule() {
     std::vector<PendingRow>& step = steps_.emplace_back();
     for (const ScheduledRequest& entry : output.scheduled)
       step.push_back({entry, entry.request->run});
-    // It runs ahead of whatever comes next, though nobody will know yet what it samples.
+    // The step runs before any later one, so its blocks count as written, although its samples are
+    // not known yet.
     if (config_.async_scheduling) cache_->manager.publish();
     return describe(output);
   } catch (const ContractViolation& violation) {
@@ -130,7 +131,7 @@ ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
   const auto num_drafts = static_cast<std::size_t>(entry.num_draft_tokens);
   if (entry.placeholder_drafts)
     result.draft_token_ids.assign(num_drafts, -1);
-  else if (config_.async_scheduling)  // which ones they are, the scheduler does not know
+  else if (config_.async_scheduling)  // the scheduler does not know their ids
     result.draft_token_ids.assign(num_drafts, 0);
   else
     result.draft_token_ids.assign(request.drafts.begin(),
@@ -175,8 +176,8 @@ Status SchedulerReplay::check_sampled(
   return Ok{};
 }
 
-// Asynchronously blocks are cached in the update, so that their hashes are needed before it; what
-// a stale frame brought is taken back.
+// With asynchronous scheduling blocks are cached in the update, so their hashes are needed first.
+// Tokens of a stale frame are removed again.
 void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
   Known& request = known(row.entry.request->id);
   const bool early = config_.async_scheduling;
@@ -200,7 +201,7 @@ void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
 Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                                            const std::set<std::string>& stopped) {
   if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
-  cache_->manager.publish();  // the step has run: what it registered exists
+  cache_->manager.publish();  // the step has run, so the blocks it registered are written
   for (const PendingRow& row : steps_.front()) {
     Known& request = known(row.entry.request->id);
     if (!is_live(request.state)) continue;
@@ -223,7 +224,7 @@ void SchedulerReplay::update_draft_token_ids(
   }
 }
 
-// Ended requests keep their name for the next schedule's `finished`, and nothing else.
+// Forgets ended requests, except for their names, which the next schedule's `finished` reports.
 void SchedulerReplay::forget_finished() {
   std::erase_if(live_, [&](RequestId id) {
     Known& request = known(id);

@@ -1,6 +1,5 @@
-// A scheduler and its KV cache, driven call by call with explicit token ids: recorded runs of
-// another engine are followed in lockstep through it. Requests go by name; no file format is known
-// here.
+// A scheduler and its KV cache, driven call by call with explicit token ids, to follow recorded
+// runs of another engine in lockstep. Requests are identified by name. Independent of file formats.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +20,10 @@
 
 namespace hybridscope {
 
-// Token ids as an engine has them; only equality matters.
+// Token ids of an engine; only their equality matters.
 using TokenIds = std::vector<std::int64_t>;
 
-// Block ids by column, one list a KV-cache group.
+// Block ids by column, one list per KV cache group.
 using GroupBlockIds = std::vector<std::vector<std::int32_t>>;
 
 struct ReplayRequest {
@@ -36,84 +35,85 @@ struct ReplayRequest {
   std::uint64_t cache_salt = 0;   // prompts under different salts share nothing; 0: none
 };
 
-// One request's part in a scheduled step.
+// One request of a scheduled step.
 struct ReplayedRequest {
   std::string name;
   Admission admission = Admission::running;
   std::int32_t num_scheduled_tokens = 0;
-  std::int32_t num_computed_tokens = 0;        // before the step; at an admission the cached prefix
-  std::int32_t num_output_tokens = 0;          // generated before the step
-  std::int32_t num_output_placeholders = 0;    // of frames in flight when scheduled
-  TokenIds draft_token_ids;                    // scheduled ones; -1: placeholders
-  GroupBlockIds block_ids;                     // whole lists, after scheduling
-  std::vector<std::int32_t> first_new_column;  // [groups] the lists are new from here on
+  std::int32_t num_computed_tokens = 0;      // before the step; for an admission the cached prefix
+  std::int32_t num_output_tokens = 0;        // generated before the step
+  std::int32_t num_output_placeholders = 0;  // placeholders of frames in flight when scheduled
+  TokenIds draft_token_ids;                  // the scheduled drafts; -1: placeholders
+  GroupBlockIds block_ids;                   // complete lists, after scheduling
+  std::vector<std::int32_t> first_new_column;  // [groups] first column with a new block
 
-  // block_ids from first_new_column on.
+  // The part of block_ids from first_new_column on.
   GroupBlockIds new_block_ids() const;
 };
 
-// The answer of schedule(), as vLLM's SchedulerOutput tells it.
+// The result of schedule(), with the content of vLLM's SchedulerOutput.
 struct ReplayedSchedule {
-  std::vector<ReplayedRequest> scheduled;  // running ones in queue order, then admitted ones
+  std::vector<ReplayedRequest> scheduled;  // running requests in queue order, then admitted ones
   std::int32_t total_num_scheduled_tokens = 0;
-  std::vector<std::string> preempted;                  // in the order they were preempted
-  std::vector<std::string> finished;                   // since the last schedule, in that order
-  std::vector<std::int32_t> num_common_prefix_blocks;  // [groups] as the first running one sees it
+  std::vector<std::string> preempted;  // in the order they were preempted
+  // Since the last schedule, in the order in which they finished.
+  std::vector<std::string> finished;
+  // [groups] as seen by the first running request.
+  std::vector<std::int32_t> num_common_prefix_blocks;
   std::vector<std::int32_t> new_attention_block_ids;  // allocated since the last schedule, by group
 };
 
-// Names of ended requests may be used again. After an error the state is as it was before the call,
-// except where a call says otherwise.
+// The names of ended requests may be used again. After an error the state is as before the call,
+// unless the call says otherwise.
 class SchedulerReplay {
  public:
-  // Of the settings only those count that the scheduler and its cache read; `policies` is the
-  // profile. Errors: those of KVCacheManager::create, max_num_seqs or a block_size below 1.
+  // Uses only the settings that the scheduler and its cache read, policies included. Errors: those
+  // of KVCacheManager::create; max_num_seqs or a block_size below 1.
   static Result<SchedulerReplay> create(const EngineConfig& config);
 
-  // Error: a request of this name is alive.
+  // Error: a live request has this name.
   Status add_request(const ReplayRequest& request);
 
-  // Ends the request; a name that is not alive changes nothing, as in vLLM.
+  // Ends the request. A name that is not live changes nothing, as in vLLM.
   void abort(const std::string& name);
 
-  // Preempts all running requests first if told to; true when all hashes are gone.
+  // `reset_running_requests` preempts all running requests first. True: all hashes are gone.
   bool reset_prefix_cache(bool reset_running_requests);
 
-  // One step with the configured token budget. Error: the settings contradict each other so that
-  // blocks and counts do not fit; no further call makes sense then.
+  // Schedules one step with the configured token budget. Error: the settings contradict each other
+  // so that blocks and counts do not fit; no further calls are allowed then.
   Result<ReplayedSchedule> schedule();
 
-  // What the step scheduled last has sampled (asynchronously: the first that is not answered), by
-  // name: empty for an unfinished prefill chunk, k accepted drafts and one more token otherwise.
-  // Those of `stopped` end with it (a stop token), so that blocks of several that end are freed in
-  // the order of the step. Errors: no step to answer, no entry for a scheduled request that is
-  // still alive, an entry for somebody else, more tokens than drafts + 1.
+  // The tokens that the last scheduled step (asynchronously the oldest unanswered one) sampled, by
+  // name: none for an unfinished prefill chunk, otherwise k accepted drafts plus one token.
+  // Requests in `stopped` end with it (at a stop token); their blocks are freed in the order of the
+  // step. Errors: no step to answer, no entry for a scheduled live request, an entry for another
+  // request, more tokens than drafts + 1.
   Status update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                             const std::set<std::string>& stopped = {});
 
-  // Draft tokens for the next step, by name; synchronous scheduling only. Requests that are not
-  // alive or in the middle of their prefill keep none, as in vLLM.
+  // The draft tokens for the next step, by name; synchronous scheduling only. As in vLLM, requests
+  // that are not live or still in prefill keep none.
   void update_draft_token_ids(const std::map<std::string, TokenIds>& draft_token_ids);
 
-  // Names of live requests: in order of arrival; in order of their queue.
+  // Names of live requests: live() in order of arrival, the others in order of their queue.
   std::vector<std::string> live() const;
   std::vector<std::string> running() const;
   std::vector<std::string> waiting() const;
-  // Counts of a live request; null for any other name. Valid until the next call.
+  // The counts of a live request; null for other names. Valid until the next call.
   const Request* find(const std::string& name) const;
-  // Whole lists of a live request; without blocks, or for any other name, empty ones.
+  // The complete lists of a live request; empty without blocks and for other names.
   GroupBlockIds block_ids(const std::string& name) const;
   const KVCacheManager& kv_cache() const { return cache_->manager; }
   const EngineConfig& config() const { return config_; }
 
  private:
-  // At one address for as long as the replay lives: the scheduler points to the manager, the
-  // manager to the log.
+  // Allocated once, because the scheduler points to the manager and the manager to the log.
   struct Cache {
     KVCacheManager manager;
     CacheEventLog log;
   };
-  // The scheduler counts tokens and drafts; which ones they are is kept here.
+  // The token ids of a request: the scheduler only counts tokens and drafts.
   struct Known {
     std::string name;
     Request state;
@@ -121,7 +121,7 @@ class SchedulerReplay {
     TokenIds drafts;
   };
 
-  // A scheduled request, and the run of it that was scheduled.
+  // A scheduled request and the run that it was scheduled in.
   struct PendingRow {
     ScheduledRequest entry;
     std::int32_t run = 0;
@@ -148,7 +148,7 @@ class SchedulerReplay {
   std::deque<Known> requests_;                 // by id; the scheduler points to them
   std::map<std::string, RequestId> ids_;       // of live requests
   std::vector<RequestId> live_;                // in order of arrival
-  std::deque<std::vector<PendingRow>> steps_;  // scheduled and not yet answered, in order
+  std::deque<std::vector<PendingRow>> steps_;  // scheduled but not yet answered, in order
 };
 
 }  // namespace hybridscope

@@ -9,7 +9,7 @@ namespace {
 
 enum Op : std::int32_t { kSet, kSetAscending, kDrop, kLabel, kUnlabel };
 
-// Columns of one table that are set one after another, until flush().
+// Collects consecutive columns of one table until flush().
 class ColumnRun {
  public:
   explicit ColumnRun(nlohmann::json& ops) : ops_(ops) {}
@@ -70,7 +70,7 @@ void append_event(const CacheEvent& event, ColumnRun& run) {
       op({kUnlabel, event.block});
       break;
     default:
-      break;  // reference counts follow from the tables
+      break;  // can be derived from the tables
   }
 }
 

@@ -1,5 +1,5 @@
-// What steps did to block tables and labels, as short lists of numbers, and the state that such
-// lists lead to: a report that begins in the middle of a run starts with that state.
+// A step's changes of block tables and labels as short lists of numbers, and the state that such
+// lists lead to. A report that begins in the middle of a run starts with that state.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class BlockState {
   void apply(std::span<const CacheEvent> events);
   void apply(std::span<const WorkerTableChange> changes);
 
-  // Whom tables and labels name, some several times.
+  // The requests in tables and labels; may contain duplicates.
   std::vector<RequestId> requests() const;
 
   nlohmann::json scheduler_ops() const;

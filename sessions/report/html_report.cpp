@@ -1,24 +1,42 @@
 #include "sessions/report/html_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/model/model_layout.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/record/session_header.h"
 #include "sessions/report/block_ops.h"
-#include "sessions/report/report_page.h"
+#include "sessions/report/report_files.h"
 #include "sessions/report/report_steps.h"
 #include "sessions/run/finding_list.h"
 
 namespace hybridscope {
+
 namespace {
 
-// Sums over a session, field by field: wider than the counts of one step.
+void replace_mark(std::string& page, std::string_view mark, std::string_view text) {
+  const std::size_t place = page.find(mark);
+  HS_EXPECT(place != std::string::npos);
+  page.replace(place, mark.size(), text);
+}
+
+std::string all_scripts() {
+  std::string scripts;
+  for (const std::string_view script :
+       {report_files::report_data_js, report_files::report_state_js, report_files::report_parts_js,
+        report_files::report_tables_js, report_files::report_step_js,
+        report_files::report_timeline_js, report_files::report_js})
+    scripts += script;
+  return scripts;
+}
+
+// Totals over a session, field by field, wider than the counts of one step.
 class CountTotals {
  public:
   void add(const StepCounts& step) {
@@ -91,7 +109,34 @@ nlohmann::json describe_run(const StepSource& source, const HtmlReportOptions& o
 
 }  // namespace
 
-// Reads a source and keeps what the page shows of it.
+std::string script_safe_json(const nlohmann::json& value) {
+  constexpr bool kAscii = true;
+  const std::string text = value.dump(-1, ' ', kAscii, nlohmann::json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      safe += "\\u003c";
+    else if (c == '>')
+      safe += "\\u003e";
+    else if (c == '&')
+      safe += "\\u0026";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+std::string fill_report_page(const std::string& data) {
+  std::string page(report_files::report_html);
+  // The data is filled in last, so marks inside it are not replaced.
+  replace_mark(page, "/*style*/", report_files::report_css);
+  replace_mark(page, "/*script*/", all_scripts());
+  replace_mark(page, "\"data\"", data);
+  return page;
+}
+
+// Reads a source and collects what the page shows.
 class HtmlReportWriter::Maker {
  public:
   Maker(StepSource& source, HtmlReportOptions options)
@@ -120,12 +165,12 @@ class HtmlReportWriter::Maker {
   HtmlReportOptions options_;
   Names names_;
   ReportSteps steps_;
-  BlockState before_;                  // before the first step that is shown
-  std::vector<std::string> texts_;     // steps as JSON
-  std::vector<std::int64_t> numbers_;  // of texts_
+  BlockState before_;                  // before the first shown step
+  std::vector<std::string> texts_;     // shown steps as JSON
+  std::vector<std::int64_t> numbers_;  // step numbers of texts_
   std::map<std::int32_t, std::string> requests_;
-  std::size_t short_templates_ = 0;        // templates after kShortReportSteps steps
-  std::set<std::int32_t> short_requests_;  // requests known then
+  std::size_t short_templates_ = 0;        // number of templates after kShortReportSteps steps
+  std::set<std::int32_t> short_requests_;  // requests known by then
   bool cut_ = false;
   CountTotals totals_;
   std::int64_t num_steps_ = 0;
@@ -152,7 +197,7 @@ void HtmlReportWriter::Maker::add(const StepRecord& record) {
   }
 }
 
-// There are too many steps: only the first ones stay.
+// The run is too long: keeps only the first steps.
 void HtmlReportWriter::Maker::cut() {
   cut_ = true;
   texts_.resize(kShortReportSteps);

@@ -1,5 +1,6 @@
-// A run as one HTML file that opens anywhere, offline: the steps, the block tables, the copies and
-// the findings, with a slider. What people attach to issues.
+// A run as one self-contained HTML file that opens offline, to attach to issues: the steps, block
+// tables, copies and findings, with a slider. The page is report.html with the style sheet and
+// scripts beside it, built in by cmake/EmbedText.cmake.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,21 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/base/result.h"
 #include "sessions/record/step_source.h"
 
 namespace hybridscope {
 
-// Without a range, runs of more steps than this show their first kShortReportSteps.
+// JSON that is safe inside a <script> element: ASCII, without < > &. Bytes that are not UTF-8
+// become U+FFFD.
+std::string script_safe_json(const nlohmann::json& value);
+
+// The page with its data filled in. `data`: text from script_safe_json.
+std::string fill_report_page(const std::string& data);
+
+// Without a range, longer runs show only their first kShortReportSteps steps.
 inline constexpr std::int64_t kMaxReportSteps = 2000;
 inline constexpr std::int64_t kShortReportSteps = 200;
 
@@ -21,7 +31,7 @@ struct ReportBookmark {
   std::string note;
 };
 
-// What the source does not know; any text, shown as it is.
+// What the source does not know; texts are shown as they are.
 struct HtmlReportOptions {
   std::string name = {};
   std::string model = {};
@@ -31,25 +41,25 @@ struct HtmlReportOptions {
   std::string status = {};
   std::string note = {};
   std::vector<ReportBookmark> bookmarks = {};
-  std::int64_t first_step = 0;  // 0 and 0: no range
+  std::int64_t first_step = 0;  // first and last 0: no range
   std::int64_t last_step = 0;
 };
 
 struct HtmlReport {
   std::string html;
-  std::int64_t num_steps = 0;      // shown
+  std::int64_t num_steps = 0;      // number of steps shown
   std::int64_t num_all_steps = 0;  // of the run, as far as it was read
-  // "steps 1 to 200 of 17,012": empty when everything is shown.
+  // "steps 1 to 200 of 17,012"; empty when everything is shown.
   std::string left_out;
 };
 
-// Reads the source to its end. Errors: those of the source; a range without a step (not_found).
+// Reads the source to its end. Errors: those of the source; not_found, the range contains no step.
 Result<HtmlReport> write_html_report(StepSource& source, const HtmlReportOptions& options);
 
-// The same, a step of the source at a time.
+// The same, one step of the source at a time.
 class HtmlReportWriter {
  public:
-  // `source` is to live as long.
+  // `source` must outlive this.
   HtmlReportWriter(StepSource& source, HtmlReportOptions options);
   ~HtmlReportWriter();
   HtmlReportWriter(const HtmlReportWriter&) = delete;
@@ -57,7 +67,7 @@ class HtmlReportWriter {
 
   // False: the source has ended. Errors: those of the source.
   Result<bool> step();
-  // Error not_found: a range without a step.
+  // Error not_found: the range contains no step.
   Result<HtmlReport> finish();
 
  private:

@@ -1,4 +1,4 @@
-// The page: which step is selected, keys and buttons, the parts about the whole run.
+// The page: the selected step, keys and buttons, and the parts about the whole run.
 
 let current = 0;
 let playing = null;
@@ -67,7 +67,7 @@ function onKey(event) {
   actions[event.key]();
 }
 
-// A request that was clicked on stands out everywhere.
+// A request that was clicked is highlighted everywhere.
 let followed = null;
 function markFollowed() {
   for (const element of document.querySelectorAll("[data-request]"))

@@ -1,4 +1,4 @@
-// What the page was given: the run, its steps, the sentences (report_steps.cpp writes them).
+// The page's data: the run, its steps and the sentences, as written by report_steps.cpp.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const meta = data.meta;
@@ -25,7 +25,7 @@ function named(fields, values) {
   return object;
 }
 
-// [template, number...] back to the sentence.
+// Turns [template, number...] back into the sentence.
 function sentence(reference) {
   const pieces = data.templates[reference[0]];
   let text = pieces[0];
@@ -60,7 +60,7 @@ for (const step of steps) {
 
 const placeOfStep = new Map(steps.map((step, i) => [step.n, i]));
 
-// What makes a step worth a mark, most important last.
+// The events that mark a step, most important last.
 const MARKS = [
   { key: "copy", letter: "c", words: "state copies", of: (s) => s.counts.num_state_copies },
   { key: "evict", letter: "e", words: "evicted blocks", of: (s) => s.counts.num_evicted },
@@ -77,7 +77,7 @@ function counted(number, noun) {
   return grouped(number) + " " + noun + (number === 1 ? "" : "s");
 }
 
-// The step of the recording at or before a number, as a place in `steps`.
+// Index in `steps` of the last recorded step at or before a number.
 function placeAtOrBefore(number) {
   let place = 0;
   while (place + 1 < steps.length && steps[place + 1].n <= number) ++place;

@@ -1,4 +1,4 @@
-// Pieces of the page. Text is always set as text: nothing of the data becomes markup.
+// Pieces of the page. Text is always set as text content, so no data becomes markup.
 
 function el(tag, className, text) {
   const element = document.createElement(tag);

@@ -1,4 +1,4 @@
-// Block tables and labels at any step, from the nearest copy of them and the operations since
+// Block tables and labels at any step, from the nearest stored copy and the operations since
 // (block_ops.h has their format).
 
 const COPY_EVERY = 50;
@@ -22,7 +22,7 @@ function setColumns(tables, key, column, blocks) {
   blocks.forEach((block, i) => { table[column + i] = block; });
 }
 
-// Carries out `ops`; `changed`, when given, learns which cells and blocks they touched.
+// Applies `ops`. If given, `changed` collects the cells and blocks they touch.
 function applyOps(state, tables, ops, changed) {
   for (let i = 0; ops && i < ops.length;) {
     const op = ops[i];
@@ -51,7 +51,7 @@ function applyOps(state, tables, ops, changed) {
   }
 }
 
-const stateCopies = new Map();  // place -> the state before that step
+const stateCopies = new Map();  // index of a step -> the state before it
 
 function stateBefore(place) {
   let from = place - place % COPY_EVERY;
@@ -73,8 +73,8 @@ function stateBefore(place) {
   return state;
 }
 
-// The state during a step: after its cache events, before those of its commit; what they changed;
-// how many columns hold each block.
+// The state during a step (after its cache events, before its commit events), what changed, and how
+// many columns hold each block.
 function stateDuring(place) {
   const state = stateBefore(place);
   const changed = { cells: new Set(), labelled: new Set(), evicted: new Set() };

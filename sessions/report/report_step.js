@@ -1,4 +1,4 @@
-// Everything about the selected step but its block tables.
+// Everything about the selected step except its block tables.
 
 function showOverview(step) {
   byId("step-title").textContent = step.n;

@@ -1,24 +1,47 @@
-// Steps as the lines of numbers and sentences that a report's page reads (report_data.js names
-// their fields).
+// Steps as JSON lists of numbers and sentences for a report's page (report_data.js names the
+// fields).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/engine/engine_config.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/record/step_record.h"
-#include "sessions/report/report_texts.h"
 
 namespace hybridscope {
 
+// The sentences of a report, each stored as a shared template plus its numbers: a thousand
+// decisions of one rule cost one template and a thousand lists of numbers.
+class ReportTexts {
+ public:
+  // Returns [template, number...]: the template's pieces with the numbers between them give the
+  // text.
+  nlohmann::json add(std::string_view text);
+
+  // [[piece...]...]: the templates that add() refers to.
+  nlohmann::json templates() const;
+  std::size_t size() const { return templates_.size(); }
+  // Removes the templates after the first `size`.
+  void truncate(std::size_t size);
+
+ private:
+  std::map<std::vector<std::string>, std::size_t> places_;
+  std::vector<const std::vector<std::string>*> templates_;  // keys of places_
+};
+
 class ReportSteps {
  public:
-  // Both must outlive it.
+  // Both must outlive this.
   ReportSteps(const EngineConfig& config, const Names& names) : config_(config), names_(names) {}
 
-  // An object; members that would be empty are left out.
+  // An object; empty members are left out.
   nlohmann::json step(const StepRecord& record);
 
   ReportTexts& texts() { return texts_; }

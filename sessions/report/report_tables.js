@@ -1,9 +1,9 @@
-// Block tables: requests x columns for each group, as the scheduler sees them and, where it
+// Block tables, requests x columns for each group, as the scheduler sees them and, where it
 // differs, as the worker does.
 
-const ALIGNED_COLUMNS = 13;  // groups of at most so many stand in columns, wider ones are folded
+const ALIGNED_COLUMNS = 13;  // up to this many groups are aligned in columns, wider ones are folded
 const SHORT_ROWS = 40;
-const FOLD_FROM = 3;         // so many quiet cells in a row become one
+const FOLD_FROM = 3;         // this many quiet cells in a row are folded into one
 
 const ROLES = {
   running: { letter: "R", words: "running state: what this step reads and leaves behind" },
@@ -14,7 +14,7 @@ const ROLES = {
   empty: { letter: "·", words: "null block: nothing here" },
 };
 
-// Which columns of a group the step's forward pass can write (as explain_step has it).
+// The columns of a group that the step's forward pass can write, as in explain_step.
 function windowOf(row, group) {
   if (!row) return null;
   const last = Math.floor(Math.max(row.c + row.q - 1, 0) / group.block_size);
@@ -176,7 +176,7 @@ function groupTable(groupIndex, entries, during, copies, findings) {
   return result;
 }
 
-// Requests with a row first, in row order, then those that only hold blocks.
+// Requests with a row come first, in row order, then requests that only hold blocks.
 function tableEntries(step, during) {
   const rows = new Map(step.rows.map((row) => [row.request, row]));
   const others = new Set();

@@ -6,7 +6,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Requests in the order in which they first have a row -> line of the strip.
+// request -> line of the strip, in the order in which requests first have a row.
 const stripLines = new Map();
 for (const step of steps)
   for (const row of step.rows) if (!stripLines.has(row.request)) stripLines.set(row.request, stripLines.size);
@@ -71,7 +71,7 @@ function followTimeline() {
   });
 }
 
-// One tick a step for each kind of mark, kinds below each other.
+// One tick per step for each kind of mark; each kind has its own line.
 function showMarks() {
   const target = byId("marks");
   MARKS.forEach((mark, line) => {

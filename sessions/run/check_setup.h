@@ -1,4 +1,4 @@
-// What a checker has to know of an engine.
+// Makes the checker's configuration from an engine's.
 #pragma once
 
 #include "core/check/check_context.h"

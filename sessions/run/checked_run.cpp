@@ -19,9 +19,9 @@ Result<CheckedRun> CheckedRun::create(RunPlan plan, CheckedRunOptions options) {
   if (!checker.ok()) return checker.error();
   CheckedRun run(std::move(runner).value(), std::move(checker).value(), std::move(options));
   if (run.options_.state == nullptr) return run;
-  auto twin = StateTwin::create(config, *run.options_.state);
-  if (!twin.ok()) return twin.error();
-  run.twin_ = std::move(twin).value();
+  auto mirror = StateMirror::create(config, *run.options_.state);
+  if (!mirror.ok()) return mirror.error();
+  run.mirror_ = std::move(mirror).value();
   run.checker_->log_ops();
   return run;
 }
@@ -30,7 +30,7 @@ CheckedRun::CheckedRun(Runner runner, std::optional<StepChecker> checker, Checke
     : options_(std::move(options)), runner_(std::move(runner)), checker_(std::move(checker)) {}
 
 CheckedRun CheckedRun::clone() const {
-  HS_EXPECT(!twin_);
+  HS_EXPECT(!mirror_);
   CheckedRun copy(runner_.clone(), checker_,
                   {.check = options_.check, .max_steps = options_.max_steps});
   copy.progress_ = progress_;
@@ -66,10 +66,10 @@ Result<CheckedStep> CheckedRun::step() {
 
 Result<std::span<const Finding>> CheckedRun::check(const StepTrace& trace) {
   const std::span<const Finding> findings = checker_->check(trace, *options_.check);
-  if (!twin_) return findings;
-  // The last step compares what no step should have written as well.
+  if (!mirror_) return findings;
+  // After the last step, state that no step should have written is compared as well.
   const CheckScope scope = runner_.done() ? CheckScope::all : *options_.check;
-  const auto of_bytes = twin_->follow(*checker_, trace.step, scope);
+  const auto of_bytes = mirror_->follow(*checker_, trace.step, scope);
   if (!of_bytes.ok()) return of_bytes.error();
   findings_.assign(findings.begin(), findings.end());
   findings_.insert(findings_.end(), of_bytes.value().begin(), of_bytes.value().end());

@@ -1,5 +1,5 @@
-// A plan run step by step under the checker. Engine, checker and the guard against runs that never
-// end are put together here, for everybody who runs a plan; what a step means is the caller's.
+// Runs a plan step by step under the checker. Combines engine, checker and the guard against runs
+// that never end, for all callers that run a plan; they decide what to do with each step.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 #include "core/base/result.h"
 #include "core/check/progress_watch.h"
-#include "core/check/state_twin.h"
+#include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
 #include "sessions/run/runner.h"
 
 namespace hybridscope {
 
-// One step and what was found in it; valid until the next one.
+// One step and its findings; valid until the next step.
 struct CheckedStep {
   const StepTrace& trace;
   std::span<const Finding> findings;
@@ -26,52 +26,55 @@ struct CheckedStep {
 
 // Why a run has no next step.
 enum class EndReason : std::uint8_t {
-  none,         // it has one
+  none,         // there is a next step
   finished,     // everything in the plan has happened
-  no_progress,  // its requests will never finish (rule no_progress)
-  step_limit,   // CheckedRunOptions::max_steps were run
+  no_progress,  // the requests will never finish (rule no_progress)
+  step_limit,   // CheckedRunOptions::max_steps steps were run
 };
 
 struct CheckedRunOptions {
-  // What is checked after each step. Absent: nothing but progress, for callers that read decisions
-  // and no states (the cache report of real traffic, a trace that is written again).
+  // What is checked after each step. Absent: only progress, for callers that read decisions but no
+  // states (the cache report of real traffic, writing a trace).
   std::optional<CheckScope> check = CheckScope::step;
   std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
-  // Keeps the states in this memory as well, which holds poison throughout, and compares it with
-  // the symbolic ones after each step. May be null. Requires: the run is checked.
+  // Also keeps the states in bytes in this memory, and compares them with the symbolic states after
+  // each step. May be null. Requires: every byte of it is poison; the run is checked.
   std::unique_ptr<StateBackend> state = nullptr;
 };
 
 class CheckedRun {
  public:
-  // Stands before the first step. Error: what Runner, StepChecker or StateTwin refuses.
+  // Starts before the first step. Error: what Runner, StepChecker or StateMirror refuses.
   static Result<CheckedRun> create(RunPlan plan, CheckedRunOptions options = {});
 
-  // An independent copy in the current state; both go on alike. Requires: no state in bytes.
+  // An independent copy in the current state; both continue identically. Requires: no state in
+  // bytes.
   CheckedRun clone() const;
-  // Goes on by another plan. Requires: it says the same of the steps that were run.
+  // Continues with another plan. Requires: it is equal for the steps that were run.
   void follow(std::shared_ptr<const RunPlan> plan) { runner_.follow(std::move(plan)); }
 
   EndReason end() const;
   bool has_ended() const { return end() != EndReason::none; }
 
-  // Runs and checks the next step; findings about the bytes come behind the others, and after the
-  // last step of the plan all bytes are compared. Requires: !has_ended(). Errors: those of
-  // Runner::step; "step N: " and that of the state's memory. There is no step after an error.
+  // Runs and checks the next step. Findings about bytes come after the others; after the plan's
+  // last step all bytes are compared. Requires: !has_ended(). Errors: those of Runner::step; "step
+  // N: " followed by an error of the state's memory. After an error there is no next step.
   Result<CheckedStep> step();
 
-  // From the next step on: steps come with their writes to state. Requires: the run is checked.
+  // From the next step on, steps come with their writes to state. Requires: the run is checked.
   void log_writes();
 
   const Engine& engine() const { return runner_.engine(); }
   const RunPlan& plan() const { return runner_.plan(); }
-  std::int64_t num_steps() const { return num_steps_; }  // that were run
-  // What blocks hold after the last step. Requires: the run is checked.
+  std::int64_t num_steps() const { return num_steps_; }  // steps that were run
+  // The content of blocks after the last step. Requires: the run is checked.
   const CheckState& state() const;
 
   // Null without state in bytes.
   StateBackend* state_backend() const { return options_.state.get(); }
-  std::int64_t num_elements_verified() const { return twin_ ? twin_->num_elements_verified() : 0; }
+  std::int64_t num_elements_verified() const {
+    return mirror_ ? mirror_->num_elements_verified() : 0;
+  }
 
  private:
   CheckedRun(Runner runner, std::optional<StepChecker> checker, CheckedRunOptions options);
@@ -80,9 +83,9 @@ class CheckedRun {
   CheckedRunOptions options_;
   Runner runner_;
   std::optional<StepChecker> checker_;
-  std::optional<StateTwin> twin_;  // with options_.state
-  std::vector<Finding> findings_;  // of the last step, with options_.state
-  ProgressWatch progress_;         // of an unchecked run; the checker has its own
+  std::optional<StateMirror> mirror_;  // with options_.state
+  std::vector<Finding> findings_;      // of the last step, with options_.state
+  ProgressWatch progress_;             // of an unchecked run; the checker has its own
   bool no_progress_ = false;
   std::int64_t num_steps_ = 0;
 };

@@ -1,8 +1,9 @@
 #include "sessions/run/finding_list.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sessions/explain/explain_finding.h"
 
@@ -15,10 +16,11 @@ void FindingList::add(const Finding& finding, bool expected, const Names& names)
   ++count.found;
   count.unexpected += expected ? 0 : 1;
   if (count.found > kMaxFindingsARule) return;
-  kept_.push_back({.finding = finding,
-                   .expected = expected,
-                   .text = explain_finding(finding, names),
-                   .json = finding_to_json(finding, names)});
+  kept_.push_back(
+      {.finding = finding,
+       .expected = expected,
+       .text = explain_finding(finding, names),
+       .json = std::make_shared<const nlohmann::ordered_json>(finding_to_json(finding, names))});
 }
 
 std::int64_t FindingList::num_found(Severity severity) const {

@@ -1,8 +1,9 @@
-// Findings of a whole run: every one counted, the first of each rule kept.
+// The findings of a run: all are counted, the first ones of each rule are kept.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -12,19 +13,19 @@
 namespace hybridscope {
 
 inline constexpr std::size_t kMaxFindingsShown = 100;  // in all
-inline constexpr std::int64_t kMaxFindingsARule = 20;  // so that no rule hides another
+inline constexpr std::int64_t kMaxFindingsARule = 20;  // per rule, so that no rule hides another
 
-// Every finding of one rule, kept or not.
+// The number of findings of one rule, kept or not.
 struct RuleCount {
   std::int64_t found = 0;
-  std::int64_t unexpected = 0;  // that the scenario did not say would occur
+  std::int64_t unexpected = 0;  // that the scenario does not expect
 };
 
 struct KeptFinding {
   Finding finding;
   bool expected = false;
   std::string text;
-  nlohmann::ordered_json json;
+  std::shared_ptr<const nlohmann::ordered_json> json;  // never null
 };
 
 class FindingList {
@@ -37,13 +38,14 @@ class FindingList {
   std::int64_t num_found(Severity severity) const;
   std::int64_t num_unexpected(Severity severity) const;
 
-  // The first kMaxFindingsARule of each rule, as they came.
+  // The first kMaxFindingsARule of each rule, in the order found.
   const std::vector<KeptFinding>& kept() const { return kept_; }
   // Errors first, at most kMaxFindingsShown.
   std::vector<const KeptFinding*> shown() const;
-  // "label-mismatch: the first 20 of 1,204 are shown", one line a rule of which not all are kept.
+  // "label-mismatch: the first 20 of 1,204 are shown": one line for each rule whose findings are
+  // not all kept.
   std::string format_left_out() const;
-  // {rule: number found}, rules that were found only.
+  // {rule: number found}, only rules with findings.
   nlohmann::ordered_json by_rule() const;
 
  private:

@@ -1,6 +1,6 @@
 #include "sessions/run/run_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@ Error in_file(const std::string& file, const Error& error) {
   return {error.kind, fmt::format("{}: {}", file, error.message)};
 }
 
-// What the engine does other than it was told.
+// Notes where the engine departs from the settings.
 void note_start_up(RunPlan& plan) {
   const auto& asked = plan.settings.mamba_cache_mode;
   if (asked && *asked != MambaCacheMode::none &&

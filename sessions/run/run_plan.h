@@ -1,5 +1,5 @@
-// What one run is made of: an engine's set-up, requests with their arrivals, a script. Built from a
-// scenario file, a traffic file or the generator.
+// The plan of a run: an engine's set-up, requests with their arrivals, and a script. Made from a
+// scenario file, a traffic file or the traffic generator.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 namespace hybridscope {
 
 struct RunPlan {
-  std::string name;                       // of the scenario or the traffic
-  std::string teaches;                    // scenarios
-  EngineSettings settings;                // as given, but for what a note says was changed
-  EngineSetup setup;                      // follows from the settings and setup.layout.model
+  std::string name;                       // of the scenario or traffic
+  std::string teaches;                    // scenarios only
+  EngineSettings settings;                // as given, except for changes that a note reports
+  EngineSetup setup;                      // derived from the settings and setup.layout.model
   std::vector<ArrivingRequest> requests;  // in the order in which they join
-  std::vector<ScriptStep> script;         // ascending steps
+  std::vector<ScriptStep> script;         // ascending by step
   Expectation expect;
   std::vector<std::string> notes;  // what was decided for the user, one sentence each
 };
 
-// Error: what the scenario's settings, model or requests do not allow, with `file` and a JSON
+// Error: the scenario's settings, model or requests are not possible; with `file` and a JSON
 // pointer.
 Result<RunPlan> plan_scenario(const Scenario& scenario, const std::string& file);
 
@@ -33,11 +33,11 @@ struct TrafficPlanInput {
   std::string name;
   std::string model;
   EngineSettings settings;
-  std::int64_t limit = 0;  // requests taken from the front, 0: all
+  std::int64_t limit = 0;  // take only this many requests from the front; 0: all
 };
 
-// max_model_len is raised to what the longest request needs unless it was set; the plan's notes say
-// so. Error: settings, model, or a request the pool cannot hold.
+// Unless it was set, max_model_len is raised to what the longest request needs; the plan's notes
+// say so. Error: settings, model, or a request the pool cannot hold.
 Result<RunPlan> plan_traffic(Traffic traffic, TrafficPlanInput input);
 
 }  // namespace hybridscope

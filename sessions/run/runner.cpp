@@ -55,12 +55,12 @@ bool Runner::done() const {
          is_idle();
 }
 
-// Nobody runs or waits, and no frame has to return.
+// No request runs or waits, and no frame is in flight.
 bool Runner::is_idle() const {
   return engine_.num_unfinished() == 0 && !engine_.has_frame_in_flight();
 }
 
-// Steps before the next request or command are left out when nothing runs.
+// When nothing runs, skips the steps before the next request or command.
 void Runner::skip_idle_steps() {
   if (!is_idle()) return;
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
@@ -73,8 +73,8 @@ void Runner::skip_idle_steps() {
   engine_.advance_to_step(next);
 }
 
-// Requests are sorted by (at_step, arrival_us): behind the first of an at_step that is not due, the
-// next due one can only have another at_step.
+// Requests are sorted by (at_step, arrival_us). After the first request of an at_step that is not
+// due, the next due one must have a later at_step.
 Status Runner::join_due_requests() {
   if (is_idle()) jump_to_next_arrival();
   const auto& requests = plan_->requests;
@@ -101,7 +101,7 @@ void Runner::jump_to_next_arrival() {
        ++i) {
     if (joined_[i]) continue;
     earliest = std::min(earliest, requests[i].arrival_us);
-    if (requests[i].at_step == requests.back().at_step) break;  // the rest comes later
+    if (requests[i].at_step == requests.back().at_step) break;  // the others arrive later
   }
   if (earliest != std::numeric_limits<std::int64_t>::max()) engine_.advance_to(earliest);
 }

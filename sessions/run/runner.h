@@ -1,5 +1,5 @@
-// Drives an engine through a plan: requests join when they are due, the script's commands come
-// before their step, time jumps when there is nothing to do.
+// Drives an engine through a plan: requests join when they are due, the script's commands precede
+// their step, and time jumps ahead when the engine is idle.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class Runner {
   // Error: what Engine::create refuses.
   static Result<Runner> create(RunPlan plan);
 
-  // A runner of its own that stands where this one stands; both go on alike. The plan is shared.
+  // An independent copy in the current state; both continue identically and share the plan.
   Runner clone() const;
 
-  // Goes on by another plan. Requires: it says the same of the steps that were run.
+  // Continues with another plan. Requires: it is equal for the steps that were run.
   void follow(std::shared_ptr<const RunPlan> plan);
 
-  // Nothing is left to join, to be scripted or to be finished.
+  // Has everything in the plan joined, been commanded and finished?
   bool done() const;
 
-  // Runs the next step. Error: a request or command the engine refuses.
+  // Runs the next step. Error: the engine refuses a request or command.
   Result<const StepTrace*> step();
 
   const Engine& engine() const { return engine_; }
@@ -49,7 +49,7 @@ class Runner {
   ScriptedPolicies policies_;
   std::map<std::string, RequestId, std::less<>> ids_;  // only for plans with a script
   std::vector<bool> joined_;                           // [requests]
-  std::size_t next_request_ = 0;                       // all before it have joined
+  std::size_t next_request_ = 0;                       // all earlier requests have joined
   std::size_t num_joined_ = 0;
   std::size_t next_script_ = 0;
   std::int64_t next_step_ = 1;

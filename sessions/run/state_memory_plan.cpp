@@ -1,13 +1,14 @@
 #include "sessions/run/state_memory_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
 namespace hybridscope {
 namespace {
 
-// What would fit, ready to be typed; how few blocks a run can do with, this does not know.
+// The options that would make it fit. The smallest number of blocks that the run needs is not known
+// here.
 std::string suggestion(const StateMemory& memory, std::int64_t limit) {
   const std::int64_t layers = limit / memory.buffer_bytes();
   if (layers >= 1)
@@ -32,7 +33,7 @@ Status check_conv_windows(const StateMemory& memory, const EngineConfig& config)
   return Ok{};
 }
 
-// The kernels that there are do what these policies say by default, and nothing else.
+// The kernels only implement the default values of these policies.
 Status check_kernels(const Policies& policies) {
   const Policies right;
   if (policies.same_block_shift == right.same_block_shift &&

@@ -1,4 +1,4 @@
-// How the state of a run lies in memory when it is kept in bytes, and whether that fits.
+// The memory layout of a run's state when it is kept in bytes, and whether it fits.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace hybridscope {
 
-// The most that state may take. `reason` ends the sentence "more than the 2.0 GiB ...".
+// The limit for the state. `reason` completes the sentence "more than the 2.0 GiB ...".
 struct StateMemoryLimit {
   std::int64_t bytes = 0;
   std::string reason = {};
 };
 
-// The memory of the model's recurrent layers, settings.state_layers of each group or all. Errors:
-// what make_state_memory refuses, conv windows without room for drafts; not_available when it does
-// not fit, with the numbers and the most layers that do.
+// Plans memory for the model's recurrent layers: settings.state_layers of each group, or all.
+// Errors: what make_state_memory refuses; conv windows without room for drafts; not_available when
+// it does not fit, with the numbers and the largest number of layers that fits.
 Result<StateMemory> plan_state_memory(const EngineSetup& setup, const EngineSettings& settings,
                                       const StateMemoryLimit& limit);
 
-// What bounds every step of the engine. Rows: requests, or those of the largest captured graph.
+// The largest sizes of any step. Rows: max_num_seqs, or the rows of the largest captured graph.
 StepLimits step_limits(const EngineSetup& setup);
 
-// Layers of the largest recurrent group.
+// The number of layers of the largest recurrent group.
 std::int32_t num_state_layers(const KVCacheConfig& config);
 
-// "230 MiB", "3.4 GiB": rounded, for people.
+// "230 MiB", "3.4 GiB": rounded, for display.
 std::string rounded_byte_size(std::int64_t bytes);
 
 }  // namespace hybridscope

@@ -12,10 +12,10 @@
 namespace hybridscope {
 namespace {
 
-TwinNames names_of(const TwinRun& told, const TwinRun& twin) {
-  const bool async_differs = told.async_scheduling != twin.async_scheduling;
-  const bool runner_differs = told.runner != twin.runner;
-  if (!async_differs && !runner_differs) return {"as told", "twin"};
+TwinNames names_of(const TwinRun& base, const TwinRun& twin) {
+  const bool async_differs = base.async_scheduling != twin.async_scheduling;
+  const bool runner_differs = base.runner != twin.runner;
+  if (!async_differs && !runner_differs) return {"as written", "twin"};
   const auto name = [&](const TwinRun& run) {
     std::string text;
     if (async_differs) text = run.async_scheduling ? "async" : "sync";
@@ -24,7 +24,7 @@ TwinNames names_of(const TwinRun& told, const TwinRun& twin) {
           fmt::format("{}{}", text.empty() ? "" : " ", run.runner == ModelRunner::v1 ? "V1" : "V2");
     return text;
   };
-  return {name(told), name(twin)};
+  return {name(base), name(twin)};
 }
 
 Result<TwinRun> run_of(Scenario scenario, const EngineSettings& settings, const std::string& file) {
@@ -58,8 +58,8 @@ std::string_view twin_reason_name(TwinReason reason) {
 }
 
 std::string Twins::name_of(const TwinRun& run) const {
-  const TwinNames names = names_of(told, twin);
-  return &run == &told ? names.told : names.twin;
+  const TwinNames names = names_of(base, twin);
+  return &run == &base ? names.base : names.twin;
 }
 
 EngineSettings twin_settings(const Scenario& scenario) {
@@ -78,15 +78,15 @@ EngineSettings changed_settings(const EngineSettings& base, const EngineSettings
 
 Result<Twins> run_twins(const Scenario& scenario, const std::string& file) {
   const EngineSettings changed = twin_settings(scenario);
-  auto told = run_of(scenario, scenario.settings, file);
-  if (!told.ok()) return told.error();
+  auto base = run_of(scenario, scenario.settings, file);
+  if (!base.ok()) return base.error();
   auto twin = run_of(scenario, changed_settings(scenario.settings, changed), file);
   if (!twin.ok()) return twin.error();
-  Twins twins{.told = std::move(told).value(),
+  Twins twins{.base = std::move(base).value(),
               .twin = std::move(twin).value(),
               .changed = changed,
               .comparison = {}};
-  twins.comparison = compare_twins(twins.told, twins.twin, names_of(twins.told, twins.twin));
+  twins.comparison = compare_twins(twins.base, twins.twin, names_of(twins.base, twins.twin));
   return twins;
 }
 
@@ -101,13 +101,13 @@ const TwinFrame* find_frame(const TwinRun& run, std::int64_t step) {
   return found == run.frames.end() || found->step != step ? nullptr : &*found;
 }
 
-bool block_ids_differ(const TwinRow* told, const TwinRow* twin) {
+bool block_ids_differ(const TwinRow* base, const TwinRow* twin) {
   const auto has_blocks = [](const TwinRow* row) {
     return row != nullptr &&
            std::ranges::any_of(row->new_block_ids, [](const auto& ids) { return !ids.empty(); });
   };
-  if (told == nullptr || twin == nullptr) return has_blocks(told) || has_blocks(twin);
-  return told->new_block_ids != twin->new_block_ids;
+  if (base == nullptr || twin == nullptr) return has_blocks(base) || has_blocks(twin);
+  return base->new_block_ids != twin->new_block_ids;
 }
 
 std::string block_ids_words(const std::vector<std::vector<std::int32_t>>& ids) {

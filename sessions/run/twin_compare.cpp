@@ -10,22 +10,22 @@
 namespace hybridscope {
 namespace {
 
-// A reason that the data gives, as the part of a sentence.
+// One reason found in the data, as a clause.
 struct Clause {
   TwinReason reason = TwinReason::never_differ;
   std::string words;
 };
 
-std::vector<std::int64_t> steps_of(const TwinRun& told, const TwinRun& twin) {
+std::vector<std::int64_t> steps_of(const TwinRun& base, const TwinRun& twin) {
   std::set<std::int64_t> steps;
-  for (const TwinRun* run : {&told, &twin})
+  for (const TwinRun* run : {&base, &twin})
     for (const TwinFrame& frame : run->frames) steps.insert(frame.step);
   return {steps.begin(), steps.end()};
 }
 
-std::vector<std::string> requests_of(const TwinFrame* told, const TwinFrame* twin) {
+std::vector<std::string> requests_of(const TwinFrame* base, const TwinFrame* twin) {
   std::vector<std::string> requests;
-  for (const TwinFrame* frame : {told, twin}) {
+  for (const TwinFrame* frame : {base, twin}) {
     if (frame == nullptr) continue;
     for (const TwinRow& row : frame->rows)
       if (std::ranges::find(requests, row.request) == requests.end())
@@ -34,7 +34,7 @@ std::vector<std::string> requests_of(const TwinFrame* told, const TwinFrame* twi
   return requests;
 }
 
-// Requests that a run lists in frames before `end`, with the first such frame.
+// The requests in `list` of frames before `end`, with the first such frame.
 std::map<std::string, std::int64_t> listed_before(const TwinRun& run, std::int64_t end,
                                                   std::vector<std::string> TwinFrame::*const list) {
   std::map<std::string, std::int64_t> listed;
@@ -50,11 +50,11 @@ std::string frame_of(const std::map<std::string, std::int64_t>& listed,
   return found == listed.end() ? std::string("not yet") : fmt::format("in frame {}", found->second);
 }
 
-// Looks for the reasons of a difference in one frame.
+// Searches for the reasons of a difference in one frame.
 class ReasonSearch {
  public:
-  ReasonSearch(const TwinRun& told, const TwinRun& twin, const TwinNames& names, std::int64_t step)
-      : told_(told), twin_(twin), names_(names), step_(step) {}
+  ReasonSearch(const TwinRun& base, const TwinRun& twin, const TwinNames& names, std::int64_t step)
+      : base_(base), twin_(twin), names_(names), step_(step) {}
 
   std::vector<Clause> clauses(const std::string& request) const {
     std::vector<Clause> found;
@@ -69,36 +69,36 @@ class ReasonSearch {
   }
 
  private:
-  const TwinRow* told_row(const std::string& request) const {
-    return find_row(find_frame(told_, step_), request);
+  const TwinRow* base_row(const std::string& request) const {
+    return find_row(find_frame(base_, step_), request);
   }
   const TwinRow* twin_row(const std::string& request) const {
     return find_row(find_frame(twin_, step_), request);
   }
 
   std::optional<Clause> preemption() const {
-    const auto told = listed_before(told_, step_ + 1, &TwinFrame::preempted);
+    const auto base = listed_before(base_, step_ + 1, &TwinFrame::preempted);
     const auto twin = listed_before(twin_, step_ + 1, &TwinFrame::preempted);
-    for (const auto* listed : {&told, &twin})
+    for (const auto* listed : {&base, &twin})
       for (const auto& [request, step] : *listed)
-        if (frame_of(told, request) != frame_of(twin, request))
+        if (frame_of(base, request) != frame_of(twin, request))
           return Clause{TwinReason::preemption_timing,
                         fmt::format("{} was preempted {} in {} and {} in {}", request,
-                                    frame_of(told, request), names_.told, frame_of(twin, request),
+                                    frame_of(base, request), names_.base, frame_of(twin, request),
                                     names_.twin)};
     return std::nullopt;
   }
 
   std::optional<Clause> drafts_in_flight(const std::string& request) const {
-    const TwinRow* told = told_row(request);
+    const TwinRow* base = base_row(request);
     const TwinRow* twin = twin_row(request);
-    if (told == nullptr || twin == nullptr ||
-        told->reported_num_computed_tokens == twin->reported_num_computed_tokens)
+    if (base == nullptr || twin == nullptr ||
+        base->reported_num_computed_tokens == twin->reported_num_computed_tokens)
       return std::nullopt;
-    const bool told_counts =
-        told->reported_num_computed_tokens > twin->reported_num_computed_tokens;
-    const TwinRow& more = told_counts ? *told : *twin;
-    const TwinRow& less = told_counts ? *twin : *told;
+    const bool base_counts =
+        base->reported_num_computed_tokens > twin->reported_num_computed_tokens;
+    const TwinRow& more = base_counts ? *base : *twin;
+    const TwinRow& less = base_counts ? *twin : *base;
     const std::int32_t counted_on = more.reported_num_computed_tokens - more.num_computed_tokens;
     if (counted_on <= 0) return std::nullopt;
     return Clause{
@@ -107,28 +107,28 @@ class ReasonSearch {
             "{} scheduled {} with c = {}, counting on all drafts of the frame in flight, {} "
             "of which {} rejected (exact c {}), so that its tokens may end at {}; {} knew c = {}, "
             "so that they may end at {}",
-            told_counts ? names_.told : names_.twin, request, more.reported_num_computed_tokens,
+            base_counts ? names_.base : names_.twin, request, more.reported_num_computed_tokens,
             counted_on, counted_on == 1 ? "was" : "were", more.num_computed_tokens,
             more.reported_num_computed_tokens + more.num_scheduled_tokens,
-            told_counts ? names_.twin : names_.told, less.reported_num_computed_tokens,
+            base_counts ? names_.twin : names_.base, less.reported_num_computed_tokens,
             less.reported_num_computed_tokens + less.num_scheduled_tokens)};
   }
 
   std::optional<Clause> ended() const {
-    const auto told = listed_before(told_, step_, &TwinFrame::finished);
+    const auto base = listed_before(base_, step_, &TwinFrame::finished);
     const auto twin = listed_before(twin_, step_, &TwinFrame::finished);
-    for (const bool ended_in_told : {true, false}) {
-      const auto& ended = ended_in_told ? told : twin;
-      const auto& other = ended_in_told ? twin : told;
+    for (const bool ended_in_base : {true, false}) {
+      const auto& ended = ended_in_base ? base : twin;
+      const auto& other = ended_in_base ? twin : base;
       for (const auto& [request, step] : ended)
         if (!other.contains(request))
           return Clause{TwinReason::ended_a_frame_later,
                         fmt::format("{} had ended when {} scheduled this frame and its blocks {} "
                                     "were free, but {} still held them, because the frame that "
                                     "ends it was in flight",
-                                    request, ended_in_told ? names_.told : names_.twin,
-                                    freed_at_commit(ended_in_told ? told_ : twin_, step),
-                                    ended_in_told ? names_.twin : names_.told)};
+                                    request, ended_in_base ? names_.base : names_.twin,
+                                    freed_at_commit(ended_in_base ? base_ : twin_, step),
+                                    ended_in_base ? names_.twin : names_.base)};
     }
     return std::nullopt;
   }
@@ -141,7 +141,7 @@ class ReasonSearch {
     return fmt::format("{}", fmt::join(blocks, ", "));
   }
 
-  // Blocks come from the front of the free queue, so the order in which they were freed tells.
+  // Blocks come from the front of the free queue, so compares the order in which they were freed.
   std::optional<Clause> freed() const {
     const auto until = [&](const TwinRun& run) {
       std::vector<FreedBlock> list;
@@ -149,28 +149,28 @@ class ReasonSearch {
         if (freed.step < step_ || (freed.step == step_ && !freed.at_commit)) list.push_back(freed);
       return list;
     };
-    const std::vector<FreedBlock> told = until(told_);
+    const std::vector<FreedBlock> base = until(base_);
     const std::vector<FreedBlock> twin = until(twin_);
     std::size_t same = 0;
-    while (same < std::min(told.size(), twin.size()) && told[same].block == twin[same].block)
+    while (same < std::min(base.size(), twin.size()) && base[same].block == twin[same].block)
       ++same;
-    const bool from_told = same < told.size();
-    if (!from_told && same >= twin.size()) return std::nullopt;
-    const FreedBlock& freed = from_told ? told[same] : twin[same];
-    const std::vector<FreedBlock>& other = from_told ? twin : told;
+    const bool from_base = same < base.size();
+    if (!from_base && same >= twin.size()) return std::nullopt;
+    const FreedBlock& freed = from_base ? base[same] : twin[same];
+    const std::vector<FreedBlock>& other = from_base ? twin : base;
     const auto in_other = std::find_if(
         other.begin() + static_cast<std::ptrdiff_t>(std::min(same, other.size())), other.end(),
         [&](const FreedBlock& block) { return block.block == freed.block; });
     return Clause{
         TwinReason::freed_in_other_order,
         fmt::format("the free queues differ: block {} was freed in step {} in {} and {} in {}",
-                    freed.block, freed.step, from_told ? names_.told : names_.twin,
+                    freed.block, freed.step, from_base ? names_.base : names_.twin,
                     in_other == other.end() ? std::string("not yet")
                                             : fmt::format("in step {}", in_other->step),
-                    from_told ? names_.twin : names_.told)};
+                    from_base ? names_.twin : names_.base)};
   }
 
-  const TwinRun& told_;
+  const TwinRun& base_;
   const TwinRun& twin_;
   const TwinNames& names_;
   std::int64_t step_;
@@ -188,8 +188,8 @@ std::vector<const TwinRow*> batch_of(const TwinFrame* frame) {
   return rows;
 }
 
-bool same_order(const TwinFrame* told, const TwinFrame* twin) {
-  return std::ranges::equal(batch_of(told), batch_of(twin), {}, &TwinRow::request,
+bool same_order(const TwinFrame* base, const TwinFrame* twin) {
+  return std::ranges::equal(batch_of(base), batch_of(twin), {}, &TwinRow::request,
                             &TwinRow::request);
 }
 
@@ -201,66 +201,66 @@ std::string batch_words(const TwinFrame* frame) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-void find_order_difference(const TwinRun& told, const TwinRun& twin, const TwinNames& names,
+void find_order_difference(const TwinRun& base, const TwinRun& twin, const TwinNames& names,
                            TwinComparison& comparison) {
   comparison.sentence =
       "Block ids never differ: every frame gives the same blocks to the same "
       "requests, in the same rows.";
-  for (const std::int64_t step : steps_of(told, twin)) {
-    const TwinFrame* told_frame = find_frame(told, step);
+  for (const std::int64_t step : steps_of(base, twin)) {
+    const TwinFrame* base_frame = find_frame(base, step);
     const TwinFrame* twin_frame = find_frame(twin, step);
-    if (same_order(told_frame, twin_frame)) continue;
+    if (same_order(base_frame, twin_frame)) continue;
     comparison.reason = TwinReason::order_only;
     comparison.sentence = fmt::format(
         "Block ids never differ, only the batch does: in frame {} {} has the rows {} and {} has "
         "{}.",
-        step, names.told, batch_words(told_frame), names.twin, batch_words(twin_frame));
+        step, names.base, batch_words(base_frame), names.twin, batch_words(twin_frame));
     return;
   }
 }
 
-void find_block_difference(const TwinRun& told, const TwinRun& twin, const TwinNames& names,
+void find_block_difference(const TwinRun& base, const TwinRun& twin, const TwinNames& names,
                            TwinComparison& comparison) {
-  for (const std::int64_t step : steps_of(told, twin)) {
-    const TwinFrame* told_frame = find_frame(told, step);
+  for (const std::int64_t step : steps_of(base, twin)) {
+    const TwinFrame* base_frame = find_frame(base, step);
     const TwinFrame* twin_frame = find_frame(twin, step);
-    for (const std::string& request : requests_of(told_frame, twin_frame)) {
-      const TwinRow* told_row = find_row(told_frame, request);
+    for (const std::string& request : requests_of(base_frame, twin_frame)) {
+      const TwinRow* base_row = find_row(base_frame, request);
       const TwinRow* twin_row = find_row(twin_frame, request);
-      if (!block_ids_differ(told_row, twin_row)) continue;
-      const std::vector<Clause> clauses = ReasonSearch(told, twin, names, step).clauses(request);
+      if (!block_ids_differ(base_row, twin_row)) continue;
+      const std::vector<Clause> clauses = ReasonSearch(base, twin, names, step).clauses(request);
       comparison.first_step = step;
       comparison.first_request = request;
       comparison.reason =
           clauses.empty() ? TwinReason::freed_in_other_order : clauses.front().reason;
       comparison.sentence =
           fmt::format("In frame {} {} gets {} in {} and {} in {}", step, request,
-                      ids_or_nothing(told_row), names.told, ids_or_nothing(twin_row), names.twin);
+                      ids_or_nothing(base_row), names.base, ids_or_nothing(twin_row), names.twin);
       for (std::size_t i = 0; i < clauses.size(); ++i)
         comparison.sentence += (i == 0 ? ": " : "; besides, ") + clauses[i].words;
       comparison.sentence += ".";
       return;
     }
   }
-  find_order_difference(told, twin, names, comparison);
+  find_order_difference(base, twin, names, comparison);
 }
 
-void compare_outputs(const TwinRun& told, const TwinRun& twin, const TwinNames& names,
+void compare_outputs(const TwinRun& base, const TwinRun& twin, const TwinNames& names,
                      TwinComparison& comparison) {
-  for (const auto& [request, tokens] : told.outputs)
+  for (const auto& [request, tokens] : base.outputs)
     comparison.num_outputs += static_cast<std::int64_t>(tokens.size());
-  if (told.outputs == twin.outputs) return;
+  if (base.outputs == twin.outputs) return;
   const auto count = [](const TwinRun& run, const std::string& request) {
     const auto found = run.outputs.find(request);
     return found == run.outputs.end() ? std::size_t{0} : found->second.size();
   };
-  for (const TwinRun* run : {&told, &twin})
+  for (const TwinRun* run : {&base, &twin})
     for (const auto& [request, tokens] : run->outputs) {
-      const auto other = (run == &told ? twin : told).outputs.find(request);
-      if (other != (run == &told ? twin : told).outputs.end() && other->second == tokens) continue;
+      const auto other = (run == &base ? twin : base).outputs.find(request);
+      if (other != (run == &base ? twin : base).outputs.end() && other->second == tokens) continue;
       comparison.output_difference =
-          fmt::format("{} has {} output tokens in {} and {}{} in {}", request, count(told, request),
-                      names.told, count(told, request) == count(twin, request) ? "other " : "",
+          fmt::format("{} has {} output tokens in {} and {}{} in {}", request, count(base, request),
+                      names.base, count(base, request) == count(twin, request) ? "other " : "",
                       count(twin, request), names.twin);
       return;
     }
@@ -272,33 +272,34 @@ bool was_preempted(const TwinRun& run, const std::string& request) {
   });
 }
 
-// Positions that both runs verify with as many drafts; a scripted count belongs to its frame.
-void compare_counts(const TwinRun& told, const TwinRun& twin, const TwinNames& names,
+// Compares positions that both runs verify with equally many drafts. A scripted count belongs to a
+// frame, not to a position.
+void compare_counts(const TwinRun& base, const TwinRun& twin, const TwinNames& names,
                     TwinComparison& comparison) {
-  for (const auto& [place, count] : told.accepted) {
+  for (const auto& [place, count] : base.accepted) {
     const auto found = twin.accepted.find(place);
     if (found == twin.accepted.end()) continue;
     const AcceptedCount& other = found->second;
     if (count.num_draft_tokens != other.num_draft_tokens) continue;
     if ((count.scripted || other.scripted) && count.step != other.step) continue;
-    if (was_preempted(told, place.first) || was_preempted(twin, place.first)) continue;
+    if (was_preempted(base, place.first) || was_preempted(twin, place.first)) continue;
     ++comparison.num_counts_compared;
     if (count.num_accepted_tokens == other.num_accepted_tokens ||
         !comparison.count_difference.empty())
       continue;
     comparison.count_difference =
         fmt::format("behind {} tokens of {} {} accepts {} and {} {}", place.second, place.first,
-                    names.told, count.num_accepted_tokens, names.twin, other.num_accepted_tokens);
+                    names.base, count.num_accepted_tokens, names.twin, other.num_accepted_tokens);
   }
 }
 
 }  // namespace
 
-TwinComparison compare_twins(const TwinRun& told, const TwinRun& twin, const TwinNames& names) {
+TwinComparison compare_twins(const TwinRun& base, const TwinRun& twin, const TwinNames& names) {
   TwinComparison comparison;
-  find_block_difference(told, twin, names, comparison);
-  compare_outputs(told, twin, names, comparison);
-  compare_counts(told, twin, names, comparison);
+  find_block_difference(base, twin, names, comparison);
+  compare_outputs(base, twin, names, comparison);
+  compare_counts(base, twin, names, comparison);
   return comparison;
 }
 

@@ -1,4 +1,4 @@
-// Where two recorded runs differ and why.
+// Finds where two recorded runs differ, and why.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace hybridscope {
 
-// How the sentences call the runs.
+// The names of the runs in the sentences.
 struct TwinNames {
-  std::string told;
+  std::string base;
   std::string twin;
 };
 
-TwinComparison compare_twins(const TwinRun& told, const TwinRun& twin, const TwinNames& names);
+TwinComparison compare_twins(const TwinRun& base, const TwinRun& twin, const TwinNames& names);
 
 }  // namespace hybridscope

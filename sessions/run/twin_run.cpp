@@ -1,6 +1,6 @@
 #include "sessions/run/twin_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ bool is_scripted(const RunPlan& plan, std::int64_t step, const std::string& requ
   });
 }
 
-// Takes one step after the other.
+// Records one step after the other.
 class TwinRecorder {
  public:
   TwinRecorder(const RunPlan& plan, const Engine& engine)
@@ -78,7 +78,7 @@ class TwinRecorder {
     return twin;
   }
 
-  // ceil((c + q) / B) - 1; one state for the request in mode none.
+  // ceil((c + q) / B) - 1; in mode none, 0.
   std::int32_t running_column(const TwinRow& row) const {
     const EngineConfig& config = engine_.config();
     for (const KVCacheGroup& group : config.kv_cache_config.groups)

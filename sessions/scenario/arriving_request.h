@@ -1,4 +1,4 @@
-// A request and when it arrives: what scenario files, traffic files and the generator all become.
+// A request and its arrival: the common result of scenario files, traffic files and the generator.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace hybridscope {
 
-// Joins before the first step that is at least `at_step` (steps count from 1) and starts at or
-// after `arrival_us`.
+// Joins before the first step whose number is at least `at_step` (counted from 1) and that starts
+// at or after `arrival_us`.
 struct ArrivingRequest {
   std::int32_t at_step = 1;
   std::int64_t arrival_us = 0;

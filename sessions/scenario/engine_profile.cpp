@@ -1,6 +1,6 @@
 #include "sessions/scenario/engine_profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -47,8 +47,8 @@ std::string engine_profile_name(const EngineProfile& profile) {
   switch (profile.kind) {
     case EngineProfile::Kind::safe:
       return "safe";
-    case EngineProfile::Kind::pages:
-      return "pages";
+    case EngineProfile::Kind::reference:
+      return "reference";
     case EngineProfile::Kind::vllm:
       return fmt::format("{}{}", kDated, date_text(profile.date));
   }
@@ -57,10 +57,15 @@ std::string engine_profile_name(const EngineProfile& profile) {
 
 std::optional<EngineProfile> parse_engine_profile(std::string_view name) {
   if (name == "safe") return EngineProfile::safe;
-  if (name == "pages") return EngineProfile::pages;
+  if (name == "reference" || name == "pages") return EngineProfile::reference;
   if (!name.starts_with(kDated)) return std::nullopt;
   const std::optional<CalendarDate> date = parse_date(name.substr(kDated.size()));
   return date ? std::optional(EngineProfile::vllm(*date)) : std::nullopt;
+}
+
+std::string canonical_profile_name(std::string name) {
+  const std::optional<EngineProfile> profile = parse_engine_profile(name);
+  return profile ? engine_profile_name(*profile) : name;
 }
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// Which values the policies have that nobody set one by one: those of a named profile, or those of
-// an engine as it was on a day.
+// The source of all policies that are not set one by one: a named profile, or an engine as it was
+// on a given day.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hybridscope {
 
-// A day of the Gregorian calendar, ordered by time.
+// A day of the Gregorian calendar. Earlier days compare less.
 struct CalendarDate {
   std::int32_t year = 0;
   std::int32_t month = 0;  // 1..12
@@ -17,34 +17,39 @@ struct CalendarDate {
   friend constexpr auto operator<=>(const CalendarDate&, const CalendarDate&) = default;
 };
 
-// "2026-06-29". Nothing for what is no day from 2000-01-01 to 2099-12-31, written with zeros.
+// Parses "2026-06-29". Empty for text that is not a date from 2000-01-01 to 2099-12-31 with leading
+// zeros.
 std::optional<CalendarDate> parse_date(std::string_view text);
 std::string date_text(const CalendarDate& date);
 
 struct EngineProfile {
   enum class Kind : std::uint8_t {
-    safe,   // never corrupts state
-    pages,  // does what the reference pages do
-    vllm,   // vLLM as it was on `date`: the known faults that were alive on it
+    safe,       // never corrupts state
+    reference,  // does what the reference does
+    vllm,       // vLLM as it was on `date`, with the known faults of that day
   };
   Kind kind = Kind::safe;
   CalendarDate date = {};  // vllm only
 
   static const EngineProfile safe;
-  static const EngineProfile pages;
+  static const EngineProfile reference;
   static constexpr EngineProfile vllm(CalendarDate date) { return {Kind::vllm, date}; }
   friend bool operator==(const EngineProfile&, const EngineProfile&) = default;
 };
 inline constexpr EngineProfile EngineProfile::safe = {Kind::safe, {}};
-inline constexpr EngineProfile EngineProfile::pages = {Kind::pages, {}};
+inline constexpr EngineProfile EngineProfile::reference = {Kind::reference, {}};
 
-// "safe", "pages", "vllm@2026-06-29".
+// "safe", "reference", "vllm@2026-06-29".
 std::string engine_profile_name(const EngineProfile& profile);
 
-// Nothing for a name that is none.
+// Empty for any other name. "pages" is the older name of "reference".
 std::optional<EngineProfile> parse_engine_profile(std::string_view name);
 
-// "safe, pages or vllm@YYYY-MM-DD"
-inline constexpr std::string_view kEngineProfileNames = "safe, pages or vllm@YYYY-MM-DD";
+// The name that is shown for a profile: "reference" for "pages". A text that names no profile is
+// returned unchanged.
+std::string canonical_profile_name(std::string name);
+
+// "safe, reference or vllm@YYYY-MM-DD"
+inline constexpr std::string_view kEngineProfileNames = "safe, reference or vllm@YYYY-MM-DD";
 
 }  // namespace hybridscope

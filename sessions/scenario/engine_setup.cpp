@@ -1,6 +1,6 @@
 #include "sessions/scenario/engine_setup.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kDefaultMemoryBytes = std::int64_t{60} << 30;
 
-// "auto", "float32": as the settings table spells it.
+// "auto", "float32": as spelled in the settings table.
 std::string dtype_text(const EngineSettings& settings, std::string_view name) {
   const auto value = get_setting(settings, *find_setting("", name));
   return value ? std::get<std::string>(*value) : "auto";
@@ -56,7 +56,7 @@ Result<ModelLayout> make_layout(const ModelSpec& model, const EngineSettings& se
   return build_kv_cache_config(model, kv);
 }
 
-// Sizes in any order, as the reference takes them.
+// The reference accepts the sizes in any order.
 std::vector<std::int32_t> ascending(std::vector<std::int32_t> sizes) {
   std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -74,7 +74,7 @@ void set_graphs(EngineConfig& config, const EngineSettings& settings) {
 EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settings) {
   EngineConfig config;
   store_in_config(settings, config);
-  // What follows from the model or from other settings.
+  // Sets the members that depend on the model or on other settings.
   config.kv_cache_config = layout.kv_cache_config;
   config.mamba_cache_mode = layout.mamba_cache_mode;
   if (const auto kernel = conv_kernel_of(layout.model.recurrent); kernel > 0)
@@ -87,8 +87,8 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
   config.max_model_len = static_cast<std::int32_t>(layout.max_model_len);
   config.enable_prefix_caching = layout.enable_prefix_caching;
 
-  // No more requests than blocks can run; full graphs hold a state for each
-  // (semantics: resolve-cudagraph-mode).
+  // Not more requests than blocks; full graphs hold one state per request (semantics:
+  // resolve-cudagraph-mode).
   if (!settings.max_num_seqs)
     config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
@@ -123,7 +123,7 @@ Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSett
   return make_engine_setup(spec.value(), settings);
 }
 
-// An engine that never steps says which requests it would take.
+// Adds the requests to an engine that never runs a step, to see which it refuses.
 Status check_requests_fit(const Scenario& scenario, const EngineConfig& config) {
   Result<std::vector<ArrivingRequest>> requests = resolve_requests(scenario);
   if (!requests.ok()) return requests.error();

@@ -1,4 +1,4 @@
-// From a model and the user's settings to the EngineConfig an engine starts with.
+// Makes the EngineConfig that an engine starts with from a model and the user's settings.
 #pragma once
 
 #include <string>
@@ -13,22 +13,22 @@
 namespace hybridscope {
 
 struct EngineSetup {
-  ModelLayout layout;  // why the sizes are what they are
+  ModelLayout layout;  // also explains the sizes
   EngineConfig config;
-  CudagraphResolution cudagraphs;  // what the graphs asked for become
+  CudagraphResolution cudagraphs;  // the result for the requested CUDA graphs
   AsyncReason async_reason = AsyncReason::supported;
 };
 
-// `model` is a preset name or the path of a config.json. Memory is 60 GiB, cut to kMaxDefaultBlocks
-// blocks, when the settings name neither memory nor blocks. Error: an unknown model, what
-// find_setting_conflict finds, what the model's sizes do not allow, what resolve_cudagraphs
+// `model` is a preset name or the path of a config.json. When the settings name neither memory nor
+// blocks, memory is 60 GiB, with at most kMaxDefaultBlocks blocks. Errors: an unknown model; what
+// find_setting_conflict finds; sizes that the model does not allow; what resolve_cudagraphs
 // refuses.
 inline constexpr std::int32_t kMaxDefaultBlocks = 1 << 20;
 Result<EngineSetup> make_engine_setup(const std::string& model, const EngineSettings& settings);
 Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettings& settings);
 
-// Error, "/requests/2: ...", when a request could never finish: a prompt that max_model_len or
-// (without chunked prefill) the token budget does not hold, or more blocks than the pool has.
+// Error "/requests/2: ..." for a request that could never finish: its prompt exceeds max_model_len
+// or (without chunked prefill) the token budget, or it needs more blocks than the pool has.
 Status check_requests_fit(const Scenario& scenario, const EngineConfig& config);
 
 }  // namespace hybridscope

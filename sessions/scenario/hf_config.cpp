@@ -23,8 +23,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// The dtype the engine runs a checkpoint in: its own, but half precision for a float32 checkpoint
-// (vLLM's rule for dtype "auto") and for a file that names none.
+// The dtype in which the engine runs a checkpoint: the checkpoint's own, but half precision for
+// float32 (vLLM's rule for dtype "auto") and for a file without a dtype.
 std::string model_dtype(HfConfigReader& reader) {
   const char* key = reader.has("dtype") ? "dtype" : "torch_dtype";
   if (!reader.has(key)) return "bfloat16";
@@ -55,7 +55,7 @@ Result<ModelSpec> read_model(const nlohmann::json& root, const std::string& file
                   .source = file + " (" + family->architecture + ")",
                   .dtype = model_dtype(reader)};
   family->read(reader, model);
-  // Said in a file, they make sense in it even where the family does not need them.
+  // Keys that are present must be valid, even if the family does not need them.
   for (const char* key : {"hidden_size", "num_attention_heads", "head_dim"})
     reader.count_or(key, 1);
   if (reader.failed()) return reader.error();

@@ -6,10 +6,10 @@ namespace hybridscope {
 namespace {
 
 constexpr std::int64_t kMaxLayers = 100000;
-// Mamba files name no length and the architecture has none; as in the presets. (vLLM assumes 2,048,
-// less than a block of mode all.)
+// Mamba files have no length and the architecture does not limit it; same value as in the presets.
+// (vLLM assumes 2,048, less than a block of mode all.)
 constexpr std::int64_t kLengthWhenAbsent = 262144;
-// Chunk of the FLA kernels (GDN, KDA); not in the file.
+// Chunk size of the FLA kernels (GDN, KDA); not in the file.
 constexpr std::int64_t kFlaChunkSize = 64;
 
 std::size_t num_hidden_layers(HfConfigReader& reader) {
@@ -27,7 +27,7 @@ struct LayerNumbers {
   std::int64_t first = 0;  // number of the first layer: 0 or 1
 };
 
-// Gives the layers that the list at `numbers.key` counts their kind.
+// Sets the kind of the layers whose numbers are in the list at `numbers.key`.
 void mark_layers(HfConfigReader& reader, const LayerNumbers& numbers,
                  std::vector<LayerKind>& layers) {
   const auto last = static_cast<std::int64_t>(layers.size()) - 1 + numbers.first;
@@ -78,7 +78,7 @@ std::int64_t exact_quotient(HfConfigReader& reader, const Quotient& keys) {
   return std::max<std::int64_t>(numerator / denominator, 1);
 }
 
-// num_key_value_heads, and head_dim or hidden_size / num_attention_heads.
+// Reads num_key_value_heads, and head_dim or hidden_size / num_attention_heads.
 AttentionDims read_attention(HfConfigReader& reader) {
   AttentionDims dims{.num_kv_heads = reader.count("num_key_value_heads")};
   dims.head_size = reader.has("head_dim")
@@ -192,7 +192,7 @@ void read_qwen3_next(HfConfigReader& reader, ModelSpec& model) {
   model.spec_in_state_shape = SpecInStateShape::passed;
 }
 
-// linear_attn_config counts layers from 1.
+// linear_attn_config numbers layers from 1.
 void read_kimi_linear(HfConfigReader& reader, ModelSpec& model) {
   auto linear = reader.object("linear_attn_config");
   if (!linear) {

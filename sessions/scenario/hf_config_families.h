@@ -1,4 +1,4 @@
-// How each known architecture spells its dimensions in config.json. Used by hf_config.cpp only.
+// How each supported architecture spells its dimensions in config.json. Only for hf_config.cpp.
 #pragma once
 
 #include <span>
@@ -9,11 +9,12 @@
 namespace hybridscope {
 
 struct HfFamily {
-  const char* architecture;                                // config.json "architectures"[0]
-  void (*read)(HfConfigReader& reader, ModelSpec& model);  // all but name, source and dtype
+  const char* architecture;  // config.json "architectures"[0]
+  // Sets everything but name, source and dtype.
+  void (*read)(HfConfigReader& reader, ModelSpec& model);
 };
 
-// One row each; new architectures are added here.
+// One row per architecture; add new ones here.
 std::span<const HfFamily> hf_families();
 
 }  // namespace hybridscope

@@ -8,8 +8,8 @@ namespace {
 constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kCountText = "a whole number from 1 to 2147483647";
 
-// The number, if it is a whole one within [least, 2^31-1]; JSON numbers beyond 64 bits come as
-// floating point and are refused with them.
+// The number, if it is whole and within [least, 2^31-1]. JSON numbers beyond 64 bits are parsed as
+// floating point and refused as such.
 std::optional<std::int64_t> whole_number(const nlohmann::json& value, std::int64_t least) {
   if (!value.is_number_integer()) return {};
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{kMaxNumber})

@@ -1,6 +1,6 @@
 #include "sessions/scenario/known_bug_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -222,14 +222,14 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
 
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner) {
   std::vector<const KnownBug*> found;
-  const PolicyOverrides pages = overrides_of(pages_policies());
+  const PolicyOverrides reference = overrides_of(reference_policies());
   for (const KnownBug& bug : kTable) {
     const BugLife& life = bug.life(runner);
     switch (profile.kind) {
       case EngineProfile::Kind::safe:
         break;
-      case EngineProfile::Kind::pages:
-        if (life.occurs && has_values(pages, bug)) found.push_back(&bug);
+      case EngineProfile::Kind::reference:
+        if (life.occurs && has_values(reference, bug)) found.push_back(&bug);
         break;
       case EngineProfile::Kind::vllm:
         if (life.alive_on(profile.date)) found.push_back(&bug);

@@ -1,6 +1,6 @@
-// The table of known bugs: faults that serving engines shipped, each with the policy values that
-// bring it back and the days between which it lived. What people read of them, and the scenario
-// that shows each, is a file of scenarios/bugs with the same name (sessions/known_bugs).
+// The table of known bugs: faults that serving engines shipped. Each row has the policy values that
+// bring the bug back and the dates between which it existed. Its description and a scenario that
+// shows it are in the file of the same name in scenarios/bugs (sessions/known_bugs).
 #pragma once
 
 #include <array>
@@ -17,43 +17,43 @@
 
 namespace hybridscope {
 
-// When a bug was in vLLM with one runner.
+// When vLLM had a bug with one runner.
 struct BugLife {
-  bool occurs = true;                         // false: never with this runner, in no release
-  std::optional<CalendarDate> appeared = {};  // none: not known, taken as ever
-  std::optional<CalendarDate> fixed = {};     // the first day without it; none: open
+  bool occurs = true;                         // false: in no release with this runner
+  std::optional<CalendarDate> appeared = {};  // empty: unknown, treated as always
+  std::optional<CalendarDate> fixed = {};     // first day without the bug; empty: still open
   constexpr bool alive_on(const CalendarDate& date) const {
     return occurs && (!appeared || *appeared <= date) && (!fixed || date < *fixed);
   }
 };
 
 struct KnownBug {
-  std::string_view id;      // stable; the name of its file in scenarios/bugs
-  std::int32_t number = 0;  // as docs/known-bugs.md has it; 0: none
+  std::string_view id;      // stable; also the name of its file in scenarios/bugs
+  std::int32_t number = 0;  // its number in docs/known-bugs.md; 0: none
   std::array<PolicyValue, 2> policies = {};
   BugLife v1 = {};
   BugLife v2 = {};
 
-  // The values that are there.
+  // The policy values that are used.
   std::span<const PolicyValue> values() const {
     return std::span(policies).first(policies[1].policy == kNumPolicies ? 1 : 2);
   }
   const BugLife& life(ModelRunner runner) const { return runner == ModelRunner::v1 ? v1 : v2; }
 };
 
-// By number, those without one last.
+// By number; bugs without a number last.
 std::span<const KnownBug> known_bug_table();
 
-// By id or number ("48"). Error not_found: none is called so, with the nearest id.
+// By id or number ("48"). Error not_found: no bug has this name; the message has the nearest id.
 Result<const KnownBug*> find_known_bug(std::string_view name);
 
-// The policy values of these bugs; of two values of one policy the later bug's.
+// The policy values of these bugs; if two set the same policy, the later one wins.
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 
-// The bugs of the table that an engine of this profile has with this runner. Profile safe has none,
-// pages those that its policies bring. Those of a day come in the order of their ends, open ones
-// first: where two set the same policy, the one that was fixed first is the older and wider fault,
-// and its value is the one that holds.
+// The bugs that an engine with this profile and runner has: none for safe; for reference those that
+// its policies bring; for a day those that existed on it, ordered by the date of their fix, open
+// ones first. So if two set the same policy, the one fixed earliest wins: it is the older and wider
+// fault.
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
-// A scenario: a small, versioned description of one run that a person can write
-// (docs/scenario-format.md). Plain values; files are read by scenario_reader, written by
-// scenario_writer, prompts are resolved by scenario_requests.
+// A scenario: a small, versioned, human-written description of one run (docs/scenario-format.md).
+// Plain values; scenario_reader reads files, scenario_writer writes them, scenario_requests
+// resolves prompts.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ inline constexpr std::int32_t kMaxOutputTokens = 1 << 24;
 inline constexpr std::int32_t kMaxStep = 1'000'000'000;
 inline constexpr std::int64_t kMaxArrivalUs = std::int64_t{1} << 52;
 
-// `tokens` prompt tokens. The first `share_tokens` are those of `share`: of the sequence (prompt,
-// then generated output) of the request with that id, else of a text with that name. The others are
-// the request's own.
+// A prompt of `tokens` tokens. The first `share_tokens` are taken from `share`: from the sequence
+// (prompt, then generated output) of the request with that id, or else from a text with that name.
+// The rest occurs in no other request.
 struct PromptSpec {
   std::int32_t tokens = 0;
   std::string share = {};         // empty: nothing is shared
@@ -28,7 +28,7 @@ struct PromptSpec {
   friend bool operator==(const PromptSpec&, const PromptSpec&) = default;
 };
 
-// Joins the waiting queue before step `at_step` and not before `arrival_us` of simulated time.
+// Joins the waiting queue before step `at_step`, but not before `arrival_us` of simulated time.
 struct ScenarioRequest {
   std::string id = {};
   PromptSpec prompt = {};
@@ -48,22 +48,22 @@ struct RequestCount {
 
 enum class PrefixCacheReset : std::uint8_t { none, unless_running, preempting_running };
 
-// What happens at one step: `accept` when it samples, everything else before it schedules. Profile
-// and policies hold from this step on.
+// The commands of one step. `accept` applies when the step samples, everything else before it
+// schedules. Profile and policies hold from this step on.
 struct ScriptStep {
   std::int32_t step = 1;
-  std::optional<std::int32_t> budget = {};  // max_num_batched_tokens of this step only
-  std::vector<RequestCount> accept = {};    // worker's count, bonus token included: 1..1+K
+  std::optional<std::int32_t> budget = {};  // max_num_batched_tokens for this step only
+  std::vector<RequestCount> accept = {};    // num_accepted_tokens, bonus token included: 1..1+K
   std::vector<RequestCount> drafts = {};    // length of the draft list: 0..K
   std::vector<std::string> preempt = {};
   std::vector<std::string> abort = {};
   PrefixCacheReset reset_prefix_cache = PrefixCacheReset::none;
-  std::optional<EngineProfile> engine = {};  // leaves the caching policies as they are
-  PolicyOverrides policies = {};             // no caching policies
+  std::optional<EngineProfile> engine = {};  // does not change the caching policies
+  PolicyOverrides policies = {};             // caching policies not allowed
   friend bool operator==(const ScriptStep&, const ScriptStep&) = default;
 };
 
-// Matches every finding of the rule (a slug) that agrees in what is set.
+// Matches every finding of the rule (a slug) that equals all members that are set.
 struct ExpectedFinding {
   std::string rule = {};
   std::optional<std::int32_t> step = {};
@@ -71,11 +71,11 @@ struct ExpectedFinding {
   friend bool operator==(const ExpectedFinding&, const ExpectedFinding&) = default;
 };
 
-// What the author says the run does; an empty optional says nothing.
+// What the author expects of the run; an empty optional expects nothing in particular.
 struct Expectation {
-  std::optional<std::vector<ExpectedFinding>> findings = {};  // empty list: none
-  std::optional<std::int32_t> steps = {};                     // steps until nothing is left to do
-  std::optional<std::int32_t> finished = {};                  // requests that ended by themselves
+  std::optional<std::vector<ExpectedFinding>> findings = {};  // empty list: no findings
+  std::optional<std::int32_t> steps = {};     // number of steps until the run has ended
+  std::optional<std::int32_t> finished = {};  // number of requests that ended by themselves
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 
@@ -85,9 +85,9 @@ struct Scenario {
   std::string teaches = {};  // one sentence
   std::string model = {};    // preset name or path of a config.json
   EngineSettings settings = {};
-  std::optional<EngineSettings> twin = {};  // settings that a second run changes
+  std::optional<EngineSettings> twin = {};  // settings that the twin changes
   std::vector<ScenarioRequest> requests = {};
-  std::vector<ScriptStep> script = {};  // ascending steps
+  std::vector<ScriptStep> script = {};  // ascending by step
   Expectation expect = {};
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };

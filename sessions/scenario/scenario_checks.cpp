@@ -1,6 +1,6 @@
 #include "sessions/scenario/scenario_checks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 
@@ -12,7 +12,7 @@
 namespace hybridscope {
 namespace {
 
-// A bare name has to be a preset; a path is read when the run is planned.
+// A name must be a preset; a path is read later, when the run is planned.
 void check_model(const std::string& model, JsonErrors& errors) {
   if (model.find('/') != std::string::npos || model.ends_with(".json")) return;
   if (const auto spec = resolve_model(model); !spec.ok())

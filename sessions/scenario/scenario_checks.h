@@ -1,4 +1,4 @@
-// What must hold between the parts of a scenario, or of a run that has lost its scenario.
+// Checks between the parts of a scenario, or of a plan without its scenario.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace hybridscope {
 
-// Names exist and are used once, sharing can be resolved, prompts and scripted counts fit the
-// settings. What needs the model's sizes is checked by engine_setup.
+// Names exist and are unique, sharing can be resolved, prompts and scripted counts fit the
+// settings. Checks that need the model's sizes are in engine_setup.
 void check_scenario(const Scenario& scenario, JsonErrors& errors);
 
-// Steps at which requests join, by name. The names outlive it.
+// The steps at which requests join, by name. The names must outlive it.
 using JoinSteps = std::map<std::string_view, std::int32_t>;
 
-// A scripted step and where it stands, for messages.
+// A scripted step and its place, for messages.
 struct ScriptPlace {
   const ScriptStep& step;
   std::string pointer;
 };
 
-// Scripted names have joined, counts and budgets fit the settings, no policy of caching changes
-// ("/script/0/accept/A").
+// Checks that scripted names have joined, counts and budgets fit the settings, and no caching
+// policy changes ("/script/0/accept/A").
 void check_script_step(const ScriptPlace& place, const EngineSettings& settings,
                        const JoinSteps& requests, JsonErrors& errors);
 void check_script(const std::vector<ScriptStep>& script, const EngineSettings& settings,
                   const JoinSteps& requests, JsonErrors& errors);
 
-// Rules and requests are known ("/expect/findings/0/rule").
+// Checks that rules and requests are known ("/expect/findings/0/rule").
 void check_expectation(const Expectation& expect, const JoinSteps& requests, JsonErrors& errors);
 
 }  // namespace hybridscope

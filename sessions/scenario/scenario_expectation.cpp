@@ -1,6 +1,6 @@
 #include "sessions/scenario/scenario_expectation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,4 +1,4 @@
-// The `expect` of a scenario file, both ways.
+// Reads and writes the `expect` of a scenario file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// Reports wrong types and ranges; rules and names are checked by check_expectation.
+// Reports wrong types and ranges; check_expectation checks rules and names.
 Expectation read_expectation(const JsonPlace& place, JsonErrors& errors);
 
 nlohmann::ordered_json expectation_to_json(const Expectation& expect);

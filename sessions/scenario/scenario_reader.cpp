@@ -1,6 +1,6 @@
 #include "sessions/scenario/scenario_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -62,7 +62,7 @@ ScenarioRequest read_request(const JsonPlace& place, JsonErrors& errors) {
   return request;
 }
 
-// Other versions are refused before any other key is judged.
+// Refuses other versions before any other key is checked.
 bool read_version(const nlohmann::json& root, JsonErrors& errors) {
   const JsonPlace place = {&root, ""};
   if (!root.is_object()) {
@@ -104,7 +104,7 @@ Scenario read_scenario(const nlohmann::json& root, JsonErrors& errors) {
   return scenario;
 }
 
-// A file of scenarios/bugs has the scenario in it, beside its words.
+// A file of scenarios/bugs contains a scenario together with the description of a bug.
 bool is_known_bug(const nlohmann::json& json) {
   return json.is_object() && json.contains("mechanism") && json.contains("scenario");
 }

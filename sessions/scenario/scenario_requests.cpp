@@ -1,6 +1,6 @@
 #include "sessions/scenario/scenario_requests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 using Prompt = std::vector<PromptSegment>;
 
-// Appends the first `count` tokens of `segments`; gives back how many are still wanted.
+// Appends the first `count` tokens of `segments`; returns how many are still missing.
 std::int32_t append_prefix(Prompt& prompt, const Prompt& segments, std::int32_t count) {
   for (const PromptSegment& segment : segments) {
     if (count == 0) break;
@@ -34,7 +34,7 @@ class PromptResolver {
     for (std::size_t i = 0; i < requests_.size(); ++i) index_of_.emplace(requests_[i].id, i);
   }
 
-  // Follows the chain of sharing by a loop, so that a long one needs no stack.
+  // Follows the chain of sharing in a loop, so that a long chain cannot overflow the stack.
   Status resolve(std::size_t index) {
     std::vector<std::size_t> chain;
     for (std::size_t i = index; states_[i] != State::resolved;) {
@@ -55,7 +55,7 @@ class PromptResolver {
   Prompt take(std::size_t index) { return std::move(prompts_[index]); }
 
  private:
-  static constexpr std::size_t kMaxPieces = 4'000'000;  // 96 MB
+  static constexpr std::size_t kMaxPieces = 4'000'000;  // 96 MB of prompt segments
   enum class State : std::uint8_t { untouched, in_chain, resolved };
 
   static Error at(std::size_t index, std::string_view member, const std::string& message) {
@@ -70,7 +70,7 @@ class PromptResolver {
               fmt::format("sharing goes in a circle: {} -> {}", path, requests_[index].id));
   }
 
-  // Requires: the request whose sequence is shared, if any, is resolved.
+  // Requires: if the request shares another one's sequence, that request is resolved.
   Status build(std::size_t index) {
     const ScenarioRequest& request = requests_[index];
     const PromptSpec& spec = request.prompt;

@@ -1,4 +1,4 @@
-// From names and sharing to what the engine is told: prompt segments, request keys, commands.
+// Resolves names and sharing into the engine's inputs: prompt segments, request keys, commands.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 
 namespace hybridscope {
 
-// In the order in which they join: by (at_step, arrival_us), then as in the file. Error, naming the
-// request by pointer ("/requests/1/prompt/share"): sharing in a circle or past the end of a
-// sequence.
+// In the order in which they join: by (at_step, arrival_us), then as in the file. Error, with the
+// pointer of the request ("/requests/1/prompt/share"): circular sharing, or sharing past the end of
+// a sequence.
 Result<std::vector<ArrivingRequest>> resolve_requests(const Scenario& scenario);
 
-// A request that joins those of a run: it may share the sequence of one of them, else a text. Error
-// as above, without a pointer.
+// A request added to those of a run: it may share the sequence of one of them, or else a text.
+// Errors as above, without a pointer.
 Result<AddRequest> resolve_request(const ScenarioRequest& request,
                                    std::span<const ArrivingRequest> known);
 
-// Commands of one script step, but for its policies, in the order reset, abort, preempt, budget,
-// drafts, accept. `find` gives the engine's id of a request; a request that has not joined (value
+// The commands of one script step except policies, in the order reset, abort, preempt, budget,
+// drafts, accept. `find` returns the engine's id of a request; a request that has not joined (value
 // -1) gets no command.
 using FindRequestId = std::function<RequestId(std::string_view)>;
 std::vector<Command> script_commands(const ScriptStep& step, const FindRequestId& find);

@@ -1,4 +1,4 @@
-// The `script` of a scenario file, both ways.
+// Reads and writes the `script` of a scenario file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace hybridscope {
 
-// Reports wrong types, ranges and steps that do not ascend; names are checked by check_scenario.
+// Reports wrong types and ranges and steps that do not ascend; check_scenario checks names.
 std::vector<ScriptStep> read_script(const JsonPlace& place, JsonErrors& errors);
 
 nlohmann::ordered_json script_step_to_json(const ScriptStep& step);

@@ -54,7 +54,7 @@ void write_member(std::string& out, std::string_view key, const Json& value) {
   write_line(out, value);
 }
 
-// One element a line.
+// One line per element.
 void write_array_member(std::string& out, std::string_view key, const std::vector<Json>& elements) {
   out.append(",\n  \"").append(key).append("\": [");
   for (std::size_t i = 0; i < elements.size(); ++i) {

@@ -1,4 +1,4 @@
-// Scenario values into the text of a scenario file.
+// Writes Scenario values as the text of a scenario file.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace hybridscope {
 
-// Settings, prompts and optional parts that have their default are left out. Requests and script
+// Settings, prompts and optional parts with their default value are left out. Requests and script
 // steps take one line each. parse_scenario(write_scenario(s)) equals s.
 std::string write_scenario(const Scenario& scenario);
 

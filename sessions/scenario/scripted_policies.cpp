@@ -1,6 +1,6 @@
 #include "sessions/scenario/scripted_policies.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 
@@ -9,8 +9,8 @@
 namespace hybridscope {
 namespace {
 
-// "full_attention_cut is every_group, not first_spec_group" for each caching policy that is not as
-// the profile would have it.
+// "full_attention_cut is every_group, not first_spec_group" for each caching policy that differs
+// from the new profile's.
 std::string kept_policies(const CachePolicies& kept, const Policies& of_profile) {
   Policies keeping = of_profile;
   keeping.cache = kept;

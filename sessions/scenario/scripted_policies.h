@@ -1,6 +1,5 @@
-// Policies from step to step where a script changes them. What was said one by one stays on top of
-// whatever profile there is; the caching policies stay those of the start, because blocks have been
-// cached by them.
+// The policies from step to step when a script changes them. Policies set one by one override every
+// profile. The caching policies never change, because blocks have been cached under them.
 #pragma once
 
 #include <optional>
@@ -16,15 +15,15 @@ class ScriptedPolicies {
  public:
   explicit ScriptedPolicies(const EngineSettings& settings);
 
-  // The policies from this step on; empty: it changes none.
+  // The policies from this step on; empty: the step changes none.
   std::optional<Policies> change(const ScriptStep& step);
 
  private:
-  EngineSettings settings_;  // profile, runner and policies only
+  EngineSettings settings_;  // only profile, runner and policies are used
   CachePolicies cache_;
 };
 
-// Which caching policies a change of profile leaves as they are, one sentence a step.
+// The caching policies that a change of profile does not change, one sentence per step.
 std::vector<std::string> scripted_policy_notes(const EngineSettings& settings,
                                                const std::vector<ScriptStep>& script);
 

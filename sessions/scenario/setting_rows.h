@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine/engine_config.h"
+#include "core/engine/policy_table.h"
 #include "sessions/scenario/settings_table.h"
 
 namespace hybridscope::setting_rows {

@@ -1,4 +1,4 @@
-// Checking values against their row of the settings table.
+// Checks values against their row of the settings table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,7 +33,7 @@ bool in_range(const Setting& setting, std::int64_t value) {
   return value >= setting.min && value <= setting.max;
 }
 
-// The value in the form that Setting::store takes, or nothing when it is not allowed.
+// The value in the form that Setting::store takes; empty when it is not allowed.
 std::optional<SettingValue> checked_value(const Setting& setting, const SettingValue& value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* text = std::get_if<std::string>(&value);

@@ -1,6 +1,6 @@
 #include "sessions/scenario/settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sessions/scenario/known_bug_table.h"
 
@@ -30,7 +30,7 @@ std::optional<SettingConflict> speculation_conflict(const EngineSettings& settin
   return std::nullopt;
 }
 
-// Do the method's drafts come from the host, after the tokens that they continue have returned?
+// Do the method's drafts come from the host, after the tokens they continue have returned?
 bool drafts_on_host(const EngineSettings& settings) {
   return resolved_speculative_method(settings) == SpeculativeMethod::ngram;
 }
@@ -49,7 +49,7 @@ std::optional<SettingConflict> method_conflict(const EngineSettings& settings) {
   return std::nullopt;
 }
 
-// Known bug 20: V2's copies of conv states know the SD layout only when there are drafts.
+// Known bug 20: V2's copies of conv states handle only the SD layout when there are drafts.
 std::optional<SettingConflict> layout_conflict(const EngineSettings& settings) {
   if (settings.runner != ModelRunner::v2 || settings.ssm_conv_state_layout != ConvStateLayout::DS ||
       resolved_num_speculative_tokens(settings) == 0)
@@ -107,7 +107,7 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
 Policies resolve_policies(const EngineSettings& settings) {
   const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
   Policies policies =
-      profile.kind == EngineProfile::Kind::pages ? pages_policies() : safe_policies();
+      profile.kind == EngineProfile::Kind::reference ? reference_policies() : safe_policies();
   if (profile.kind == EngineProfile::Kind::vllm)
     policies = with_overrides(policies, policies_of(bugs_of(profile, resolved_runner(settings))));
   return with_overrides(policies, settings.policies);
@@ -120,7 +120,7 @@ std::string profile_name(const EngineSettings& settings) {
   if (policies == resolve_policies(profile))
     return engine_profile_name(settings.engine.value_or(EngineProfile::safe));
   if (policies == safe_policies()) return "safe";
-  return policies == pages_policies() ? "pages" : "mixed";
+  return policies == reference_policies() ? "reference" : "mixed";
 }
 
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings) {
@@ -134,7 +134,7 @@ SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
 
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
   if (settings.async_scheduling) return {*settings.async_scheduling, AsyncReason::requested};
-  // draft_model is supported when it is asked for.
+  // draft_model supports it only when the user asks for it.
   if (drafts_on_host(settings) ||
       resolved_speculative_method(settings) == SpeculativeMethod::draft_model)
     return {false, AsyncReason::method_not_supported};

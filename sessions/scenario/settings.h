@@ -1,5 +1,5 @@
-// Every setting a user can give, under vLLM's names; an empty optional is a setting left alone,
-// whose default is in the table (sessions/scenario/settings_table.h) or follows from the model.
+// All user settings, under vLLM's names. An empty optional is a setting that was not set; its
+// default is in the table (sessions/scenario/settings_table.h) or follows from the model.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 
 #include "core/engine/engine_config.h"
 #include "core/engine/policy_overrides.h"
-#include "core/metadata/attention_backend.h"
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/conv_state_layout.h"
 #include "core/model/kv_cache_spec.h"
@@ -17,7 +16,7 @@
 
 namespace hybridscope {
 
-// Names of dtypes as vLLM's cache settings spell them; automatic is "auto".
+// Dtype names as in vLLM's cache settings; automatic is "auto".
 enum class CacheDtypeName : std::uint8_t { automatic, float16, bfloat16, float32 };
 
 struct EngineSettings {
@@ -27,7 +26,7 @@ struct EngineSettings {
   std::optional<std::int64_t> kv_cache_memory_bytes = {};
   std::optional<std::int32_t> num_gpu_blocks_override = {};
   std::optional<std::int32_t> block_size = {};        // tokens
-  std::optional<std::int32_t> mamba_block_size = {};  // tokens; asked for in mode all only
+  std::optional<std::int32_t> mamba_block_size = {};  // tokens; mode all only
   std::optional<std::int32_t> max_model_len = {};     // tokens
   std::optional<CacheDtypeName> mamba_cache_dtype = {};
   std::optional<CacheDtypeName> mamba_ssm_cache_dtype = {};
@@ -51,7 +50,7 @@ struct EngineSettings {
   std::optional<AttentionBackend> attention_backend = {};
 
   // Speculation.
-  std::optional<SpeculativeMethod> speculative_method = {};  // unset with K > 0: mtp
+  std::optional<SpeculativeMethod> speculative_method = {};  // default with K > 0: mtp
   std::optional<std::int32_t> num_speculative_tokens = {};   // K
   std::optional<double> acceptance_rate = {};
   std::optional<std::int64_t> seed = {};
@@ -62,37 +61,37 @@ struct EngineSettings {
   std::optional<std::vector<std::int32_t>> cudagraph_capture_sizes = {};  // tokens
   std::optional<std::int32_t> max_cudagraph_capture_size = {};            // tokens
 
-  // Layers of each recurrent group whose state is kept in bytes; none given: all. Says nothing of
-  // the engine.
+  // Layers of each recurrent group whose state is kept in bytes; empty: all. The engine does not
+  // use it.
   std::optional<std::int32_t> state_layers = {};
 
-  // Simulated time of a step, microseconds.
+  // Simulated time of a step, in microseconds.
   std::optional<std::int64_t> step_cost_base_us = {};
   std::optional<std::int64_t> step_cost_per_token_us = {};
 
   std::optional<EngineProfile> engine = {};
-  PolicyOverrides policies;  // against the profile
+  PolicyOverrides policies;  // overrides of the profile
   friend bool operator==(const EngineSettings&, const EngineSettings&) = default;
 };
 
-// The profile's policies (safe unless set) with the overrides on top.
+// The policies of the profile (default: safe) with the overrides applied.
 Policies resolve_policies(const EngineSettings& settings);
 
-// The profile's name where no single policy changes it; else "safe" or "pages" where all policies
-// are theirs, and "mixed".
+// The profile's name if no override changes a policy; otherwise "safe" or "reference" if all
+// policies equal theirs, else "mixed".
 std::string profile_name(const EngineSettings& settings);
 
-// K: 0 unless set.
+// K; default 0.
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings);
 
-// The method: none without K, mtp when only K is set.
+// The method: none without K; mtp if only K is set.
 SpeculativeMethod resolved_speculative_method(const EngineSettings& settings);
 
 // Why scheduling is asynchronous or not.
 enum class AsyncReason : std::uint8_t {
-  requested,            // the user's choice stands
-  supported,            // the default, nothing speaks against it
-  method_not_supported  // the method drafts on the host from tokens that have returned
+  requested,            // set by the user
+  supported,            // the default, because nothing prevents it
+  method_not_supported  // the method drafts on the host, from tokens that have returned
 };
 
 struct AsyncChoice {
@@ -101,28 +100,28 @@ struct AsyncChoice {
   friend bool operator==(const AsyncChoice&, const AsyncChoice&) = default;
 };
 
-// Unless set: on, but for the methods that asynchronous scheduling does not support
-// (semantics: async-scheduling-default).
+// Default: on, except for methods that asynchronous scheduling does not support (semantics:
+// async-scheduling-default).
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings);
 
-// Unless set: V1, as the reference takes for every hybrid model; its V2 list has architectures with
-// attention layers only.
+// Default: V1, which the reference uses for every hybrid model; its V2 list only has architectures
+// whose layers are all attention.
 ModelRunner resolved_runner(const EngineSettings& settings);
 
-// O2 unless set.
+// Default: O2.
 OptimizationLevel resolved_optimization_level(const EngineSettings& settings);
 
-// Two settings that are fine alone and impossible together.
+// Two settings that are valid alone but not together.
 struct SettingConflict {
-  std::string setting;  // path as setting_path gives it: "max_num_seqs", "step_cost/base_us"
-  std::string message;  // starts with the setting's name; has the numbers
+  std::string setting;  // path as in setting_path: "max_num_seqs", "step_cost/base_us"
+  std::string message;  // starts with the setting's name and gives the numbers
 };
 
-// What can be told without the model: a method without K or K without a method, a method that
-// asynchronous scheduling or the runner does not know, K+1 above block_size, no capture size,
-// limits of mode align, a threshold that no request can use. Rules: K + 1 <= B and the limits of
-// align (semantics: cache-mode-limits), the threshold (semantics: padded-prompt), V2 without ngram
-// and asynchronous scheduling (semantics: async-scheduling-default).
+// Conflicts that can be found without the model: a method without K or K without a method, a method
+// that asynchronous scheduling or the runner does not support, K + 1 above block_size, no capture
+// size, limits of mode align, a threshold that no request can use. Rules: K + 1 <= B and the limits
+// of align (semantics: cache-mode-limits), the threshold (semantics: padded-prompt), V2 without
+// ngram, and asynchronous scheduling (semantics: async-scheduling-default).
 std::optional<SettingConflict> find_setting_conflict(const EngineSettings& settings);
 
 }  // namespace hybridscope

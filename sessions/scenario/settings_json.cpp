@@ -1,6 +1,6 @@
 #include "sessions/scenario/settings_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ std::optional<std::vector<std::int64_t>> read_integer_list(const nlohmann::json&
   return list;
 }
 
-// Nothing for a value that no setting can have: null, an object, an integer beyond 63 bits.
+// Empty for a value that no setting can have: null, an object, an integer beyond 63 bits.
 std::optional<SettingValue> value_from_json(const nlohmann::json& value) {
   if (value.is_boolean()) return setting_value(value.get<bool>());
   if (value.is_string()) return setting_value(value.get<std::string>());

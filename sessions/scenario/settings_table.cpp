@@ -63,52 +63,54 @@ constexpr std::array kSettings = {
         {"", "max_num_batched_tokens", 1, kMaxTokens, "8192", "tokens of one step"}),
     integer<&S::long_prefill_token_threshold, &C::long_prefill_token_threshold>(
         {"", "long_prefill_token_threshold", 0, kMaxTokens, "0 (off)",
-         "most tokens one request gets in a step"},
+         "most tokens that one request gets in a step"},
         {.vllm_flag = true, .trace_place = 3}),
     boolean<&S::enable_chunked_prefill, &C::enable_chunked_prefill>(
-        {"", "enable_chunked_prefill", "true", "may a prompt be split over steps"},
+        {"", "enable_chunked_prefill", "true", "whether a prompt may be split over several steps"},
         {.vllm_flag = true, .trace_place = 2}),
     boolean<&S::enable_prefix_caching, &C::enable_prefix_caching>(
         {"", "enable_prefix_caching", "true; false in mode none",
-         "are computed blocks found again"}),
+         "whether later requests reuse computed blocks"}),
     choice<&S::scheduling_policy, &C::scheduling_policy>(
         {"", "scheduling_policy", kSchedulingPolicies, "fcfs",
          "who runs first and who is preempted"},
         {.vllm_flag = true, .trace_place = 1}),
     fraction<&S::watermark, &C::watermark>(
-        {"", "watermark", "0", "part of the blocks kept free when a request is admitted"},
+        {"", "watermark", "0", "fraction of the blocks kept free when a request is admitted"},
         {.vllm_flag = true, .trace_place = 5}),
     boolean<&S::scheduler_reserve_full_isl, &C::scheduler_reserve_full_isl>(
         {"", "scheduler_reserve_full_isl", "true", "admit a request only if its whole prompt fits"},
         {.vllm_flag = true, .trace_place = 4}),
     boolean<&S::async_scheduling, &C::async_scheduling>(
         {"", "async_scheduling", "true; false with method ngram",
-         "is a step scheduled while the one before is in flight"},
+         "whether a step is scheduled while the previous one is in flight"},
         {.trace_place = 6}),
     boolean<&S::kv_consumer, &C::kv_consumer>(
         {"", "kv_consumer", "false",
-         "does a KV connector write blocks outside the stream of frames"}),
+         "whether a KV connector writes blocks outside the stream of the frames"}),
     integer<&S::data_parallel_size, &C::data_parallel_size>(
         {"", "data_parallel_size", 1, 1024, "1",
-         "ranks in lock-step; with more than one a step that schedules nothing is a dummy run"},
+         "data-parallel ranks in lockstep; with more than one, a step that schedules nothing is a "
+         "dummy run"},
         {.vllm_flag = true}),
     choice<&S::runner, &C::runner>(
         {"", "runner", kRunners, "v1, the reference's choice for every hybrid model",
-         "model runner: v1 keeps a batch of rows, v2 a slot a request"},
+         "model runner: v1 keeps a persistent batch of rows, v2 one slot per request"},
         {.trace_place = 7}),
     choice<&S::attention_backend, &C::attention_backend>(
         {"", "attention_backend", kBackends, "flash_attn_3",
-         "whose metadata builder limits full graphs"}),
+         "backend whose metadata builder limits full graphs"}),
     choice<&S::speculative_method, &C::speculative_method>(
         {"speculative_config", "method", kMethods,
          "mtp if num_speculative_tokens is set, else none", "who drafts tokens"}),
     integer<&S::num_speculative_tokens, &C::num_speculative_tokens>(
         {"speculative_config", "num_speculative_tokens", 0, 64, "0",
-         "drafts a request a step (K)"}),
+         "draft tokens per request and step (K)"}),
     fraction<&S::acceptance_rate, &C::acceptance_rate>(
-        {"", "acceptance_rate", "0.7", "chance that a draft is accepted after those before it"}),
+        {"", "acceptance_rate", "0.7",
+         "chance that a draft is accepted if all drafts before it were"}),
     integer<&S::seed, &C::seed>(
-        {"", "seed", 0, kMaxInt64, "0", "names all draws and generated tokens"}),
+        {"", "seed", 0, kMaxInt64, "0", "seed of all random draws and generated tokens"}),
     integer<&S::optimization_level>({"", "optimization_level", 0, 3, "2",
                                      "default graph mode: NONE, PIECEWISE, FULL_AND_PIECEWISE"},
                                     {.vllm_flag = true}),
@@ -117,7 +119,7 @@ constexpr std::array kSettings = {
                                                     "which batches replay a graph"}),
     integer_list<&S::cudagraph_capture_sizes, &C::cudagraph_capture_sizes>(
         {"", "cudagraph_capture_sizes", 1, 1 << 20, "vLLM's list",
-         "token counts of captured graphs"},
+         "token counts of the captured graphs"},
         {.vllm_flag = true}),
     integer<&S::max_cudagraph_capture_size, &C::max_cudagraph_capture_size>(
         {"", "max_cudagraph_capture_size", 1, 1 << 20, "2 * (1 + K) * max_num_seqs, at most 512",
@@ -125,21 +127,21 @@ constexpr std::array kSettings = {
         {.vllm_flag = true}),
     integer<&S::state_layers>({"", "state_layers", 1, 65536, "all",
                                "layers of each recurrent group whose state a run in bytes keeps"}),
-    integer<&S::step_cost_base_us, &C::step_cost_base_us>({"step_cost", "base_us", 0, 1'000'000'000,
-                                                           "20000",
-                                                           "simulated microseconds of every step"}),
+    integer<&S::step_cost_base_us, &C::step_cost_base_us>(
+        {"step_cost", "base_us", 0, 1'000'000'000, "20000",
+         "simulated time of a step, in microseconds"}),
     integer<&S::step_cost_per_token_us, &C::step_cost_per_token_us>(
         {"step_cost", "per_token_us", 0, 1'000'000, "30",
-         "simulated microseconds of every scheduled token"}),
+         "simulated time per scheduled token, in microseconds"}),
     engine_profile({"", "engine", "safe",
-                    "profile: safe never corrupts state, pages does what the reference does, "
+                    "profile: safe never corrupts state, reference does what the reference does, "
                     "vllm@DATE has the known bugs of that day"}),
 };
 
 constexpr auto policy_texts() {
   std::array<PolicyText, kNumPolicies> texts;
   std::size_t place = 0;
-  for_each_policy([&](const auto& row) { texts[place++] = row.text; });
+  for_each_policy([&](const auto& row) { texts[place++] = PolicyText(row.words); });
   return texts;
 }
 constexpr std::array<PolicyText, kNumPolicies> kPolicyTexts = policy_texts();
@@ -184,7 +186,7 @@ EngineSettings settings_of(const EngineConfig& config) {
     if (setting.from_config != nullptr) setting.from_config(config, settings);
   settings.num_gpu_blocks_override = config.kv_cache_config.num_blocks;
   if (config.policies == safe_policies()) settings.engine = EngineProfile::safe;
-  if (config.policies == pages_policies()) settings.engine = EngineProfile::pages;
+  if (config.policies == reference_policies()) settings.engine = EngineProfile::reference;
   settings.policies = overrides_of(config.policies);
   return settings;
 }

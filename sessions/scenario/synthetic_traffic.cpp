@@ -1,6 +1,6 @@
 #include "sessions/scenario/synthetic_traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,8 @@
 namespace hybridscope {
 namespace {
 
-// What a draw decides; draws are keyed, so that changing one option leaves the others' draws alone.
+// The purpose of a draw. It is part of the draw's key, so changing one option does not change the
+// draws of the others.
 enum class Draw : std::uint8_t { system_choice, system_length, turns, user, output, gap, think };
 
 struct DrawKey {
@@ -40,9 +41,9 @@ class Draws {
     return range.min + static_cast<std::int32_t>(((bits(key) >> 32) * count) >> 32);
   }
 
-  // About exponential with the given mean: -log2 of a uniform draw is its number of leading zeros
-  // plus one minus its mantissa, taken as a straight line between powers of two; the mean of that
-  // is 1.5 (in 1/65536: 98304).
+  // Approximately exponential with the given mean. -log2 of a uniform draw is its number of leading
+  // zeros plus one minus its mantissa, interpolated linearly between powers of two. Its mean is
+  // 1.5, or 98304 in units of 1/65536.
   std::int64_t waiting_time(std::int64_t mean_us, const DrawKey& key) const {
     const std::uint64_t x = bits(key) | 1U;
     const int zeros = std::countl_zero(x);

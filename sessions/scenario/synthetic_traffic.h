@@ -1,5 +1,6 @@
-// Seeded conversations: many share a system prompt, and each turn's prompt is the whole history,
-// generated answers included. Integers only, so that a seed gives the same traffic everywhere.
+// Generates conversations from a seed: many share a system prompt, and each turn's prompt is the
+// whole history, generated answers included. Uses only integers, so a seed gives the same traffic
+// everywhere.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace hybridscope {
 
-// Both ends included; drawn uniformly.
+// Drawn uniformly, both ends included.
 struct TokenRange {
   std::int32_t min = 1;
   std::int32_t max = 1;
@@ -23,13 +24,13 @@ struct SyntheticTrafficOptions {
   TokenRange system_tokens = {256, 2048};
   TokenRange user_tokens = {16, 512};
   TokenRange output_tokens = {16, 384};
-  std::int64_t mean_gap_us = 250'000;      // between the starts of two conversations
-  std::int64_t mean_think_us = 5'000'000;  // between the end of an answer and the next turn
+  std::int64_t mean_gap_us = 250'000;      // between the starts of conversations
+  std::int64_t mean_think_us = 5'000'000;  // between an answer and the next turn
   std::int64_t token_time_us = 25'000;     // assumed time of one output token
 };
 
-// Error: a count below 1, an empty or negative range, a history beyond kMaxPromptTokens. Requests
-// are called "c3.t2": conversation 3, turn 2, both from 1.
+// Requests are called "c3.t2": conversation 3, turn 2, both counted from 1. Error: a count below 1,
+// an empty or negative range, a history longer than kMaxPromptTokens.
 Result<Traffic> make_synthetic_traffic(const SyntheticTrafficOptions& options);
 
 }  // namespace hybridscope

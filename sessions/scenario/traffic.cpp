@@ -1,6 +1,6 @@
 #include "sessions/scenario/traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <istream>
@@ -28,7 +28,7 @@ struct Line {
   int number = 1;
 };
 
-// One segment a hash id; the last covers the remainder.
+// One segment per hash id; the last one holds the remaining tokens.
 std::vector<PromptSegment> read_segments(const JsonPlace& hash_ids, std::int32_t input_length,
                                          JsonErrors& errors) {
   std::vector<PromptSegment> segments;

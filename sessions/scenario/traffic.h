@@ -1,4 +1,4 @@
-// Real traffic: JSON Lines in the format of the Mooncake traces, one request a line
+// Real traffic: JSON Lines in the format of the Mooncake traces, one request per line
 // (docs/scenario-format.md, "Traffic files").
 #pragma once
 
@@ -12,22 +12,25 @@
 
 namespace hybridscope {
 
-inline constexpr std::int32_t kTrafficBlockTokens = 512;  // prompt tokens of one hash id
+// The default model for traffic files.
+inline constexpr const char* kDefaultTrafficModel = "qwen3-next-80b-a3b";
+
+inline constexpr std::int32_t kTrafficBlockTokens = 512;  // prompt tokens per hash id
 
 struct Traffic {
-  std::vector<ArrivingRequest> requests;  // by arrival, equal times as in the file
+  std::vector<ArrivingRequest> requests;  // by arrival; on ties in file order
   std::int64_t num_prompt_tokens = 0;     // over all requests
   std::int64_t num_output_tokens = 0;     // sum of max_tokens
-  std::int32_t num_out_of_order = 0;      // lines with an earlier time than the line before
-  std::int32_t num_without_output = 0;    // output_length 0, taken as 1
+  std::int32_t num_out_of_order = 0;      // lines whose time is before that of the previous line
+  std::int32_t num_without_output = 0;    // lines with output_length 0, treated as 1
 };
 
-// Token j of block h is text h's token j. The request of line n (from 1) is called "rN". Error
-// corrupt with "FILE:LINE: ..." (LINE:COLUMN where the text is no JSON).
+// Token j of block h is token j of text h. The request of line n (counted from 1) is called "rN".
+// Error corrupt with "FILE:LINE: ...", or LINE:COLUMN when the text is not JSON.
 Result<Traffic> read_traffic(std::istream& lines, const std::string& file);
 
-// A zstd file is unpacked while it is read. Error io when the file cannot be read; corrupt with
-// "FILE:LINE: ..." for a damaged zstd stream.
+// A zstd file is unpacked on the way. Error io: the file cannot be read. Error corrupt with
+// "FILE:LINE: ...": a damaged zstd stream.
 Result<Traffic> read_traffic_file(const std::string& path);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// The order in which parts of a list are left out: delta debugging, from all of it down to single
-// elements, the last ones first.
+// Delta debugging on a list: tries to remove large parts first, down to single elements, and within
+// each size the last part first.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace hybridscope {
 
-// `drop(first, count)` leaves out elements [first, first + count) of the list as it is then, and
-// answers whether they are gone; `more()` is asked before each. Answers whether anything went.
+// `drop(first, count)` tries to remove elements [first, first + count) of the current list and
+// returns whether it did; `more()` is asked before each try. Returns whether anything was removed.
 template <class Drop, class More>
 bool reduce_list(std::size_t size, const Drop& drop, const More& more) {
   bool dropped = false;

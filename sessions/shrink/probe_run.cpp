@@ -1,6 +1,6 @@
 #include "sessions/shrink/probe_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ class Probe {
         names_(make_names(run_.engine())) {
     probed_.num_output_tokens.assign(scenario.requests.size(), 0);
   }
-  Probe(const Probe&) = delete;  // the names refer to the engine of this object
+  Probe(const Probe&) = delete;  // names_ refers to the engine of this object
   Probe& operator=(const Probe&) = delete;
 
   Result<ProbedRun> run();
@@ -56,7 +56,8 @@ class Probe {
   ProbedRun probed_;
 };
 
-// Rules of the draws: RowInputs::plan_acceptance, Engine::next_draft_count.
+// Follows the rules by which the engine draws: RowInputs::plan_acceptance,
+// Engine::next_draft_count.
 void Probe::add_draws(const StepTrace& trace) {
   const EngineConfig& config = run_.engine().config();
   const ScriptStep* script = script_of(scenario_, trace.step);

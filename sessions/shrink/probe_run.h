@@ -1,5 +1,5 @@
-// A scenario run to its end under the checker, for who asks whether it still breaks a rule: where
-// it does so first, and what a smaller scenario could do without.
+// Runs a scenario to its end under the checker: finds the first violation of a rule, and what a
+// smaller scenario needs to know about the run.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace hybridscope {
 
-// An accepted count, or (method ngram) the length of a draft list, that a draw decided and no
-// script.
+// A random decision that no script made: an accepted count, or (method ngram) the length of a draft
+// list.
 struct Draw {
   enum class Kind : std::uint8_t { accepted, num_drafts };
   Kind kind = Kind::accepted;
   std::int32_t step = 0;
   std::string request;
   std::int32_t count = 0;
-  std::int32_t most = 0;  // what it could have been
+  std::int32_t most = 0;  // the largest possible value
   friend bool operator==(const Draw&, const Draw&) = default;
 };
 
@@ -34,26 +34,27 @@ struct Violation {
 };
 
 struct ProbedRun {
-  std::optional<Violation> violation;   // the first of the rule
-  std::set<std::string> errors_before;  // rule and detail of errors that were found before it
+  std::optional<Violation> violation;   // the first violation of the rule
+  std::set<std::string> errors_before;  // rule and detail of the errors before it
   std::int64_t num_steps = 0;           // of the whole run
   std::vector<Draw> draws;              // up to the violation
-  // Output tokens of each request by then, in the order of the scenario.
+  // Output tokens of each request up to the violation, in the order of the scenario.
   std::vector<std::int32_t> num_output_tokens;
-  // What the run shows from its first step to its last: each rule that was found, in that order.
+  // The rules of all findings of the run, in order of first occurrence.
   std::vector<ExpectedFinding> found;
-  bool stopped = false;  // by `go_on`; everything else says what was seen until then
+  bool stopped = false;  // `go_on` ended the run; the other members hold what was seen so far
 };
 
 struct ProbeOptions {
-  std::optional<Rule> rule = {};           // empty: any of severity error
-  std::optional<std::string> detail = {};  // of the finding, which tells variants of a rule apart
+  std::optional<Rule> rule = {};           // empty: any rule of severity error
+  std::optional<std::string> detail = {};  // of the finding; distinguishes variants of a rule
   CheckScope scope = CheckScope::step;
-  std::int64_t max_steps = INT64_MAX;  // a longer run is refused
-  std::function<bool()> go_on = {};    // asked before each step; may be empty
+  std::int64_t max_steps = INT64_MAX;  // a longer run is an error
+  std::function<bool()> go_on = {};    // called before each step; may be empty
 };
 
-// Error: what the plan, the engine or the checker refuses; invalid_input for a run above max_steps.
+// Errors: what the plan, the engine or the checker refuses; invalid_input for a run of more than
+// max_steps steps.
 Result<ProbedRun> probe_run(const Scenario& scenario, const ProbeOptions& options);
 
 }  // namespace hybridscope

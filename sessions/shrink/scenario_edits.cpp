@@ -34,7 +34,7 @@ void add_policies(const ScriptStep& step, std::vector<ScriptStep>& things) {
   }
 }
 
-// Nothing that says nothing.
+// Does the step have no commands?
 bool is_about_nobody(const ScriptStep& step) {
   ScriptStep empty;
   empty.step = step.step;
@@ -197,7 +197,7 @@ std::vector<Scenario> with_one_policy(const Scenario& scenario) {
   std::vector<Scenario> smaller;
   EngineSettings whole;
   whole.engine = scenario.settings.engine.value_or(EngineProfile::safe);
-  whole.runner = scenario.settings.runner;  // which decides what a day's profile is
+  whole.runner = scenario.settings.runner;  // part of what defines a day's profile
   if (whole.engine == EngineProfile::safe) return smaller;
   const EngineSettings safe;
   for (const Setting& row : settings_table()) {
@@ -207,7 +207,7 @@ std::vector<Scenario> with_one_policy(const Scenario& scenario) {
         (void)set_setting_text(settings, row, choice).ok();
         return settings;
       };
-      // The profile's own value of the policy, and another one than the default profile's.
+      // Only values that the profile has and profile safe does not.
       if (resolve_policies(with_choice(whole)) != resolve_policies(whole)) continue;
       if (resolve_policies(with_choice(safe)) == resolve_policies(safe)) continue;
       Scenario one = scenario;

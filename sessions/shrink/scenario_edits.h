@@ -1,4 +1,4 @@
-// What can be taken out of a scenario: each edit is a scenario again, which its rules may refuse.
+// Edits that remove parts of a scenario. The result is a scenario that may be invalid.
 #pragma once
 
 #include <cstddef>
@@ -18,43 +18,47 @@ struct ListPart {
   std::size_t count = 0;
 };
 
-// Each thing that a script says, as a step that says nothing else: steps ascending, in one step in
-// the order budget, accept, drafts, preempt, abort, reset, profile, policies.
+// Splits a script into steps with one command each. Steps ascend; within a step the order is
+// budget, accept, drafts, preempt, abort, reset, profile, policies.
 std::vector<ScriptStep> split_script(const std::vector<ScriptStep>& script);
-// The other way: things of one step are one entry.
+// The inverse: merges the commands of a step into one entry.
 std::vector<ScriptStep> join_script(std::span<const ScriptStep> things);
 
-// Without these requests and what the script says of them. A prompt that shares one of them begins
-// with a text of that name instead.
+// Removes these requests and their commands. A prompt that shares one of them begins with a text of
+// that name instead.
 Scenario without_requests(const Scenario& scenario, ListPart part);
 
-// Without these things of split_script().
+// Removes these elements of split_script().
 Scenario without_script(const Scenario& scenario, ListPart part);
 
-// The prompts that share, by index of the request; without the sharing of these of them.
+// The indexes of requests whose prompts share, and the scenario without the sharing of some of
+// them.
 std::vector<std::size_t> sharing_requests(const Scenario& scenario);
 Scenario without_sharing(const Scenario& scenario, ListPart part);
 
-// Settings that are set and have a simpler default, by their row. Method and K are one (K's row),
-// as neither goes without the other; the size of the pool is none, as its default is the largest.
+// The rows of settings that are set and can go back to a simpler default. Method and K are removed
+// together, as K's row, because neither is valid alone. The size of the pool is not included: its
+// default is the largest.
 std::vector<const Setting*> set_settings(const EngineSettings& settings);
-// Those of the list back to their defaults; without drafts the script says nothing of drafts.
+// Sets these settings back to their defaults. Without drafts the script's drafts are removed too.
 Scenario without_settings(const Scenario& scenario, ListPart part);
 
-// K drafts a request, and what the script says cut to that.
+// Lowers K to `k`, and the script's counts accordingly.
 Scenario with_num_speculative_tokens(const Scenario& scenario, std::int32_t k);
 
-// With a profile other than `safe`: that left out for one of the policies in which it differs from
-// `safe`, in the order of the settings table; policies that were set stay. Otherwise empty.
+// If the profile is not `safe`: one scenario for each policy in which the profile differs from
+// `safe`, with that policy set in place of the profile, in the order of the settings table.
+// Policies that are set stay. Otherwise empty.
 std::vector<Scenario> with_one_policy(const Scenario& scenario);
 
-// Nothing is drawn: what these draws decided stands in the script instead, but for acceptances that
-// `rate` gives anyway (0: no draft, 1: every draft; empty: none).
+// Replaces random draws by scripted values, so that nothing is drawn. Accepted counts that a fixed
+// `rate` gives anyway are not scripted (0: no draft accepted, 1: every draft; empty: no fixed
+// rate).
 Scenario with_scripted_draws(const Scenario& scenario, std::span<const Draw> draws,
                              std::optional<int> rate);
 
-// Without what happens behind `step`, and each request ended by its max_tokens `margin` output
-// tokens after what it has by then.
+// Removes everything after `step`, and lowers each request's max_tokens to `margin` tokens more
+// than its output up to then.
 Scenario cut_behind(const Scenario& scenario, std::int64_t step,
                     std::span<const std::int32_t> num_output_tokens, std::int32_t margin);
 

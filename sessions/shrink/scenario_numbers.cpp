@@ -16,7 +16,7 @@ void add(Numbers& numbers, ScenarioNumber number) {
   if (number.value > number.least) numbers.push_back(std::move(number));
 }
 
-// A member of request `i`.
+// Adds a member of request `i`.
 template <class T>
 void add_of_request(Numbers& numbers, const Scenario& scenario, std::size_t i,
                     T ScenarioRequest::*member, std::int64_t least) {
@@ -49,7 +49,7 @@ void add_lengths(Numbers& numbers, const Scenario& scenario) {
   }
 }
 
-// Every step from `from` on comes `value - from` later, which is below 0.
+// Moves every step from `from` on by `value - from`, which is negative.
 Scenario with_steps_moved(Scenario smaller, std::int32_t from, std::int64_t value) {
   const auto change = static_cast<std::int32_t>(value - from);
   for (ScenarioRequest& request : smaller.requests)
@@ -66,7 +66,7 @@ void add_steps(Numbers& numbers, const Scenario& scenario) {
   for (const ScenarioRequest& request : scenario.requests) steps.insert(request.at_step);
   std::int32_t before = 1;
   for (const std::int32_t step : steps) {
-    // Two entries of the script cannot be of one step.
+    // The script has only one entry per step.
     const bool both_scripted =
         before != step && scripted.contains(before) && scripted.contains(step);
     add(numbers, {.value = step,
@@ -92,7 +92,7 @@ void add_rest_of_requests(Numbers& numbers, const Scenario& scenario) {
     add_of_request(numbers, scenario, i, &ScenarioRequest::arrival_us, 0);
     add_of_request(numbers, scenario, i, &ScenarioRequest::cache_salt, 0);
     add_of_request(numbers, scenario, i, &ScenarioRequest::priority, 0);
-    // Below 0 it is a number that grows towards 0.
+    // A negative number shrinks towards 0.
     if (const std::int32_t priority = scenario.requests[i].priority; priority < 0)
       add(numbers,
           {.value = -priority, .least = 0, .set = [i](Scenario smaller, std::int64_t value) {
@@ -133,7 +133,8 @@ void add_settings(Numbers& numbers, const Scenario& scenario) {
     if (!value) continue;
     const bool is_k = row.name == "num_speculative_tokens";
     add(numbers, {.value = std::get<std::int64_t>(*value),
-                  .least = is_k ? 1 : row.min,  // no drafts: another setting goes with it
+                  // K = 0 would need another setting to change as well.
+                  .least = is_k ? 1 : row.min,
                   .set = [&row, is_k](Scenario smaller, std::int64_t changed) {
                     if (is_k)
                       return with_num_speculative_tokens(smaller,

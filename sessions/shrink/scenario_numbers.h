@@ -1,5 +1,4 @@
-// The numbers of a scenario that may be smaller, one after the other, each with the least it can
-// be.
+// The numbers of a scenario that could be smaller, each with its least value.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +12,15 @@ namespace hybridscope {
 struct ScenarioNumber {
   std::int64_t value = 0;
   std::int64_t least = 0;  // below `value`
-  // The scenario with another value there. What has to follow (a prompt below what it shares,
-  // counts above K + 1) is cut with it.
+  // Returns the scenario with another value. Dependent numbers are lowered too (a prompt's shared
+  // tokens, counts above K + 1).
   std::function<Scenario(const Scenario&, std::int64_t)> set;
 };
 
-// In this order: of each request its prompt, shared tokens and output tokens; the steps at which
-// something happens, each with everything behind it, then alone; arrival, salt and priority; counts
-// and budgets of the script; integers among the settings, but not the seed. A number that is at its
-// least is left out.
+// In this order: each request's prompt, shared tokens and output tokens; the steps at which
+// something happens, first moved together with all later ones, then alone; arrival, salt and
+// priority; the script's counts and budgets; integer settings except the seed. Numbers at their
+// least value are left out.
 std::vector<ScenarioNumber> scenario_numbers(const Scenario& scenario);
 
 }  // namespace hybridscope

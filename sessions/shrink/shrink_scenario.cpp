@@ -1,6 +1,6 @@
 #include "sessions/shrink/shrink_scenario.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -34,18 +34,18 @@ ScenarioSize size_of(const Scenario& scenario, const ProbedRun& run) {
   };
 }
 
-// Of its file, but for how the policies are called: the name of one may be longer than a profile's.
+// The length of its file without policies: the name of one policy may be longer than a profile's.
 std::size_t length_of(Scenario scenario) {
   scenario.settings.engine.reset();
   scenario.settings.policies = {};
   return write_scenario(scenario).size();
 }
 
-// What a candidate has to be, but for having the finding.
+// The condition on a candidate besides having the finding.
 enum class Wanted : std::uint8_t {
-  smaller,                  // in what ScenarioSize counts
-  smaller_with_same_words,  // and its finding is the same to the letter
-  not_larger,               // as it is smaller in what ScenarioSize does not count
+  smaller,                  // smaller by ScenarioSize
+  smaller_with_same_words,  // smaller, and the finding's text is unchanged
+  not_larger,               // not larger by ScenarioSize; the caller lowers something else
 };
 
 class Shrinker {
@@ -65,7 +65,7 @@ class Shrinker {
   bool has_no_new_error(const ProbedRun& run) const;
   void keep(Scenario candidate, ProbedRun run);
 
-  // What removes most comes first; each answers whether anything went.
+  // In order of how much they usually remove; each returns whether anything was removed.
   bool drop_what_is_behind();
   template <class Without>
   bool drop_parts(std::size_t count, const Without& without);
@@ -83,10 +83,11 @@ class Shrinker {
   std::size_t first_length_ = 0;
   Rule rule_ = Rule::running_state_wrong;
   std::string detail_;
-  std::set<std::string> first_errors_;  // of the scenario, before its violation
+  // Rule and detail of the scenario's errors before its violation.
+  std::set<std::string> first_errors_;
   std::int64_t num_runs_ = 0;
   ShrinkEnd end_ = ShrinkEnd::smallest;
-  // By the text of a candidate: its size, empty if it does not break the rule. Only looked up.
+  // Candidates by their text: the size, or empty if the rule is not broken. Only used for lookups.
   std::unordered_map<std::string, std::optional<ScenarioSize>> known_;
 };
 
@@ -117,7 +118,7 @@ Status Shrinker::begin() {
   return Ok{};
 }
 
-// A candidate's run; it has stopped when the shrinker has to.
+// Runs a candidate. Stopped when the shrinker must stop.
 Result<ProbedRun> Shrinker::probe(const Scenario& candidate) {
   ++num_runs_;
   ProbeOptions probe{
@@ -135,7 +136,7 @@ void Shrinker::keep(Scenario candidate, ProbedRun run) {
   size_ = size_of(best_, best_run_);
 }
 
-// Another error that comes first would be another fault, of which the kept one only follows.
+// A new error before the violation would be another fault that causes it.
 bool Shrinker::has_no_new_error(const ProbedRun& run) const {
   return std::includes(first_errors_.begin(), first_errors_.end(), run.errors_before.begin(),
                        run.errors_before.end());
@@ -155,7 +156,7 @@ bool Shrinker::try_keep(const Scenario& candidate, Wanted wanted) {
     end_ = ShrinkEnd::run_limit;
     return false;
   }
-  // The reader of files is the judge of what is valid.
+  // The scenario reader decides whether a candidate is valid.
   auto read = parse_scenario({.text = text, .file = "candidate"});
   if (!read.ok()) return false;
   auto run = probe(read.value());
@@ -209,7 +210,7 @@ bool Shrinker::name_the_policy() {
   return false;
 }
 
-// The draws in the script, or as few of them as a certain rate leaves over.
+// Scripts all draws, or only those that a fixed acceptance rate does not give.
 bool Shrinker::script_the_draws() {
   if (best_run_.draws.empty()) return false;
   const std::array<std::optional<int>, 3> rates = {0, 1, std::nullopt};
@@ -218,7 +219,7 @@ bool Shrinker::script_the_draws() {
   return false;
 }
 
-// The least value if that does, else by halves: whatever else would do, one less does not.
+// Tries the least value, then bisects down to a value that holds while one less does not.
 bool Shrinker::lower(const ScenarioNumber& number) {
   const Scenario start = best_;
   const auto lowered = [&](std::int64_t value) {

@@ -1,5 +1,5 @@
-// A smaller scenario that still breaks a rule: parts are left out and numbers lowered, one after
-// the other, until nothing more can go. The same scenario gives the same result everywhere.
+// Finds a smaller scenario that still breaks a rule: removes parts and lowers numbers until nothing
+// more can be removed. Deterministic on all machines.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace hybridscope {
 
-// How large a scenario is, in the order in which that counts: of two, the one that is smaller in
-// the first number that differs is smaller.
+// The size of a scenario. Scenarios are compared by the first member that differs.
 struct ScenarioSize {
-  std::int64_t whole_profiles = 0;  // `engine` other than safe, which is many policies
+  std::int64_t whole_profiles = 0;  // `engine` other than safe, which stands for many policies
   std::int64_t requests = 0;
-  std::int64_t draws = 0;          // up to the violation, decided by the seed
+  std::int64_t draws = 0;          // random draws up to the violation
   std::int64_t script_things = 0;  // commands, budgets, counts, changes of policy
-  std::int64_t settings = 0;       // set, method and K as one
+  std::int64_t settings = 0;       // settings that are set; method and K count as one
   std::int64_t shared_prompts = 0;
   std::int64_t violation_step = 0;
-  std::int64_t steps = 0;  // of the run
+  std::int64_t steps = 0;  // steps of the run
   friend auto operator<=>(const ScenarioSize&, const ScenarioSize&) = default;
 };
 
-// Tokens say nothing of which is smaller: they are lowered where nothing else grows.
+// Token counts do not decide which scenario is smaller; they are lowered only while nothing else
+// grows.
 struct ScenarioTokens {
   std::int64_t prompt = 0;
   std::int64_t output = 0;  // max_tokens
@@ -45,24 +45,24 @@ inline constexpr std::int64_t kDefaultShrinkRuns = 20'000;
 inline constexpr std::int64_t kMostShrinkRuns = 1'000'000'000;
 
 struct ShrinkOptions {
-  std::optional<Rule> rule = {};           // empty: that of the first finding of severity error
-  std::optional<std::string> detail = {};  // Finding::detail of the one to keep; empty: any
+  std::optional<Rule> rule = {};           // empty: the rule of the first finding of severity error
+  std::optional<std::string> detail = {};  // Finding::detail to keep; empty: any
   CheckScope scope = CheckScope::step;
-  bool keep_max_model_len = false;  // without it block tables are large, and runs slow
+  bool keep_max_model_len = false;  // without max_model_len block tables are large and runs slow
   std::int64_t max_runs = kDefaultShrinkRuns;
-  // Asked before each step of each run; false: the smallest so far is the result. May be empty.
+  // Called before each step of each run; false: return the smallest scenario so far. May be empty.
   std::function<bool(const ShrinkProgress&)> go_on = {};
 };
 
 enum class ShrinkEnd : std::uint8_t {
-  smallest,     // nothing that is tried can go
-  run_limit,    // max_runs were made
-  interrupted,  // go_on said so
+  smallest,     // nothing more can be removed
+  run_limit,    // max_runs runs were made
+  interrupted,  // go_on ended it
 };
 
 struct ShrunkScenario {
-  // Without `teaches` and `twin`, which told of another run; `expect` lists what its run finds, so
-  // that `hybridscope run` is content with it as long as it does.
+  // Without `teaches` and `twin`, which described the original run. `expect` lists the findings of
+  // its run, so that `hybridscope run` reports no difference.
   Scenario scenario;
   Rule rule = Rule::running_state_wrong;
   std::int64_t violation_step = 0;
@@ -73,11 +73,11 @@ struct ShrunkScenario {
   ShrinkEnd end = ShrinkEnd::smallest;
 };
 
-// The rule is kept in the variant of its first finding (Finding::detail), and no error comes before
-// it that did not come before it in `scenario`: that would be another fault. Neither the run nor
-// the step of the violation nor the file (without `expect` and the names of policies) gets longer.
-// Errors: what the plan or the engine refuses of `scenario`; not_found when its run breaks no such
-// rule, or go_on ends that run before it does.
+// The result breaks the rule in the same variant (Finding::detail). It has no earlier error that
+// `scenario` does not have, because that would be another fault. The run, the step of the violation
+// and the file (without `expect` and the names of policies) do not get longer. Errors: what the
+// plan or the engine refuses of `scenario`; not_found when its run has no such violation or go_on
+// ends the run before it.
 Result<ShrunkScenario> shrink_scenario(const Scenario& scenario, const ShrinkOptions& options);
 
 }  // namespace hybridscope

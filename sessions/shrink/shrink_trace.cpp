@@ -1,37 +1,38 @@
 #include "sessions/shrink/shrink_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "sessions/shrink/judged_lines.h"
+#include "sessions/explain/explain_finding.h"
 #include "sessions/shrink/list_reduction.h"
 #include "sessions/shrink/scenario_edits.h"
-#include "sessions/shrink/told_requests.h"
+#include "sessions/shrink/traced_requests.h"
 
 namespace hybridscope {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A line as it was told, and what it says.
+// A line as text and as JSON.
 struct TraceText {
   std::string text;
   Json json;
 };
 using Lines = std::vector<TraceText>;
 
-bool is_error(const ToldFinding& finding) {
+bool is_error(const TracedFinding& finding) {
   return rule_info(finding.rule).severity == Severity::error;
 }
 
 std::vector<std::string> requests_of(const Lines& lines) {
   std::vector<std::string> names;
   for (const TraceText& line : lines)
-    for (std::string& name : told_requests(line.json))
+    for (std::string& name : traced_requests(line.json))
       if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   return names;
 }
@@ -61,12 +62,12 @@ class TraceShrinker {
  private:
   bool more() const { return end_ == ShrinkEnd::smallest; }
   bool goes_on();
-  bool is_wanted(const ToldFinding& finding) const {
+  bool is_wanted(const TracedFinding& finding) const {
     return options_.rule ? finding.rule == *options_.rule : is_error(finding);
   }
-  // One step of the trace as it was read; answers whether it has the finding.
+  // Adds a step's findings of the original trace; returns whether the step has the finding.
   bool take_findings(const std::vector<FoundInTrace>& found, std::int64_t line);
-  // Does the candidate have the finding and no other error than the trace? Then its words.
+  // The finding's words, if the candidate has it and no error that the trace does not have.
   std::optional<std::string> holds(const Lines& candidate);
   bool try_keep(Lines candidate);
   bool drop_requests_at(ListPart part);
@@ -75,7 +76,7 @@ class TraceShrinker {
   std::string file_;
   const ShrinkOptions& options_;
   Lines best_;
-  std::set<ToldFinding> errors_;  // of the trace up to the finding
+  std::set<TracedFinding> errors_;  // of the original trace up to the finding
   std::optional<FoundInTrace> wanted_;
   TraceSize first_size_;
   std::int64_t line_ = 0;
@@ -90,8 +91,8 @@ bool TraceShrinker::goes_on() {
 
 bool TraceShrinker::take_findings(const std::vector<FoundInTrace>& found, std::int64_t line) {
   for (const FoundInTrace& one : found) {
-    if (is_error(one.told)) errors_.insert(one.told);
-    if (wanted_ || !is_wanted(one.told)) continue;
+    if (is_error(one.traced)) errors_.insert(one.traced);
+    if (wanted_ || !is_wanted(one.traced)) continue;
     wanted_ = one;
     line_ = line;
   }
@@ -142,8 +143,8 @@ std::optional<std::string> TraceShrinker::holds(const Lines& candidate) {
     const auto kind = judge.take(candidate[i].text, static_cast<std::int64_t>(i + 1));
     if (!kind.ok()) return std::nullopt;
     for (const FoundInTrace& found : judge.found()) {
-      if (is_error(found.told) && !errors_.contains(found.told)) return std::nullopt;
-      if (!words && found.told == wanted_->told) words = found.text;
+      if (is_error(found.traced) && !errors_.contains(found.traced)) return std::nullopt;
+      if (!words && found.traced == wanted_->traced) words = found.text;
     }
   }
   return words;
@@ -166,9 +167,9 @@ bool TraceShrinker::drop_requests_at(ListPart part) {
   const std::vector<std::string> names = requests_of(best_);
   const auto first = names.begin() + static_cast<std::ptrdiff_t>(part.first);
   const std::set<std::string> gone(first, first + static_cast<std::ptrdiff_t>(part.count));
-  if (gone.contains(wanted_->told.request)) return false;
-  for (const ToldBatch batch :
-       {ToldBatch::without_metadata, ToldBatch::without_metadata_and_graph}) {
+  if (gone.contains(wanted_->traced.request)) return false;
+  for (const TracedBatch batch :
+       {TracedBatch::without_metadata, TracedBatch::without_metadata_and_graph}) {
     Lines candidate = best_;
     for (TraceText& line : candidate)
       if (drop_requests(
@@ -179,7 +180,7 @@ bool TraceShrinker::drop_requests_at(ListPart part) {
   return false;
 }
 
-// Lines in which nobody runs any more; the header and the line with the finding stay.
+// Removes lines that schedule no request, except for the header and the line with the finding.
 bool TraceShrinker::drop_idle_lines() {
   std::vector<std::size_t> idle;
   for (std::size_t i = 1; i + 1 < best_.size(); ++i)
@@ -217,8 +218,8 @@ void TraceShrinker::run() {
 ShrunkTrace TraceShrinker::result() const {
   ShrunkTrace shrunk;
   for (const TraceText& line : best_) shrunk.lines.push_back(line.text);
-  shrunk.rule = wanted_->told.rule;
-  shrunk.violation_step = wanted_->told.step;
+  shrunk.rule = wanted_->traced.rule;
+  shrunk.violation_step = wanted_->traced.step;
   shrunk.text = wanted_->text;
   shrunk.line = line_;
   shrunk.size_before = first_size_;
@@ -229,6 +230,47 @@ ShrunkTrace TraceShrinker::result() const {
 }
 
 }  // namespace
+
+LineJudge::LineJudge(std::string file, CheckScope scope) : trace_(std::move(file), scope) {}
+
+Result<TraceLine> LineJudge::take(const std::string& text, std::int64_t line) {
+  return judge(trace_.read(std::string_view(text), line));
+}
+
+Result<TraceLine> LineJudge::take(PaddedLine text, std::int64_t line) {
+  return judge(trace_.read(text, line));
+}
+
+TracedFinding LineJudge::traced(const Finding& finding) const {
+  const auto name = [&](RequestId request) {
+    return request.value < 0 ? std::string() : trace_.names().request(request);
+  };
+  const WriteEvent& cause = finding.cause;
+  const bool has_cause = cause.kind != WriteKind::never;
+  return {.rule = finding.rule,
+          .step = finding.step,
+          .request = name(finding.request),
+          .numbers = {finding.group, static_cast<std::int64_t>(finding.content), finding.column,
+                      finding.block, finding.expected, finding.seen,
+                      static_cast<std::int64_t>(cause.kind), has_cause ? cause.step : 0,
+                      has_cause ? cause.num_tokens : 0},
+          .detail = std::string(finding.detail),
+          .cause_request = has_cause ? name(cause.request) : std::string()};
+}
+
+Result<TraceLine> LineJudge::judge(Result<TraceLine> kind) {
+  found_.clear();
+  if (!kind.ok() || kind.value() == TraceLine::empty) return kind;
+  if (kind.value() == TraceLine::header) {
+    if (Status begun = trace_.begin(); !begun.ok()) return begun.error();
+    return kind;
+  }
+  const auto judged = trace_.judge();
+  if (!judged.ok()) return judged.error();
+  for (const Finding& finding : judged.value().findings)
+    found_.push_back({.traced = traced(finding), .text = explain_finding(finding, trace_.names())});
+  return kind;
+}
 
 Result<ShrunkTrace> shrink_trace(LineSource& source, const std::string& file,
                                  const ShrinkOptions& options) {

@@ -1,41 +1,86 @@
-// The shortest front of a judged trace, and the fewest of its requests, that still have a finding.
+// Shrinks a judged trace to the shortest prefix, and the fewest of its requests, that still have a
+// finding.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
+#include <set>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/check/finding.h"
+#include "core/check/step_checker.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/text/line_source.h"
 
 namespace hybridscope {
 
+// A finding without what depends on other requests (row numbers, order of writes), so that it stays
+// equal when requests are left out.
+struct TracedFinding {
+  Rule rule = Rule::running_state_wrong;
+  std::int64_t step = 0;
+  std::string request;                // name; empty: none
+  std::vector<std::int64_t> numbers;  // group, content, column, block, expected, seen, cause
+  std::string detail;
+  std::string cause_request;
+  friend auto operator<=>(const TracedFinding&, const TracedFinding&) = default;
+};
+
+struct FoundInTrace {
+  TracedFinding traced;
+  std::string text;  // explain_finding
+};
+
+// Judges a trace line by line; a header starts a new trace.
+class LineJudge {
+ public:
+  // `file` is for messages.
+  LineJudge(std::string file, CheckScope scope);
+
+  // Returns the kind of the line; found() then has the findings of its step. Errors: those of
+  // JudgedTrace.
+  Result<TraceLine> take(const std::string& text, std::int64_t line);
+  Result<TraceLine> take(PaddedLine text, std::int64_t line);
+  const std::vector<FoundInTrace>& found() const { return found_; }
+
+ private:
+  Result<TraceLine> judge(Result<TraceLine> kind);
+  TracedFinding traced(const Finding& finding) const;
+
+  JudgedTrace trace_;
+  std::vector<FoundInTrace> found_;
+};
+
 struct TraceSize {
-  std::int64_t lines = 0;  // header included
+  std::int64_t lines = 0;  // including the header
   std::int64_t requests = 0;
   std::int64_t request_steps = 0;  // rows over all lines
   friend bool operator==(const TraceSize&, const TraceSize&) = default;
 };
 
 struct ShrunkTrace {
-  std::vector<std::string> lines;  // without newlines, the header first
+  std::vector<std::string> lines;  // without newlines; the header is first
   Rule rule = Rule::running_state_wrong;
   std::int64_t violation_step = 0;
   std::string text;            // the finding in words
-  std::int64_t line = 0;       // of the input, that has it
-  TraceSize size_before = {};  // of the trace up to that line
+  std::int64_t line = 0;       // number of the input line that has the finding
+  TraceSize size_before = {};  // size of the trace up to that line
   TraceSize size_after = {};
   std::int64_t num_runs = 0;
   ShrinkEnd end = ShrinkEnd::smallest;
 };
 
-// Keeps the first finding of the rule itself: its step, request, block and numbers; and no
-// candidate may have an error that the trace up to there does not have, as a trace whose writers
-// were left out would. Reads `source` up to the line with the finding; lines that were not changed
-// stay letter for letter. `file` is for messages. Errors: what the reader and the judge refuse
-// before that line; not_found when there is no such finding. Of the options' progress only num_runs
-// is told.
+// Keeps the first finding of the rule, with its step, request, block and numbers. A candidate must
+// not have an error that the trace up to there does not have; leaving out the request that wrote a
+// state would cause one. Reads `source` up to the line with the finding; unchanged lines stay
+// identical byte for byte. `file` is for messages. Errors: what the reader and the judge refuse
+// before that line; not_found, no such finding. Of the options' progress only num_runs is reported.
 Result<ShrunkTrace> shrink_trace(LineSource& source, const std::string& file,
                                  const ShrinkOptions& options);
 

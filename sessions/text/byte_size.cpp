@@ -1,6 +1,6 @@
 #include "sessions/text/byte_size.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cctype>
@@ -37,7 +37,7 @@ std::optional<std::int64_t> unit_bytes(std::string_view name) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits at the front of `text`, removed from it.
+// Removes the digits at the front of `text` and returns them.
 std::string_view take_digits(std::string_view& text) {
   std::size_t count = 0;
   while (count < text.size() && is_digit(text[count])) ++count;

@@ -1,4 +1,4 @@
-// Byte sizes as people write them.
+// Byte sizes as users write them.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,11 @@
 namespace hybridscope {
 
 // "60GiB", "512MiB", "1.5GiB", "4096", "80GB", "60 GiB": a number and a unit of B, KiB, MiB, GiB,
-// TiB (powers of 1024) or kB/KB, MB, GB, TB (powers of 1000), upper or lower case. The result is
-// exact: a fraction that is not a whole number of bytes is cut down. Error: anything else, or
-// 2^63 bytes and more.
+// TiB (powers of 1024) or kB/KB, MB, GB, TB (powers of 1000), in upper or lower case. Exact; a
+// fraction of a byte is rounded down. Error: anything else, or 2^63 bytes or more.
 Result<std::int64_t> parse_byte_size(std::string_view text);
 
-// The shortest spelling that reads back to the same number: "60GiB", "4097".
+// The shortest text that parses to the same number: "60GiB", "4097".
 std::string format_byte_size(std::int64_t bytes);
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// A text file that cmake/EmbedText.cmake put into the program.
+// A text file built into the program by cmake/EmbedText.cmake.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace hybridscope {
 
 struct EmbeddedFile {
-  std::string_view path;  // relative to the folder it was taken from
+  std::string_view path;  // relative to the folder of the embedded files
   std::string_view text;
 };
 

@@ -1,21 +1,108 @@
 #include "sessions/text/input_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
+#include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "sessions/text/json_reader.h"
-#include "sessions/text/zstd_input.h"
 
 namespace hybridscope {
+
 namespace {
 
-// One read(2): answers with what a pipe has now instead of waiting for a full buffer.
+// The first bytes of a frame, little-endian (ZSTD_MAGICNUMBER).
+constexpr std::string_view kMagic = "\x28\xb5\x2f\xfd";
+constexpr const char* kWhole = "a whole file, as zstd wrote it";
+
+class ZstdInput {
+ public:
+  explicit ZstdInput(ReadBytes read) : read_(std::move(read)), packed_(ZSTD_DStreamInSize()) {}
+
+  Result<std::size_t> operator()(std::span<char> bytes) {
+    if (!recognised_) {
+      if (Status begun = recognise(); !begun.ok()) return begun.error();
+    }
+    return stream_ ? unpack(bytes) : pass_on(bytes);
+  }
+
+ private:
+  // Reads until it is clear whether this is a zstd stream; if the first byte is not '(', that one
+  // is enough.
+  Status recognise() {
+    while (end_ < kMagic.size() &&
+           std::equal(packed_.begin(), packed_.begin() + static_cast<std::ptrdiff_t>(end_),
+                      kMagic.begin())) {
+      const auto count = read_(std::span(packed_).subspan(end_));
+      if (!count.ok()) return count.error();
+      if (count.value() == 0) break;
+      end_ += count.value();
+    }
+    recognised_ = true;
+    // At the end of a file two of the four bytes are enough: it is a truncated stream, not text.
+    const std::size_t known = std::min(end_, kMagic.size());
+    if (known >= 2 && std::memcmp(packed_.data(), kMagic.data(), known) == 0)
+      stream_.reset(ZSTD_createDStream());
+    return Ok{};
+  }
+
+  Result<std::size_t> pass_on(std::span<char> bytes) {
+    if (begin_ == end_) return read_(bytes);
+    const std::size_t count = std::min(bytes.size(), end_ - begin_);
+    std::memcpy(bytes.data(), packed_.data() + begin_, count);
+    begin_ += count;
+    return count;
+  }
+
+  Result<std::size_t> unpack(std::span<char> bytes) {
+    ZSTD_outBuffer out{bytes.data(), bytes.size(), 0};
+    while (out.pos == 0) {
+      ZSTD_inBuffer in{packed_.data(), end_, begin_};
+      const std::size_t hint = ZSTD_decompressStream(stream_.get(), &out, &in);
+      if (ZSTD_isError(hint) != 0)
+        return Error{ErrorKind::corrupt, fmt::format("damaged zstd stream: {} (expected {})",
+                                                     ZSTD_getErrorName(hint), kWhole)};
+      const bool moved = in.pos > begin_ || out.pos > 0;
+      begin_ = in.pos;
+      if (moved) in_frame_ = hint != 0;
+      if (out.pos > 0 || begin_ < end_) continue;
+      const auto count = read_(std::span(packed_));
+      if (!count.ok()) return count.error();
+      if (count.value() == 0) return at_end();
+      begin_ = 0;
+      end_ = count.value();
+    }
+    return out.pos;
+  }
+
+  Result<std::size_t> at_end() const {
+    if (!in_frame_) return std::size_t{0};
+    return Error{
+        ErrorKind::corrupt,
+        fmt::format("the zstd stream is cut off in the middle of a frame (expected {})", kWhole)};
+  }
+
+  struct Free {
+    void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  };
+
+  ReadBytes read_;
+  std::vector<char> packed_;
+  std::size_t begin_ = 0;  // of the bytes not used yet
+  std::size_t end_ = 0;
+  bool recognised_ = false;
+  bool in_frame_ = false;
+  std::unique_ptr<ZSTD_DStream, Free> stream_;  // null: not compressed
+};
+
+// One read(2): returns what a pipe has now instead of waiting until the buffer is full.
 ReadBytes read_from(int descriptor, std::shared_ptr<std::FILE> owner) {
   return [descriptor, owner = std::move(owner)](std::span<char> bytes) -> Result<std::size_t> {
     ssize_t count = -1;
@@ -28,6 +115,11 @@ ReadBytes read_from(int descriptor, std::shared_ptr<std::FILE> owner) {
 }
 
 }  // namespace
+
+ReadBytes unpack_zstd(ReadBytes read) {
+  const auto input = std::make_shared<ZstdInput>(std::move(read));
+  return [input](std::span<char> bytes) { return (*input)(bytes); };
+}
 
 Result<ReadBytes> open_input_file(const std::string& path) {
   if (Status no_directory = check_no_directory(path); !no_directory.ok())

@@ -1,4 +1,4 @@
-// Bytes of a file or of standard input, a piece at a time; what is compressed comes unpacked.
+// Reads the bytes of a file or of standard input piece by piece, and unpacks compressed data.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,18 @@
 
 namespace hybridscope {
 
-// Fills the front of the span, which is never empty, and answers with how many bytes; 0: the end.
-// Errors do not name the file: who reads knows at which of its lines they came up.
+// Fills the beginning of the span, which is never empty, and returns the number of bytes; 0: the
+// end. Errors do not name the file: the caller knows file and line.
 using ReadBytes = std::function<Result<std::size_t>(std::span<char>)>;
 
 // Error io, with the path: a directory, or a file that cannot be opened.
 Result<ReadBytes> open_input_file(const std::string& path);
 
 ReadBytes read_standard_input();
+
+// Reads from `read`. A zstd stream is unpacked, only as far as requested; other data is passed on
+// unchanged. Several consecutive frames are one stream. Errors: those of `read`; corrupt for a
+// damaged or truncated stream.
+ReadBytes unpack_zstd(ReadBytes read);
 
 }  // namespace hybridscope

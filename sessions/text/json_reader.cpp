@@ -1,17 +1,33 @@
 #include "sessions/text/json_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "sessions/text/json_builder.h"
 #include "sessions/text/object_reader.h"
 
 namespace hybridscope {
+
 namespace {
+
+// JSON pointer of the innermost open container.
+std::string pointer_of(const std::vector<nlohmann::json*>& open) {
+  std::string pointer;
+  for (std::size_t i = 0; i + 1 < open.size(); ++i) {
+    const nlohmann::json& parent = *open[i];
+    if (parent.is_array()) {
+      pointer = child_pointer(pointer, parent.size() - 1);
+      continue;
+    }
+    for (auto member = parent.begin(); member != parent.end(); ++member)
+      if (&*member == open[i + 1]) pointer = child_pointer(pointer, member.key());
+  }
+  return pointer;
+}
 
 // "FILE:LINE:COLUMN" of the byte at `offset`.
 std::string location(const JsonText& json, std::size_t offset) {
@@ -27,7 +43,7 @@ Error corrupt(std::string message) { return Error{ErrorKind::corrupt, std::move(
 
 bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
 
-// Length of the UTF-8 sequence at the front of `text`, 0 for a malformed one. Overlong forms,
+// Length of the UTF-8 sequence at the beginning of `text`; 0 if it is malformed. Overlong forms,
 // surrogates and code points above 10FFFF are malformed (RFC 3629).
 std::size_t utf8_sequence(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -41,7 +57,7 @@ std::size_t utf8_sequence(std::string_view text) {
   return length;
 }
 
-// Offset of the first byte that is no UTF-8, or npos.
+// Offset of the first byte that is not UTF-8, or npos.
 std::size_t first_non_utf8(std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t length = utf8_sequence(text.substr(offset, 4));
@@ -51,7 +67,7 @@ std::size_t first_non_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-// The parser's own words without its prefix "[json.exception...] parse error at line ...: ".
+// The parser's message without the prefix "[json.exception...] parse error at line ...: ".
 std::string plain_words(std::string_view what) {
   const std::size_t bracket = what.find("] ");
   if (what.starts_with("[json") && bracket != std::string_view::npos)
@@ -63,6 +79,69 @@ std::string plain_words(std::string_view what) {
 }
 
 }  // namespace
+
+bool JsonBuilder::fail(std::string message) {
+  problem_ = {JsonProblem::Kind::structure, 0, pointer_of(open_), std::move(message)};
+  return false;
+}
+
+bool JsonBuilder::add(Json value) {
+  if (open_.empty())
+    root_ = std::move(value);
+  else if (open_.back()->is_array())
+    open_.back()->push_back(std::move(value));
+  else
+    (*open_.back())[key_] = std::move(value);
+  return true;
+}
+
+bool JsonBuilder::open(Json container) {
+  if (open_.size() >= static_cast<std::size_t>(kMaxJsonDepth))
+    return fail(fmt::format("nested deeper than {} levels", kMaxJsonDepth));
+  Json* const parent = open_.empty() ? nullptr : open_.back();
+  add(std::move(container));
+  if (parent == nullptr)
+    open_.push_back(&root_);
+  else
+    open_.push_back(parent->is_array() ? &parent->back() : &(*parent)[key_]);
+  return true;
+}
+
+bool JsonBuilder::null() { return add(nullptr); }
+bool JsonBuilder::boolean(bool value) { return add(value); }
+bool JsonBuilder::number_integer(Json::number_integer_t value) { return add(value); }
+bool JsonBuilder::number_unsigned(Json::number_unsigned_t value) { return add(value); }
+bool JsonBuilder::number_float(Json::number_float_t value, const Json::string_t&) {
+  return add(value);
+}
+bool JsonBuilder::string(Json::string_t& value) { return add(std::move(value)); }
+bool JsonBuilder::binary(Json::binary_t&) { return fail("binary value in JSON text"); }
+
+bool JsonBuilder::start_object(std::size_t) { return open(Json::object()); }
+bool JsonBuilder::start_array(std::size_t) { return open(Json::array()); }
+
+bool JsonBuilder::key(Json::string_t& name) {
+  key_ = std::move(name);
+  if (open_.back()->contains(key_))
+    return fail(fmt::format("key {} occurs twice", quoted_text(key_)));
+  return true;
+}
+
+bool JsonBuilder::end_object() {
+  open_.pop_back();
+  return true;
+}
+
+bool JsonBuilder::end_array() {
+  open_.pop_back();
+  return true;
+}
+
+bool JsonBuilder::parse_error(std::size_t offset, const std::string&,
+                              const Json::exception& error) {
+  problem_ = {JsonProblem::Kind::syntax, offset, {}, error.what()};
+  return false;
+}
 
 Result<nlohmann::json> parse_json(const JsonText& json) {
   if (json.text.size() > kMaxJsonBytes)

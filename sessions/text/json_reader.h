@@ -1,16 +1,61 @@
-// JSON text into a value, with the checks that a general parser leaves out: size, UTF-8, duplicate
-// keys, nesting. No exception leaves it.
+// Parses JSON text with checks that a general parser lacks: size, UTF-8, duplicate keys, nesting.
+// JsonBuilder makes the value (only for json_reader.cpp); parse_json throws no exception.
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/base/result.h"
 
 namespace hybridscope {
+
+// The first problem that JsonBuilder found.
+struct JsonProblem {
+  enum class Kind { none, syntax, structure };
+  Kind kind = Kind::none;
+  std::size_t offset = 0;  // syntax: bytes read, including the offending one
+  std::string pointer;     // structure: the place
+  std::string message;
+};
+
+class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  using Json = nlohmann::json;
+
+  bool null() override;
+  bool boolean(bool value) override;
+  bool number_integer(Json::number_integer_t value) override;
+  bool number_unsigned(Json::number_unsigned_t value) override;
+  bool number_float(Json::number_float_t value, const Json::string_t& text) override;
+  bool string(Json::string_t& value) override;
+  bool binary(Json::binary_t& value) override;
+  bool start_object(std::size_t size) override;
+  bool key(Json::string_t& name) override;
+  bool end_object() override;
+  bool start_array(std::size_t size) override;
+  bool end_array() override;
+  bool parse_error(std::size_t offset, const std::string& last_token,
+                   const Json::exception& error) override;
+
+  Json& root() { return root_; }
+  const JsonProblem& problem() const { return problem_; }
+
+ private:
+  bool add(Json value);
+  bool open(Json container);
+  bool fail(std::string message);
+
+  Json root_;
+  std::vector<Json*> open_;  // open containers, outermost first
+  std::string key_;          // key of the next value in an object
+  JsonProblem problem_;
+};
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 inline constexpr int kMaxJsonDepth = 64;
@@ -18,20 +63,20 @@ inline constexpr int kMaxJsonDepth = 64;
 struct JsonText {
   std::string_view text;
   std::string_view file;  // for messages
-  // Set when `text` is one line of the file: its number, which every message then has.
+  // Set when `text` is one line of the file: its number, which all messages contain.
   std::optional<int> line = std::nullopt;
 };
 
-// Error corrupt, "FILE:LINE:COLUMN: what was found and expected" (columns in bytes, from 1), for
-// text that is no JSON, no UTF-8, nested deeper than kMaxJsonDepth or longer than kMaxJsonBytes;
-// "FILE: POINTER: ..." (with `line`, "FILE:LINE: POINTER: ...") for a key that occurs twice in one
-// object.
+// Error corrupt, "FILE:LINE:COLUMN: what was found and expected" (columns in bytes, counted from
+// 1): text that is not JSON or not UTF-8, is nested deeper than kMaxJsonDepth, or is longer than
+// kMaxJsonBytes. "FILE: POINTER: ..." (with `line`, "FILE:LINE: POINTER: ..."): a duplicate key in
+// an object.
 Result<nlohmann::json> parse_json(const JsonText& json);
 
-// Error io when `path` is a directory, which opens like a file and then cannot be read.
+// Error io: `path` is a directory, which can be opened but not read.
 Status check_no_directory(const std::string& path);
 
-// The file's bytes, up to one more than kMaxJsonBytes. Error io: the file cannot be read.
+// The file's bytes, at most kMaxJsonBytes + 1. Error io: the file cannot be read.
 Result<std::string> read_text_file(const std::string& path);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #include "sessions/text/line_source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -54,8 +54,8 @@ PaddedLine LineSource::take(std::size_t length, std::size_t newline) {
   return line;
 }
 
-// Reads more behind end_, or nothing at the end of the file. What is left of a line moves to the
-// front once no whole line stands before it; a line that fills the buffer doubles it.
+// Reads more bytes after end_; at the end of the file none. The incomplete line is moved to the
+// front first; if it fills the buffer, the buffer is doubled.
 Status LineSource::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

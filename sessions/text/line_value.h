@@ -1,6 +1,5 @@
-// Typed reading of a parsed document: a line of a trace, the plan of a session. As
-// sessions/text/object_reader.h, for simdjson: a value knows where it stands, and the first thing
-// wrong is kept.
+// Typed reading of a document parsed by simdjson: a line of a trace, the plan of a session. Like
+// sessions/text/object_reader.h: a value knows its place, and the first error is kept.
 #pragma once
 
 #include <simdjson.h>
@@ -17,12 +16,12 @@
 
 namespace hybridscope {
 
-// Made on the stack while walking down: where it stands is written only when something is wrong.
+// Created on the stack during descent; the pointer text is built only for an error.
 struct LineValue {
   simdjson::dom::element element;
-  const LineValue* parent = nullptr;  // outlives this one
-  std::string_view key{};             // in an object
-  std::int64_t index = -1;            // in an array
+  const LineValue* parent = nullptr;  // must outlive this one
+  std::string_view key{};             // when in an object
+  std::int64_t index = -1;            // when in an array
 
   std::string pointer() const;
 };
@@ -33,27 +32,28 @@ void fail(const LineValue& value, const std::string& message, JsonErrors& errors
 // "expected EXPECTED, found VALUE".
 void fail_type(const LineValue& value, std::string_view expected, JsonErrors& errors);
 
-// Absent, or `object` is no object: empty. Of a key that occurs twice the first.
+// Empty when the member is absent or `object` is not an object. Of duplicate keys the first one
+// counts.
 std::optional<LineValue> find_member(const LineValue& object, std::string_view key);
-// Absent: an error.
+// Reports an error when the member is absent.
 std::optional<LineValue> require_member(const LineValue& object, std::string_view key,
                                         JsonErrors& errors);
 
-// The readers below report to `errors` and answer with an empty or smallest value.
+// The readers below report to `errors` and return an empty or smallest value after an error.
 std::int64_t integer_of(const LineValue& value, const IntegerRange& range, JsonErrors& errors);
 std::int32_t int32_of(const LineValue& value, const IntegerRange& range, JsonErrors& errors);
 bool boolean_of(const LineValue& value, JsonErrors& errors);
 std::string_view string_of(const LineValue& value, JsonErrors& errors);
-// Index of the string among `choices`.
+// The index of the string in `choices`.
 std::size_t choice_of(const LineValue& value, std::span<const std::string_view> choices,
                       JsonErrors& errors);
-// Appends an array of integers.
+// Appends the elements of an array of integers.
 void append_integers(const LineValue& value, const IntegerRange& range,
                      std::vector<std::int32_t>& out, JsonErrors& errors);
-// Elements of an array.
+// The number of elements of an array.
 std::size_t count_of(const LineValue& value, JsonErrors& errors);
 
-// Calls visit(LineValue) for each element until something is wrong.
+// Calls visit(LineValue) for each element, until an error is reported.
 template <class Visit>
 void for_each_element(const LineValue& value, JsonErrors& errors, Visit visit) {
   simdjson::dom::array array;
@@ -65,7 +65,8 @@ void for_each_element(const LineValue& value, JsonErrors& errors, Visit visit) {
   }
 }
 
-// Calls visit(LineValue) for each member until something is wrong; its name is the value's key.
+// Calls visit(LineValue) for each member, until an error is reported; the value's key is the
+// member's name.
 template <class Visit>
 void for_each_member(const LineValue& value, JsonErrors& errors, Visit visit) {
   simdjson::dom::object object;

@@ -1,5 +1,5 @@
-// Stable 64-bit names of requests and texts: the same on every machine and in every release,
-// because traces and digests depend on them.
+// Stable 64-bit hashes of the names of requests and texts. They must never change, because traces
+// and digests depend on them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace hybridscope {
 
 enum class NameKind : std::uint8_t { request, text };
 
-// Folds the bytes of `name` one by one, then their number. Never 0.
+// Hashes the bytes of `name` one by one, then their number. Never 0.
 constexpr std::uint64_t hash_name(NameKind kind, std::string_view name) {
   std::uint64_t hash = mix(0x6E616D65ULL, static_cast<std::uint64_t>(kind));
   for (const char byte : name) hash = mix(hash, static_cast<unsigned char>(byte));

@@ -1,6 +1,6 @@
 #include "sessions/text/object_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// Of ASCII letters.
+// Of ASCII letters only.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower)
@@ -41,7 +41,7 @@ std::string shortened(const std::string& text, std::size_t max_bytes) {
   return text.substr(0, end) + "...";
 }
 
-// A message is one line whatever the names in it are.
+// Keeps a message on one line whatever names it contains.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -1,6 +1,6 @@
 #include "sessions/text/output_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kCompressionLevel = 6;
 
-// In the name that was given: nobody asked for the file that it is written as until it is whole.
+// The error names the file that the user gave, not the temporary one.
 Error cannot_write(const std::string& path, std::string_view why) {
   return {ErrorKind::not_available, fmt::format("cannot write {}: {}", path, why)};
 }
@@ -34,7 +34,7 @@ struct OutputFile::Packer {
     ZSTD_CCtx_setParameter(stream.get(), ZSTD_c_checksumFlag, 1);
   }
 
-  // Hands what compressing `text` gives to `put`.
+  // Compresses `text` and passes the result to `put`.
   template <class Put>
   Status pack(std::string_view text, ZSTD_EndDirective end, Put put) {
     ZSTD_inBuffer in{text.data(), text.size(), 0};
@@ -74,7 +74,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (kind == std::filesystem::file_type::directory) return cannot_write(path, "it is a directory");
   const bool beside =
       kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  // Two programs that write one file do not write into each other's.
+  // The process id keeps two programs from writing to the same temporary file.
   const std::string written = beside ? fmt::format("{}.{}.part", path, getpid()) : path;
   std::FILE* file = std::fopen(written.c_str(), "wb");
   if (file == nullptr) return cannot_write(path, std::strerror(errno));

@@ -1,4 +1,4 @@
-// A file that is there whole or not at all: written beside its place and moved there at the end.
+// Writes a file completely or not at all: under a temporary name beside its place, then renamed.
 #pragma once
 
 #include <cstdio>
@@ -12,18 +12,19 @@ namespace hybridscope {
 
 class OutputFile {
  public:
-  // "-" is standard output; what is no regular file (a pipe, a device) is written to as it goes.
-  // Compressed with zstd when the name ends in ".zst". Error not_available: the
-  // file cannot be made.
+  // "-" is standard output. What is not a regular file (a pipe, a device) is written directly.
+  // Compressed with zstd when the name ends in ".zst". Error not_available: the file cannot be
+  // created.
   static Result<OutputFile> create(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   // Without finish() nothing is left behind.
   ~OutputFile();
 
-  // Errors here and in finish() are not_available: the disk is full, the reader of a pipe is gone.
+  // Errors here and in finish() are not_available: the disk is full, or the reader of a pipe is
+  // gone.
   Status write(std::string_view text);
-  // Moves the file to its place.
+  // Renames the file to its final name.
   Status finish();
 
  private:
@@ -33,12 +34,12 @@ class OutputFile {
   Error failed() const;
 
   std::string path_;
-  std::string written_;  // its name until finish(); empty: there is nothing to move
+  std::string written_;  // temporary name until finish(); empty: nothing to rename
   std::FILE* file_ = nullptr;
   std::unique_ptr<Packer> packer_;  // null: not compressed
 };
 
-// One text as such a file. Errors: those of OutputFile.
+// Writes one text with an OutputFile. Errors: those of OutputFile.
 Status write_output_file(const std::string& path, std::string_view text);
 
 }  // namespace hybridscope

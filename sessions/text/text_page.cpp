@@ -13,7 +13,7 @@ std::string padded(std::string_view text, std::size_t width, bool right) {
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
-// Takes what is too much from the widest column of words.
+// Narrows the widest column of words until the table fits.
 void shrink_to_page(const std::vector<TableColumn>& columns, std::vector<std::size_t>& widths) {
   std::size_t total = 2 * widths.size();
   for (const std::size_t width : widths) total += width;
@@ -25,7 +25,7 @@ void shrink_to_page(const std::vector<TableColumn>& columns, std::vector<std::si
   widths[widest] = widths[widest] > excess + 2 ? widths[widest] - excess : 2;
 }
 
-// Words up to and with the next clause end ("; " or ": "), without the space behind it.
+// The words up to and including the next clause end ("; " or ": "), without the space after it.
 std::string_view next_clause(std::string_view words) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
     if ((words[i] == ';' || words[i] == ':') && words[i + 1] == ' ') return words.substr(0, i + 1);
@@ -96,7 +96,7 @@ void TextPage::table(const std::vector<TableColumn>& columns,
 void TextPage::paragraph(std::string line, std::size_t hanging, std::string_view words) {
   std::size_t used = text_width(line);
   bool first = true;         // nothing on this line yet
-  bool clause_start = true;  // a clause that fits a line of its own is not broken
+  bool clause_start = true;  // a clause that fits on one line is not broken
   const auto fits = [&](std::string_view part, std::size_t from) {
     return from + (first ? 0 : 1) + text_width(part) <= kPageColumns;
   };

@@ -1,5 +1,5 @@
-// Plain text for a terminal: lines of at most kPageColumns columns, wrapped at spaces, no trailing
-// spaces.
+// Plain text for a terminal: lines of at most kPageColumns columns, wrapped at spaces, without
+// trailing spaces.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace hybridscope {
 
 inline constexpr std::size_t kPageColumns = 100;
 
-// One column of a table: numbers stand right, words left.
+// One column of a table: numbers are aligned right, words left.
 struct TableColumn {
   std::string_view title;
   bool numeric = false;
@@ -19,16 +19,16 @@ struct TableColumn {
 
 class TextPage {
  public:
-  // A line without indent; long ones are wrapped under their third column.
+  // A line without indent; wrapped lines are indented by two columns.
   void title(std::string_view text);
-  // A blank line, then the title with where the section's rule comes from.
+  // A blank line, then the title and the source of the section's rule.
   void heading(std::string_view title, std::string_view source = {});
-  // "  words", wrapped with the same indent plus two.
+  // "  words"; wrapped lines are indented by two more columns.
   void line(std::string_view words);
-  // "  label   words", wrapped under the words; the label is padded to `label_width`.
+  // "  label   words", wrapped under the words. The label is padded to `label_width`.
   void item(std::string_view label, std::size_t label_width, std::string_view words);
-  // Two spaces before each row, two between columns; the widest column of words is
-  // clipped where the page is too narrow.
+  // Each row is indented by two spaces, columns are two spaces apart. If the page is too narrow,
+  // the widest column of words is clipped.
   void table(const std::vector<TableColumn>& columns,
              const std::vector<std::vector<std::string>>& rows);
 
@@ -42,11 +42,11 @@ class TextPage {
   std::string text_;
 };
 
-// Width on a terminal: code points of UTF-8.
+// Width on a terminal: the number of UTF-8 code points.
 std::size_t text_width(std::string_view text);
-// Exactly `width` code points: clipped, or filled with spaces behind.
+// Exactly `width` code points: clipped, or padded with spaces.
 std::string pad_text(std::string_view text, std::size_t width);
-// At most `width` code points, the last two being ".." if something was cut.
+// At most `width` code points; clipped text ends in "..".
 std::string clip_text(std::string_view text, std::size_t width);
 
 }  // namespace hybridscope

@@ -57,7 +57,7 @@ TEST(Bugs, AProfileThatThereIsNotIsAMistakeOfTheCommandLine) {
   const ProgramResult list = run_program("bugs list --engine vllm@2026-02-30");
   EXPECT_EQ(list.exit_code, 2);
   EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\", did you mean "
-                                  "\"vllm@2026-06-29\"? (safe, pages or vllm@YYYY-MM-DD)"));
+                                  "\"vllm@2026-06-29\"? (safe, reference or vllm@YYYY-MM-DD)"));
 }
 
 TEST(Bugs, OneIsShownByNumber) {
@@ -94,7 +94,7 @@ TEST(Bugs, ItsScenarioIsAFileForRun) {
   EXPECT_EQ(run_program("run --strict " + healthy).exit_code, 0);
 }
 
-TEST(Bugs, OneIsRunWithItsHealthyTwinAndExplained) {
+TEST(Bugs, OneIsRunWithItsHealthyRunAndExplained) {
   const ProgramResult run = run_program("bugs run 1 --explain");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("healthy  0 findings in "));

@@ -84,7 +84,8 @@ TEST(DiffCommand, OfLevelCountsOnlyWhatIsKeptIsTold) {
               HasSubstr("sessions show " + pair.place("one") + " --step 2 --explain\n"));
   EXPECT_THAT(result.out, HasSubstr("sessions show " + pair.place("none") + " --step 2\n"));
   EXPECT_THAT(
-      run_program(std::string(kVerifyWindow) + "--engine safe --engine pages --level counts").out,
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine reference --level counts")
+          .out,
       AllOf(HasSubstr("graph dispatch"), Not(HasSubstr("in 0 rows"))));
 }
 
@@ -108,7 +109,7 @@ TEST(DiffCommand, JsonHasTheFirstDivergenceAndCountsEverything) {
 
 TEST(DiffCommand, RunsAScenarioUnderTwoProfiles) {
   const ProgramResult result =
-      run_program(std::string(kVerifyWindow) + "--engine safe --engine pages");
+      run_program(std::string(kVerifyWindow) + "--engine safe --engine reference");
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("First divergence: step 1\n"));
   EXPECT_THAT(result.out, HasSubstr("policies/uniform_decode_test"));
@@ -117,12 +118,12 @@ TEST(DiffCommand, RunsAScenarioUnderTwoProfiles) {
   EXPECT_THAT(result.out, HasSubstr("stale-persistent-array: step 1"));
   EXPECT_THAT(result.out,
               HasSubstr("  hybridscope run scenarios/prompt_as_long_as_a_verify_window.json "
-                        "--engine pages --explain 1\n"));
+                        "--engine reference --explain 1\n"));
   EXPECT_LE(widest_line(result.out), 100U);
 }
 
 TEST(DiffCommand, AllTellsTheFieldsOfLaterStepsToo) {
-  const std::string command = std::string(kVerifyWindow) + "--engine safe --engine pages";
+  const std::string command = std::string(kVerifyWindow) + "--engine safe --engine reference";
   EXPECT_THAT(run_program(command).out, Not(HasSubstr("\nstep 5\n")));
   EXPECT_THAT(run_program(command + " --all").out, HasSubstr("\nstep 5\n"));
 }

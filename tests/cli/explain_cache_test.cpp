@@ -110,7 +110,8 @@ TEST(ExplainCache, OfALongRunChangesAreTriedForOneRequestOnly) {
   const ProgramResult all = run_program("explain-cache --traffic synthetic --limit 200");
   EXPECT_EQ(all.exit_code, 0);
   EXPECT_THAT(all.out, Not(HasSubstr("would help")));
-  EXPECT_THAT(all.out, HasSubstr("--request NAME tells one request in full, and tries what would"));
+  EXPECT_THAT(all.out,
+              HasSubstr("--request NAME explains one request in full, and tries what would"));
   const ProgramResult one =
       run_program("explain-cache --traffic synthetic --limit 200 --request c5.t1");
   EXPECT_EQ(one.exit_code, 0);

@@ -126,7 +126,7 @@ def stand_in():
 
 def exported(scenario):
     result = subprocess.run(
-        [PROGRAM, "export", str(scenario), "--as", "pytest", "--engine", "pages",
+        [PROGRAM, "export", str(scenario), "--as", "pytest", "--engine", "reference",
          "--no-async-scheduling"], capture_output=True, text=True, check=True)
     names = {}
     exec(compile(result.stdout, scenario.stem, "exec"), names)

@@ -55,7 +55,7 @@ TEST(Export, WhatIsPythonCompiles) {
                                (form == "pytest" ? "test" : "table") + ".py";
       const ProgramResult exported =
           run_program("export " + scenario.string() + " --as " + form +
-                      " --engine pages --no-async-scheduling -o " + file);
+                      " --engine reference --no-async-scheduling -o " + file);
       ASSERT_EQ(exported.exit_code, 0) << scenario << ": " << exported.err;
       files += " " + file;
     }
@@ -74,11 +74,11 @@ TEST(Export, ATestOfAnAsynchronousRunIsRefused) {
 
 TEST(Export, AReportNamesTheCommandThatReproducesIt) {
   const ProgramResult report =
-      run_program("export scenarios/starved_request.json --as markdown --engine pages");
+      run_program("export scenarios/starved_request.json --as markdown --engine reference");
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, StartsWith("# starved request\n"));
   EXPECT_THAT(report.out, HasSubstr("```\nhybridscope run scenarios/starved_request.json --engine "
-                                    "pages --explain 4\n```\n"));
+                                    "reference --explain 4\n```\n"));
 }
 
 TEST(Export, OptionsThatWouldDoNothingAreRefused) {

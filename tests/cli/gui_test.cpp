@@ -142,7 +142,7 @@ TEST(Gui, WhatIsMissingIsAnErrorOfInputThatNamesIt) {
 }
 
 TEST(Gui, OptionsThatWouldDoNothingAreRefused) {
-  const ProgramResult session = run_program("gui runs.db:before --engine pages");
+  const ProgramResult session = run_program("gui runs.db:before --engine reference");
   EXPECT_EQ(session.exit_code, 3);
   EXPECT_THAT(session.err, HasSubstr("runs.db:before: a session has its settings"));
   const ProgramResult limit = run_program("gui " + kScenario + " --limit 3");

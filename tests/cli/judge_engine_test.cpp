@@ -41,12 +41,13 @@ TEST(JudgeEngine, ATraceThatDecidesAsWeDoAgrees) {
 }
 
 TEST(JudgeEngine, ADifferenceIsToldAndGivesExitCode1) {
-  const ProgramResult judged = run_program("judge --engine pages " + trace_file("3"));
+  const ProgramResult judged = run_program("judge --engine reference " + trace_file("3"));
   EXPECT_EQ(judged.exit_code, 1) << judged.err;
-  EXPECT_THAT(judged.out,
-              HasSubstr("first difference from profile pages: step 1, request a, group 0, column "
-                        "0: scheduler_block_ids: ours block 1, told block 3 (rule: "
-                        "KVCacheManager.allocate_slots)"));
+  EXPECT_THAT(
+      judged.out,
+      HasSubstr("first difference from profile reference: step 1, request a, group 0, column "
+                "0: scheduler_block_ids: ours block 1, trace block 3 (rule: "
+                "KVCacheManager.allocate_slots)"));
 }
 
 TEST(JudgeEngine, WithoutAProfileNothingIsCompared) {
@@ -56,15 +57,15 @@ TEST(JudgeEngine, WithoutAProfileNothingIsCompared) {
 }
 
 TEST(JudgeEngine, JsonHasTheFirstDifferenceOfEachTrace) {
-  const ProgramResult judged = run_program("judge --json --engine pages " + trace_file("3"));
+  const ProgramResult judged = run_program("judge --json --engine reference " + trace_file("3"));
   const auto json = nlohmann::json::parse(judged.out);
-  EXPECT_EQ(json["config"]["profile"], "pages");
+  EXPECT_EQ(json["config"]["profile"], "reference");
   EXPECT_EQ(json["summary"]["differing_traces"], 1);
   const auto expected = nlohmann::json::parse(R"({"step": 1, "line": 2, "phase": "schedule",
     "decision": "scheduler_block_ids", "request": "a", "group": 0, "column": 0, "ours": "block 1",
-    "told": "block 3", "rule": "KVCacheManager.allocate_slots"})");
+    "trace": "block 3", "rule": "KVCacheManager.allocate_slots"})");
   EXPECT_EQ(json["traces"][0]["first_difference"], expected);
-  const ProgramResult agreed = run_program("judge --json --engine pages " + trace_file("1"));
+  const ProgramResult agreed = run_program("judge --json --engine reference " + trace_file("1"));
   EXPECT_TRUE(nlohmann::json::parse(agreed.out)["traces"][0]["first_difference"].is_null());
 }
 
@@ -83,7 +84,7 @@ TEST(JudgeEngine, AnUnknownProfileIsAUsageError) {
 TEST(JudgeEngine, WordsOfAStepMakeNothingUpThatTheTraceDoesNotTell) {
   const ProgramResult judged = run_program("judge --explain 1 " + trace_file("1"));
   EXPECT_THAT(judged.out, HasSubstr("Step 1: 2 tokens of 1 request\n"));
-  EXPECT_THAT(judged.out, HasSubstr("queues  the trace does not tell\n"));
+  EXPECT_THAT(judged.out, HasSubstr("queues  the trace does not say\n"));
   EXPECT_THAT(judged.out, Not(HasSubstr("blocks are free after scheduling")));
 }
 

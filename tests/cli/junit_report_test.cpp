@@ -1,4 +1,4 @@
-#include "cli/junit_report.h"
+#include "cli/junit_file.h"
 
 #include <gmock/gmock.h>
 

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "cli/lesson_play.h"
-#include "cli/lesson_view.h"
 #include "sessions/lessons/shipped_lessons.h"
 #include "tests/cli/program.h"
 
@@ -118,11 +117,11 @@ TEST(Lessons, AStoredAnswerThatIsNotTheEnginesIsExitCode1) {
 TEST(Lessons, ChecksAreJsonToo) {
   const ProgramResult check = run_program("lessons check --json " + broken_lesson());
   EXPECT_EQ(check.exit_code, 1);
-  const json told = json::parse(check.out);
-  EXPECT_EQ(told["questions"], 9);
-  EXPECT_EQ(told["problems"], 1);
-  EXPECT_EQ(told["lessons"][0]["problems"][0]["part"], 1);
-  EXPECT_EQ(told["lessons"][0]["problems"][0]["question"], 1);
+  const json report = json::parse(check.out);
+  EXPECT_EQ(report["questions"], 9);
+  EXPECT_EQ(report["problems"], 1);
+  EXPECT_EQ(report["lessons"][0]["problems"][0]["part"], 1);
+  EXPECT_EQ(report["lessons"][0]["problems"][0]["question"], 1);
 }
 
 TEST(Lessons, ANameThatThereIsNotIsUsage) {

@@ -27,7 +27,8 @@ std::string matrix_in(const std::string& folder) { return "matrix -o " + folder 
 TEST(Matrix, AsksForAnEngine) {
   const ProgramResult asked = run_program("matrix");
   EXPECT_EQ(asked.exit_code, 2);
-  EXPECT_THAT(asked.err, HasSubstr("which engine? give --engine safe, pages or vllm@YYYY-MM-DD"));
+  EXPECT_THAT(asked.err,
+              HasSubstr("which engine? give --engine safe, reference or vllm@YYYY-MM-DD"));
 }
 
 TEST(Matrix, NamesThatAreNoneAreToldWithTheNearest) {
@@ -75,7 +76,7 @@ TEST(Matrix, ASafeEngineHasOnlySafeCells) {
 TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
   const std::string folder = folder_of("scenarios") + "/new";
   const ProgramResult written =
-      run_program("matrix --engine pages --scenarios 2 --write-scenarios " + folder + kCells);
+      run_program("matrix --engine reference --scenarios 2 --write-scenarios " + folder + kCells);
   EXPECT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(written.out, "8 scenarios in " + folder + "\n");
   const std::string file =
@@ -84,7 +85,7 @@ TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;
   const json report = json::parse(run.out);
   EXPECT_EQ(report["config"]["name"], "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption 1");
-  EXPECT_EQ(report["config"]["profile"], "pages");
+  EXPECT_EQ(report["config"]["profile"], "reference");
 }
 
 TEST(Matrix, FindingsAreToldWithWhereTheyShowAndAScenario) {

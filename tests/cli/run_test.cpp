@@ -129,7 +129,7 @@ TEST(Run, ARunCutShortSaysSo) {
 
 TEST(Run, NoRuleHidesAnother) {
   const ProgramResult run = run_program(
-      "run --traffic synthetic --model tiny-mamba2 --engine pages --mode align --block-size 64 "
+      "run --traffic synthetic --model tiny-mamba2 --engine reference --mode align --block-size 64 "
       "--num-blocks 4000 --num-speculative-tokens 2 --max-num-batched-tokens 64 "
       "--max-num-seqs 64 --limit 60 --json --no-timings");
   EXPECT_EQ(run.exit_code, 1) << run.err;
@@ -349,7 +349,7 @@ TEST(Run, TwinsAsJsonHaveBothSidesOfEveryFrame) {
   EXPECT_EQ(json.at("comparison").at("reason"), "drafts_in_flight");
   EXPECT_EQ(json.at("comparison").at("same_output_tokens"), true);
   EXPECT_EQ(json.at("config").at("twin").at("async_scheduling"), false);
-  EXPECT_EQ(json.at("frames").at(0).at("told").at("new_block_ids"),
+  EXPECT_EQ(json.at("frames").at(0).at("base").at("new_block_ids"),
             nlohmann::json::parse("[[1, 2, 3], [0, 4, 5, 6]]"));
 }
 

@@ -190,7 +190,7 @@ TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
   CLI::App& command = add_sessions_fork(app, options);
   app.parse(
       "fork run.db:x --at 5 --accept a=b=2 --drafts B=0 --preempt C --abort D --budget 7 "
-      "--reset-running --policy no_draft_step=column_zero --engine pages --drop-script");
+      "--reset-running --policy no_draft_step=column_zero --engine reference --drop-script");
   EXPECT_TRUE(command.parsed());
   const ForkAt at = fork_of(options).value();
   EXPECT_EQ(at.step, 5);
@@ -201,7 +201,7 @@ TEST(SessionsForkOptions, AreReadFromTheCommandLine) {
                                     .preempt = {"C"},
                                     .abort = {"D"},
                                     .reset_prefix_cache = PrefixCacheReset::preempting_running,
-                                    .engine = EngineProfile::pages,
+                                    .engine = EngineProfile::reference,
                                     .policies = {NoDraftStep::column_zero}}));
 }
 

@@ -23,7 +23,7 @@ std::string output_path(const std::string& name) {
 
 TEST(Shrink, TellsWhatWasRemovedAndHowToReproduceIt) {
   const std::string file = output_path("tells");
-  const ProgramResult shrunk = run_program("shrink " + kStarved + " --engine pages -o " + file);
+  const ProgramResult shrunk = run_program("shrink " + kStarved + " --engine reference -o " + file);
   EXPECT_EQ(shrunk.exit_code, 0) << shrunk.err;
   EXPECT_THAT(shrunk.out, StartsWith("running-state-wrong: step 4 C row 0 "));
   EXPECT_THAT(shrunk.out, HasSubstr("                   steps  8 -> 5\n"));
@@ -35,7 +35,7 @@ TEST(Shrink, TellsWhatWasRemovedAndHowToReproduceIt) {
 
 TEST(Shrink, TheResultRunsAsItsFileSays) {
   const std::string file = output_path("runs");
-  ASSERT_EQ(run_program("shrink " + kStarved + " --engine pages -q -o " + file).exit_code, 0);
+  ASSERT_EQ(run_program("shrink " + kStarved + " --engine reference -q -o " + file).exit_code, 0);
   const ProgramResult run = run_program("run " + file + " --json");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("running-state-wrong"));
@@ -45,7 +45,7 @@ TEST(Shrink, TheResultRunsAsItsFileSays) {
 
 TEST(Shrink, ThePageShowsWhatItPrints) {
   const ProgramResult shrunk =
-      run_program("shrink " + kStarved + " --engine pages -o " + output_path("page"));
+      run_program("shrink " + kStarved + " --engine reference -o " + output_path("page"));
   const std::string page = read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/shrink.md");
   EXPECT_THAT(page, HasSubstr(shrunk.out.substr(0, shrunk.out.find("reproduce:"))));
 }
@@ -53,7 +53,7 @@ TEST(Shrink, ThePageShowsWhatItPrints) {
 TEST(Shrink, JsonHasSizesAndTheScenario) {
   const std::string file = output_path("json");
   const ProgramResult shrunk =
-      run_program("shrink " + kStarved + " --engine pages --json -o " + file);
+      run_program("shrink " + kStarved + " --engine reference --json -o " + file);
   EXPECT_EQ(shrunk.exit_code, 0) << shrunk.err;
   const json result = json::parse(shrunk.out);
   EXPECT_EQ(result["rule"], "running-state-wrong");
@@ -65,7 +65,7 @@ TEST(Shrink, JsonHasSizesAndTheScenario) {
 }
 
 TEST(Shrink, AScenarioOnStandardOutputIsAlone) {
-  const ProgramResult shrunk = run_program("shrink " + kStarved + " --engine pages -o -");
+  const ProgramResult shrunk = run_program("shrink " + kStarved + " --engine reference -o -");
   EXPECT_EQ(shrunk.exit_code, 0);
   EXPECT_EQ(json::parse(shrunk.out)["version"], 1);
   EXPECT_THAT(shrunk.err, HasSubstr("nothing more can go"));
@@ -78,7 +78,8 @@ TEST(Shrink, WithoutAFindingItSaysSo) {
             "hybridscope shrink: scenarios/starved_request.json: no finding of severity error, so "
             "there is nothing to shrink (a warning is kept with --rule SLUG)\n");
   EXPECT_EQ(none.out, "");
-  EXPECT_EQ(run_program("shrink " + kStarved + " --engine pages --rule no-progress").exit_code, 1);
+  EXPECT_EQ(run_program("shrink " + kStarved + " --engine reference --rule no-progress").exit_code,
+            1);
 }
 
 TEST(Shrink, AnUnknownRuleIsRefusedWithTheNearestOne) {
@@ -110,7 +111,7 @@ TEST(Shrink, AnImpossibleSettingIsUsage) {
 
 TEST(Shrink, ALimitOfAttemptsIsTold) {
   const ProgramResult shrunk =
-      run_program("shrink " + kStarved + " --engine pages --runs 5 -o " + output_path("limit"));
+      run_program("shrink " + kStarved + " --engine reference --runs 5 -o " + output_path("limit"));
   EXPECT_EQ(shrunk.exit_code, 0);
   EXPECT_THAT(shrunk.out, HasSubstr("5 attempts, the limit (--runs 5): more might go\n"));
 }
@@ -118,7 +119,7 @@ TEST(Shrink, ALimitOfAttemptsIsTold) {
 TEST(Shrink, ATraceIsCutToTheRequestThatIsWrong) {
   const std::string folder = temporary_folder("shrink_trace", {});
   const std::string trace = folder + "/t.jsonl";
-  run_program("run scenarios/skipped_for_a_step.json --engine pages -q --trace " + trace);
+  run_program("run scenarios/skipped_for_a_step.json --engine reference -q --trace " + trace);
   const std::string file = folder + "/small.jsonl.zst";
   const ProgramResult shrunk = run_program("shrink " + trace + " -o " + file);
   EXPECT_EQ(shrunk.exit_code, 0) << shrunk.err;
@@ -130,7 +131,7 @@ TEST(Shrink, ATraceIsCutToTheRequestThatIsWrong) {
 }
 
 TEST(Shrink, ATraceTakesNoSettings) {
-  const ProgramResult refused = run_program("shrink t.jsonl --engine pages");
+  const ProgramResult refused = run_program("shrink t.jsonl --engine reference");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--engine is for scenarios"));
 }

@@ -5,8 +5,8 @@
 
 #include "cli/environment.h"
 #include "cli/progress.h"
+#include "cli/run_tests.h"
 #include "cli/run_words.h"
-#include "cli/scenario_lines.h"
 #include "cli/shown_text.h"
 #include "tests/cli/program.h"
 

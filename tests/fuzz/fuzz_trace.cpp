@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "sessions/judge/trace_judge.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,6 +1,6 @@
 #include "tests/gui/drawn_panel.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <imgui.h>
 #include <imgui_internal.h>
 

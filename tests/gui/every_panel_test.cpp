@@ -1,5 +1,5 @@
 // Every panel, alone in the window, on everything that is shipped.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "gui/panels/panel_table.h"

@@ -1,6 +1,6 @@
 // Pictures of panels against those in tests/gui/golden. HYBRIDSCOPE_UPDATE_GOLDEN=1 in the
 // environment (scripts/golden sets it) draws these anew.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ constexpr GoldenPicture kPictures[] = {
      "run.go_to 2\nselect.cell A 1 0"},
     {"comparison", "block_tables", "align_boundary_by_accepted_drafts",
      "edit.accept A 1\ndiff.before_edit\nrun.go_to 3\nselect.request A"},
-    {"findings", "findings", "prompt_as_long_as_a_verify_window", "edit.engine pages\nrun.end"},
+    {"findings", "findings", "prompt_as_long_as_a_verify_window", "edit.engine reference\nrun.end"},
     {"known_bugs", "known_bugs", "plain_decode", "bug.open 48\nview.theme light"},
     {"start_screen", "", "", ""},
 };

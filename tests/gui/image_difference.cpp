@@ -1,6 +1,6 @@
 #include "tests/gui/image_difference.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

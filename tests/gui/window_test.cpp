@@ -134,7 +134,7 @@ TEST_F(Window, ABlockLeadsToTheStepThatRegisteredIt) {
 
 TEST_F(Window, F4GoesThroughTheFindingsAndAClickSelectsOne) {
   open("all_mode_boundary_by_accepted_drafts", 1);
-  driver_->command("edit.engine pages");
+  driver_->command("edit.engine reference");
   driver_->command("run.end");
   driver_->command("run.start");
   driver_->command("panel.show findings");

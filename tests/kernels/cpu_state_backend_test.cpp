@@ -328,7 +328,7 @@ TEST(CpuStateBackend, AStateTooSmallForAFingerprintIsRefused) {
       CpuStateBackend::create(test::make_memory({.states = {temporal_spec({3}, Dtype::bfloat16)}}));
   ASSERT_FALSE(backend);
   EXPECT_EQ(backend.error().message,
-            "state 0: a recurrent state of 6 bytes cannot hold a fingerprint of 8");
+            "state 0: a recurrent state of 6 bytes cannot hold a fingerprint of 8 bytes");
 }
 
 TEST(CpuStateBackend, ABlockOutsideTheMemoryIsOurBug) {

@@ -15,7 +15,7 @@ EngineSettings drawn_settings() {
   settings.max_num_batched_tokens = draw(32, 128);
   settings.async_scheduling = one_in(2);
   if (one_in(3)) settings.runner = ModelRunner::v2;
-  if (one_in(4)) settings.engine = EngineProfile::pages;
+  if (one_in(4)) settings.engine = EngineProfile::reference;
   settings.num_gpu_blocks_override = draw(24, 96);
   settings.seed = draw(0, 1000);
   return settings;

@@ -7,6 +7,7 @@
 
 #include "sessions/record/step_fields.h"
 #include "storage/session_file.h"
+#include "storage/table_fields.h"
 #include "tests/storage/recorded_run.h"
 
 namespace hybridscope::test::schema_test {
@@ -44,6 +45,7 @@ std::vector<std::string> expected(std::vector<std::string> keys, Walk walk,
   ColumnNames names{{"session", "step"}};
   names.names.insert(names.names.end(), keys.begin(), keys.end());
   walk(names);
+  for (std::string& name : names.names) name = fields::column_of(name);
   names.names.insert(names.names.end(), behind.begin(), behind.end());
   return names.names;
 }

@@ -53,7 +53,7 @@ class SessionFormat : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryFolder;
     file_ = *folder_ / "runs.db";
-    record("before", under_profile("skipped_for_a_step", EngineProfile::pages));
+    record("before", under_profile("skipped_for_a_step", EngineProfile::reference));
     record("after", under_profile("skipped_for_a_step", EngineProfile::safe));
     record("short of blocks", shipped_scenario("preemption_and_resume"));
     record("padded", shipped_scenario("graph_padding"));

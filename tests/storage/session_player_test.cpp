@@ -17,7 +17,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A drawn run under pages may never end.
+// A drawn run under reference may never end.
 constexpr std::int64_t kMostSteps = 120;
 constexpr int kMostBack = 100;
 

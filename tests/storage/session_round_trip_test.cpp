@@ -13,7 +13,7 @@ namespace {
 
 using RecordLines = std::vector<std::vector<std::string>>;  // [steps]
 
-// More than any scenario has; a drawn run under pages may never end.
+// More than any scenario has; a drawn run under reference may never end.
 constexpr std::int64_t kMostSteps = 300;
 
 // Records the plan; the lines of each record as it was handed over.

@@ -187,7 +187,7 @@ TEST_F(SessionWriterTest, ADeletedSessionEndsItsRecordingAndTouchesNoOther) {
                          .batch_steps = 1});
   ASSERT_FALSE(recorded.ok());
   EXPECT_EQ(recorded.error().message,
-            file_ + ": somebody has deleted session \"deleted\" while it was recorded");
+            file_ + ": session \"deleted\" was deleted while it was being recorded");
   EXPECT_THAT(ask("SELECT session || ' ' || name || ' ' || num_steps || ' ' || status "
                   "FROM sessions"),
               ElementsAre("1 one 3 complete"));
@@ -201,7 +201,7 @@ TEST_F(SessionWriterTest, ASessionThatIsDeletedBehindItsLastStepIsNotReportedAsR
   ASSERT_TRUE(SessionFile::open(file_, FileAccess::write).value().remove(writer->session()).ok());
   const Status finished = writer->finish(SessionStatus::complete, "");
   ASSERT_FALSE(finished.ok());
-  EXPECT_THAT(finished.error().message, HasSubstr("somebody has deleted session \"gone\""));
+  EXPECT_THAT(finished.error().message, HasSubstr("session \"gone\" was deleted while"));
 }
 
 TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {

@@ -18,7 +18,7 @@ void* counted_or_throw(std::size_t size) {
 }
 }  // namespace
 
-// The variants that do not throw, too: a sanitizer's own would not match the deletes here.
+// Replaces the non-throwing variants too: a sanitizer's own would not match the deletes here.
 void* operator new(std::size_t size) { return counted_or_throw(size); }
 void* operator new[](std::size_t size) { return counted_or_throw(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }

@@ -1,12 +1,12 @@
-// Counts heap allocations of the program that compiles allocation_counter.cpp in, which replaces
-// the global allocation functions.
+// Counts the heap allocations of a program. Compile allocation_counter.cpp into it; that file
+// replaces the global allocation functions.
 #pragma once
 
 #include <cstdint>
 
 namespace hybridscope::test {
 
-// Allocations by operator new since the program started; over-aligned ones are not counted.
+// Calls of operator new since the program started, except over-aligned ones.
 std::int64_t num_allocations();
 
 }  // namespace hybridscope::test

@@ -1,5 +1,5 @@
-// Synchronous and asynchronous scheduling of one scenario: where the two agree
-// (semantics: async-equals-sync), and that only the time of what is known differs.
+// Synchronous against asynchronous scheduling of one scenario: where the two must agree (semantics:
+// async-equals-sync), and that they otherwise differ only in when results are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace hybridscope::test::naive_async_agreement_test {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 20261201;
-constexpr int kPlenty = 4000;  // blocks, or tokens: more than any run here needs
+constexpr int kPlenty = 4000;  // blocks or tokens: more than any run here needs
 
 // [step] request, q, reported c, block ids of every group.
 using Schedule = std::vector<std::vector<std::tuple<int, int, int, std::vector<std::vector<int>>>>>;
@@ -35,7 +35,7 @@ Schedule schedule_of(const NaiveRun& run, BlockIds block_ids) {
   return schedule;
 }
 
-// Nobody is preempted, stops or repeats another request's output; arrivals and budgets stay.
+// No request is preempted, stops early or repeats another's output; arrivals and budgets stay.
 NaiveScenario endless_scenario(NaiveCacheMode mode, std::uint64_t seed, NaiveVariant variant) {
   NaiveScenario scenario = random_naive_scenario(mode, seed, variant);
   scenario.config.num_blocks = kPlenty;
@@ -64,7 +64,7 @@ struct Engine {
 
 class NaiveAsyncAgreement : public ::testing::TestWithParam<Engine> {};
 
-// 60 scenarios of 60 steps under both schedulers; `change` is applied to each.
+// Runs 60 scenarios of 60 steps under both schedulers, each after `change`.
 void expect_same_schedules(BlockIds block_ids, void (*change)(NaiveConfig&)) {
   const auto [mode, runner] = NaiveAsyncAgreement::GetParam();
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + 60; ++seed) {
@@ -109,7 +109,7 @@ TEST_P(NaiveAsyncAgreement, RequestsEndWithTheSameTokens) {
   }
 }
 
-// (request, exact c, d, a) of every row whose tokens were taken, prefills left out.
+// (request, exact c, d, a) of every row whose tokens were taken, except prefills.
 using Accepted = std::set<std::tuple<int, int, int, int>>;
 
 Accepted accepted_counts(const NaiveRun& run) {
@@ -130,7 +130,7 @@ Accepted accepted_counts(const NaiveRun& run) {
   return result;
 }
 
-// Without preemptions and with room for every draft.
+// Without preemptions, and with blocks for every draft.
 TEST_P(NaiveAsyncAgreement, AcceptedCountsPerPositionAreTheSame) {
   const auto [mode, runner] = GetParam();
   std::size_t num_rows = 0;

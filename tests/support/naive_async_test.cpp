@@ -1,5 +1,5 @@
-// Asynchronous scheduling of the naive engine on scenarios worked by hand
-// (semantics: output-placeholders, update-from-output-async, deferred-frees).
+// Asynchronous scheduling of the naive engine, on scenarios worked out by hand (semantics:
+// output-placeholders, update-from-output-async, deferred-frees).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ TEST(NaiveAsync, NoFrameIsScheduledOnceEnoughTokensAreInFlight) {
   Bench bench = async_bench(0);
   NaiveEngine engine = bench.engine();
   engine.add_request({.prompt = prompt_of(5), .max_tokens = 2});
-  engine.step();  // c 5, one token in flight
-  engine.step();  // c 6, two produced
+  engine.step();  // c = 5, one token in flight
+  engine.step();  // c = 6, two tokens produced
   EXPECT_EQ(engine.tokens(0).size(), 6u);
   const NaiveStep idle = engine.step();  // 6 + 2 - 1 >= 5 + 2
   EXPECT_THAT(idle.scheduled, IsEmpty());
@@ -46,7 +46,7 @@ TEST(NaiveAsync, AFrameAfterTheStopRunsForNothing) {
   NaiveEngine engine = bench.engine();
   engine.add_request({.prompt = prompt_of(5), .max_tokens = 4});
   engine.step();
-  engine.step();  // 1 + 3 tokens: enough, but not known
+  engine.step();  // 1 + 3 tokens are enough, but not known yet
   const NaiveStep third = engine.step();
   EXPECT_EQ(third.scheduled.size(), 1u);
   EXPECT_THAT(third.finished, ElementsAre(0));
@@ -87,7 +87,7 @@ TEST(NaiveAsync, APreemptedRequestHoldsBackThoseBehindIt) {
   EXPECT_EQ(engine.step().scheduled.size(), 2u);
 }
 
-// A chunk in flight has no placeholders: nothing keeps the request from being admitted at once.
+// A prefill chunk in flight has no placeholders, so the request can be admitted again at once.
 TEST(NaiveAsync, APreemptedChunkComesBackAtOnce) {
   Bench bench = async_bench(0);
   NaiveEngine engine = bench.engine();
@@ -100,7 +100,8 @@ TEST(NaiveAsync, APreemptedChunkComesBackAtOnce) {
   EXPECT_THAT(texts(resumed), IsEmpty());
 }
 
-// Known bug 17: K = 3, c = 20 and 21 known tokens, a frame of 1 + 3 in flight accepts two.
+// Known bug 17: K = 3, c = 20 with 21 known tokens; of a frame in flight with 1 + 3 tokens two are
+// accepted.
 NaiveEngine reset_with_a_frame_in_flight(Bench& bench, bool stale_frame_changes_nothing) {
   bench.config.block_size = 32;  // one chunk
   bench.config.rules.stale_frame_changes_nothing = stale_frame_changes_nothing;
@@ -147,17 +148,17 @@ TEST(NaiveAsync, AnAbortedRequestsRowIsIgnored) {
   EXPECT_THAT(after.free_queue, ::testing::SizeIs(63));
 }
 
-// The hash of a boundary appears when the exact count reaches it, not when the drafts do.
+// A boundary's hash appears when the exact count reaches it, not when the drafts do.
 TEST(NaiveAsync, NoPlaceholderIsHashed) {
   Bench bench = async_bench(1);
   bench.accepted[0] = 2;
   NaiveEngine engine = bench.engine();
   engine.add_request({.prompt = prompt_of(6), .max_tokens = 20});
-  engine.step();                                 // c 6
-  EXPECT_THAT(engine.step().hashed, IsEmpty());  // c 8 with drafts, 7 known after it
-  const NaiveStep third = engine.step();         // 8 known drafts and tokens at its schedule
+  engine.step();                                 // c = 6
+  EXPECT_THAT(engine.step().hashed, IsEmpty());  // c = 8 with drafts; 7 known afterwards
+  const NaiveStep third = engine.step();         // 8 known tokens and drafts when it is scheduled
   EXPECT_THAT(third.hashed_after_schedule, IsEmpty());
-  EXPECT_THAT(third.hashed, ::testing::SizeIs(2));  // frame 1 returned: exact count 8
+  EXPECT_THAT(third.hashed, ::testing::SizeIs(2));  // frame 1 has returned: exact count 8
   EXPECT_THAT(texts(third), IsEmpty());
 }
 

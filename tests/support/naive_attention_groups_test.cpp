@@ -1,5 +1,5 @@
-// Several attention groups, of block sizes that differ: the agreed hit
-// (semantics: find-longest-cache-hit) by hand and under random scenarios.
+// Several attention groups with different block sizes: the hit they agree on (semantics:
+// find-longest-cache-hit), by hand and in random scenarios.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Lists = std::vector<std::vector<int>>;
 
 constexpr std::uint64_t kFirstSeed = 20261215;
 
-// B = 4, attention of 4 and of 8: hits end on multiples of 8.
+// B = 4, attention groups of 4 and 8: hits end at multiples of 8.
 Bench two_sizes() {
   Bench bench;
   bench.config.block_size = 4;
@@ -31,9 +31,9 @@ TEST(NaiveAttentionGroups, AllGroupsRegisterUpToTheCommonGrid) {
   Bench bench = two_sizes();
   NaiveEngine engine = bench.engine();
   engine.add_request({.prompt = prompt_of(13), .max_tokens = 4});
-  const NaiveStep first = engine.step();  // 12 of 13 tokens, a chunk on the grid
+  const NaiveStep first = engine.step();  // 12 of 13 tokens, a chunk that ends on the grid
   EXPECT_EQ(first.scheduled.at(0).block_ids, (Lists{{1, 2, 3}, {4, 5}, {0, 0, 6}}));
-  EXPECT_THAT(first.hashed, ElementsAre(1, 2, 4));  // 8 tokens; no state there
+  EXPECT_THAT(first.hashed, ElementsAre(1, 2, 4));  // 8 tokens; no state is kept there
   EXPECT_THAT(texts(first), IsEmpty());
 }
 

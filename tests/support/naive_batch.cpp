@@ -12,7 +12,7 @@ constexpr int kHole = -1;
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-// Index of the entry of a request; none: -1.
+// Index of the request's entry; -1: none.
 int find(const std::vector<NaiveBatchEntry>& scheduled, int request) {
   for (std::size_t i = 0; i < scheduled.size(); ++i)
     if (scheduled[i].request == request) return static_cast<int>(i);
@@ -34,7 +34,7 @@ std::vector<int> NaiveBatchV1::update(const std::vector<NaiveBatchEntry>& schedu
   return order;
 }
 
-// Rows that are not scheduled now, and those of admitted requests.
+// Removes rows that are not scheduled now, and rows of admitted requests.
 void NaiveBatchV1::remove_rows(const std::vector<NaiveBatchEntry>& scheduled) {
   for (int& request : requests_) {
     const int index = find(scheduled, request);
@@ -42,7 +42,8 @@ void NaiveBatchV1::remove_rows(const std::vector<NaiveBatchEntry>& scheduled) {
   }
 }
 
-// New requests, then the others without a row; each takes the lowest hole, else a new last row.
+// Adds new requests, then the others without a row. Each takes the lowest hole, else a new last
+// row.
 void NaiveBatchV1::add_rows(const std::vector<NaiveBatchEntry>& scheduled) {
   for (const bool adds_new : {true, false}) {
     for (const NaiveBatchEntry& entry : scheduled) {
@@ -57,7 +58,7 @@ void NaiveBatchV1::add_rows(const std::vector<NaiveBatchEntry>& scheduled) {
   }
 }
 
-// The last row moves into the lowest hole until none is left.
+// Moves the last row into the lowest hole until no hole is left.
 void NaiveBatchV1::condense() {
   for (;;) {
     while (!requests_.empty() && requests_.back() == kHole) requests_.pop_back();
@@ -75,7 +76,7 @@ int NaiveBatchV1::region(const NaiveBatchEntry& entry) const {
   return entry.q <= threshold_ ? 1 : 2;
 }
 
-// Rows outside the region of their position are brought there cycle by cycle; not stable.
+// Moves the rows that are outside their class's region, cycle by cycle; not stable.
 void NaiveBatchV1::reorder(const std::vector<int>& regions) {
   std::vector<int> target = regions;
   std::sort(target.begin(), target.end());

@@ -1,6 +1,6 @@
-// Order of the rows of a step in the naive engine: the V1 runner's persistent batch
-// (semantics: update-states, input-batch, reorder-batch) and the V2 runner's request slots and
-// sorted batch (semantics: request-slots, row-order-v2).
+// The order of a step's rows in the naive engine: the V1 runner's persistent batch (semantics:
+// update-states, input-batch, reorder-batch), and the V2 runner's request slots and sorted batch
+// (semantics: request-slots, row-order-v2).
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace hybridscope::test {
 
-// What the order of rows depends on; in the scheduler's order.
+// What the order of rows depends on, in the scheduler's order.
 struct NaiveBatchEntry {
   int request = -1;
-  int c = 0;  // reported
+  int c = 0;  // the reported count
   int q = 0;
   bool decode = false;
   bool admitted = false;
@@ -36,13 +36,13 @@ class NaiveBatchV1 {
   int region(const NaiveBatchEntry& entry) const;
 
   int threshold_;
-  std::vector<int> requests_;  // [rows] -1: hole, only inside update
+  std::vector<int> requests_;  // [rows] -1: a hole; only during update
 };
 
 class NaiveSlotsV2 {
  public:
   explicit NaiveSlotsV2(int max_num_reqs);
-  // Nothing happens when the request holds no slot.
+  // Does nothing when the request has no slot.
   void free(int request);
   // Takes the last free slot.
   int add(int request);
@@ -53,8 +53,8 @@ class NaiveSlotsV2 {
   std::map<int, int> slot_of_;
 };
 
-// [rows] index into `scheduled`: by q ascending, stable. `decode_rows_first`: decode rows before
-// all others.
+// [rows] indexes into `scheduled`, stably sorted by ascending q. `decode_rows_first`: decode rows
+// before all others.
 std::vector<int> naive_v2_order(const std::vector<NaiveBatchEntry>& scheduled,
                                 bool decode_rows_first);
 

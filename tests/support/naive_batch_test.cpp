@@ -1,5 +1,5 @@
-// Order of rows: of V1 (semantics: input-batch, reorder-batch), of V2 (semantics: request-slots,
-// row-order-v2).
+// The order of rows of V1 (semantics: input-batch, reorder-batch) and of V2 (semantics:
+// request-slots, row-order-v2).
 #include "tests/support/naive_batch.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ NaiveBatchEntry prefill(int request, int q, bool is_new = false) {
 }
 NaiveBatchEntry extend(int request, int q) { return {.request = request, .c = 8, .q = q}; }
 
-// Requests in the order of their rows.
+// The requests in row order.
 std::vector<int> rows(NaiveBatchV1& batch, const std::vector<NaiveBatchEntry>& scheduled) {
   std::vector<int> result;
   for (const int index : batch.update(scheduled))
@@ -61,7 +61,7 @@ TEST(NaiveSlotsV2, TheLastFreeSlotIsTakenAndAFreedOneComesBackFirst) {
   EXPECT_EQ(slots.add(C), 1);
   slots.free(A);
   slots.free(B);
-  slots.free(B);  // holds none
+  slots.free(B);  // has no slot
   EXPECT_EQ(slots.add(D), 2);
   EXPECT_EQ(slots.add(E), 3);
   EXPECT_EQ(slots.slot_of(C), 1);

@@ -1,4 +1,4 @@
-// A naive engine driven by hand.
+// A naive engine for tests that drive it by hand.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace hybridscope::test {
 
-// Prompt tokens count up from `first`; output tokens are far away from them.
+// Prompt tokens count up from `first`; output tokens are far from them.
 inline std::vector<std::uint64_t> prompt_of(int length, std::uint64_t first = 1) {
   std::vector<std::uint64_t> tokens;
   for (int i = 0; i < length; ++i) tokens.push_back(first + static_cast<std::uint64_t>(i));
@@ -22,7 +22,7 @@ inline std::uint64_t output_of(int request, int position) {
   return static_cast<std::uint64_t>(1'000'000 * (request + 1) + position);
 }
 
-// An engine whose drafts and counts a test sets between steps.
+// An engine whose drafts and accepted counts a test sets between steps.
 struct Bench {
   NaiveConfig config;
   std::map<int, int> accepted;  // request -> a; cut to d + 1, 1 if absent

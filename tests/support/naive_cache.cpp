@@ -7,7 +7,7 @@ namespace hybridscope::test {
 
 namespace {
 
-// Hit blocks of one group; none for a request that runs.
+// Hit blocks of one group; none for a running request.
 std::vector<int> hit_blocks(const NaiveAllocation& allocation, int group) {
   if (allocation.hit.block_ids.empty()) return {};
   return allocation.hit.block_ids.at(static_cast<std::size_t>(group));
@@ -19,9 +19,9 @@ NaiveCache::NaiveCache(const NaiveConfig& config) : pool(config.num_blocks), con
 
 void NaiveCache::new_step_starts() { planned_.clear(); }
 
-// Attention: a hit block that its writer has not written yet. Mamba
-// (semantics: mamba-get-num-blocks-to-allocate): a hit whose last block has a key that was
-// registered in this step, be it for another block.
+// Attention: a hit block that has not been written yet. Mamba (semantics:
+// mamba-get-num-blocks-to-allocate): a hit whose last block has a key that was registered in this
+// step, even if for another block.
 bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
   if (hit.num_tokens == 0) return false;
   std::set<int> planned;
@@ -43,7 +43,7 @@ bool NaiveCache::waits_for_planned(const NaiveHit& hit) const {
   return false;
 }
 
-// Length that the group's block list must have.
+// The required length of the group's block list.
 int NaiveCache::required_blocks(int group, int num_slots, int main_tokens) const {
   const int block_size = config_.group_block_size(group);
   if (config_.is_attention(group)) return ceil_div(num_slots, block_size);
@@ -51,7 +51,7 @@ int NaiveCache::required_blocks(int group, int num_slots, int main_tokens) const
   return ceil_div(main_tokens, block_size) + config_.num_speculative_tokens;
 }
 
-// Blocks that leave the free queue: new ones, and hit blocks that nobody holds.
+// The blocks to take from the free queue: new blocks, and hit blocks that no request holds.
 int NaiveCache::need(int group, const Table& table, const NaiveAllocation& allocation,
                      int required) const {
   const std::vector<int> hit = hit_blocks(allocation, group);
@@ -101,7 +101,7 @@ std::optional<std::vector<std::vector<int>>> NaiveCache::allocate_slots(
   return take_blocks(tables, allocation, num_slots, main_tokens);
 }
 
-// Steps 7 to 9: hit blocks first, in all groups, then new blocks, then registration.
+// Steps 7 to 9: hit blocks of all groups first, then new blocks, then registration.
 std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables,
                                                       const NaiveAllocation& allocation,
                                                       int num_slots, int main_tokens) {
@@ -122,8 +122,8 @@ std::vector<std::vector<int>> NaiveCache::take_blocks(std::vector<Table>& tables
   return new_block_ids;
 }
 
-// Frees what lies before the state that a full rejection would need
-// (semantics: remove-skipped-blocks, mamba-remove-skipped-blocks).
+// Frees what comes before the state that is needed if all drafts are rejected (semantics:
+// remove-skipped-blocks, mamba-remove-skipped-blocks).
 void NaiveCache::remove_skipped(int group, Table& table, int total_computed) {
   if (config_.is_attention(group)) return;
   const int block_size = config_.group_block_size(group);
@@ -157,8 +157,8 @@ std::vector<int> NaiveCache::allocate_new(int group, Table& table, int required)
   return {table.blocks.begin() + before, table.blocks.end()};
 }
 
-// Align: null columns up to the new running column; speculative blocks that would lie before it
-// move to the end (semantics: mamba-allocate-new-blocks).
+// Align: adds null columns up to the new running column; speculative blocks that would come before
+// it move to the end (semantics: mamba-allocate-new-blocks).
 void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   const int spec = config_.num_speculative_tokens;
   const int before = size_of(table.blocks);
@@ -177,7 +177,7 @@ void NaiveCache::pad_and_move_speculative(Table& table, int required) {
   table.got_blocks = true;
 }
 
-// Up to the last length that all groups can agree on, an eagle group one block more
+// Registers up to the last length that all groups can agree on; an eagle group one block further
 // (semantics: coordinator-cache-blocks).
 void NaiveCache::cache_blocks(int request, const std::vector<int>& history, int num_tokens) {
   if (!align()) return;

@@ -13,27 +13,27 @@
 
 namespace hybridscope::test {
 
-// What a registered block stands for: this history, in this group.
+// A registered block's key: this token history, in this group.
 struct NaiveKey {
-  int prefix = 0;  // node of the prefix tree
+  int prefix = 0;  // a node of the prefix tree
   int group = 0;
   friend auto operator<=>(const NaiveKey&, const NaiveKey&) = default;
 };
 
-// The block pool (semantics: block-pool). Plain members: the naive engine's parts look at each
-// other freely.
+// The block pool (semantics: block-pool). All members are public: the parts of the naive engine
+// access each other freely.
 struct NaiveBlockPool {
-  std::deque<int> free_queue;                   // head = next allocated
+  std::deque<int> free_queue;                   // the head is allocated next
   std::vector<int> ref_cnt;                     // [num_blocks]
   std::map<int, NaiveKey> key_of;               // registered blocks
   std::map<NaiveKey, std::vector<int>> blocks;  // in order of insertion
-  std::set<int> content_lost;                   // blocks whose old content nobody may read
+  std::set<int> content_lost;                   // blocks whose old content must not be read
 
   explicit NaiveBlockPool(int num_blocks);
   std::vector<int> get_new_blocks(int count);
   void touch(int block);
   void free_blocks(const std::vector<int>& list);
-  bool register_block(int block, NaiveKey key);  // false: it was already
+  bool register_block(int block, NaiveKey key);  // false: it was already registered
   void drop_hash(int block);
   bool reset();
 };
@@ -44,15 +44,15 @@ struct NaiveHit {
   std::vector<std::vector<int>> block_ids;  // [group]
 };
 
-// What allocate_slots is told about a request.
+// The inputs of allocate_slots for a request.
 struct NaiveAllocation {
   int request = -1;
-  int num_computed_tokens = 0;      // c, without the hit
+  int num_computed_tokens = 0;      // c, without the hit's tokens
   int num_new_tokens = 0;           // q
   const std::vector<int>* history;  // [num_tokens + 1] node of every prefix of the known tokens
-  NaiveHit hit;                     // of an admission
+  NaiveHit hit;                     // admissions: the hit
   bool full_sequence_must_fit = false;
-  int watermark_blocks = 0;  // kept free
+  int watermark_blocks = 0;  // blocks to keep free
 };
 
 class NaiveCache {
@@ -62,13 +62,14 @@ class NaiveCache {
   void new_step_starts();
   // The longest hit of a request with these known tokens.
   NaiveHit find_hit(const std::vector<int>& history) const;
-  // Per group the block ids that the worker has to append; nullopt when refused.
+  // For each group, the block ids that the worker has to append; nullopt when refused.
   std::optional<std::vector<std::vector<int>>> allocate_slots(const NaiveAllocation& allocation);
-  // Registers the full blocks of the first `num_tokens` tokens, known ones only, of a request that
-  // holds blocks.
+  // Registers the full blocks among the first `num_tokens` tokens of a request that holds blocks;
+  // only known tokens count.
   void cache_blocks(int request, const std::vector<int>& history, int num_tokens);
   void free(int request);
-  // Blocks registered in this step by the request lose their hash: they will not be written.
+  // Removes the hashes of the blocks that the request registered in this step: they will not be
+  // written.
   void withdraw(int request);
   // [group] block ids; empty lists for an unknown request.
   std::vector<std::vector<int>> block_ids(int request) const;

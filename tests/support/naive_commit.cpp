@@ -1,4 +1,4 @@
-// The part of the naive scheduler that takes a frame back.
+// The part of the naive scheduler that handles a returned frame.
 #include "tests/support/naive_scheduler.h"
 
 namespace hybridscope::test {
@@ -14,7 +14,7 @@ void NaiveScheduler::roll_back(NaiveRequest& request, int num_rejected) {
   if (request.num_output_placeholders > 0) request.num_output_placeholders -= num_rejected;
 }
 
-// True when the request is to stop; tokens behind the stop are dropped.
+// True when the request must stop; tokens after the stop are dropped.
 bool NaiveScheduler::append_outputs(NaiveRequest& request, int count, NaiveCommitted& result) {
   for (int i = 0; i < count; ++i) {
     append(request, config_.output_token(request.id, request.num_tokens()));

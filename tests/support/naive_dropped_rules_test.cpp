@@ -1,4 +1,5 @@
-// Each safe rule of the naive engine is needed: without it some random scenario has a wrong state.
+// Each safe rule of the naive engine is necessary: without it, some random scenario has a wrong
+// state.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -16,7 +17,7 @@ constexpr std::uint64_t kFirstSeed = 20260801;
 struct Rule {
   const char* name;
   void (*drop)(NaiveRules&);
-  std::set<std::string> first_rules;  // how it may show first
+  std::set<std::string> first_rules;  // findings with which it may first show
 };
 
 const Rule kClass{"class_by_meaning",
@@ -63,7 +64,7 @@ constexpr Engine kAsyncV1None{"async_v1_none", NaiveCacheMode::none, {true, Naiv
 constexpr Engine kAsyncV2Align{"async_v2_align", NaiveCacheMode::align, {true, NaiveRunner::v2}};
 constexpr Engine kAsyncV2None{"async_v2_none", NaiveCacheMode::none, {true, NaiveRunner::v2}};
 
-// `at_least`: violating scenarios; 0: none.
+// `at_least`: the least number of scenarios with a violation; 0: there must be none.
 struct Dropped {
   Rule rule;
   Engine engine;
@@ -120,8 +121,8 @@ const Dropped kDropped[] = {
 
     {kDecodesFirst, kSyncV2Align, 25},
     {kDecodesFirst, kSyncV2None, 50},
-    {kClass, kSyncV2Align, 0},  // the runner's own test knows what is computed again
-    {kCount, kSyncV2Align, 0},  // a slot forgets nothing
+    {kClass, kSyncV2Align, 0},  // the runner's own test knows which tokens are recomputed
+    {kCount, kSyncV2Align, 0},  // a V2 slot forgets nothing
     {kExactColumn, kSyncV2Align, 0},
     {kDecodesFirst, kAsyncV2Align, 25},
     {kDecodesFirst, kAsyncV2None, 50},

@@ -1,7 +1,8 @@
-// The slow oracle: a naive model of one hybrid engine (runners V1 and V2, synchronous and
-// asynchronous scheduling, modes align and none, some full-attention groups and some mamba groups
-// of one spec) that the real engine is property-tested against. It follows docs/semantics with
-// lists and maps, shares nothing with core/, and proves after every step what every block holds.
+// The slow oracle: a naive model of a hybrid engine, against which the real engine is
+// property-tested. It covers runners V1 and V2, synchronous and asynchronous scheduling, modes
+// align and none, some full-attention groups and some mamba groups of one spec. It follows
+// docs/semantics with lists and maps, shares no code with core/, and checks after every step what
+// every block holds.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace hybridscope::test {
 
 struct NaiveEngineParts;
 
-// Requests are named by their index in the order of addition. Commands take effect at once, that
-// is between two steps; what they preempt is not in NaiveStep::preempted and does not keep the next
-// step from admitting (but a head of the waiting queue whose frame is in flight does).
+// A request is named by its index in the order of addition. Commands take effect at once, between
+// two steps. What they preempt is not in NaiveStep::preempted, and the next step may still admit
+// requests (unless the head of the waiting queue has a frame in flight).
 class NaiveEngine {
  public:
   // Throws std::invalid_argument for K >= B in align, or missing functions.
@@ -28,21 +29,21 @@ class NaiveEngine {
   NaiveEngine& operator=(NaiveEngine&&) noexcept;
 
   int add_request(NaiveRequestSpec spec);
-  // False (nothing happens) when the request does not run.
+  // False, without effect, when the request is not running.
   bool preempt(int request);
-  // Nothing happens when it already finished.
+  // No effect when the request has already finished.
   void abort(int request);
-  // True unless blocks are held.
+  // True unless some blocks are held.
   bool reset_prefix_cache(bool reset_running_requests);
 
-  // One turn: schedules frame n, runs it, samples, and takes back frame n (synchronous) or n - 1
-  // (asynchronous). `budget`: token budget of this step instead of max_num_batched_tokens.
+  // One turn: schedules and runs frame n, samples it, and takes back frame n (synchronous) or n - 1
+  // (asynchronous). `budget` replaces max_num_batched_tokens for this step.
   NaiveStep step(std::optional<int> budget = std::nullopt);
 
   int num_requests() const;
-  // No request waits or runs.
+  // Is no request waiting or running?
   bool finished() const;
-  int num_computed_tokens(int request) const;  // scheduler's: optimistic
+  int num_computed_tokens(int request) const;  // the scheduler's optimistic count
   int num_output_placeholders(int request) const;
   const std::vector<std::uint64_t>& tokens(int request) const;  // prompt and output so far
 

@@ -1,5 +1,5 @@
-// The naive engine with the reference's rules against golden/scheduler.jsonl and
-// golden/pipeline.jsonl: an oracle that misreads the scheduler would be worth nothing.
+// Compares the naive engine, with the reference's rules, to the vectors scheduler.jsonl and
+// pipeline.jsonl: an oracle that models the scheduler wrongly would be worthless.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace hybridscope::test::naive_engine_golden_test {
 namespace {
 
-// What the vectors prescribe while a case is replayed; the functions of NaiveConfig look here.
+// What the vectors prescribe while a case is replayed. The functions of NaiveConfig read it.
 struct Script {
-  std::map<int, std::vector<std::uint64_t>> outputs;  // request -> tokens that it will append
+  std::map<int, std::vector<std::uint64_t>> outputs;  // request -> tokens to append
   std::map<int, int> accepted;                        // request -> count of the current step
   std::map<int, int> drafts;                          // request -> list after the current step
   std::map<int, int> num_prompt_tokens;
@@ -30,8 +30,7 @@ std::vector<int> attention_block_sizes(const Json& config) {
   return sizes;
 }
 
-// Groups of full attention, then mamba groups of one block size, nothing the naive engine has no
-// model of.
+// Full-attention groups, then mamba groups of one block size, and nothing else.
 bool modelled_groups(const Json& config) {
   const Json& groups = config.at("groups");
   const bool align = config.at("mamba_cache_mode") == "align";
@@ -156,7 +155,8 @@ class Replay {
     }
   }
 
-  // The naive engine takes a whole step at once: the calls up to the next schedule say how it ends.
+  // The naive engine runs a whole step at once, so the calls up to the next schedule are read
+  // first.
   void step(std::size_t i) {
     ++num_schedules_;
     script_.accepted.clear();
@@ -183,8 +183,9 @@ class Replay {
     if (update > 0) compare_update(update);
   }
 
-  // A request admitted with one token left (semantics: padded-prompt) gets K placeholder drafts, or
-  // is refused for want of budget. The naive engine has no model of it: the case ends there.
+  // The reference gives a request admitted with one token left K placeholder drafts (semantics:
+  // padded-prompt), or refuses it for lack of budget. The naive engine does not model that, so the
+  // case ends there.
   bool reference_pads(std::size_t i, const NaiveStep& naive) const {
     if (config_.at("num_spec_tokens") == 0) return false;
     const Json& tokens = results_[i].at("num_scheduled_tokens");

@@ -41,8 +41,8 @@ void NaiveEngineParts::forget_lost_blocks() {
   cache.pool.content_lost.clear();
 }
 
-// The agreed hit must not be longer than what each group found: attention needs every block of it,
-// a mamba group the last one.
+// The agreed hit must not be longer than what each group found: attention needs all of its blocks,
+// a mamba group only the last one.
 void NaiveEngineParts::check_hit(const NaiveScheduledRow& row, NaiveStep& step) {
   if (row.hit.num_tokens == 0) return;
   for (int group = 0; group < config.num_groups(); ++group) {
@@ -57,7 +57,7 @@ void NaiveEngineParts::check_hit(const NaiveScheduledRow& row, NaiveStep& step) 
   }
 }
 
-// A request that is behind the frame in flight by what that frame rejected, and by nothing else.
+// The exact count is the reported one minus what the frame in flight rejected, and nothing else.
 void NaiveEngineParts::check_exact_count(const NaiveScheduledRow& scheduled, const NaiveRow& row,
                                          NaiveStep& step) {
   int rejected = 0;
@@ -81,7 +81,7 @@ bool NaiveEngineParts::is_decode(const NaiveScheduledRow& row) {
   return past_prompt && row.c == row.num_tokens + row.num_output_placeholders - 1;
 }
 
-// Positions behind the known tokens are those that frames in flight sampled.
+// Positions after the known tokens hold what frames in flight sampled.
 std::uint64_t NaiveEngineParts::token_at(const NaiveRequest& request, int position) const {
   return position < request.num_tokens() ? request.tokens.at(static_cast<std::size_t>(position))
                                          : config.output_token(request.id, position);
@@ -111,8 +111,8 @@ NaiveRow NaiveEngineParts::make_row(const NaiveScheduledRow& scheduled) {
           .source_column = {}};
 }
 
-// Sampled tokens, then the drafts: those that will be accepted are the coming output tokens, each
-// other one is a token that occurs nowhere else.
+// Sampled tokens, then drafts. A draft that will be accepted equals the coming output token; any
+// other is a token that occurs nowhere else.
 void NaiveEngineParts::fill_inputs(NaiveRow& row) {
   const NaiveRequest& request = get(row.request);
   row.prefix = history_at(request, row.c);

@@ -1,4 +1,4 @@
-// The parts of the naive engine, which look at each other freely, and one turn of them.
+// The parts of the naive engine, which access each other freely, and one turn of them.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 
 namespace hybridscope::test {
 
-// What was scheduled and run as one step, until it returns.
+// A scheduled and run step until it returns.
 struct NaiveFrame {
   int step = 0;
   std::vector<NaiveReturnedRow> rows;  // in scheduled order

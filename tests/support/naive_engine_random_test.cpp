@@ -1,5 +1,5 @@
-// While the four conditions hold no state is ever wrong (semantics: four-conditions). That each is
-// needed: naive_dropped_rules_test.cpp.
+// While the four conditions hold, no state is ever wrong (semantics: four-conditions).
+// naive_dropped_rules_test.cpp shows that each condition is needed.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kFirstSeed = 20260801;
 
-// What a set of scenarios exercised, so that a clean result means something.
+// Counts what a set of scenarios exercised, so that a clean result means something.
 struct Coverage {
   int steps = 0;
   int preempted = 0;
@@ -21,7 +21,7 @@ struct Coverage {
   int backward_pre_copies = 0;
   int same_column_post_copies = 0;
   int backward_post_copies = 0;
-  int returns_with_count = 0;  // after a skipped step, more than one token accepted before it
+  int returns_with_count = 0;  // after a skipped step, with more than one token accepted before it
 
   void add(const NaiveRun& run) {
     std::map<int, std::pair<int, int>> last;  // request -> step, accepted count

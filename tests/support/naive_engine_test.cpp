@@ -1,5 +1,5 @@
-// The naive engine on scenarios worked by hand: known bugs with the safe rule dropped
-// (what the reference does) and kept.
+// The naive engine on scenarios worked out by hand: known bugs with the safe rule off (what the
+// reference does) and on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ TEST(NaiveEngine, ChunksOnTheGridWaitForTheBudgetOfABlock) {  // the same with r
   EXPECT_THAT(last.violations, IsEmpty());
 }
 
-// A decode, B's place in the batch is lost for one step; B has accepted 2 before.
+// A decodes; B is left out of the batch for one step, after it accepted 2 tokens.
 std::vector<std::string> skipped_step(bool count_survives) {
   Bench bench;
   bench.config.num_speculative_tokens = 1;
@@ -138,7 +138,7 @@ TEST(NaiveEngine, SkippedStepForgetsTheAcceptedCount) {  // known bug 48
   EXPECT_THAT(skipped_step(true), IsEmpty());
 }
 
-// Prompt 8, generated to 10, preempted, resumed with hit 8: two real tokens are left.
+// Prompt 8, generated up to 10, preempted, resumed with a hit of 8: two known tokens are left.
 std::vector<std::string> resumed_tail(bool class_by_meaning) {
   Bench bench;
   bench.config.num_speculative_tokens = 1;
@@ -165,7 +165,7 @@ TEST(NaiveEngine, ResumedTailRunsAsDecode) {  // known bug 50
   EXPECT_THAT(resumed_tail(true), IsEmpty());
 }
 
-// The producer leaves S(8) and S(12) and 3 attention blocks; the consumer shares 14 tokens.
+// The producer leaves S(8), S(12) and 3 attention blocks; the consumer shares 14 tokens with it.
 NaiveStep eagle_margin(bool no_lookahead) {
   Bench bench;
   bench.config.block_size = 4;

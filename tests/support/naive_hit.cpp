@@ -7,7 +7,7 @@
 
 namespace hybridscope::test {
 
-// Groups with equal specs.
+// The groups with one spec.
 struct NaiveCache::SpecGroup {
   bool attention = false;
   bool eagle = false;
@@ -15,7 +15,7 @@ struct NaiveCache::SpecGroup {
   std::vector<int> groups;
 };
 
-// In order of first appearance; full attention comes first.
+// In order of first appearance; full-attention groups come first.
 std::vector<NaiveCache::SpecGroup> NaiveCache::spec_groups() const {
   std::vector<SpecGroup> specs;
   for (int group = 0; group < num_groups(); ++group) {
@@ -46,7 +46,8 @@ bool NaiveCache::all_cached(const SpecGroup& spec, const std::vector<int>& histo
   });
 }
 
-// Number of blocks from the left, at most `limit` tokens (semantics: full-attention-cache-hit).
+// The number of consecutive blocks from the left, within `limit` tokens (semantics:
+// full-attention-cache-hit).
 int NaiveCache::attention_blocks(const SpecGroup& spec, const std::vector<int>& history, int limit,
                                  bool drop_eagle_block) const {
   int count = 0;
@@ -74,7 +75,7 @@ NaiveHit NaiveCache::find_hit(const std::vector<int>& history) const {
   if (!align()) return hit;
   const int max_length = static_cast<int>(history.size()) - 2;  // num_tokens - 1
   const std::vector<SpecGroup> specs = spec_groups();
-  std::map<std::size_t, int> counts;  // [spec] blocks of its last lookup
+  std::map<std::size_t, int> counts;  // [spec] number of blocks in its last lookup
   std::set<std::size_t> verified;
   int longest = 0;
   hit.num_tokens = max_length;
@@ -107,7 +108,7 @@ NaiveHit NaiveCache::find_hit(const std::vector<int>& history) const {
   return hit;
 }
 
-// Attention lists are cut to the hit; mamba lists end in the state that was found last.
+// Attention lists are cut to the hit; a mamba list ends with the state found last.
 void NaiveCache::list_blocks(const std::vector<SpecGroup>& specs,
                              const std::map<std::size_t, int>& counts,
                              const std::vector<int>& history, NaiveHit& hit) const {

@@ -1,4 +1,4 @@
-// Lists and numbers of the slow oracle, which has nothing of core.
+// Helpers for lists and numbers of the slow oracle, which uses nothing of core.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Every token history that occurs in a run, as a node of a tree: two histories are equal iff their
-// nodes are. States and hashes of the naive engine are nodes, so comparing them is exact.
+// Every token history of a run as a node of a tree: two histories are equal iff their nodes are.
+// The naive engine uses nodes as states and hashes, so it compares them exactly.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class NaivePrefixTree {
     return found->second;
   }
 
-  // The history `node` and then `token`. Poison stays poison.
+  // The history `node` followed by `token`. Poison stays poison.
   int child(int node, std::uint64_t token) {
     if (node == kNaivePoison) return kNaivePoison;
     const auto next = static_cast<int>(nodes_.size());
@@ -41,7 +41,7 @@ class NaivePrefixTree {
     return node;
   }
 
-  // Is `prefix` what `node` was at some time?
+  // Is `prefix` a prefix of `node`?
   bool is_prefix(int prefix, int node) const {
     while (depth(node) > depth(prefix)) node = nodes_[static_cast<std::size_t>(node)].parent;
     return node == prefix;

@@ -32,8 +32,8 @@ class Draw {
   std::uint64_t state_;
 };
 
-// Output tokens carry the low bit, prompt tokens do not: they never meet, unless a prompt repeats
-// an output on purpose.
+// Output tokens have the low bit set, prompt tokens do not, so they never match unless a prompt
+// repeats an output on purpose.
 std::uint64_t output_content(std::uint64_t seed, int request, int position) {
   return (keyed(seed, request, position, 1) >> 2) | 1;
 }
@@ -87,7 +87,8 @@ void set_variant(NaiveConfig& config, NaiveVariant variant) {
     config.num_drafts = [K = config.num_speculative_tokens](int, int) { return K; };
 }
 
-// A prompt that starts like those of its family, or like an earlier request's prompt and output.
+// A prompt that starts like the others of its family, or like an earlier request's prompt and
+// output.
 NaiveRequestSpec random_request(const NaiveScenario& scenario,
                                 const std::vector<NaiveRequestSpec>& earlier, Draw& draw) {
   const int longest = scenario.config.max_model_len - 8;

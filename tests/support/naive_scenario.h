@@ -1,5 +1,5 @@
 // Random scenarios for the naive engine as plain data, so that another engine can run the same
-// ones: a configuration, and per step the commands before it and its token budget.
+// ones: a configuration, and for each step the commands before it and its token budget.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class NaiveCommandKind { add, preempt, abort, reset, reset_running };
 
 struct NaiveCommand {
   NaiveCommandKind kind = NaiveCommandKind::add;
-  int request = -1;       // preempt, abort; ignored when it is not known yet
+  int request = -1;       // preempt, abort; ignored if the request does not exist yet
   NaiveRequestSpec spec;  // add
 };
 
@@ -30,30 +30,30 @@ struct NaiveScenario {
 struct NaiveRun {
   std::vector<NaiveStep> steps;
   std::vector<NaiveViolation> violations;          // of all steps
-  bool finished = false;                           // all requests ended within the step limit
+  bool finished = false;                           // did all requests end within the step limit?
   std::vector<std::vector<std::uint64_t>> tokens;  // [request] prompt and output at the end
 };
 
-// Which engine runs a scenario. Asynchronous scheduling and V2 always draft K tokens.
+// The engine that runs a scenario. Asynchronous scheduling and V2 always draft K tokens.
 struct NaiveVariant {
   bool async_scheduling = false;
   NaiveRunner runner = NaiveRunner::v1;
 };
 
-// The scenario of a seed. Tokens, acceptance and drafts are keyed by the seed, nothing depends on
-// the order in which they are asked for.
+// The scenario of a seed. Tokens, acceptance and drafts are functions of the seed, independent of
+// the order of the calls.
 NaiveScenario random_naive_scenario(NaiveCacheMode mode, std::uint64_t seed,
                                     NaiveVariant variant = {});
 
-// A fresh engine through the scenario until every request ended, at most `step_limit` steps.
-// `stop_at_violation`: ends after the first step with a violation (finished is false then).
+// Runs a scenario on a new engine until every request has ended, for at most `step_limit` steps.
+// `first_violation`: ends after the first step with a violation (`finished` is then false).
 enum class NaiveRunUntil { all_finished, first_violation };
 NaiveRun run_naive_scenario(const NaiveScenario& scenario,
                             NaiveRunUntil until = NaiveRunUntil::all_finished,
                             int step_limit = 2000);
 
-// What is wrong with a run that should be clean: unfinished, blocks kept, or its first violation;
-// empty: nothing.
+// What is wrong with a run that should be clean: it did not finish, blocks are still held, or its
+// first violation. Empty: nothing.
 std::string fault_of(const NaiveScenario& scenario, const NaiveRun& run);
 
 // Applies one command; for engines driven by hand.

@@ -10,7 +10,7 @@ NaiveScheduler::NaiveScheduler(const NaiveConfig& config, NaiveCache& cache,
                                std::deque<NaiveRequest>& requests, NaivePrefixTree& tree)
     : config_(config), cache_(cache), requests_(requests), tree_(tree) {}
 
-// More important first.
+// Is request a more important than b?
 bool NaiveScheduler::before(int a, int b) const {
   const auto key = [&](int id) {
     return std::tuple(get(id).spec.priority, get(id).spec.arrival, id);
@@ -42,8 +42,8 @@ NaiveSchedule NaiveScheduler::schedule(int token_budget) {
   return out_;
 }
 
-// After scheduling c counts drafts, and what will be sampled has placeholders
-// (semantics: output-placeholders).
+// After scheduling, c includes drafts, and the tokens to be sampled have placeholders (semantics:
+// output-placeholders).
 void NaiveScheduler::after_schedule(NaiveScheduledRow& row) {
   NaiveRequest& request = get(row.request);
   request.num_computed_tokens += row.q;
@@ -56,8 +56,8 @@ void NaiveScheduler::after_schedule(NaiveScheduledRow& row) {
   request.num_draft_tokens = config_.num_speculative_tokens;
 }
 
-// Even if every draft in flight is rejected, what is in flight is enough
-// (semantics: output-placeholders).
+// Even if every draft in flight is rejected, the frame in flight completes the request (semantics:
+// output-placeholders).
 bool NaiveScheduler::needs_no_more_steps(const NaiveRequest& request) const {
   const int placeholders = request.num_output_placeholders;
   return placeholders > 0 && request.num_computed_tokens + 2 - placeholders >=
@@ -91,7 +91,7 @@ void NaiveScheduler::schedule_running() {
   }
 }
 
-// False when the request itself had to go. `index` is its place in running.
+// False when the request itself was preempted. `index` is its place in running.
 bool NaiveScheduler::allocate_or_preempt(NaiveScheduledRow& row, std::size_t& index) {
   for (;;) {
     const auto new_block_ids = cache_.allocate_slots({.request = row.request,
@@ -136,7 +136,7 @@ void NaiveScheduler::schedule_waiting() {
 
 bool NaiveScheduler::admit(int id) {
   NaiveRequest& request = get(id);
-  if (request.num_output_placeholders > 0) return false;  // preempted, its frame is in flight
+  if (request.num_output_placeholders > 0) return false;  // preempted while its frame is in flight
   const NaiveHit hit = cache_.find_hit(request.history);
   int q = clip_to_threshold(request.num_tokens() - hit.num_tokens);
   if (!config_.enable_chunked_prefill && q > budget_) return false;
@@ -175,7 +175,7 @@ int NaiveScheduler::clip_to_threshold(int num_new_tokens) const {
   return threshold > 0 ? std::min(num_new_tokens, threshold) : num_new_tokens;
 }
 
-// The aligned split (semantics: aligned-split). `computed` counts the hit.
+// The reference's aligned split (semantics: aligned-split). `computed` includes the hit.
 int NaiveScheduler::reference_split(const NaiveRequest& request, int computed, int uncached,
                                     int num_new_tokens) const {
   const int block_size = config_.block_size;
@@ -215,7 +215,7 @@ void NaiveScheduler::finish(int request) {
   cache_.free(request);
 }
 
-// Placeholders stay: the frame in flight still returns.
+// Placeholders stay, because the frame in flight still returns.
 void NaiveScheduler::preempt(int request) {
   std::erase(running, request);
   cache_.free(request);
@@ -227,8 +227,8 @@ void NaiveScheduler::preempt(int request) {
   push_waiting(request, true);
 }
 
-// Safe: what is in flight for a request that is reset is dropped as a whole
-// (semantics: reset-in-flight).
+// Safe rule: everything in flight for a request that is reset is dropped (semantics:
+// reset-in-flight).
 bool NaiveScheduler::reset_prefix_cache(bool reset_running_requests) {
   while (reset_running_requests && !running.empty()) {
     NaiveRequest& request = get(running.back());

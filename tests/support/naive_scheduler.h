@@ -1,5 +1,5 @@
-// Scheduler of the naive engine (docs/semantics/caching.md, "Scheduler", and runner.md, "Frames in
-// flight"), with the safe aligned split.
+// The scheduler of the naive engine (docs/semantics/caching.md, "Scheduler", and runner.md, "Frames
+// in flight"), with the safe aligned split.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ struct NaiveRequest {
   int num_draft_tokens = 0;         // length of the list for the next step
   int num_output_placeholders = 0;  // asynchronous: tokens of the frame in flight
   int num_prefill_tokens = 0;       // V2 prefill_len: known tokens at admission
-  int run = 0;                      // counts resets while running: frames of older runs are stale
+  int run = 0;  // number of resets while running; frames of older runs are stale
 
   int num_tokens() const { return static_cast<int>(tokens.size()); }
   int num_prompt_tokens() const { return static_cast<int>(spec.prompt.size()); }
@@ -37,22 +37,22 @@ struct NaiveScheduledRow {
   bool admitted = false;
   bool resumed = false;
   int run = 0;
-  int num_tokens = 0;                           // known
+  int num_tokens = 0;                           // known tokens
   int num_output_placeholders = 0;              // before this frame's
   bool discarded = false;                       // an unfinished prefill chunk
-  std::vector<std::vector<int>> new_block_ids;  // [group] all of them, if admitted
+  std::vector<std::vector<int>> new_block_ids;  // [group] all block ids, if admitted
   NaiveHit hit;                                 // if admitted
 };
 
 struct NaiveSchedule {
   std::vector<NaiveScheduledRow> rows;
   std::vector<int> preempted;
-  // Since the schedule before, for the worker: it forgets what it holds for them.
+  // Since the previous schedule. The worker forgets what it holds for these requests.
   std::vector<int> finished_req_ids;
-  std::vector<int> preempted_req_ids;  // by commands, then in this schedule
+  std::vector<int> preempted_req_ids;  // by commands, then by this schedule
 };
 
-// What the scheduler is told about a row of a frame that returns.
+// What the scheduler learns about a row when its frame returns.
 struct NaiveReturnedRow {
   int request = -1;
   int run = 0;
@@ -68,12 +68,12 @@ class NaiveScheduler {
 
   void add(int request);
   NaiveSchedule schedule(int token_budget);
-  // The update for one row of the frame that returned (semantics: update-from-output,
+  // The update for one row of a returned frame (semantics: update-from-output,
   // update-from-output-async).
   NaiveCommitted commit(const NaiveReturnedRow& row);
-  // The request's tokens grow by one.
+  // Appends one token to the request.
   void append(NaiveRequest& request, std::uint64_t token);
-  // Takes a stopped or aborted request out and frees its blocks.
+  // Removes a stopped or aborted request and frees its blocks.
   void finish(int request);
   void preempt(int request);
   bool reset_prefix_cache(bool reset_running_requests);

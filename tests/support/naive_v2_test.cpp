@@ -1,4 +1,4 @@
-// The V2 runner of the naive engine on scenarios worked by hand (semantics: request-slots,
+// The V2 runner of the naive engine on scenarios worked out by hand (semantics: request-slots,
 // row-order-v2; known bug 12).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(NaiveV2, AHitStartsAtTheColumnOfItsLastToken) {
   engine.step();
   engine.step();
   bench.accepted[0] = 2;
-  EXPECT_EQ(engine.step().rows.at(0).num_accepted_after, 1);  // c 6 -> 8, shifted in the block
+  EXPECT_EQ(engine.step().rows.at(0).num_accepted_after, 1);  // c 6 -> 8, shifted within the block
   std::vector<std::uint64_t> prompt = prompt_of(4);
   prompt.push_back(99);
   engine.add_request({.prompt = prompt, .max_tokens = 20});
@@ -89,7 +89,7 @@ TEST(NaiveV2, AHitStartsAtTheColumnOfItsLastToken) {
   EXPECT_THAT(texts(step), IsEmpty());
 }
 
-// A skipped running request keeps its slot and what stands in it; V1 would need rule 4 for that.
+// A skipped running request keeps its slot and the slot's contents; V1 needs rule 4 for that.
 TEST(NaiveV2, ASkippedStepForgetsNothing) {
   Bench bench = v2_bench(1, true);
   bench.config.block_size = 8;
@@ -132,8 +132,8 @@ TEST(NaiveV2, AsynchronousSlotsAreFreedOneFrameLater) {
   EXPECT_THAT(idx_mapping(engine.step()), ElementsAre(2, 1, 3));
 }
 
-// Known bug 12: mode none, K = 3. A verifies with a = 3 pending, B's prompt of 20 ends in a tail
-// of two tokens: [B, A] instead of [A, B].
+// Known bug 12: mode none, K = 3. A verifies with a = 3 from its last step; B's prompt of 20 tokens
+// ends in a tail of two: rows [B, A] instead of [A, B].
 std::vector<std::string> short_tail(bool decode_rows_first) {
   Bench bench = v2_bench(3, false);
   bench.config.mode = NaiveCacheMode::none;

@@ -1,6 +1,6 @@
-// Random scenarios under asynchronous scheduling and the V2 runner: the safe rules keep every state
-// right there too, and asynchronous scheduling agrees with synchronous
-// (semantics: async-equals-sync).
+// Random scenarios with asynchronous scheduling and the V2 runner: the safe rules keep every state
+// correct there too, and asynchronous scheduling agrees with synchronous (semantics:
+// async-equals-sync).
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -28,16 +28,16 @@ constexpr Variant kVariants[] = {
     {"async_v2_none", NaiveCacheMode::none, {true, NaiveRunner::v2}},
 };
 
-// What a set of scenarios exercised, so that a clean result means something.
+// Counts what a set of scenarios exercised, so that a clean result means something.
 struct Coverage {
   int steps = 0;
   int preempted = 0;
   int hits = 0;
-  int left = 0;      // rows of requests that were gone when their frame returned
-  int stale = 0;     // of requests that were reset
+  int left = 0;      // rows whose request had left when their frame returned
+  int stale = 0;     // rows whose request was reset meanwhile
   int drained = 0;   // tokens appended to a preempted request
   int rejected = 0;  // frames that rejected drafts while the next one was in flight
-  int moved = 0;     // rows of running requests that are not where they were
+  int moved = 0;     // rows of running requests that changed their place
 
   void add(const NaiveRun& run) {
     for (const NaiveStep& step : run.steps) {

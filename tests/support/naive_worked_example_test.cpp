@@ -1,5 +1,5 @@
-// The table, number by number, for synchronous and asynchronous scheduling
-// (semantics: async-worked-example).
+// Checks the table of the worked example number by number, for synchronous and asynchronous
+// scheduling (semantics: async-worked-example).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,7 +135,7 @@ TEST(NaiveWorkedExample, AsynchronousScheduling) {
   EXPECT_THAT(scheduled(steps[4]), ElementsAre(Scheduled{A, 13, 3, Lists{{17}, {}}}));
 }
 
-// "Worker, A, identical in both": and in both runners.
+// The table's "Worker, A, identical in both": here also for both runners.
 class NaiveWorkedExampleWorker : public ::testing::TestWithParam<std::tuple<bool, NaiveRunner>> {};
 
 TEST_P(NaiveWorkedExampleWorker, FollowsTheExactCount) {

@@ -62,7 +62,7 @@ void NaiveWorker::attention_forward(const NaiveRow& row, int group) {
   }
 }
 
-// Keys and values of every computed token must be those of the request's own tokens.
+// The keys and values of every computed token must be those of the request's own tokens.
 void NaiveWorker::check_attention(const NaiveRow& row, int group) {
   const int block_size = config_.group_block_size(group);
   for (int position = row.c - 1; position >= 0; --position) {
@@ -77,8 +77,8 @@ void NaiveWorker::check_attention(const NaiveRow& row, int group) {
   }
 }
 
-// Column 0 of the state indices that the kernels are given
-// (semantics: mamba-get-block-table-tensor): from the exact length, whatever the copies went by.
+// Column 0 of the state indices that the kernels get (semantics: mamba-get-block-table-tensor). It
+// follows the exact length, even if copies followed another count.
 int NaiveWorker::window_column(const NaiveRow& row) const {
   return align() ? (row.c + row.q - 1) / config_.block_size : 0;
 }
@@ -102,8 +102,8 @@ void NaiveWorker::check_source(const NaiveRow& row, int group, int bias) {
   }
 }
 
-// Decode rows, of which one without drafts is a verify row with q = 1 (semantics: decode-temporal,
-// decode-conv, no-draft-rows), and prefill rows (semantics: prefill-initial-state, prefill-conv,
+// Decode rows; one without drafts is a verify row with q = 1 (semantics: decode-temporal,
+// decode-conv, no-draft-rows). Prefill rows (semantics: prefill-initial-state, prefill-conv,
 // prefill-temporal).
 void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Write>& writes) {
   const int bias = row.decode ? held(row).num_accepted_tokens - 1 : 0;
@@ -123,7 +123,8 @@ void NaiveWorker::mamba_forward(const NaiveRow& row, int group, std::vector<Writ
     temporal = tree_.child(temporal, token);
     if (row.decode) writes.push_back({row.request, group, window_column(row) + t, temporal, {}});
   }
-  // A verify row with q tokens leaves W - 2 old positions before them, another row W - 1 in all.
+  // A verify row with q tokens keeps W - 2 old positions before them; another row holds W - 1
+  // positions in all.
   const int kept = row.decode ? width() - 1 + row.q : width();
   Write last{row.request, group, window_column(row), {}, {}};
   if (!row.decode) last.temporal = temporal;

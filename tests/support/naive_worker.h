@@ -1,5 +1,5 @@
 // Worker and memory of the naive engine: batch order, append-only block tables, exact computed
-// counts, running columns, accepted counts, state copies (docs/semantics/state.md) and the forward
+// counts, running columns, accepted counts, state copies (docs/semantics/state.md), and the forward
 // pass (docs/semantics/forward.md) on symbolic state.
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace hybridscope::test {
 
-// What one block holds; a block without an entry is poison. Values are prefix tree nodes: a
-// temporal state is the history it has folded, a conv position the history that ends in its token
-// (kNaiveZeros before the first), a key/value slot likewise.
+// The content of a block; a block without an entry is poison. Values are prefix tree nodes: a
+// temporal state is the history it summarises; a conv position or a key/value slot is the history
+// that ends with its token (kNaiveZeros before the first token).
 struct NaiveBlockContent {
   int temporal = kNaivePoison;
   std::vector<int> conv;       // [W - 1 + K]
@@ -27,23 +27,24 @@ struct NaiveBlockContent {
   explicit NaiveBlockContent(const NaiveConfig& config);
 };
 
-// A scheduled request of one step, as the scheduler decided it; what the worker adds comes below.
+// A scheduled request of one step, as the scheduler decided it; the worker sets the members further
+// down.
 struct NaiveRow {
   int request = -1;
   int reported_c = 0;
   int q = 0;
   int d = 0;
   bool decode = false;
-  bool admitted = false;  // new_block_ids are full lists
+  bool admitted = false;  // new_block_ids are complete lists
   bool resumed = false;
-  std::vector<std::vector<int>> new_block_ids;  // [group] to append, or the full lists
-  std::vector<std::vector<int>> owned_blocks;   // [group] scheduler's lists
+  std::vector<std::vector<int>> new_block_ids;  // [group] to append, or the complete lists
+  std::vector<std::vector<int>> owned_blocks;   // [group] the scheduler's lists
 
   int c = 0;  // exact; set by NaiveWorker::prepare
   std::optional<int> slot;
   std::optional<int> previous_row;
 
-  int prefix = kNaiveZeros;           // S(c) of the request; set by the engine before run
+  int prefix = kNaiveZeros;  // S(c) of the request; set by the engine before NaiveWorker::run
   std::vector<std::uint64_t> inputs;  // [q] token contents, drafts included
   int num_accepted_tokens = 1;        // of this step's sample
 
@@ -58,28 +59,28 @@ class NaiveWorker {
  public:
   NaiveWorker(const NaiveConfig& config, NaivePrefixTree& tree);
 
-  void forget(const std::set<int>& blocks);  // their content becomes poison
-  // What comes before the forward pass (semantics: update-states, v2-step). Rows stay in the
+  void forget(const std::set<int>& blocks);  // makes their content poison
+  // Everything before the forward pass (semantics: update-states, v2-step). Rows stay in the
   // scheduler's order.
   void prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& rows);
   void run(int step, std::vector<NaiveRow>& rows);
-  // Every registered block against what it holds.
+  // Checks every registered block against its content.
   void check_labels(int step, const NaiveBlockPool& pool);
 
   const std::vector<std::vector<int>>& block_table(const NaiveRow& row) const;
-  std::vector<int> order;                  // [rows] of the last prepare: index in scheduler's order
-  std::vector<NaiveCopy> copies;           // of the last run
-  std::vector<NaiveViolation> violations;  // since the engine took them
+  std::vector<int> order;         // [rows] of the last prepare: index in the scheduler's order
+  std::vector<NaiveCopy> copies;  // of the last run
+  std::vector<NaiveViolation> violations;  // since the engine last took them
 
  private:
-  // What is held for a request (V1) or in a slot (V2).
+  // Kept for each request (V1) or slot (V2).
   struct Held {
     std::vector<std::vector<int>> block_table;  // [group]
     int num_computed_tokens = 0;                // exact
     std::optional<int> state_column;            // V1: mamba_state_idx; V2: state_idx unless -1
     int num_accepted_tokens = 1;
   };
-  // New content of one state, written after everything of the launch was read.
+  // New content of one state, applied after all reads of the launch.
   struct Write {
     int request = -1;
     int group = 0;
@@ -119,7 +120,7 @@ class NaiveWorker {
   NaiveSlotsV2 slots_;
   std::map<int, NaiveBlockContent> memory_;
   std::map<int, int> last_rows_;        // request -> row in the previous step
-  std::map<int, NaiveKey> mislabeled_;  // reported blocks, once a registration
+  std::map<int, NaiveKey> mislabeled_;  // reported blocks, once per registration
   int step_ = 0;
 };
 

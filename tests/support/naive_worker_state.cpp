@@ -1,5 +1,5 @@
-// What the naive worker holds between steps: tables, exact counts, columns, and the copies that
-// move states when they change.
+// What the naive worker keeps between steps: tables, exact counts, columns, and the copies that
+// move states when columns change.
 #include <algorithm>
 
 #include "tests/support/naive_lists.h"
@@ -18,9 +18,9 @@ void NaiveWorker::prepare(const NaiveSchedule& schedule, std::vector<NaiveRow>& 
   order_rows(rows);
 }
 
-// Tables only append; an admitted request starts over with its full lists, count 1 and no running
-// column of an earlier run (semantics: worker-block-table, input-batch, add-request). It has states
-// iff it starts behind a hit.
+// Tables only grow; an admitted request starts over with its complete lists, count 1 and no running
+// column from an earlier run (semantics: worker-block-table, input-batch, add-request). It has
+// states iff it starts after a hit.
 void NaiveWorker::update_held(NaiveRow& row) {
   Held& state = held_[v2() ? *row.slot : row.request];
   if (row.admitted) {
@@ -89,7 +89,7 @@ void NaiveWorker::advance_v1(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   state.num_accepted_tokens = 1;
 }
 
-// The advance kernel, then the pre-copy by what it left (semantics: preprocess-mamba-align,
+// The advance kernel, then the pre-copy from its results (semantics: preprocess-mamba-align,
 // precopy-mamba-align).
 void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
   Held& state = held(row);
@@ -106,8 +106,7 @@ void NaiveWorker::advance_v2(NaiveRow& row, std::vector<NaiveCopy>& launch) {
     launch.push_back({NaiveCopyKind::pre, row.request, src_col, state_idx, src_off});
 }
 
-// The exact count advances by what was accepted (semantics: accepted-counts-v1,
-// accepted-counts-v2).
+// The exact count grows by the accepted tokens (semantics: accepted-counts-v1, accepted-counts-v2).
 void NaiveWorker::count_sampled(const std::vector<NaiveRow>& rows) {
   for (const NaiveRow& row : rows) {
     Held& state = held(row);
@@ -117,8 +116,8 @@ void NaiveWorker::count_sampled(const std::vector<NaiveRow>& rows) {
   }
 }
 
-// Post-copies (semantics: postprocess-mamba, postprocess-mamba-v2). V1 is told c, q, d of the step,
-// V2 the new c and the count.
+// Post-copies (semantics: postprocess-mamba, postprocess-mamba-v2). V1 uses the step's c, q and d;
+// V2 the new c and the accepted count.
 void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
   std::vector<NaiveCopy> launch;
   for (const NaiveRow& row : rows) {
@@ -137,7 +136,7 @@ void NaiveWorker::post_copies(const std::vector<NaiveRow>& rows) {
   run_copies(launch, rows);
 }
 
-// Everything is read before anything is written (semantics: collect-mamba-copy-meta).
+// All reads come before all writes (semantics: collect-mamba-copy-meta).
 void NaiveWorker::run_copies(const std::vector<NaiveCopy>& launch,
                              const std::vector<NaiveRow>& rows) {
   std::vector<Write> writes;

@@ -1,5 +1,5 @@
-// Property tests by rapidcheck with a fixed seed (HYBRIDSCOPE_SEED sets another): what fails is
-// made as small as possible and printed with the seed.
+// Property tests with rapidcheck and a fixed seed (HYBRIDSCOPE_SEED overrides it). A failing case
+// is shrunk and printed with its seed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,23 +12,23 @@
 
 namespace hybridscope::test {
 
-// Inside a property only. From `least` to `most`, both included; does not grow with rapidcheck's
-// size.
+// Only inside a property. A number from `least` to `most`, both included; independent of
+// rapidcheck's size.
 inline std::int32_t draw(std::int32_t least, std::int32_t most) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most + 1));
 }
 
-// True once in `times`.
+// True with probability 1 / `times`.
 inline bool one_in(std::int32_t times) { return draw(1, times) == times; }
 
-// Says nothing: the result is printed once.
+// Prints nothing during the run, so that the result is printed only once.
 class SilentListener : public rc::detail::TestListener {
   void onTestCaseFinished(const rc::detail::CaseDescription&) override {}
   void onShrinkTried(const rc::detail::CaseDescription&, bool) override {}
   void onTestFinished(const rc::detail::TestMetadata&, const rc::detail::TestResult&) override {}
 };
 
-// Runs `property`, which draws and asserts with RC_ASSERT, `count` times.
+// Runs `property` `count` times; it draws values and asserts with RC_ASSERT.
 template <class Property>
 void check_property(int count, const Property& property) {
   rc::detail::TestParams params;

@@ -62,7 +62,7 @@ CheckedEngine::CheckedEngine(const EngineConfig& config, CheckScope scope)
 
 void CheckedEngine::keep_state_in(StateBackend& backend) {
   checker_.log_ops();
-  twin_ = StateTwin::create(make_check_config(engine_.config()), backend).value();
+  twin_ = StateMirror::create(make_check_config(engine_.config()), backend).value();
 }
 
 void CheckedEngine::keep(std::span<const Finding> findings) {

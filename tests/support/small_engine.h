@@ -1,4 +1,4 @@
-// Small engines for tests: an attention group and mamba groups with blocks of a few tokens, and a
+// Small engines for tests (an attention group, and mamba groups with blocks of a few tokens), and a
 // run that steps an engine under the checker.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check/state_twin.h"
+#include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
 #include "core/engine/engine.h"
 
@@ -31,7 +31,7 @@ struct SmallEngine {
 
 EngineConfig engine_config(const SmallEngine& small);
 
-// A request of `tokens` tokens of the text `text`, whose first `shared` come from text 0.
+// A request with `tokens` prompt tokens of the text `text`; the first `shared` come from text 0.
 AddRequest request_of(std::int32_t tokens, std::int32_t max_tokens, std::uint64_t text,
                       std::int32_t shared = 0);
 
@@ -41,14 +41,14 @@ class CheckedEngine {
   explicit CheckedEngine(const SmallEngine& small, CheckScope scope = CheckScope::all);
   explicit CheckedEngine(const EngineConfig& config, CheckScope scope = CheckScope::all);
 
-  // Before the first step: state is kept in bytes as well, findings of both are kept. `backend`
-  // outlives the run.
+  // Also keeps state in bytes; findings of both kinds are kept. Call before the first step.
+  // `backend` must outlive the run.
   void keep_state_in(StateBackend& backend);
 
   RequestId add(const AddRequest& request);
-  // Steps and checks; `plant` may spoil a copy of the trace before it is checked.
+  // Steps and checks; `plant` may change a copy of the trace before it is checked.
   const StepTrace& step(const std::function<void(StepTrace&)>& plant = {});
-  // Steps until every request finished, at most `limit` steps; false: some did not.
+  // Steps until every request has finished, for at most `limit` steps; false: some have not.
   bool finish(std::int32_t limit = 2000);
 
   Engine& engine() { return engine_; }
@@ -63,14 +63,14 @@ class CheckedEngine {
   Engine engine_;
   StepChecker checker_;
   CheckScope scope_;
-  std::optional<StateTwin> twin_;
+  std::optional<StateMirror> twin_;
   StepTrace planted_;
   std::vector<Finding> findings_;
   std::vector<Finding> warnings_;
   std::int64_t num_steps_ = 0;
 };
 
-// One line for a failing test.
+// A finding on one line, for a failing test.
 std::string describe(const Finding& finding);
 
 }  // namespace hybridscope::test

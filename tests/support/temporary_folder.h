@@ -1,4 +1,4 @@
-// A folder below the tests' temporary folder, gone with the object.
+// A folder inside the tests' temporary folder, deleted together with this object.
 #pragma once
 
 #include <gtest/gtest.h>

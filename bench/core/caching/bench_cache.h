@@ -29,10 +29,10 @@ class BenchCache {
   // The same in chunks of 8 blocks until `num_tokens` are computed.
   void compute_to(BenchRequest& request, std::int32_t num_tokens);
 
-  // Between two steps of one engine: what was planned exists, events are forgotten.
+  // Between two steps of one engine: publishes what was planned, drops the events.
   void next_step();
 
-  // Gives the request's blocks back; it has computed nothing.
+  // Frees the request's blocks; nothing of it is computed any more.
   void free(BenchRequest& request);
 
   KVCacheManager& manager() { return manager_; }

@@ -1,4 +1,4 @@
-// get_computed_blocks: how long the prefix cache takes to say what it has of a prompt.
+// get_computed_blocks: how long the prefix cache takes to look a prompt up.
 #include "bench/core/caching/bench_cache.h"
 #include "bench/support/measure.h"
 #include "bench/support/model_config.h"

@@ -39,7 +39,7 @@ struct Rows {
       num_accepted_tokens.push_back(1 + row % (1 + kNumDrafts));
       running_columns.push_back(column);
       req_ids.push_back({row});
-      // The state still stands where the step before left it.
+      // The state is still where the step before left it.
       mamba_state_idx.set({row}, (computed - 1) / kBlockSize);
     }
   }

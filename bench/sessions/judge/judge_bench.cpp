@@ -1,5 +1,5 @@
-// Reading and judging traces, already in memory: 100 steps of 256 decodes with drafts, every
-// optional member told, and without metadata and copies.
+// Reading and judging traces, already in memory: 100 steps of 256 decodes with drafts, once with
+// every optional member and once without metadata and copies.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 #include "bench/support/measure.h"
 #include "bench/support/model_config.h"
 #include "core/engine/engine.h"
-#include "sessions/judge/trace_judge.h"
+#include "sessions/judge/judged_trace.h"
 #include "sessions/judge/trace_reader.h"
 #include "sessions/judge/trace_writer.h"
 
@@ -20,7 +20,7 @@ constexpr std::int32_t kPromptTokens = 2000;
 constexpr std::int64_t kMaxSteps = 100;
 
 struct TraceText {
-  std::vector<std::string> lines;  // each with kLinePadding bytes behind it
+  std::vector<std::string> lines;  // each followed by kLinePadding bytes
   std::int64_t bytes = 0;
   std::int64_t request_steps = 0;
 
@@ -29,9 +29,9 @@ struct TraceText {
   }
 };
 
-enum class Told { everything, no_metadata };
+enum class Traced { everything, no_metadata };
 
-TraceText make_trace(Told told) {
+TraceText make_trace(Traced traced) {
   Engine engine = Engine::create(model_config("qwen3-next-80b-a3b", 2)).value();
   for (std::int32_t i = 0; i < kRequests; ++i) {
     const auto key = static_cast<std::uint64_t>(i) + 1;
@@ -53,7 +53,7 @@ TraceText make_trace(Told told) {
   for (std::int64_t step = 0; step < kMaxSteps; ++step) {
     const StepTrace& decided = engine.step();
     std::string line = writer.step(decided);
-    if (told == Told::no_metadata) {
+    if (traced == Traced::no_metadata) {
       auto json = nlohmann::ordered_json::parse(line);
       for (const char* member :
            {"attn_metadata", "cudagraph", "preprocess_copies", "postprocess_copies"})
@@ -77,8 +77,8 @@ void read_all(const TraceText& trace, Judge judge) {
   }
 }
 
-void read_trace(benchmark::State& state, Told told) {
-  const TraceText trace = make_trace(told);
+void read_trace(benchmark::State& state, Traced traced) {
+  const TraceText trace = make_trace(traced);
   measure(state, trace.request_steps, [&] {
     std::size_t rows = 0;
     read_all(trace, [&](TraceLine kind, const TraceReader& reader) {
@@ -88,11 +88,11 @@ void read_trace(benchmark::State& state, Told told) {
   });
   state.SetBytesProcessed(state.iterations() * trace.bytes);
 }
-BENCHMARK_CAPTURE(read_trace, everything, Told::everything);
-BENCHMARK_CAPTURE(read_trace, no_metadata, Told::no_metadata);
+BENCHMARK_CAPTURE(read_trace, everything, Traced::everything);
+BENCHMARK_CAPTURE(read_trace, no_metadata, Traced::no_metadata);
 
-void judge_trace(benchmark::State& state, Told told) {
-  const TraceText trace = make_trace(told);
+void judge_trace(benchmark::State& state, Traced traced) {
+  const TraceText trace = make_trace(traced);
   measure(state, trace.request_steps, [&] {
     std::optional<TraceJudge> judge;
     std::size_t findings = 0;
@@ -106,8 +106,8 @@ void judge_trace(benchmark::State& state, Told told) {
   });
   state.SetBytesProcessed(state.iterations() * trace.bytes);
 }
-BENCHMARK_CAPTURE(judge_trace, everything, Told::everything);
-BENCHMARK_CAPTURE(judge_trace, no_metadata, Told::no_metadata);
+BENCHMARK_CAPTURE(judge_trace, everything, Traced::everything);
+BENCHMARK_CAPTURE(judge_trace, no_metadata, Traced::no_metadata);
 
 }  // namespace
 }  // namespace hybridscope::bench

@@ -264,7 +264,7 @@ TEST(HitSearchModel, ReferenceHitsAreThoseOfTheReferencesRounds) {
   int num_hits = 0;
   check_property(3000, [&] {
     ModelCache cache = draw_cache();
-    const ModelHit found = search(cache, pages_cache_policies());
+    const ModelHit found = search(cache, reference_cache_policies());
     expect_equal(found, reference_rounds(cache));
     num_hits += found.num_tokens > 0 ? 1 : 0;
   });

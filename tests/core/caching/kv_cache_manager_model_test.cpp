@@ -21,7 +21,7 @@ KVCacheManagerConfig random_config(std::mt19937& random, bool safe) {
                  .enable_caching = random() % 5 != 0,
                  .use_eagle = random() % 2 == 0,
                  .watermark = random() % 2 == 0 ? 0.0 : 0.1,
-                 .policies = safe ? CachePolicies{} : pages_cache_policies()});
+                 .policies = safe ? CachePolicies{} : reference_cache_policies()});
   auto& groups = config.kv_cache_config.groups;
   if (random() % 3 == 0) groups.pop_back();
   if (groups.size() == 2 && random() % 2 == 0) groups.push_back(groups[1]);

@@ -122,28 +122,28 @@ TEST_F(PlantedBytesOfTheStep, LooksOnlyAtWhatTheStepWrote) {
   EXPECT_TRUE(nothing_found(run_.findings()));
 }
 
-TEST(StateTwin, RefusesConvWindowsWithoutRoomForDrafts) {
+TEST(StateMirror, RefusesConvWindowsWithoutRoomForDrafts) {
   EngineConfig config = engine_config({.num_speculative_tokens = 2});
   std::get<MambaSpec>(config.kv_cache_config.groups[1].spec).states[0].shape = {3, 8};
   const auto backend = backend_of(config);
-  const auto twin = StateTwin::create(make_check_config(config), *backend);
-  ASSERT_FALSE(twin.ok());
-  EXPECT_EQ(twin.error().message,
-            "conv windows have 3 positions, expected 5: a verify row would write behind them "
-            "(known bug conv-state-not-sized-for-spec)");
+  const auto mirror = StateMirror::create(make_check_config(config), *backend);
+  ASSERT_FALSE(mirror.ok());
+  EXPECT_EQ(mirror.error().message,
+            "conv windows have 3 positions, expected 5: a verify row would write past them (known "
+            "bug conv-state-not-sized-for-spec)");
 }
 
-TEST(StateTwin, RefusesAMemoryOfAnotherModel) {
+TEST(StateMirror, RefusesAMemoryOfAnotherModel) {
   const EngineConfig config = engine_config({});
   const auto backend = backend_of(config);
   CheckConfig larger = make_check_config(config);
   larger.kv_cache_config.num_blocks = 65;
-  EXPECT_EQ(StateTwin::create(larger, *backend).error().message,
+  EXPECT_EQ(StateMirror::create(larger, *backend).error().message,
             "the memory has 64 blocks, expected 65");
   CheckConfig more_groups = make_check_config(config);
   more_groups.kv_cache_config.groups.push_back(more_groups.kv_cache_config.groups[1]);
-  EXPECT_EQ(StateTwin::create(more_groups, *backend).error().message,
-            "the memory is of other KV cache groups than the checker's");
+  EXPECT_EQ(StateMirror::create(more_groups, *backend).error().message,
+            "the memory and the checker have different KV cache groups");
 }
 
 }  // namespace

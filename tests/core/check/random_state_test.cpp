@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/check/state_twin.h"
+#include "core/check/state_mirror.h"
 #include "core/check/step_checker.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "sessions/run/check_setup.h"
@@ -71,7 +71,7 @@ class BytesRun {
         checker_(StepChecker::create(check_config_of(scenario.config, memory)).value()),
         backend_(CpuStateBackend::create(make_state_memory(memory.config, memory.options).value())
                      .value()),
-        twin_(StateTwin::create(check_config_of(scenario.config, memory), *backend_).value()) {
+        twin_(StateMirror::create(check_config_of(scenario.config, memory), *backend_).value()) {
     checker_.log_ops();
   }
 
@@ -120,7 +120,7 @@ class BytesRun {
   Engine engine_;
   StepChecker checker_;
   std::unique_ptr<CpuStateBackend> backend_;
-  StateTwin twin_;
+  StateMirror twin_;
   std::size_t next_ = 0;
   int num_steps_ = 0;
   std::int64_t num_errors_ = 0;
@@ -192,7 +192,7 @@ TEST_P(RandomState, HoldsWhatSymbolicStateSaysWhereEveryStateIsRight) {
 }
 
 TEST_P(RandomState, HoldsWhatSymbolicStateSaysWhereStatesAreWrong) {
-  EXPECT_GT(run(pages_policies(), 7002).errors, 500);
+  EXPECT_GT(run(reference_policies(), 7002).errors, 500);
 }
 
 // Groups of one size: else what a foreign write left in further layers is not symbolic state's to
@@ -207,7 +207,7 @@ TEST_P(RandomState, IsFilledAgainFromSymbolicState) {
     const ScenarioShape shape = draw_shape(GetParam(), in);
     SCOPED_TRACE(testing::Message() << "seed " << kSeed << " scenario " << i << " " << shape);
     EngineScenario scenario = make_scenario(shape);
-    if (i % 2 == 1) scenario.config.policies = pages_policies();
+    if (i % 2 == 1) scenario.config.policies = reference_policies();
     DrawnMemory memory = draw_memory(scenario.config, in);
     memory.options.max_layers = 1;
     BytesRun bytes(scenario, memory);

@@ -123,7 +123,7 @@ TEST(EngineCommands, PoliciesChangeBetweenSteps) {
   EXPECT_EQ(engine.step().num_scheduled_tokens, 8);
   engine.apply(SetStepBudget{2}).value();
   EXPECT_EQ(engine.step().num_scheduled_tokens, 0);
-  Policies policies = pages_policies();
+  Policies policies = reference_policies();
   EXPECT_FALSE(engine.apply(SetPolicies{policies}).ok());  // caching policies stay as they are
   policies.cache = safe_policies().cache;
   engine.apply(SetPolicies{policies}).value();

@@ -155,8 +155,9 @@ TEST(EngineRuns, EquallyImportantRequestsOfOneStepDoNotPreemptEachOtherForEver) 
 }
 
 TEST(EngineRuns, APaddedPromptThatAThresholdCutsHasADraftLessThanTokens) {
-  EngineConfig config = engine_config(
-      {.mode = MambaCacheMode::none, .num_speculative_tokens = 3, .policies = pages_policies()});
+  EngineConfig config = engine_config({.mode = MambaCacheMode::none,
+                                       .num_speculative_tokens = 3,
+                                       .policies = reference_policies()});
   config.long_prefill_token_threshold = 2;
   Engine engine = Engine::create(config).value();
   engine.add_request(request_of(2, 20, 1)).value();

@@ -102,24 +102,24 @@ void ScenarioRun::give(const Command& command) {
     oracle_->add_request(naive_request(*add, oracle_->num_requests()));
   if (const auto* preempt = std::get_if<PreemptRequest>(&command))
     if (oracle_->preempt(preempt->request.value))
-      told_to_preempt_.push_back(preempt->request.value);
+      commanded_to_preempt_.push_back(preempt->request.value);
   if (const auto* abort = std::get_if<AbortRequest>(&command)) {
     oracle_->abort(abort->request.value);
     std::erase(oracle_running_, abort->request.value);
   }
   if (const auto* reset = std::get_if<ResetPrefixCache>(&command)) {
     const auto gone = [&](int id) {
-      return std::ranges::find(told_to_preempt_, id) != told_to_preempt_.end();
+      return std::ranges::find(commanded_to_preempt_, id) != commanded_to_preempt_.end();
     };
     if (reset->reset_running_requests)
       std::copy_if(oracle_running_.rbegin(), oracle_running_.rend(),
-                   std::back_inserter(told_to_preempt_), [&](int id) { return !gone(id); });
+                   std::back_inserter(commanded_to_preempt_), [&](int id) { return !gone(id); });
     oracle_->reset_prefix_cache(reset->reset_running_requests);
   }
 }
 
 std::string ScenarioRun::step() {
-  told_to_preempt_.clear();
+  commanded_to_preempt_.clear();
   budget_.reset();
   give_commands();
   const StepTrace& trace = engine_.step();
@@ -156,7 +156,7 @@ std::string ScenarioRun::compare(const StepTrace& trace, const NaiveStep& naive)
 }
 
 std::string ScenarioRun::compare_scheduled(const StepTrace& trace, const NaiveStep& naive) const {
-  std::vector<int> preempted = told_to_preempt_;
+  std::vector<int> preempted = commanded_to_preempt_;
   preempted.insert(preempted.end(), naive.preempted.begin(), naive.preempted.end());
   if (ids(trace.preempted) != preempted)
     return differ("preempted", list(ids(trace.preempted)), list(preempted));

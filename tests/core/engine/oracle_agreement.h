@@ -47,9 +47,9 @@ class ScenarioRun {
   BlockTableMirror tables_;  // the scheduler's
   std::unique_ptr<NaiveEngine> oracle_;
   std::size_t next_command_ = 0;
-  std::optional<int> budget_;         // of the coming step
-  std::vector<int> told_to_preempt_;  // running requests, by commands before this step
-  std::vector<int> oracle_running_;   // in its order
+  std::optional<int> budget_;              // of the coming step
+  std::vector<int> commanded_to_preempt_;  // running requests, by commands before this step
+  std::vector<int> oracle_running_;        // in its order
   std::int64_t step_ = 0;
   std::int64_t num_copies_ = 0;
   std::int64_t num_hits_ = 0;

@@ -20,7 +20,7 @@ void run(const EngineScenario& scenario, int every) {
     for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next)
       (void)engine.apply(scenario.commands[next].command);  // refused: nobody is there yet
     if (step % every == 0) {
-      Policies policies = step / every % 2 == 0 ? pages_policies() : safe_policies();
+      Policies policies = step / every % 2 == 0 ? reference_policies() : safe_policies();
       policies.cache = scenario.config.policies.cache;
       RC_ASSERT(engine.apply(SetPolicies{policies}).ok());
     }

@@ -57,7 +57,7 @@ void expect_row_of_enum(const PolicyText& text) {
 
 TEST(PolicyTable, NamesAreThoseOfTheEnumAndOfAllItsValues) {
   for_each_policy([](const auto& row) {
-    expect_row_of_enum<std::remove_cvref_t<decltype(row.pages)>>(row.text);
+    expect_row_of_enum<std::remove_cvref_t<decltype(row.reference)>>(PolicyText(row.words));
   });
 }
 
@@ -75,14 +75,14 @@ TEST(PolicyTable, CachingPoliciesAreThoseOfTheCachingStack) {
 }
 
 TEST(PolicyTable, AProfileIsTheColumnOfItsValues) {
-  const Policies pages = pages_policies();
-  EXPECT_EQ(pages.cache, pages_cache_policies());
-  EXPECT_EQ(pages.cache.block_registration, BlockRegistration::at_allocation);
-  EXPECT_EQ(pages.row_classing, RowClassing::by_shape);
-  EXPECT_EQ(pages.row_order, RowOrder::query_len);
+  const Policies reference = reference_policies();
+  EXPECT_EQ(reference.cache, reference_cache_policies());
+  EXPECT_EQ(reference.cache.block_registration, BlockRegistration::at_allocation);
+  EXPECT_EQ(reference.row_classing, RowClassing::by_shape);
+  EXPECT_EQ(reference.row_order, RowOrder::query_len);
   // Rows without a value of their own.
-  EXPECT_EQ(pages.accepted_count_landing, AcceptedCountLanding::after_row_moves);
-  EXPECT_EQ(pages.dummy_run_tables, DummyRunTables::zeroed);
+  EXPECT_EQ(reference.accepted_count_landing, AcceptedCountLanding::after_row_moves);
+  EXPECT_EQ(reference.dummy_run_tables, DummyRunTables::zeroed);
 }
 
 TEST(PolicyValues, AnEnumNamesItsPolicy) {
@@ -103,7 +103,7 @@ TEST(PolicyOverrides, ChangeThePoliciesThatTheyNameAndNoOther) {
 }
 
 TEST(PolicyOverrides, OfAllPoliciesBringThemBackOverAnyOthers) {
-  Policies policies = pages_policies();
+  Policies policies = reference_policies();
   policies.reused_metadata = ReusedMetadata::state_indices_only;
   EXPECT_EQ(with_overrides(safe_policies(), overrides_of(policies)), policies);
 }

@@ -19,7 +19,7 @@ namespace {
 // First output position of a row, its drafts, its accepted count.
 using VerifiedRow = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
 
-struct Told {
+struct Outcome {
   std::map<std::int32_t, std::vector<TokenContent>> outputs;  // by request
   std::map<std::int32_t, std::vector<VerifiedRow>> verified;  // by request, of rows that counted
   bool disturbed = false;                                     // a preemption, or drafts cut
@@ -31,11 +31,12 @@ class Listener {
   explicit Listener(const EngineScenario& scenario)
       : scenario_(scenario), engine_(scenario.config, CheckScope::step) {}
 
-  Told run() {
+  Outcome run() {
     for (std::size_t next = 0;
          next < scenario_.commands.size() || engine_.engine().num_unfinished() > 0;
-         ++told_.num_steps) {
-      for (; next < scenario_.commands.size() && scenario_.commands[next].step <= told_.num_steps;
+         ++outcome_.num_steps) {
+      for (;
+           next < scenario_.commands.size() && scenario_.commands[next].step <= outcome_.num_steps;
            ++next)
         give(scenario_.commands[next].command);
       listen(engine_.step());
@@ -43,12 +44,12 @@ class Listener {
         ADD_FAILURE() << describe(engine_.findings().front());
         break;
       }
-      if (told_.num_steps > 2500) {
+      if (outcome_.num_steps > 2500) {
         ADD_FAILURE() << "unfinished";
         break;
       }
     }
-    return std::move(told_);
+    return std::move(outcome_);
   }
 
  private:
@@ -63,7 +64,7 @@ class Listener {
     Frame& frame = frames_[trace.step];
     for (const ScheduledTrace& scheduled : trace.scheduled) {
       const std::int32_t cut = scheduled.num_drafts_offered - scheduled.num_draft_tokens;
-      if (cut > 0) told_.disturbed = true;
+      if (cut > 0) outcome_.disturbed = true;
       frame.emplace_back();
     }
     for (const RowTrace& row : trace.rows) {
@@ -72,16 +73,16 @@ class Listener {
           row.num_computed_tokens + scheduled.num_scheduled_tokens - scheduled.num_draft_tokens,
           scheduled.num_draft_tokens, row.num_sampled_tokens};
     }
-    if (!trace.preempted.empty()) told_.disturbed = true;
+    if (!trace.preempted.empty()) outcome_.disturbed = true;
     if (trace.committed_step == 0) return;
     const Frame& returned = frames_.at(trace.committed_step);
     for (std::size_t i = 0; i < trace.committed.size(); ++i) {
       const CommitTrace& commit = trace.committed[i];
       if (commit.num_appended_tokens == 0) continue;
       const std::int32_t request = commit.request.value;
-      if (commit.outcome == CommitOutcome::taken) told_.verified[request].push_back(returned[i]);
+      if (commit.outcome == CommitOutcome::taken) outcome_.verified[request].push_back(returned[i]);
       for (std::int32_t t = 0; t < commit.num_appended_tokens; ++t)
-        told_.outputs[request].push_back(engine_.engine().token(
+        outcome_.outputs[request].push_back(engine_.engine().token(
             commit.request, commit.num_tokens - commit.num_appended_tokens + t));
     }
     frames_.erase(trace.committed_step);
@@ -91,7 +92,7 @@ class Listener {
   const EngineScenario& scenario_;
   CheckedEngine engine_;
   std::map<std::int64_t, Frame> frames_;
-  Told told_;
+  Outcome outcome_;
 };
 
 ScenarioShape quiet_shape(MambaCacheMode mode, std::mt19937_64& random) {
@@ -109,7 +110,7 @@ void compare_runs(MambaCacheMode mode, std::uint64_t seed) {
   int compared_rows = 0;
   for (int i = 0; i < 400; ++i) {
     const ScenarioShape shape = quiet_shape(mode, random);
-    std::optional<Told> first;
+    std::optional<Outcome> first;
     for (const int variant : {0, 1, 2, 3}) {
       EngineScenario scenario = make_scenario(shape);
       scenario.config.runner = variant < 2 ? ModelRunner::v1 : ModelRunner::v2;
@@ -117,14 +118,14 @@ void compare_runs(MambaCacheMode mode, std::uint64_t seed) {
       SCOPED_TRACE(testing::Message()
                    << "seed " << seed << " scenario " << i << " runner v" << 1 + variant / 2
                    << " asynchronous " << scenario.config.async_scheduling << " " << shape);
-      const Told told = Listener(scenario).run();
+      const Outcome outcome = Listener(scenario).run();
       if (!first) {
-        first = told;
+        first = outcome;
         continue;
       }
-      ASSERT_EQ(told.outputs, first->outputs);
-      if (told.disturbed || first->disturbed) continue;
-      ASSERT_EQ(told.verified, first->verified);
+      ASSERT_EQ(outcome.outputs, first->outputs);
+      if (outcome.disturbed || first->disturbed) continue;
+      ASSERT_EQ(outcome.verified, first->verified);
       ++compared_rows;
     }
     if (testing::Test::HasFailure()) return;

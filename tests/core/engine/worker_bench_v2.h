@@ -51,7 +51,7 @@ class WorkerBenchV2 {
     for (const Entry& entry : entries) {
       EngineRequest& request = requests_[entry.request];
       request.prefix.extend_to(request.tokens, entry.known);
-      request.scripted_num_accepted = entry.a;
+      request.scripted_num_accepted_tokens = entry.a;
       trace_.scheduled.push_back({.request = entry.request,
                                   .admission = entry.admission,
                                   .num_computed_tokens = entry.c,

@@ -92,10 +92,10 @@ TEST(StateAccess, ARowOfModeAllNamesColumnsOfItsWholeTable) {
   EXPECT_TRUE(rows[0].runs_as_padding);  // no query_start_loc_d
 
   const Ints remembered = {0};
-  ForwardContext told = kAll;
-  told.temporal_source_column = view(remembered);
-  EXPECT_EQ(accesses_of(metadata, told)[0].temporal_source_column, 0);
-  EXPECT_EQ(accesses_of(metadata, told)[0].conv_source_column, 1);
+  ForwardContext given = kAll;
+  given.temporal_source_column = view(remembered);
+  EXPECT_EQ(accesses_of(metadata, given)[0].temporal_source_column, 0);
+  EXPECT_EQ(accesses_of(metadata, given)[0].conv_source_column, 1);
 }
 
 TEST(StateAccess, MasksSayWhichRowsOfAMixedGdnBatchVerify) {

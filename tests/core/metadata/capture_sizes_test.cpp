@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/metadata/attention_backend.h"
+#include "core/metadata/cudagraph_mode.h"
 #include "core/metadata/metadata_builders.h"
 
 namespace hybridscope::capture_sizes_test {
@@ -108,7 +108,7 @@ TEST(CaptureSizes, AListAndALargestSizeMustAgree) {
                           .cudagraph_capture_sizes = user};
   EXPECT_EQ(make_cudagraph_capture_sizes(input).error().message,
             "max_cudagraph_capture_size is 16 but the largest of cudagraph_capture_sizes is 8 "
-            "(expected the same, or one of them only)");
+            "(expected equal values, or only one of the two)");
   input.max_cudagraph_capture_size = 8;
   EXPECT_TRUE(make_cudagraph_capture_sizes(input).ok());
 }

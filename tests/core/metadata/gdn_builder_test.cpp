@@ -103,7 +103,7 @@ TEST(GdnBuilder, RowsWithoutAnyDraftStayOnTheSpecPathByClass) {
   EXPECT_THAT(values(m.spec_token_indx), ElementsAre(0, 1));
   EXPECT_THAT(values(m.num_accepted_tokens), ElementsAre(3, 1));
   EXPECT_THAT(values(m.spec_query_start_loc), ElementsAre(0, 1, 2));
-  EXPECT_EQ(build.builder.refreshed_in_last_build(), GdnMetadataBuilder::Refreshed::spec);
+  EXPECT_TRUE(build.builder.buffers_refreshed_in_last_build());
 }
 
 TEST(GdnBuilder, PureSpecGraphPadsToTokens) {
@@ -157,7 +157,7 @@ TEST(GdnBuilder, OnlyTheTakenBranchWritesItsBuffers) {
   build.num_accepted_tokens = {1, 1};
   const GdnMetadata m = build.by_drafts({-1, -1}).value();
   EXPECT_THAT(values(m.non_spec_state_indices_tensor), ElementsAre(103, 200));
-  EXPECT_EQ(build.builder.refreshed_in_last_build(), GdnMetadataBuilder::Refreshed::non_spec);
+  EXPECT_FALSE(build.builder.buffers_refreshed_in_last_build());
   EXPECT_EQ(build.builder.persistent_views().spec_state_indices_tensor.at(0, 0), 102);
   EXPECT_EQ(build.builder.persistent_views().num_accepted_tokens.at(0), 2);
 }

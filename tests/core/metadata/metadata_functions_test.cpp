@@ -10,7 +10,6 @@
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/prefix_block_indices.h"
-#include "core/metadata/reciprocal_divider.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::metadata_functions_test {

@@ -182,7 +182,7 @@ TEST(StateMemory, RefusesSizesThatNoAddressReaches) {
   for (std::size_t group = 1; group <= 2; ++group)
     spec_of(config, group).page_size_bytes = std::int64_t{1} << 33;
   EXPECT_EQ(error_of(config),
-            "3 buffers of 1073741824 pages of 8589934592 bytes are too much to address");
+            "3 buffers of 1073741824 pages of 8589934592 bytes exceed the addressable size");
 }
 
 }  // namespace

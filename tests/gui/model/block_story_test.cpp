@@ -106,9 +106,9 @@ TEST(BlockStory, BeginsWithWhatTheBlockHoldsAndIsRegisteredAs) {
             "holds nothing that was written since it was given out; not registered");
 }
 
-// Profile pages: B's chunk ends at token 6, and step 2 registers that state as one of 8 tokens.
+// Profile reference: B's chunk ends at token 6, and step 2 registers that state as one of 8 tokens.
 TEST(BlockStory, SaysWhereContentAndRegistrationDisagree) {
-  RunPlan plan = test::pages_plan("two_prompts_share_a_budget");
+  RunPlan plan = test::reference_plan("two_prompts_share_a_budget");
   const auto run = LiveRun::create(std::move(plan)).value();
   ASSERT_TRUE(run->go_to(2).ok());
   const BlockStory story = make_block_story(*run, 6);
@@ -118,9 +118,10 @@ TEST(BlockStory, SaysWhereContentAndRegistrationDisagree) {
   EXPECT_TRUE(story.disagrees);
 }
 
-// Profile pages: step 3 has no drafts and reads column 0, where step 2 left S(6) instead of S(8).
+// Profile reference: step 3 has no drafts and reads column 0, where step 2 left S(6) instead of
+// S(8).
 TEST(BlockStory, MarksTheWriteThatAFindingBlames) {
-  const auto run = LiveRun::create(test::pages_plan("steps_without_drafts")).value();
+  const auto run = LiveRun::create(test::reference_plan("steps_without_drafts")).value();
   ASSERT_TRUE(run->go_to(3).ok());
   const BlockStory story = make_block_story(*run, 2);
   EXPECT_TRUE(story.disagrees);

@@ -122,9 +122,10 @@ TEST(BlockTableModel, ChangedCellsAreThoseTheStepSet) {
   EXPECT_FALSE(mamba_grid(model).at(0, 0).changed);
 }
 
-// Profile pages: step 5 replays arrays of step 4, so nobody knows that B's state was written here.
+// Profile reference: step 5 replays arrays of step 4, so nobody knows that B's state was written
+// here.
 TEST(BlockTableModel, WhatAStaleReplayWroteIsAssumed) {
-  const auto run = test::pages_at("prompt_as_long_as_a_verify_window", 5);
+  const auto run = test::reference_at("prompt_as_long_as_a_verify_window", 5);
   const BlockTableModel model = make_block_table_model(*run, {});
   const BlockTableGrid& grid = mamba_grid(model);
   ASSERT_EQ(grid.rows.at(1).name, "B");

@@ -12,7 +12,7 @@
 namespace hybridscope::block_verdict_test {
 namespace {
 
-using test::pages_at;
+using test::reference_at;
 using test::scenario_at;
 
 std::string verdict_of(ShownRun& run, std::int32_t block, std::int32_t group = 1) {
@@ -21,10 +21,10 @@ std::string verdict_of(ShownRun& run, std::int32_t block, std::int32_t group = 1
   return verdict_words(BlockVerdicts(run).of(block, facts, group));
 }
 
-// Profile pages: B's chunk ends at token 6; step 2 registers block 6 as the prefix of 8 tokens and
-// leaves it at S(6).
+// Profile reference: B's chunk ends at token 6; step 2 registers block 6 as the prefix of 8 tokens
+// and leaves it at S(6).
 TEST(BlockVerdict, ABlockThatAFindingNamedStaysWrongInLaterSteps) {
-  const auto run = pages_at("two_prompts_share_a_budget", 1);
+  const auto run = reference_at("two_prompts_share_a_budget", 1);
   EXPECT_EQ(verdict_of(*run, 6), "written, not checked");
   for (const std::int64_t step : {2, 3, 5, 9, 4}) {
     ASSERT_TRUE(run->go_to(step).ok());
@@ -36,9 +36,9 @@ TEST(BlockVerdict, ABlockThatAFindingNamedStaysWrongInLaterSteps) {
 
 TEST(BlockVerdict, IsTheSameOfASession) {
   const test::TemporaryFolder folder;
-  const SessionPlace place{.file = folder / "runs.db", .name = "pages"};
+  const SessionPlace place{.file = folder / "runs.db", .name = "reference"};
   ASSERT_TRUE(
-      test::record_run(test::pages_plan("two_prompts_share_a_budget"), {.place = place}).ok());
+      test::record_run(test::reference_plan("two_prompts_share_a_budget"), {.place = place}).ok());
   const auto run = RecordedRun::open(place).value();
   for (const std::int64_t step : {2, 5, 3}) {
     ASSERT_TRUE(run->go_to(step).ok());
@@ -48,10 +48,10 @@ TEST(BlockVerdict, IsTheSameOfASession) {
   EXPECT_EQ(verdict_of(*run, 6), "written, not checked");
 }
 
-// Profile pages: step 3 reads S(6) in block 2 instead of S(8); step 4 reads what that one left
+// Profile reference: step 3 reads S(6) in block 2 instead of S(8); step 4 reads what that one left
 // there and writes blocks 2 to 5 from it.
 TEST(BlockVerdict, WhatIsComputedFromAWrongStateIsWrong) {
-  const auto run = pages_at("steps_without_drafts", 2);
+  const auto run = reference_at("steps_without_drafts", 2);
   EXPECT_EQ(verdict_of(*run, 2), "written, not checked");
   ASSERT_TRUE(run->go_to(4).ok());
   EXPECT_EQ(verdict_of(*run, 2), "wrong: running-state-wrong in step 4");
@@ -61,9 +61,9 @@ TEST(BlockVerdict, WhatIsComputedFromAWrongStateIsWrong) {
   EXPECT_EQ(verdict_of(*run, 4), "written, not checked");
 }
 
-// Profile pages: the row of B reads what nobody has written; what it leaves stays wrong.
+// Profile reference: the row of B reads what nobody has written; what it leaves stays wrong.
 TEST(BlockVerdict, WhatIsComputedFromAWrongStateIsWrongInLaterSteps) {
-  const auto run = pages_at("padded_one_token_prompt", 3);
+  const auto run = reference_at("padded_one_token_prompt", 3);
   EXPECT_EQ(verdict_of(*run, 8), "wrong: read-of-unwritten-block in step 3");
   ASSERT_TRUE(run->go_to(4).ok());
   EXPECT_EQ(verdict_of(*run, 8),
@@ -110,7 +110,7 @@ TEST(BlockVerdict, WhatAPaddingRowWroteIsWrong) {
 TEST(BlockVerdict, WhatAStaleReplayReadIsNotChecked) {
   int num_stale = 0;
   for (const std::string& path : test::shipped_scenarios()) {
-    const auto run = LiveRun::create(test::pages_plan_of_file(path)).value();
+    const auto run = LiveRun::create(test::reference_plan_of_file(path)).value();
     while (run->forward().value()) {
       const StepView view = run->view();
       for (const GroupTrace& group : view.trace.groups) {

@@ -46,7 +46,7 @@ class CommandTable : public testing::Test {
     must("file.open", "shipped:align_boundary_by_accepted_drafts");
     if (row.needs == CommandNeeds::finding) {
       must("file.open", "shipped:padded_one_token_prompt");
-      must("edit.engine", "pages");
+      must("edit.engine", "reference");
       must("run.end");
     }
     const bool edits = row.needs == CommandNeeds::undo || row.needs == CommandNeeds::redo;
@@ -96,7 +96,7 @@ std::map<std::string, std::string, std::less<>> arguments(const test::TemporaryF
           {"edit.abort", "A"},
           {"edit.add_request", "B 8 2"},
           {"edit.budget", "4"},
-          {"edit.engine", "pages"},
+          {"edit.engine", "reference"},
           {"edit.policy", "row_classing by_shape"},
           {"run.go_to", "2"},
           {"run.speed", "5"},

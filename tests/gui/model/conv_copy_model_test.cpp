@@ -1,4 +1,4 @@
-#include "gui/model/conv_copy_model.h"
+#include "gui/model/state_copies_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -112,16 +112,16 @@ TEST(GraphPaddingModel, ARecordedRunHasTheSame) {
   EXPECT_EQ(model.captured[1].picked, 1);
 }
 
-// Profile pages: step 5 replays what step 4 wrote: the state indices of A's row there.
+// Profile reference: step 5 replays what step 4 wrote: the state indices of A's row there.
 TEST(GraphPaddingModel, AStaleReplayShowsWhatItReallyRead) {
-  const auto run = test::pages_at("prompt_as_long_as_a_verify_window", 4);
+  const auto run = test::reference_at("prompt_as_long_as_a_verify_window", 4);
   const auto written =
       elements(array_of(make_graph_padding_model(*run), "spec_state_indices_tensor"));
   ASSERT_TRUE(run->go_to(5).ok());
   const GraphPaddingModel model = make_graph_padding_model(*run);
   ASSERT_TRUE(model.groups[1].stale);
   EXPECT_THAT(model.groups[1].note, HasSubstr("not refreshed since step 4"));
-  EXPECT_THAT(model.groups[1].note, HasSubstr("that is assumed"));
+  EXPECT_THAT(model.groups[1].note, HasSubstr("which is an assumption"));
   const PaddedArray& read = array_of(model, "spec_state_indices_tensor");
   EXPECT_EQ(read.note, "from step 4");
   ASSERT_EQ(read.elements.size(), written.size());
@@ -150,8 +150,8 @@ TEST(GraphPaddingModel, WhyAGraphRanIsNotMadeUp) {
     }
   }
   const EngineConfig config = scenario_at("graph_padding", 3)->config();
-  EXPECT_FALSE(dispatch_reason_told({.runtime_mode = CUDAGraphMode::full}, config));
-  EXPECT_FALSE(dispatch_reason_told({.runtime_mode = CUDAGraphMode::none}, config));
+  EXPECT_FALSE(dispatch_reason_known({.runtime_mode = CUDAGraphMode::full}, config));
+  EXPECT_FALSE(dispatch_reason_known({.runtime_mode = CUDAGraphMode::none}, config));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "gui/model/key_map.h"
+#include "gui/model/palette_model.h"
 
 #include <gtest/gtest.h>
 

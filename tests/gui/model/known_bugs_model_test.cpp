@@ -30,7 +30,7 @@ TEST(KnownBugsModel, TheFilterLooksAtIdsNumbersTitlesAndWords) {
   EXPECT_TRUE(make_known_bugs_model("no such words").empty());
 }
 
-TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyTwinInOneCommand) {
+TEST(KnownBugsModel, ABugIsOpenedBesideItsHealthyRunInOneCommand) {
   Workbench workbench;
   ASSERT_TRUE(workbench.apply({"bug.open", "48"}).ok());
   EXPECT_EQ(bug_shown_by(workbench.run()), "skipped-step-forgets-accepted-count");

@@ -114,7 +114,7 @@ TEST(LayoutJson, WhatIsBrokenIsRefusedWithPlaceFoundAndExpected) {
       {R"({"panels": ["log", ""]})",
        "wide.json: /layout/panels/1: expected 1 to 64 bytes, found 0"},
       {R"({"panels": ["log", "log"]})",
-       "wide.json: /layout/panels/1: panel \"log\" stands in the layout twice "
+       "wide.json: /layout/panels/1: panel \"log\" is in the layout twice "
        "(expected once)"},
       {R"({"panels": ["log"], "active": "pool"})",
        "wide.json: /layout/active: expected one of the panels of this leaf, found "

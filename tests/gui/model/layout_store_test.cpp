@@ -1,4 +1,4 @@
-#include "gui/model/layout_store.h"
+#include "gui/model/user_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

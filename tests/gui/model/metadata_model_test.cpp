@@ -182,9 +182,9 @@ TEST(MetadataModel, AnElementBehindTheLastRowHasNone) {
               testing::Contains(Fact{"row", "none: the batch has 2 rows"}));
 }
 
-// Profile pages: step 5 replays what step 4 wrote.
+// Profile reference: step 5 replays what step 4 wrote.
 TEST(MetadataModel, AStaleReplaySaysWhatItReallyRead) {
-  const auto run = test::pages_at("prompt_as_long_as_a_verify_window", 5);
+  const auto run = test::reference_at("prompt_as_long_as_a_verify_window", 5);
   const MetadataModel model = make_metadata_model(*run, {});
   const auto section = std::ranges::find(model.sections, 1, &MetadataSection::group);
   EXPECT_THAT(section->replayed,

@@ -17,7 +17,7 @@ TEST(NextStepModel, ListsRequestsThatAreStillThereWithTheCountsTheyCanAccept) {
   ASSERT_EQ(model.requests.size(), 1u);
   EXPECT_EQ(model.requests[0].name, "A");
   EXPECT_TRUE(model.requests[0].runs);
-  EXPECT_EQ(model.requests[0].most_accepted, 2);
+  EXPECT_EQ(model.requests[0].max_num_accepted_tokens, 2);
   EXPECT_TRUE(model.undo.empty());
   EXPECT_GT(model.policies.size(), 5u);
   for (const EditablePolicy& policy : model.policies) EXPECT_GE(policy.values.size(), 2u);
@@ -40,17 +40,17 @@ TEST(NextStepModel, ListsWhatTheScriptAndEditsPlanForTheStep) {
         GuiCommand{"run.step"}, GuiCommand{"run.step"}})
     ASSERT_TRUE(workbench.apply(command).ok());
   EXPECT_EQ(make_next_step_model(workbench).planned.budget, 8192);
-  for (const GuiCommand& command :
-       {GuiCommand{"edit.preempt", "B"}, GuiCommand{"edit.budget", "1"},
-        GuiCommand{"edit.policy", "no_draft_step column_zero"}, GuiCommand{"edit.engine", "pages"}})
+  for (const GuiCommand& command : {GuiCommand{"edit.preempt", "B"}, GuiCommand{"edit.budget", "1"},
+                                    GuiCommand{"edit.policy", "no_draft_step column_zero"},
+                                    GuiCommand{"edit.engine", "reference"}})
     ASSERT_TRUE(workbench.apply(command).ok());
   const NextStepModel model = make_next_step_model(workbench);
   EXPECT_EQ(model.step, 5);
   EXPECT_EQ(model.planned.words,
-            (std::vector<std::string>{"preempt B", "token budget 1", "engine profile pages",
+            (std::vector<std::string>{"preempt B", "token budget 1", "engine profile reference",
                                       "policy no_draft_step column_zero"}));
   EXPECT_EQ(model.planned.budget, 1);
-  EXPECT_EQ(model.planned.profile, EngineProfile::pages);
+  EXPECT_EQ(model.planned.profile, EngineProfile::reference);
   for (const EditableRequest& request : model.requests)
     EXPECT_EQ(request.preempted, request.name == "B");
   for (const EditablePolicy& policy : model.policies)
@@ -62,12 +62,12 @@ TEST(NextStepModel, KnowsWhichPartOfThePlanLasts) {
   Workbench workbench;
   for (const GuiCommand& command :
        {GuiCommand{"file.open", "shipped:align_boundary_by_accepted_drafts"},
-        GuiCommand{"edit.budget", "7"}, GuiCommand{"edit.engine", "pages"},
+        GuiCommand{"edit.budget", "7"}, GuiCommand{"edit.engine", "reference"},
         GuiCommand{"edit.policy", "no_draft_step column_zero"}, GuiCommand{"run.step"}})
     ASSERT_TRUE(workbench.apply(command).ok());
   const PlannedStep planned = make_next_step_model(workbench).planned;
   EXPECT_EQ(planned.budget, 8192);
-  EXPECT_EQ(planned.profile, EngineProfile::pages);
+  EXPECT_EQ(planned.profile, EngineProfile::reference);
   PolicyOverrides expected;
   expected.set(NoDraftStep::column_zero);
   EXPECT_TRUE(planned.policies == expected);

@@ -69,8 +69,8 @@ TEST_F(OpenRun, ATraceIsJudgedAndShownLikeASession) {
   EXPECT_EQ(run.value()->plan(), nullptr);
   ASSERT_TRUE(run.value()->forward().value());
   EXPECT_EQ(run.value()->view().trace.rows.size(), 1u);
-  EXPECT_EQ(no_lookups_words(*run.value()), kLookupsNotTold);
-  EXPECT_THAT(make_graph_padding_model(*run.value()).words, HasSubstr("does not tell why"));
+  EXPECT_EQ(no_lookups_words(*run.value()), kLookupsNotTraced);
+  EXPECT_THAT(make_graph_padding_model(*run.value()).words, HasSubstr("does not say why"));
 }
 
 TEST_F(OpenRun, WhatCannotBeReadIsNamed) {

@@ -119,9 +119,9 @@ TEST(PoolModel, ASharedBlockSaysHowManyHaveIt) {
   EXPECT_EQ(owner_words(pool, run->names(), 1), "A 0:0 +1");
 }
 
-// Profile pages: registered in step 2 as what it does not hold.
+// Profile reference: registered in step 2 as what it does not hold.
 TEST(PoolModel, ABlockStaysWrongInLaterSteps) {
-  const auto run = test::pages_at("two_prompts_share_a_budget", 3);
+  const auto run = test::reference_at("two_prompts_share_a_budget", 3);
   EXPECT_EQ(make_pool_model(*run).cells[6].state, CellState::wrong);
   ASSERT_TRUE(run->go_to(1).ok());
   EXPECT_EQ(make_pool_model(*run).cells[6].state, CellState::written);

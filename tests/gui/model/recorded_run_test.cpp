@@ -42,8 +42,8 @@ std::vector<RunPlan> shipped_plans() {
   std::vector<RunPlan> plans;
   for (const std::string& path : test::shipped_scenarios()) {
     plans.push_back(test::plan_of_file(path));
-    plans.push_back(test::pages_plan_of_file(path));
-    plans.back().name += " (pages)";
+    plans.push_back(test::reference_plan_of_file(path));
+    plans.back().name += " (reference)";
   }
   return plans;
 }

@@ -1,4 +1,4 @@
-#include "gui/model/request_log.h"
+#include "gui/model/cache_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

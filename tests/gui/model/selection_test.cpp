@@ -1,6 +1,6 @@
 #include "gui/model/selection.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/gui/model/drive.h"
@@ -88,10 +88,11 @@ TEST_F(SelectionOfTwoRuns, WhatWasSelectedBeforeIsSelectedInARunThatIsOpenedBesi
 TEST(Selection, OfSafeAndPagesIsTheSameRequestInBoth) {
   const test::TemporaryFolder folder;
   folder.write("safe.json", scenario(request("P", 1, 9) + "," + request("Q", 1, 5)));
-  folder.write("pages.json", scenario(request("P", 1, 9) + "," + request("Q", 1, 5), "pages"));
+  folder.write("reference.json",
+               scenario(request("P", 1, 9) + "," + request("Q", 1, 5), "reference"));
   Workbench workbench;
   apply(workbench, {"file.open", folder / "safe.json"});
-  apply(workbench, {"diff.open", folder / "pages.json"});
+  apply(workbench, {"diff.open", folder / "reference.json"});
   apply(workbench, {"select.cell", "Q 1 0", CompareSide::right});
   const Selection right = on_the_right(workbench);
   EXPECT_EQ(workbench.selection.request, RequestId{1});
@@ -123,11 +124,11 @@ TEST(Selection, OfANameThatIsUsedAgainIsTheOneThatIsAliveOrWasLast) {
   EXPECT_EQ(workbench.selection.request, RequestId{0});
 }
 
-// Under profile pages steps 3 and 4 have one and three findings.
+// Under profile reference steps 3 and 4 have one and three findings.
 TEST(Selection, TheNextFindingIsTheNextOneOfTheStepThenThatOfAnotherStep) {
   Workbench workbench;
   apply(workbench, {"file.open", "shipped:all_mode_boundary_by_accepted_drafts"});
-  apply(workbench, {"edit.engine", "pages"});
+  apply(workbench, {"edit.engine", "reference"});
   apply(workbench, {"run.end"});
   test::settle(workbench);
   apply(workbench, {"run.start"});

@@ -20,18 +20,20 @@ std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step)
   return run;
 }
 
-RunPlan pages_plan(const std::string& name) { return pages_plan_of_file(scenario_file(name)); }
+RunPlan reference_plan(const std::string& name) {
+  return reference_plan_of_file(scenario_file(name));
+}
 
-RunPlan pages_plan_of_file(const std::string& path) {
+RunPlan reference_plan_of_file(const std::string& path) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::string settings = "\"settings\": {";
-  text.insert(text.find(settings) + settings.size(), "\"engine\": \"pages\", ");
+  text.insert(text.find(settings) + settings.size(), "\"engine\": \"reference\", ");
   return plan_of_text(text);
 }
 
-std::unique_ptr<LiveRun> pages_at(const std::string& name, std::int64_t step) {
-  auto run = LiveRun::create(pages_plan(name)).value();
+std::unique_ptr<LiveRun> reference_at(const std::string& name, std::int64_t step) {
+  auto run = LiveRun::create(reference_plan(name)).value();
   EXPECT_TRUE(run->go_to(step).ok());
   return run;
 }

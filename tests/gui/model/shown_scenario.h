@@ -12,10 +12,10 @@ namespace hybridscope::test {
 
 std::string scenario_file(const std::string& name);  // "graph_padding"
 std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step);
-// With the engine profile that keeps the faults of the reference pages.
-RunPlan pages_plan(const std::string& name);
-RunPlan pages_plan_of_file(const std::string& path);
-std::unique_ptr<LiveRun> pages_at(const std::string& name, std::int64_t step);
+// With the engine profile that keeps the faults of the reference.
+RunPlan reference_plan(const std::string& name);
+RunPlan reference_plan_of_file(const std::string& path);
+std::unique_ptr<LiveRun> reference_at(const std::string& name, std::int64_t step);
 // A scenario of some sixty steps, as a file in `folder`.
 std::string long_scenario(const TemporaryFolder& folder);
 // A prompt of 1 + K tokens that passes for a decode by its shape, in step 1: its full graph reads

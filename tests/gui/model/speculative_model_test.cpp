@@ -214,8 +214,8 @@ TEST(SpeculativeModel, WhatIsToldIsWhatTheNextStepOfTheRequestReads) {
   for (const std::string& path : test::shipped_scenarios()) {
     SCOPED_TRACE(path);
     num_checked += check_told(*LiveRun::create(test::plan_of_file(path)).value());
-    SCOPED_TRACE("pages");
-    num_checked += check_told(*LiveRun::create(test::pages_plan_of_file(path)).value());
+    SCOPED_TRACE("reference");
+    num_checked += check_told(*LiveRun::create(test::reference_plan_of_file(path)).value());
   }
   EXPECT_GT(num_checked, 150);
 }
@@ -246,14 +246,14 @@ TEST(SpeculativeModel, AStateThatIsNotTheOneThatIsNeededIsToldAsWrong) {
   int num_faulty = 0;
   for (const std::string& path : test::shipped_scenarios()) {
     EXPECT_EQ(check_states(*LiveRun::create(test::plan_of_file(path)).value()), 0);
-    num_faulty += check_states(*LiveRun::create(test::pages_plan_of_file(path)).value());
+    num_faulty += check_states(*LiveRun::create(test::reference_plan_of_file(path)).value());
   }
   EXPECT_GT(num_faulty, 5);
 }
 
-// Profile pages: step 2 accepts 3 tokens; step 3 has no draft and reads column 0.
+// Profile reference: step 2 accepts 3 tokens; step 3 has no draft and reads column 0.
 TEST(SpeculativeModel, PoliciesThatReadAnotherColumnAreNamed) {
-  const auto run = test::pages_at("steps_without_drafts", 2);
+  const auto run = test::reference_at("steps_without_drafts", 2);
   const SpeculativeModel model = make_speculative_model(*run, {});
   EXPECT_EQ(model.rows[0].next,
             "Next: num_accepted_tokens = 3, S(8) is read from column 2 (block 4); without drafts, "

@@ -179,10 +179,10 @@ TEST(StateCopiesModel, DrawnTokensAreThoseTheCheckerHasInTheBlocks) {
   EXPECT_GT(num_rejected, 10);
 }
 
-// Profile pages, of B's drafts: step 3 ran without drafts and read S(5) as S(7), so that column 0
-// holds S(6) where step 4 copies it as S(8).
+// Profile reference, of B's drafts: step 3 ran without drafts and read S(5) as S(7), so that column
+// 0 holds S(6) where step 4 copies it as S(8).
 TEST(StateCopiesModel, ACopyOfAnotherStateThanWasMeantIsToldAsSuch) {
-  const auto run = test::pages_at("budget_cuts_drafts_to_zero", 4);
+  const auto run = test::reference_at("budget_cuts_drafts_to_zero", 4);
   const StateCopiesModel model = make_state_copies_model(*run, {.request = {1}});
   ASSERT_FALSE(model.details.empty());
   EXPECT_EQ(model.name, "B");
@@ -246,8 +246,8 @@ TEST(StateCopiesModel, EveryCopyOfAWrongStateInShippedScenariosIsFoundLiveAndRec
     EXPECT_THAT(faulty_copies(*LiveRun::create(test::plan_of_file(path)).value()),
                 testing::IsEmpty());
     const test::TemporaryFolder folder;
-    const SessionPlace place{.file = folder / "runs.db", .name = "pages"};
-    const RunPlan plan = test::pages_plan_of_file(path);
+    const SessionPlace place{.file = folder / "runs.db", .name = "reference"};
+    const RunPlan plan = test::reference_plan_of_file(path);
     ASSERT_TRUE(test::record_run(plan, {.place = place}).ok());
     const std::vector<std::string> live = faulty_copies(*LiveRun::create(plan).value());
     EXPECT_EQ(faulty_copies(*RecordedRun::open(place).value()), live);
@@ -286,7 +286,7 @@ TEST(StateCopiesModel, ModeAllSaysWhyARowWithoutABoundaryCopiesNothing) {
   };
   EXPECT_EQ(why(*scenario_at("all_mode_boundary_by_accepted_drafts", 4)),
             "no decision: no block boundary lies in c + 1 .. c + a = 10 .. 13, nothing to copy");
-  EXPECT_EQ(why(*test::pages_at("all_mode_boundary_by_accepted_drafts", 6)),
+  EXPECT_EQ(why(*test::reference_at("all_mode_boundary_by_accepted_drafts", 6)),
             "no decision: the policy stores no boundary states after acceptance");
 }
 

@@ -17,7 +17,7 @@ class Jumps : public DrivenWindow {
 // The running state of step 3 is wrong: block 2 holds 6 tokens, left there by the decode of step 2.
 TEST_F(Jumps, AFindingLeadsToItsStepAndToTheWriteThatCausedIt) {
   driver_->command("file.open " + scenario_path("steps_without_drafts"));
-  driver_->command("edit.engine pages");
+  driver_->command("edit.engine reference");
   driver_->command("run.end");
   show("findings");
   driver_->click("finding 0");

@@ -262,7 +262,7 @@ TEST_F(FusedAlignLimits, WhatDoesNotFitTheLayoutIsRefused) {
   const CopyingBatch batch(1);
   const Status launched = fused.postprocess(batch.inputs({}), nullptr);
   ASSERT_FALSE(launched.ok());
-  EXPECT_EQ(launched.error().message, "0 block tables, expected one a mamba group: 1");
+  EXPECT_EQ(launched.error().message, "0 block tables, expected one per mamba group: 1");
   EXPECT_FALSE(launch_align_advance({.num_reqs = 1, .block_size = 0}, nullptr).ok());
 }
 

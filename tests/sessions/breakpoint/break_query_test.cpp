@@ -61,7 +61,8 @@ TEST_F(BreakQueryTest, GivesTheFieldOfTheThingThatIsPicked) {
 
 TEST_F(BreakQueryTest, GivesEveryValueOnceAndAscending) {
   EXPECT_THAT(values("row.num_scheduled_tokens", "true"), ElementsAre(3, 40));
-  EXPECT_THAT(values("table.grp", "table.request==A"), ElementsAre(1));
+  EXPECT_THAT(values("table.group", "table.request==A"), ElementsAre(1));
+  EXPECT_THAT(values("table.grp", "table.request==A"), ElementsAre(1));  // its column's name
   EXPECT_THAT(values("copy.src_col", "copy.request==B"), IsEmpty());
 }
 
@@ -71,7 +72,7 @@ TEST_F(BreakQueryTest, ThingsThatWhereNamesAreOfTheSameRequest) {
 }
 
 TEST_F(BreakQueryTest, BlockTablesAreAskedByColumn) {
-  EXPECT_THAT(values("table.block", "table.request==B && table.grp==1 && table.col==2"),
+  EXPECT_THAT(values("table.block", "table.request==B && table.group==1 && table.col==2"),
               ElementsAre(5));
   EXPECT_THAT(values("table.col", "table.block==0"), ElementsAre(1));
 }
@@ -90,7 +91,7 @@ TEST_F(BreakQueryTest, CopiesAreAskedByBlock) {
 }
 
 TEST_F(BreakQueryTest, LookupsAreAskedByGroupAndSkippedRequestsByReason) {
-  EXPECT_THAT(values("lookup_group.hit_length", "lookup_group.grp==0"), ElementsAre(16));
+  EXPECT_THAT(values("lookup_group.hit_length", "lookup_group.group==0"), ElementsAre(16));
   EXPECT_THAT(values("skipped.request", "skipped.reason==max_num_seqs"), ElementsAre(2));
 }
 

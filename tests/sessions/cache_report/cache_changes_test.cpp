@@ -2,7 +2,7 @@
 // long as was told, and one token, step or block less must not do.
 #include "sessions/cache_report/cache_changes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@ EngineConfig random_config() {
   small.max_num_seqs = draw(1, 4);
   small.max_num_batched_tokens = small.block_size * draw(2, 6);
   if (one_in(3)) {
-    small.policies = pages_policies();
+    small.policies = reference_policies();
     // By the reference's rule counts of a padded one-token prompt that is reset with a frame in
     // flight go below zero, and the engine ends there.
     small.policies.stale_frame = StaleFrame::dropped_by_run;

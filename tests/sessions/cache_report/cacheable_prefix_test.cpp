@@ -1,6 +1,6 @@
 #include "sessions/cache_report/cacheable_prefix.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -98,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "speculative_config": {"num_speculative_tokens": 1})",
                32},
         // The reference's state may lie one block behind what attention serves.
-        Config{"align_mtp_pages",
-               R"("mamba_cache_mode": "align", "block_size": 8, "engine": "pages",
+        Config{"align_mtp_reference",
+               R"("mamba_cache_mode": "align", "block_size": 8, "engine": "reference",
                   "speculative_config": {"num_speculative_tokens": 1})",
                8}),
     [](const auto& config) { return std::string(config.param.name); });

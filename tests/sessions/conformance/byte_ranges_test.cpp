@@ -1,4 +1,4 @@
-#include "sessions/conformance/byte_ranges.h"
+#include "sessions/conformance/vector_memory.h"
 
 #include <gtest/gtest.h>
 

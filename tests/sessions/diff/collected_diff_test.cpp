@@ -94,9 +94,9 @@ TEST(CollectedDiff, CommandsWithoutAValueAreToldWithoutOne) {
 
 TEST(CollectedDiff, FindingsOfOneSideAreTold) {
   const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
-  Scenario pages = safe;
-  pages.settings.engine = EngineProfile::pages;
-  const Collected all = collect(safe, pages);
+  Scenario reference = safe;
+  reference.settings.engine = EngineProfile::reference;
+  const Collected all = collect(safe, reference);
   EXPECT_THAT(all.collected.findings_a, IsEmpty());
   EXPECT_THAT(all.collected.findings_b,
               ElementsAre(StartsWith("stale-persistent-array: step 1 group 1 (gdn_attention)"),
@@ -164,13 +164,13 @@ TEST(FindingsOfOneSide, AreCountedBehindTheFirstTwenty) {
 
 TEST(CollectedDiff, KeepsTheFirstStepsAndCountsAll) {
   const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
-  Scenario pages = safe;
-  pages.settings.engine = EngineProfile::pages;
-  const Collected one = collect(safe, pages, {.limit = 1});
+  Scenario reference = safe;
+  reference.settings.engine = EngineProfile::reference;
+  const Collected one = collect(safe, reference, {.limit = 1});
   ASSERT_EQ(one.collected.steps.size(), 1U);
   EXPECT_EQ(one.collected.steps.front().fields.front().field, "graph.runtime_mode");
   EXPECT_EQ(one.diff->summary().num_differences, 2);
-  const Collected first = collect(safe, pages, {.first_only = true});
+  const Collected first = collect(safe, reference, {.first_only = true});
   EXPECT_FALSE(first.collected.complete);
   EXPECT_EQ(first.diff->summary().num_differences, 1);
 }

@@ -196,7 +196,7 @@ TEST(DigestGate, AChangeOfEachFieldOfATraceGoesThroughButForAList) {
                            "all_mode_boundary_by_accepted_drafts", "mixed_gdn_batch",
                            "prompt_as_long_as_a_verify_window"}) {
     Scenario scenario = test::shipped_scenario(name);
-    scenario.settings.engine = EngineProfile::pages;
+    scenario.settings.engine = EngineProfile::reference;
     Gate gate(scenario);
     while (!gate.done()) gate.step();
     tried.insert(gate.tried().begin(), gate.tried().end());

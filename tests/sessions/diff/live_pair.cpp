@@ -1,6 +1,6 @@
 #include "tests/sessions/diff/live_pair.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sessions/run/run_plan.h"
 #include "sessions/scenario/scenario_reader.h"

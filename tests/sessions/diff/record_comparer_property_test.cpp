@@ -21,11 +21,11 @@ using test::num_fields;
 bool names_its_element(const ChangedField& changed) {
   static const std::vector<std::pair<DiffList, std::vector<std::string>>> kKeys = {
       {DiffList::commands, {"command"}},
-      {DiffList::state_copies, {"grp", "decision"}},
-      {DiffList::block_events, {"kind", "grp", "col"}},
+      {DiffList::state_copies, {"group", "decision"}},
+      {DiffList::block_events, {"kind", "group", "col"}},
       {DiffList::attention_writes, {"row", "col"}},
-      {DiffList::findings, {"rule", "grp", "content", "col"}},
-      {DiffList::state_writes, {"kind", "grp", "content", "col"}}};
+      {DiffList::findings, {"rule", "group", "content", "col"}},
+      {DiffList::state_writes, {"kind", "group", "content", "col"}}};
   if (changed.field == "request") return true;
   return std::ranges::any_of(kKeys, [&](const auto& key) {
     return key.first == changed.list &&
@@ -45,7 +45,7 @@ TEST(RecordComparerProperty, ARandomChangeOfARandomFieldIsFoundAndNamed) {
   for (const char* name : {"preemption_and_resume", "shared_prefix_align", "v2_slots",
                            "prompt_as_long_as_a_verify_window"}) {
     Scenario scenario = test::shipped_scenario(name);
-    scenario.settings.engine = EngineProfile::pages;
+    scenario.settings.engine = EngineProfile::reference;
     const auto source = test::live_source(scenario);
     const std::vector<StepRecord> records = records_of(*source);
     RequestNumbers names(*source, *source);

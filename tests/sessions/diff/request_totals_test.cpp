@@ -69,12 +69,13 @@ TEST(RequestTotals, ModesAreComparedByWhatEachRequestGot) {
 
 TEST(RequestTotals, FindingsAreCountedByRule) {
   const Scenario safe = test::shipped_scenario("prompt_as_long_as_a_verify_window");
-  Scenario pages = safe;
-  pages.settings.engine = EngineProfile::pages;
-  EXPECT_THAT(lines(totals_of(safe), totals_of(pages)),
+  Scenario reference = safe;
+  reference.settings.engine = EngineProfile::reference;
+  EXPECT_THAT(lines(totals_of(safe), totals_of(reference)),
               ElementsAre("all findings.stale-persistent-array: 0 | 4"));
-  EXPECT_THAT(lines(totals_of(safe, RecordLevel::counts), totals_of(pages, RecordLevel::counts)),
-              ElementsAre("all findings.stale-persistent-array: 0 | 4"));
+  EXPECT_THAT(
+      lines(totals_of(safe, RecordLevel::counts), totals_of(reference, RecordLevel::counts)),
+      ElementsAre("all findings.stale-persistent-array: 0 | 4"));
 }
 
 TEST(ConfigDifference, NamesTheSettingsThatDiffer) {

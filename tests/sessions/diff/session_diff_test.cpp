@@ -73,9 +73,9 @@ TEST(SessionDiff, StepsBehindTheEndOfTheOtherAreOneDifference) {
 // A prompt of 1 + K tokens has the shape of a verify step.
 TEST(SessionDiff, APolicyOfTheReferenceShowsInItsDecisionAndItsFinding) {
   const Scenario safe = shipped_scenario("prompt_as_long_as_a_verify_window");
-  Scenario pages = safe;
-  pages.settings.engine = EngineProfile::pages;
-  const Compared compared = compare_runs(safe, pages);
+  Scenario reference = safe;
+  reference.settings.engine = EngineProfile::reference;
+  const Compared compared = compare_runs(safe, reference);
   EXPECT_THAT(compared.lines,
               IsSupersetOf({"step 1 graph.runtime_mode: PIECEWISE | FULL",
                             "step 1 graph.reason: not_uniform | uniform_decode_graph",
@@ -85,9 +85,9 @@ TEST(SessionDiff, APolicyOfTheReferenceShowsInItsDecisionAndItsFinding) {
 
 TEST(SessionDiff, ColumnsThatStateIsReadFromAreComparedAndCountedAndIgnored) {
   const Scenario safe = shipped_scenario("all_mode_boundary_by_accepted_drafts");
-  Scenario pages = safe;
-  pages.settings.engine = EngineProfile::pages;
-  const Compared compared = compare_runs(safe, pages);
+  Scenario reference = safe;
+  reference.settings.engine = EngineProfile::reference;
+  const Compared compared = compare_runs(safe, reference);
   EXPECT_THAT(compared.lines, IsSupersetOf({"step 3 arrays.conv_source_column group 1[0]: 1 | 0",
                                             "step 6 arrays.conv_source_column group 1[0]: 2 | 1"}));
   const auto counts = count_by_field(compared.summary);
@@ -95,7 +95,7 @@ TEST(SessionDiff, ColumnsThatStateIsReadFromAreComparedAndCountedAndIgnored) {
       std::ranges::find(counts, std::string_view("conv_source_column"), &FieldCount::field);
   ASSERT_NE(columns, counts.end());
   EXPECT_EQ(columns->count, 2);
-  EXPECT_THAT(compare_runs(safe, pages, {"arrays.conv_source_column"}).lines,
+  EXPECT_THAT(compare_runs(safe, reference, {"arrays.conv_source_column"}).lines,
               Not(Contains(HasSubstr("conv_source_column"))));
 }
 

@@ -49,12 +49,12 @@ TEST(ExplainDispatch, ModesAreSpelledAsOnTheCommandLine) {
   EXPECT_EQ(cudagraph_mode_name(CUDAGraphMode::full_and_piecewise), "FULL_AND_PIECEWISE");
 }
 
-TEST(ExplainDispatch, SaysWhatTheTraceDoesNotTell) {
+TEST(ExplainDispatch, SaysWhatTheTraceDoesNotSay) {
   EXPECT_EQ(explain_dispatch({.dispatch = {.runtime_mode = CUDAGraphMode::none},
                               .num_tokens = 3,
                               .num_reqs = 1,
-                              .reason_told = false}),
-            "3 tokens in 1 row; runtime mode NONE: the trace does not tell why");
+                              .reason_known = false}),
+            "3 tokens in 1 row; runtime mode NONE: the trace does not say why");
 }
 
 }  // namespace

@@ -252,12 +252,12 @@ TEST(FindingToJson, WhatDoesNotApplyIsNull) {
   EXPECT_EQ(json["seen"], 0);
 }
 
-// The pages pad a one-token prompt tail with placeholders and run it as a prefill.
+// The reference pads a one-token prompt tail with placeholders and runs it as a prefill.
 TEST(ExplainFinding, TellsWhichPrefillFoldedPlaceholders) {
   test::ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
                                               .num_speculative_tokens = 2,
                                               .num_blocks = 40,
-                                              .policies = pages_policies()}));
+                                              .policies = reference_policies()}));
   run.add("A", 30, 30, 24);
   run.step(3);
   run.add("C", 17, 9, 16);

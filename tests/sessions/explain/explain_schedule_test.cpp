@@ -121,7 +121,7 @@ TEST(ExplainSkip, EveryReasonHasAClause) {
   EXPECT_EQ(explain_skip(SkipReason::no_token_budget),
             "the token budget was spent before its turn");
   EXPECT_EQ(explain_skip(SkipReason::preemption_in_step),
-            "nobody is admitted in a step that preempted somebody");
+            "no request is admitted in a step that preempted one");
   for (int reason = 0; reason <= static_cast<int>(SkipReason::frame_in_flight); ++reason)
     EXPECT_FALSE(explain_skip(static_cast<SkipReason>(reason)).empty());
 }

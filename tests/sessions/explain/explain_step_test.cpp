@@ -172,11 +172,11 @@ TEST(ExplainStep, ModeAllTellsItsOwnBoundaryCopies) {
   EXPECT_THAT(text, HasSubstr("boundary 8 lies in c + 1 .. c + a = 6 .. 8"));
 }
 
-TEST(ExplainStep, UnderPagesAStepWithoutDraftsForgetsTheCounts) {
+TEST(ExplainStep, UnderReferenceAStepWithoutDraftsForgetsTheCounts) {
   ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
                                         .block_size = 16,
                                         .num_speculative_tokens = 2,
-                                        .policies = pages_policies()}));
+                                        .policies = reference_policies()}));
   const RequestId a = run.add("A", 4, 12);
   run.step();
   ASSERT_TRUE(run.engine().apply(SetAcceptedTokens{a, 3}).ok());
@@ -191,7 +191,7 @@ TEST(ExplainStep, PlaceholdersAreToldApartFromDrafts) {
   ExplainedRun run(test::engine_config({.mamba_type = MambaType::gdn_attention,
                                         .num_speculative_tokens = 3,
                                         .method = SpeculativeMethod::ngram,
-                                        .policies = pages_policies()}));
+                                        .policies = reference_policies()}));
   run.add("A", 8, 12, 8);
   run.step(3);
   run.add("B", 9, 8, 8);

@@ -20,7 +20,7 @@ Scenario scenario_of(const std::string& name) {
 // C accepts two tokens in step 2 and is left out of step 3; its row forgets that.
 ExportedRun starved() {
   Scenario scenario = scenario_of("starved_request");
-  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.engine = EngineProfile::reference;
   return make_exported_run(scenario, "s.json").value();
 }
 
@@ -44,7 +44,7 @@ TEST(MarkdownReport, TheChainBeginsAtTheWriteThatWasRead) {
 
 TEST(MarkdownReport, FlagsAreThoseThatTheEngineStartedWith) {
   const std::string report = markdown_report(starved(), "");
-  EXPECT_THAT(report, HasSubstr("## Flags\n\nModel tiny-mamba2, profile pages.\n\n```sh\n"
+  EXPECT_THAT(report, HasSubstr("## Flags\n\nModel tiny-mamba2, profile reference.\n\n```sh\n"
                                 "--mamba-cache-mode align \\\n--block-size 8 \\\n"));
   EXPECT_THAT(report, HasSubstr("--async-scheduling \\\n"));
   EXPECT_THAT(report, HasSubstr("\n--speculative-config "

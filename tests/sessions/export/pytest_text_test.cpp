@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-ExportedRun run_of(const std::string& name, EngineProfile engine = EngineProfile::pages) {
+ExportedRun run_of(const std::string& name, EngineProfile engine = EngineProfile::reference) {
   const std::string file = std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json";
   Scenario scenario = read_scenario_file(file).value();
   scenario.settings.async_scheduling = false;

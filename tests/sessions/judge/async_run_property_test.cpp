@@ -1,5 +1,5 @@
 // Drawn runs of our own engine with asynchronous scheduling or runner V2: the judge finds nothing
-// in their traces, told in full or stripped, and the comparison no difference.
+// in their traces, trace in full or stripped, and the comparison no difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ Lines drawn_run(const EngineConfig& config, Commands commands) {
   const std::vector<AddRequest> requests = drawn_requests();
   const auto last = static_cast<std::int32_t>(requests.size()) - 1;
   std::int32_t step = 0;
-  return told_run(config, requests, [&](Engine& engine) {
+  return traced_run(config, requests, [&](Engine& engine) {
     RC_ASSERT(++step < kMaxSteps);
     if (step > kNumDisturbedSteps || commands == Commands::none) return;
     const auto give = [&](const Command& command) { RC_ASSERT(engine.apply(command).ok()); };
@@ -88,12 +88,12 @@ TEST(AsyncRunProperty, TracesAreHealthyToldInFullAndStripped) {
 TEST(AsyncRunProperty, TracesAgreeWithTheProfileTheyWereMadeUnder) {
   check_property(60, [] {
     SmallEngine small = drawn_engine();
-    // A request that is reset with a frame in flight may never end under pages (known bug 51).
-    const bool pages = one_in(2);
-    small.policies = pages ? pages_policies() : safe_policies();
+    // A request that is reset with a frame in flight may never end under reference (known bug 51).
+    const bool reference = one_in(2);
+    small.policies = reference ? reference_policies() : safe_policies();
     EngineConfig config = engine_config(small);
     config.async_scheduling = true;
-    const Lines lines = drawn_run(config, pages ? Commands::none : Commands::resets);
+    const Lines lines = drawn_run(config, reference ? Commands::none : Commands::resets);
     RC_ASSERT(first_difference(lines, small.policies) == "");
   });
 }

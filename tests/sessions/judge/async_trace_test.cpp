@@ -102,7 +102,7 @@ void expect_healthy_runs(ModelRunner runner, bool async_scheduling) {
           config.runner = runner;
           config.async_scheduling = async_scheduling;
           std::int64_t step = 0;
-          std::vector<json> lines = told_run(config, busy_requests(), [&](Engine& engine) {
+          std::vector<json> lines = traced_run(config, busy_requests(), [&](Engine& engine) {
             if (disturbed) disturb(engine, ++step);
           });
           const std::string what = name_of(config, type) + (disturbed ? " disturbed" : "");
@@ -124,7 +124,7 @@ TEST(RunnerV2Trace, BusyRunsAreHealthyToldInFullAndStripped) {
 TEST(RunnerV2Trace, RowsTellTheirSlots) {
   EngineConfig config = busy_engine(MambaType::mamba2, MambaCacheMode::align, 1);
   config.runner = ModelRunner::v2;
-  const std::vector<json> lines = told_run(config, busy_requests());
+  const std::vector<json> lines = traced_run(config, busy_requests());
   EXPECT_EQ(lines[0]["config"]["runner"], "v2");
   EXPECT_EQ(lines[1]["input_batch"]["req_ids"], json({"r1", "r2"}));
   EXPECT_EQ(lines[1]["input_batch"]["idx_mapping"], json({3, 2}));

@@ -8,9 +8,9 @@
 
 namespace hybridscope::test {
 
-std::vector<nlohmann::json> told_run(const EngineConfig& config,
-                                     const std::vector<AddRequest>& requests,
-                                     const std::function<void(Engine&)>& before_step) {
+std::vector<nlohmann::json> traced_run(const EngineConfig& config,
+                                       const std::vector<AddRequest>& requests,
+                                       const std::function<void(Engine&)>& before_step) {
   Engine engine = Engine::create(config).value();
   TraceWriter writer(config,
                      {.name = [&](RequestId id) { return engine.name_of(id); },

@@ -12,9 +12,9 @@ namespace hybridscope::test {
 
 // [header, step 1, ...] of all requests, added before the first step, until none is left.
 // `before_step` may give the engine commands.
-std::vector<nlohmann::json> told_run(const EngineConfig& config,
-                                     const std::vector<AddRequest>& requests,
-                                     const std::function<void(Engine&)>& before_step = {});
+std::vector<nlohmann::json> traced_run(const EngineConfig& config,
+                                       const std::vector<AddRequest>& requests,
+                                       const std::function<void(Engine&)>& before_step = {});
 
 // format_difference() of the first difference, empty for none; or the message of an error.
 std::string first_difference(const std::vector<std::string>& lines, const Policies& policies);

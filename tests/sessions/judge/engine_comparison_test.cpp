@@ -34,13 +34,13 @@ TEST(EngineComparison, OurOwnRunsAgreeWithTheProfileTheyWereMadeUnder) {
     for (const MambaCacheMode mode :
          {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
       for (const std::int32_t num_drafts : {0, 3})
-        for (const Policies& policies : {safe_policies(), pages_policies()}) {
+        for (const Policies& policies : {safe_policies(), reference_policies()}) {
           SmallEngine small = busy_engine(type, mode, num_drafts);
           small.policies = policies;
-          EXPECT_THAT(first_difference(told_run(engine_config(small), busy_requests()), policies),
+          EXPECT_THAT(first_difference(traced_run(engine_config(small), busy_requests()), policies),
                       IsEmpty())
               << "type " << static_cast<int>(type) << " mode " << static_cast<int>(mode)
-              << " drafts " << num_drafts << (policies == safe_policies() ? " safe" : " pages");
+              << " drafts " << num_drafts << (policies == safe_policies() ? " safe" : " reference");
         }
 }
 
@@ -48,14 +48,14 @@ TEST(EngineComparison, OurOwnAsynchronousRunsAgreeToo) {
   for (const MambaCacheMode mode :
        {MambaCacheMode::none, MambaCacheMode::align, MambaCacheMode::all})
     for (const std::int32_t num_drafts : {0, 3})
-      for (const Policies& policies : {safe_policies(), pages_policies()}) {
+      for (const Policies& policies : {safe_policies(), reference_policies()}) {
         SmallEngine small = busy_engine(MambaType::gdn_attention, mode, num_drafts);
         small.policies = policies;
         EngineConfig config = engine_config(small);
         config.async_scheduling = true;
-        EXPECT_THAT(first_difference(told_run(config, busy_requests()), policies), IsEmpty())
+        EXPECT_THAT(first_difference(traced_run(config, busy_requests()), policies), IsEmpty())
             << "mode " << static_cast<int>(mode) << " drafts " << num_drafts
-            << (policies == safe_policies() ? " safe" : " pages");
+            << (policies == safe_policies() ? " safe" : " reference");
       }
 }
 
@@ -64,7 +64,7 @@ TEST(EngineComparison, AResetWithAFrameInFlightAgrees) {
       engine_config(busy_engine(MambaType::gdn_attention, MambaCacheMode::align, 3));
   config.async_scheduling = true;
   std::int64_t step = 0;
-  const auto lines = told_run(config, busy_requests(), [&step](Engine& engine) {
+  const auto lines = traced_run(config, busy_requests(), [&step](Engine& engine) {
     if (++step == 4) {
       EXPECT_TRUE(engine.apply(ResetPrefixCache{.reset_running_requests = true}).ok());
     }
@@ -76,7 +76,7 @@ TEST(EngineComparison, ARowWithTheReportedCountIsADifference) {
   EngineConfig config = engine_config({.num_speculative_tokens = 2});
   config.async_scheduling = true;
   std::int64_t step = 0;
-  auto lines = told_run(config, {request_of(10, 12, 1)}, [&step](Engine& engine) {
+  auto lines = traced_run(config, {request_of(10, 12, 1)}, [&step](Engine& engine) {
     if (++step == 2) {
       EXPECT_TRUE(engine.apply(SetAcceptedTokens{RequestId{0}, 1}).ok());
     }
@@ -84,21 +84,22 @@ TEST(EngineComparison, ARowWithTheReportedCountIsADifference) {
   EXPECT_EQ(lines[3]["input_batch"]["num_computed_tokens"], nlohmann::json({11}));
   lines[3]["input_batch"]["num_computed_tokens"] = {13};
   EXPECT_EQ(first_difference(lines, safe_policies()),
-            "step 3, request r1, row 0: input_batch.num_computed_tokens: ours 11, told 13 (rule: "
+            "step 3, request r1, row 0: input_batch.num_computed_tokens: ours 11, trace 13 (rule: "
             "GPUModelRunner._prepare_inputs)");
 }
 
 TEST(EngineComparison, RunnerV2IsRefused) {
-  std::vector<nlohmann::json> lines = told_run(engine_config(SmallEngine{}), {request_of(4, 1, 1)});
+  std::vector<nlohmann::json> lines =
+      traced_run(engine_config(SmallEngine{}), {request_of(4, 1, 1)});
   lines[0]["config"]["runner"] = "v2";
   EXPECT_THAT(first_difference(lines, safe_policies()),
               HasSubstr("/config/runner: our engine can be compared with runner v1 only"));
 }
 
-TEST(EngineComparison, NgramDraftsAreTakenAsTold) {
+TEST(EngineComparison, NgramDraftsAreTakenAsTraced) {
   SmallEngine small = busy_engine(MambaType::mamba2, MambaCacheMode::align, 3);
   small.method = SpeculativeMethod::ngram;
-  EXPECT_THAT(first_difference(told_run(engine_config(small), busy_requests()), safe_policies()),
+  EXPECT_THAT(first_difference(traced_run(engine_config(small), busy_requests()), safe_policies()),
               IsEmpty());
 }
 
@@ -111,13 +112,15 @@ TEST(EngineComparison, ShippedScenariosWithoutForcedBudgetsAgree) {
 }
 
 TEST(EngineComparison, SettingsThatOurEngineRefusesAreAnError) {
-  std::vector<nlohmann::json> lines = told_run(engine_config(SmallEngine{}), {request_of(4, 1, 1)});
+  std::vector<nlohmann::json> lines =
+      traced_run(engine_config(SmallEngine{}), {request_of(4, 1, 1)});
   lines[0]["config"]["hash_block_size"] = 3;
   EXPECT_THAT(first_difference(lines, safe_policies()), HasSubstr("/config: "));
 }
 
 TEST(EngineComparison, NothingIsComparedAfterTheFirstDifference) {
-  std::vector<nlohmann::json> lines = told_run(engine_config(SmallEngine{}), {request_of(4, 5, 1)});
+  std::vector<nlohmann::json> lines =
+      traced_run(engine_config(SmallEngine{}), {request_of(4, 5, 1)});
   TraceReader reader("t.jsonl");
   ASSERT_TRUE(reader.read_line(lines[0].dump(), 1).ok());
   EngineComparison comparison =

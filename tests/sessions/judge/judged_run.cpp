@@ -1,6 +1,6 @@
 #include "tests/sessions/judge/judged_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

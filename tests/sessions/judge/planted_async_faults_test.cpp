@@ -41,8 +41,8 @@ Lines worked_example() {
   config.async_scheduling = true;
   const Accepted accepted = {{1, {1, 1}}, {2, {1, 3}}, {3, {2}}, {4, {3}}, {5, {1}}};
   std::int64_t step = 0;
-  return told_run(config, {request_of(7, 8, 1), request_of(5, 4, 2)},
-                  [&](Engine& engine) { script(accepted, ++step, engine); });
+  return traced_run(config, {request_of(7, 8, 1), request_of(5, 4, 2)},
+                    [&](Engine& engine) { script(accepted, ++step, engine); });
 }
 
 json& batch(Lines& lines, std::size_t step) { return lines[step]["input_batch"]; }
@@ -116,7 +116,7 @@ Lines reset_in_flight(StaleFrame stale_frame) {
   config.async_scheduling = true;
   config.policies.stale_frame = stale_frame;
   std::int64_t step = 0;
-  return told_run(config, {request_of(20, 12, 1)}, [&](Engine& engine) {
+  return traced_run(config, {request_of(20, 12, 1)}, [&](Engine& engine) {
     script({{2, {2}}}, ++step, engine);
     if (step == 3) {
       EXPECT_TRUE(engine.apply(ResetPrefixCache{.reset_running_requests = true}).ok());
@@ -147,7 +147,8 @@ TEST(PlantedSlotFault, NoneIsNone) { EXPECT_THAT(judge(in_slots(true)).findings,
 TEST(PlantedSlotFault, WhatIsLeftOutIsComputedAsRunnerV2Does) {
   Lines lines = in_slots(true);
   for (std::size_t step = 1; step < lines.size(); ++step)
-    for (const char* told : {"preprocess_copies", "postprocess_copies"}) lines[step].erase(told);
+    for (const char* traced : {"preprocess_copies", "postprocess_copies"})
+      lines[step].erase(traced);
   EXPECT_THAT(judge(lines).findings, IsEmpty());
 }
 
@@ -177,7 +178,7 @@ TEST(PlantedSlotFault, AResumedRequestComesAsNewAndMayChangeItsSlot) {
       engine_config({.mamba_type = MambaType::gdn_attention, .num_speculative_tokens = 3});
   config.async_scheduling = true;
   std::int64_t step = 0;
-  Lines lines = told_run(config, {request_of(20, 12, 1)}, [&](Engine& engine) {
+  Lines lines = traced_run(config, {request_of(20, 12, 1)}, [&](Engine& engine) {
     if (++step == 3) {
       EXPECT_TRUE(engine.apply(PreemptRequest{RequestId{0}}).ok());
     }

@@ -17,10 +17,10 @@ using Lines = std::vector<Json>;
 // runs from step 1, r2 one of 13 and runs from step 2; steps 3 to 8 verify both. In step 4 both
 // move on to column 2 and r2 leaves a boundary state behind; r1 ends in step 8.
 Lines two_requests() {
-  return told_run(engine_config({.mamba_type = MambaType::gdn_attention,
-                                 .num_speculative_tokens = 2,
-                                 .max_num_batched_tokens = 16}),
-                  {request_of(10, 12, 1), request_of(13, 14, 2)});
+  return traced_run(engine_config({.mamba_type = MambaType::gdn_attention,
+                                   .num_speculative_tokens = 2,
+                                   .max_num_batched_tokens = 16}),
+                    {request_of(10, 12, 1), request_of(13, 14, 2)});
 }
 
 // The first difference from profile safe after `change` of lines[step].
@@ -51,25 +51,25 @@ TEST(PlantedDifference, ARequestThatShouldHaveEnded) {
               scheduler(lines, 1)["scheduled_new_reqs"][0]["max_tokens"] = 12;
               scheduler(lines, 9)["finished_req_ids"] = Json::array();
             }),
-            "step 9, request r1: finished_req_ids: ours finished, told not finished (rule: "
+            "step 9, request r1: finished_req_ids: ours finished, trace not finished (rule: "
             "Scheduler.update_from_output)");
 }
 
 TEST(PlantedDifference, APreemption) {
   EXPECT_EQ(after([](Lines& lines) { scheduler(lines, 3)["preempted_req_ids"] = {"r2"}; }),
-            "step 3, request r2: preempted_req_ids: ours not preempted, told preempted (rule: "
+            "step 3, request r2: preempted_req_ids: ours not preempted, trace preempted (rule: "
             "Scheduler.schedule)");
 }
 
 TEST(PlantedDifference, ARequestThatIsAdmittedAboveTheWatermark) {
   EXPECT_EQ(after([](Lines& lines) { lines[0]["config"]["watermark"] = 0.95; }),
-            "step 2, request r2: scheduled requests: ours not scheduled, told 13 tokens (rule: "
+            "step 2, request r2: scheduled requests: ours not scheduled, trace 13 tokens (rule: "
             "Scheduler.schedule)");
 }
 
 TEST(PlantedDifference, TheOrderOfRunningRequests) {
   EXPECT_EQ(after([](Lines& lines) { swap_first_two(cached(lines, 3)); }),
-            "step 3, index 0: order of scheduled requests: ours r1, told r2 (rule: "
+            "step 3, index 0: order of scheduled requests: ours r1, trace r2 (rule: "
             "Scheduler.schedule)");
 }
 
@@ -79,44 +79,45 @@ TEST(PlantedDifference, AResumedRequestThatWasNeverPreempted) {
               cached(lines, 3)["new_block_ids"][0] = {{1, 2}, {0, 3, 4, 5}};
               lines[3]["scheduler_block_ids"]["r1"] = {{1, 2}, {0, 3, 4, 5}};
             }),
-            "step 3, request r1: admission: ours running, told resumed (rule: "
+            "step 3, request r1: admission: ours running, trace resumed (rule: "
             "Scheduler.schedule)");
 }
 
 TEST(PlantedDifference, AComputedCountThatForgetsRejectedDrafts) {
   EXPECT_EQ(after([](Lines& lines) { cached(lines, 5)["num_computed_tokens"][0] = 17; }),
-            "step 5, request r1: num_computed_tokens: ours 15, told 17 (rule: "
+            "step 5, request r1: num_computed_tokens: ours 15, trace 17 (rule: "
             "Scheduler.update_from_output)");
 }
 
 TEST(PlantedDifference, AChunkLongerThanTheThreshold) {
   EXPECT_EQ(after([](Lines& lines) { lines[0]["config"]["long_prefill_token_threshold"] = 8; }),
-            "step 1, request r1: num_scheduled_tokens: ours 8, told 10 (rule: "
+            "step 1, request r1: num_scheduled_tokens: ours 8, trace 10 (rule: "
             "Scheduler._mamba_block_aligned_split)");
 }
 
 TEST(PlantedDifference, ADroppedDraft) {
   EXPECT_EQ(
       after([](Lines& lines) { scheduler(lines, 3)["scheduled_spec_decode_tokens"]["r2"] = {7}; }),
-      "step 3, request r2: scheduled_spec_decode_tokens: ours 2, told 1 (rule: "
+      "step 3, request r2: scheduled_spec_decode_tokens: ours 2, trace 1 (rule: "
       "Scheduler.schedule)");
 }
 
 TEST(PlantedDifference, AnotherBlockInTheSchedulersTable) {
-  EXPECT_EQ(after([](Lines& lines) { lines[3]["scheduler_block_ids"]["r2"][0][2] = 12; }),
-            "step 3, request r2, group 0, column 2: scheduler_block_ids: ours block 11, told block "
-            "12 (rule: KVCacheManager.allocate_slots)");
+  EXPECT_EQ(
+      after([](Lines& lines) { lines[3]["scheduler_block_ids"]["r2"][0][2] = 12; }),
+      "step 3, request r2, group 0, column 2: scheduler_block_ids: ours block 11, trace block "
+      "12 (rule: KVCacheManager.allocate_slots)");
 }
 
 TEST(PlantedDifference, ANewBlockThatIsNotReported) {
   EXPECT_EQ(after([](Lines& lines) { cached(lines, 3)["new_block_ids"][1] = nullptr; }),
-            "step 3, request r2, group 0, column 0: new_block_ids: ours block 11, told no block "
+            "step 3, request r2, group 0, column 0: new_block_ids: ours block 11, trace no block "
             "(rule: KVCacheManager.allocate_slots)");
 }
 
 TEST(PlantedDifference, TheOrderOfRows) {
   EXPECT_EQ(after([](Lines& lines) { swap_first_two(batch(lines, 3)); }),
-            "step 3, row 0: input_batch.req_ids: ours r1, told r2 (rule: InputBatch.condense, "
+            "step 3, row 0: input_batch.req_ids: ours r1, trace r2 (rule: InputBatch.condense, "
             "GPUModelRunner._may_reorder_batch)");
 }
 
@@ -125,48 +126,50 @@ TEST(PlantedDifference, ABlockInTheWorkersTable) {
               batch(lines, 3)["block_ids"] = {nullptr, {{6, 7, 11}, {0, 8, 9, 12}}};
             }),
             "step 3, request r2, row 1, group 1, column 3: input_batch.block_ids: ours block 10, "
-            "told block 12 (rule: GPUModelRunner._update_states)");
+            "trace block 12 (rule: GPUModelRunner._update_states)");
 }
 
 TEST(PlantedDifference, AnAcceptedCount) {
   EXPECT_EQ(after([](Lines& lines) { batch(lines, 4)["num_accepted_tokens_cpu"][0] = 1; }),
-            "step 4, request r1, row 0: num_accepted_tokens_cpu: ours 3, told 1 (rule: "
+            "step 4, request r1, row 0: num_accepted_tokens_cpu: ours 3, trace 1 (rule: "
             "InputBatch.add_request, GPUModelRunner._update_states_after_model_execute)");
 }
 
 TEST(PlantedDifference, AGraph) {
   EXPECT_EQ(
       after([](Lines& lines) { lines[3]["cudagraph"]["cudagraph_runtime_mode"] = "PIECEWISE"; }),
-      "step 3: cudagraph: ours FULL, 6 tokens, 2 rows, told PIECEWISE, 6 tokens (rule: "
+      "step 3: cudagraph: ours FULL, 6 tokens, 2 rows, trace PIECEWISE, 6 tokens (rule: "
       "CudagraphDispatcher.dispatch)");
 }
 
 TEST(PlantedDifference, APreCopyThatIsNotMade) {
-  EXPECT_EQ(after([](Lines& lines) {
-              lines[4]["preprocess_copies"] = {{{"req_id", "r1"},
-                                                {"src_block_idx", 1},
-                                                {"dest_block_idx", 2},
-                                                {"accept_token_bias", 2}}};
-            }),
-            "step 4, request r2, row 1: preprocess_copies: ours column 1 to column 2, bias 1, told "
-            "no copy (rule: preprocess_mamba)");
+  EXPECT_EQ(
+      after([](Lines& lines) {
+        lines[4]["preprocess_copies"] = {{{"req_id", "r1"},
+                                          {"src_block_idx", 1},
+                                          {"dest_block_idx", 2},
+                                          {"accept_token_bias", 2}}};
+      }),
+      "step 4, request r2, row 1: preprocess_copies: ours column 1 to column 2, bias 1, trace "
+      "no copy (rule: preprocess_mamba)");
 }
 
 TEST(PlantedDifference, TheBiasOfAPreCopy) {
-  EXPECT_EQ(after([](Lines& lines) {
-              lines[4]["preprocess_copies"] = {{{"req_id", "r1"},
-                                                {"src_block_idx", 1},
-                                                {"dest_block_idx", 2},
-                                                {"accept_token_bias", 1}}};
-            }),
-            "step 4, request r1, row 0: preprocess_copies: ours column 1 to column 2, bias 2, told "
-            "column 1 to column 2, bias 1 (rule: preprocess_mamba)");
+  EXPECT_EQ(
+      after([](Lines& lines) {
+        lines[4]["preprocess_copies"] = {{{"req_id", "r1"},
+                                          {"src_block_idx", 1},
+                                          {"dest_block_idx", 2},
+                                          {"accept_token_bias", 1}}};
+      }),
+      "step 4, request r1, row 0: preprocess_copies: ours column 1 to column 2, bias 2, trace "
+      "column 1 to column 2, bias 1 (rule: preprocess_mamba)");
 }
 
 TEST(PlantedDifference, AnAcceptedCountThatIsNotReset) {
   EXPECT_EQ(
       after([](Lines& lines) { batch(lines, 4)["num_accepted_tokens_after_preprocess"][1] = 2; }),
-      "step 4, request r2, row 1: num_accepted_tokens_after_preprocess: ours 1, told 2 "
+      "step 4, request r2, row 1: num_accepted_tokens_after_preprocess: ours 1, trace 2 "
       "(rule: preprocess_mamba)");
 }
 
@@ -174,7 +177,7 @@ TEST(PlantedDifference, ARunningColumn) {
   EXPECT_EQ(after([](Lines& lines) {
               batch(lines, 4)["mamba_state_idx"] = {1, 2};
             }),
-            "step 4, request r1, row 0: mamba_state_idx: ours 2, told 1 (rule: preprocess_mamba)");
+            "step 4, request r1, row 0: mamba_state_idx: ours 2, trace 1 (rule: preprocess_mamba)");
 }
 
 TEST(PlantedDifference, AnElementOfTheMetadata) {
@@ -183,13 +186,13 @@ TEST(PlantedDifference, AnElementOfTheMetadata) {
                   {"shape", {6, 3}},
                   {"data", {3, 4, 5, 9, 9, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}};
             }),
-            "step 3, group 1, spec_state_indices_tensor, index 3: attn_metadata: ours 8, told 9 "
+            "step 3, group 1, spec_state_indices_tensor, index 3: attn_metadata: ours 8, trace 9 "
             "(rule: GDNAttentionMetadataBuilder.build)");
 }
 
 TEST(PlantedDifference, ANumberOfTheMetadata) {
   EXPECT_EQ(after([](Lines& lines) { metadata(lines, 3)["num_spec_decodes"] = 1; }),
-            "step 3, group 1, num_spec_decodes: attn_metadata: ours 2, told 1 (rule: "
+            "step 3, group 1, num_spec_decodes: attn_metadata: ours 2, trace 1 (rule: "
             "GDNAttentionMetadataBuilder.build)");
 }
 
@@ -197,7 +200,7 @@ TEST(PlantedDifference, AShapeOfTheMetadata) {
   EXPECT_EQ(after([](Lines& lines) {
               metadata(lines, 3)["num_accepted_tokens"] = {1, 1};
             }),
-            "step 3, group 1, num_accepted_tokens: attn_metadata: ours shape [6], told shape [2] "
+            "step 3, group 1, num_accepted_tokens: attn_metadata: ours shape [6], trace shape [2] "
             "(rule: GDNAttentionMetadataBuilder.build)");
 }
 
@@ -205,14 +208,14 @@ TEST(PlantedDifference, AnArrayThatShouldBeNone) {
   EXPECT_EQ(after([](Lines& lines) {
               metadata(lines, 3)["has_initial_state"] = {1, 1};
             }),
-            "step 3, group 1, has_initial_state: attn_metadata: ours None, told shape [2] (rule: "
+            "step 3, group 1, has_initial_state: attn_metadata: ours None, trace shape [2] (rule: "
             "GDNAttentionMetadataBuilder.build)");
 }
 
 TEST(PlantedDifference, APostCopyThatIsNotMade) {
   EXPECT_EQ(after([](Lines& lines) { lines[4]["postprocess_copies"] = Json::array(); }),
             "step 4, request r2, row 1: postprocess_copies: ours column 2 to column 1, bias 0, "
-            "told no copy (rule: postprocess_mamba_fused_kernel)");
+            "trace no copy (rule: postprocess_mamba_fused_kernel)");
 }
 
 TEST(PlantedDifference, ABlockOfAPostCopy) {
@@ -222,15 +225,15 @@ TEST(PlantedDifference, ABlockOfAPostCopy) {
             {{"req_id", "r2"}, {"group", 1}, {"conv_src_block_id", 9}, {"dest_block_id", 10}}};
       }),
       "step 4, request r2, row 1, group 1: postprocess_copies: ours conv of block 9 and "
-      "temporal of block 9 to block 8, bias 0, told conv of block 9 to block 10 (rule: "
+      "temporal of block 9 to block 8, bias 0, trace conv of block 9 to block 10 (rule: "
       "postprocess_mamba_fused_kernel)");
 }
 
 TEST(PlantedDifference, ATokenSampledFromAnUnfinishedChunk) {
-  Lines lines = told_run(engine_config({.max_num_batched_tokens = 16}), {request_of(24, 1, 1)});
+  Lines lines = traced_run(engine_config({.max_num_batched_tokens = 16}), {request_of(24, 1, 1)});
   lines[1]["model_runner_output"]["sampled_token_ids"] = {{5}};
   EXPECT_EQ(first_difference(lines, safe_policies()),
-            "step 1, request r1: sampled_token_ids: ours at most 0 tokens, told 1 tokens (rule: "
+            "step 1, request r1: sampled_token_ids: ours at most 0 tokens, trace 1 tokens (rule: "
             "Scheduler.update_from_output)");
 }
 

@@ -138,7 +138,7 @@ const Case kRequestsCases[] = {
      "2: /scheduler_output/scheduled_new_reqs/0/num_computed_tokens: expected an integer from 0 to "
      "91, found 92"},
     {"NewRequestsAreDifferent", 2, "/scheduler_output/scheduled_new_reqs/1/req_id", "\"a\"",
-     "2: /scheduler_output/scheduled_new_reqs/1/req_id: request \"a\" stands here twice"},
+     "2: /scheduler_output/scheduled_new_reqs/1/req_id: request \"a\" is listed twice"},
     {"SaltIsText", 2, "/scheduler_output/scheduled_new_reqs/0/cache_salt", "7",
      "2: /scheduler_output/scheduled_new_reqs/0/cache_salt: expected a string, found 7"},
     {"CachedRequestIsKnown", 3, "/scheduler_output/scheduled_cached_reqs/req_ids/0", "\"z\"",
@@ -148,7 +148,7 @@ const Case kRequestsCases[] = {
      "3: /scheduler_output/scheduled_cached_reqs/req_ids/0: request \"a\" was never introduced or "
      "is finished"},
     {"CachedRequestsAreDifferent", 3, "/scheduler_output/scheduled_cached_reqs/req_ids/1", "\"a\"",
-     "3: /scheduler_output/scheduled_cached_reqs/req_ids/1: request \"a\" stands here twice"},
+     "3: /scheduler_output/scheduled_cached_reqs/req_ids/1: request \"a\" is listed twice"},
     {"CachedRequestsAreNotAdmittedToo", 3, "/scheduler_output/scheduled_new_reqs",
      "[{\"req_id\": \"a\", \"block_ids\": [[], []], \"num_computed_tokens\": 0}]",
      "3: /scheduler_output/scheduled_cached_reqs/req_ids/0: request \"a\" is in scheduled_new_reqs "
@@ -182,7 +182,7 @@ const Case kRequestsCases[] = {
     {"PreemptedRequestIsKnown", 3, "/scheduler_output/preempted_req_ids", "[\"z\"]",
      "3: /scheduler_output/preempted_req_ids/0: request \"z\" was never introduced or is finished"},
     {"PreemptedRequestsAreDifferent", 3, "/scheduler_output/preempted_req_ids", "[\"a\", \"a\"]",
-     "3: /scheduler_output/preempted_req_ids/1: request \"a\" stands here twice"},
+     "3: /scheduler_output/preempted_req_ids/1: request \"a\" is listed twice"},
     {"FinishedListHoldsText", 3, "/scheduler_output/finished_req_ids", "[1]",
      "3: /scheduler_output/finished_req_ids/0: expected a string, found 1"},
 };
@@ -253,7 +253,7 @@ const Case kWorkerCases[] = {
     {"RowsAreScheduled", 3, "/input_batch/req_ids/1", "\"z\"",
      "3: /input_batch/req_ids/1: request \"z\" was never introduced or is finished"},
     {"RowsAreDifferent", 3, "/input_batch/req_ids/1", "\"a\"",
-     "3: /input_batch/req_ids/1: request \"a\" stands here twice"},
+     "3: /input_batch/req_ids/1: request \"a\" is listed twice"},
     {"RowsAreAllScheduledRequests", 3, "/input_batch/req_ids", "[\"b\"]",
      "3: /input_batch/req_ids: request \"a\" of num_scheduled_tokens is missing"},
     {"RowsHaveAcceptedCountsWithDrafts", 3, "/input_batch/num_accepted_tokens_cpu", "",
@@ -306,7 +306,7 @@ const Case kWorkerCases[] = {
     {"SampledTokensAreRequired", 3, "/model_runner_output/sampled_token_ids", "",
      "3: /model_runner_output: key \"sampled_token_ids\" is missing"},
     {"SampledRequestsAreDifferent", 3, "/model_runner_output/req_ids", "[\"b\", \"b\"]",
-     "3: /model_runner_output/req_ids/1: request \"b\" stands here twice"},
+     "3: /model_runner_output/req_ids/1: request \"b\" is listed twice"},
     {"SampledTokensAreNotNegative", 3, "/model_runner_output/sampled_token_ids/0/1", "-1",
      "3: /model_runner_output/sampled_token_ids/0/1: expected an integer from 0 to 2147483647, "
      "found -1"},

@@ -75,17 +75,17 @@ TEST(TraceHeader, BlockSizesComeFromTheGroups) {
 }
 
 TEST(TraceHeader, BlockSizesThatAreToldCount) {
-  Json told = small_config();
-  told["block_size"] = 12;
-  told["hash_block_size"] = 1;
-  told["scheduler_block_size"] = 144;
-  const EngineConfig config = header_of(told).config;
+  Json traced = small_config();
+  traced["block_size"] = 12;
+  traced["hash_block_size"] = 1;
+  traced["scheduler_block_size"] = 144;
+  const EngineConfig config = header_of(traced).config;
   EXPECT_EQ(config.block_size, 12);
   EXPECT_EQ(config.hash_block_size, 1);
   EXPECT_EQ(config.scheduler_block_size, 144);
 }
 
-TEST(TraceHeader, ASchedulerBlockSizeBeyond32BitsHasToBeTold) {
+TEST(TraceHeader, ASchedulerBlockSizeBeyond32BitsHasToBeTraced) {
   Json large = small_config();
   large["kv_cache_groups"][0]["block_size"] = 16777213;
   large["kv_cache_groups"][1]["block_size"] = 16777215;
@@ -97,14 +97,14 @@ TEST(TraceHeader, ASchedulerBlockSizeBeyond32BitsHasToBeTold) {
 }
 
 TEST(TraceHeader, EverythingThatIsToldCounts) {
-  Json told = small_config();
-  told.update(Json::parse(R"({
+  Json traced = small_config();
+  traced.update(Json::parse(R"({
     "mamba_cache_mode": "all", "enable_prefix_caching": true, "num_speculative_tokens": 2,
     "speculative_method": "ngram", "conv_kernel": 3, "chunk_size": 64,
     "scheduling_policy": "priority", "enable_chunked_prefill": false,
     "long_prefill_token_threshold": 5, "scheduler_reserve_full_isl": false, "watermark": 0.25,
     "cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4]})"));
-  const EngineConfig config = header_of(told).config;
+  const EngineConfig config = header_of(traced).config;
   EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::all);
   EXPECT_TRUE(config.enable_prefix_caching);
   EXPECT_EQ(config.num_speculative_tokens, 2);
@@ -124,29 +124,29 @@ TEST(TraceHeader, EverythingThatIsToldCounts) {
 }
 
 TEST(TraceHeader, DraftsAreMtpUnlessToldOtherwise) {
-  Json told = small_config();
-  told["num_speculative_tokens"] = 1;
-  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::mtp);
-  EXPECT_TRUE(header_of(told).use_eagle);
-  told["use_eagle"] = false;
-  EXPECT_FALSE(header_of(told).use_eagle);
-  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::ngram);
+  Json traced = small_config();
+  traced["num_speculative_tokens"] = 1;
+  EXPECT_EQ(header_of(traced).config.speculative_method, SpeculativeMethod::mtp);
+  EXPECT_TRUE(header_of(traced).use_eagle);
+  traced["use_eagle"] = false;
+  EXPECT_FALSE(header_of(traced).use_eagle);
+  EXPECT_EQ(header_of(traced).config.speculative_method, SpeculativeMethod::ngram);
 }
 
 TEST(TraceHeader, AMethodWithoutDraftsIsNone) {
-  Json told = small_config();
-  told["speculative_method"] = "mtp";
-  EXPECT_EQ(header_of(told).config.speculative_method, SpeculativeMethod::none);
-  EXPECT_FALSE(header_of(told).use_eagle);
+  Json traced = small_config();
+  traced["speculative_method"] = "mtp";
+  EXPECT_EQ(header_of(traced).config.speculative_method, SpeculativeMethod::none);
+  EXPECT_FALSE(header_of(traced).use_eagle);
 }
 
 TEST(TraceHeader, GroupsAreSpecsInTheirOrder) {
-  Json told = small_config();
-  told["num_speculative_tokens"] = 2;
-  told["kv_cache_groups"][0]["is_eagle_group"] = true;
-  told["kv_cache_groups"][1]["mamba_type"] = "gdn_attention";
-  told["kv_cache_groups"][1]["num_speculative_blocks"] = 5;
-  const KVCacheConfig config = header_of(told).config.kv_cache_config;
+  Json traced = small_config();
+  traced["num_speculative_tokens"] = 2;
+  traced["kv_cache_groups"][0]["is_eagle_group"] = true;
+  traced["kv_cache_groups"][1]["mamba_type"] = "gdn_attention";
+  traced["kv_cache_groups"][1]["num_speculative_blocks"] = 5;
+  const KVCacheConfig config = header_of(traced).config.kv_cache_config;
   EXPECT_EQ(config.num_blocks, 46);
   ASSERT_EQ(config.groups.size(), 3U);
   EXPECT_FALSE(config.groups[0].is_mamba());
@@ -162,9 +162,9 @@ TEST(TraceHeader, GroupsAreSpecsInTheirOrder) {
 }
 
 TEST(TraceHeader, WithoutStoredStatesAMambaBlockIsAsLongAsTheModel) {
-  Json told = small_config();
-  told["mamba_cache_mode"] = "none";
-  const EngineConfig config = header_of(told).config;
+  Json traced = small_config();
+  traced["mamba_cache_mode"] = "none";
+  const EngineConfig config = header_of(traced).config;
   EXPECT_EQ(config.kv_cache_config.groups[1].block_size(), 90);
   EXPECT_EQ(config.kv_cache_config.groups[2].block_size(), 90);
   EXPECT_EQ(config.block_size, 12);

@@ -156,7 +156,7 @@ TEST(TraceJudge, AMetadataFieldThatIsLeftOutIsComputedAndCounted) {
   EXPECT_EQ(judgement.computed[static_cast<std::size_t>(Computed::attn_metadata)], 1);
 }
 
-TEST(TraceJudge, AnAcceptedCountOutsideOneToOnePlusKIsFoundAlsoWhenAllElseIsTold) {
+TEST(TraceJudge, AnAcceptedCountOutsideOneToOnePlusKIsFoundAlsoWhenAllElseIsTraced) {
   std::vector<json> lines = trace_of(kBoundary);
   lines[2]["input_batch"]["num_accepted_tokens_cpu"][0] = 9;
   EXPECT_THAT(judge(lines).findings, Contains("foreign-row-datum step 2 A: expected 2, seen 9"));

@@ -95,14 +95,14 @@ std::string error_of_text(const std::string& found, const std::string& replaceme
 
 TEST(TraceRules, AMapNamesARequestOnce) {
   EXPECT_EQ(error_of_text(R"("num_scheduled_tokens":{)", R"("num_scheduled_tokens":{"a":3,)"),
-            "t.jsonl:3: /scheduler_output/num_scheduled_tokens/a: request \"a\" stands here twice");
+            "t.jsonl:3: /scheduler_output/num_scheduled_tokens/a: request \"a\" is listed twice");
   EXPECT_EQ(error_of_text(R"("num_cached_block":{)", R"("num_cached_block":{"a":[0,0],)"),
-            "t.jsonl:3: /num_cached_block/a: request \"a\" stands here twice");
+            "t.jsonl:3: /num_cached_block/a: request \"a\" is listed twice");
 }
 
 TEST(TraceRules, MetadataNamesAGroupOnce) {
   EXPECT_EQ(error_of_text(R"("attn_metadata":{)", R"("attn_metadata":{"1":{},)"),
-            "t.jsonl:3: /attn_metadata/1: this group stands here twice");
+            "t.jsonl:3: /attn_metadata/1: this group is listed twice");
 }
 
 TEST(TraceRules, ALineThatIsCutOffIsRefused) {

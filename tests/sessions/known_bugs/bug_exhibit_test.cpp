@@ -80,7 +80,7 @@ TEST(BugExhibits, AScenarioThatExpectsNothingIsRefused) {
 
 TEST(BugExhibits, AScenarioThatSetsPoliciesIsRefused) {
   json bug = sample();
-  bug["scenario"]["settings"]["engine"] = "pages";
+  bug["scenario"]["settings"]["engine"] = "reference";
   EXPECT_THAT(error_of(bug), HasSubstr("/scenario/settings: sets a profile or policies"));
 }
 

@@ -33,9 +33,12 @@ Policies policies_of_profile(std::string_view profile, ModelRunner runner = Mode
 
 TEST(EngineProfiles, AreNamed) {
   EXPECT_EQ(parse_engine_profile("safe"), EngineProfile::safe);
-  EXPECT_EQ(parse_engine_profile("pages"), EngineProfile::pages);
+  EXPECT_EQ(parse_engine_profile("reference"), EngineProfile::reference);
+  EXPECT_EQ(parse_engine_profile("pages"), EngineProfile::reference);  // its older name
+  EXPECT_EQ(canonical_profile_name("pages"), "reference");
+  EXPECT_EQ(canonical_profile_name("vllm 0.33.0"), "vllm 0.33.0");  // names no profile
   EXPECT_EQ(parse_engine_profile("vllm@2026-06-29"), EngineProfile::vllm({2026, 6, 29}));
-  for (const std::string_view name : {"safe", "pages", "vllm@2026-06-29", "vllm@2025-01-01"})
+  for (const std::string_view name : {"safe", "reference", "vllm@2026-06-29", "vllm@2025-01-01"})
     EXPECT_EQ(engine_profile_name(*parse_engine_profile(name)), name);
 }
 
@@ -145,8 +148,8 @@ TEST(ProfileNames, FollowFromProfileAndPolicies) {
   EXPECT_EQ(profile_name(settings), "vllm@2026-06-29");
   settings.policies.set(AlignedSplit::every_chunk_on_grid);
   EXPECT_EQ(profile_name(settings), "mixed");
-  settings.policies = overrides_of(pages_policies());
-  EXPECT_EQ(profile_name(settings), "pages");
+  settings.policies = overrides_of(reference_policies());
+  EXPECT_EQ(profile_name(settings), "reference");
 }
 
 TEST(SafeProfile, HasNoBugs) {
@@ -154,12 +157,12 @@ TEST(SafeProfile, HasNoBugs) {
   EXPECT_THAT(numbers_of("safe", ModelRunner::v2), testing::IsEmpty());
 }
 
-TEST(PagesProfile, HasTheBugsWhosePoliciesThePagesHave) {
-  const auto pages = numbers_of("pages", ModelRunner::v1);
+TEST(ReferenceProfile, HasTheBugsWhosePoliciesThePagesHave) {
+  const auto reference = numbers_of("reference", ModelRunner::v1);
   for (const std::int32_t number : {1, 2, 5, 7, 8, 17, 18, 19, 33, 48, 49, 51})
-    EXPECT_THAT(pages, Contains(number));
+    EXPECT_THAT(reference, Contains(number));
   for (const std::int32_t number : {3, 4, 9, 43})
-    EXPECT_THAT(pages, Not(Contains(number))) << number;
+    EXPECT_THAT(reference, Not(Contains(number))) << number;
 }
 
 }  // namespace

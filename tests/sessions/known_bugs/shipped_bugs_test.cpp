@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "sessions/known_bugs/bug_exhibit.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
-#include "sessions/known_bugs/left_out_bugs.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 
@@ -55,7 +55,7 @@ class ShippedBug : public testing::TestWithParam<std::string> {
   static BugExhibit exhibit() { return shipped_bug(GetParam()).value(); }
 };
 
-TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyTwinIsClean) {
+TEST_P(ShippedBug, ItsScenarioShowsItAndTheHealthyRunIsClean) {
   const auto run = run_bug(exhibit());
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_TRUE(run.value().faulty.as_declared()) << found(run.value().faulty);
@@ -165,7 +165,7 @@ TEST(ShippedBugs, ThePageIsMadeOfTheTable) {
 
 // A stale frame takes more off the count than there is: the next row has more drafts than tokens.
 TEST(DatedProfiles, AResetOfAPaddedPromptInFlightEndsInFindingsNotInACrash) {
-  for (const std::string_view engine : {"pages", "vllm@2026-06-29"}) {
+  for (const std::string_view engine : {"reference", "vllm@2026-06-29"}) {
     const std::string text = R"({"version": 1, "model": "tiny-mamba2", "settings": {
       "mamba_cache_mode": "align", "block_size": 4, "num_gpu_blocks_override": 40,
       "max_model_len": 96, "max_num_seqs": 2, "max_num_batched_tokens": 8, "engine": ")" +

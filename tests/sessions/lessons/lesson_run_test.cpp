@@ -42,7 +42,7 @@ TEST(LessonRun, AnswersFromTheEngineInWords) {
 }
 
 TEST(LessonRun, AnswersFromBlockTablesWritesAndMetadata) {
-  EXPECT_EQ(answer_with({{"value", "table.block"}, {"where", "table.grp==1 && table.col==1"}}),
+  EXPECT_EQ(answer_with({{"value", "table.block"}, {"where", "table.group==1 && table.col==1"}}),
             "3");
   EXPECT_EQ(answer_with({{"value", "write.num_tokens"},
                          {"where",

@@ -52,14 +52,14 @@ TEST(Fork, AStepThatTheScriptDoesNotHaveComesInItsPlace) {
   const RunPlan fork =
       fork_plan(parent_plan(), {.step = 5,
                                 .changes = {.budget = 3,
-                                            .engine = EngineProfile::pages,
+                                            .engine = EngineProfile::reference,
                                             .policies = {RowClassing::by_meaning}}})
           .value();
   ASSERT_EQ(fork.script.size(), 3u);
   EXPECT_EQ(fork.script[1].step, 5);
   EXPECT_EQ(fork.script[1].budget, 3);
-  EXPECT_EQ(fork.script[1].engine, EngineProfile::pages);
-  EXPECT_THAT(fork.notes, testing::Contains(HasSubstr("step 5 changes the profile to pages")));
+  EXPECT_EQ(fork.script[1].engine, EngineProfile::reference);
+  EXPECT_THAT(fork.notes, testing::Contains(HasSubstr("step 5 changes the profile to reference")));
 }
 
 TEST(Fork, TheRestOfTheScriptCanBeDropped) {
@@ -139,8 +139,8 @@ TEST(Fork, IsItsParentBeforeItsStepAndCanBeWrittenAndRead) {
     EXPECT_EQ(digests_of(read.value()), steps);
     for (std::size_t i = 0; i + 1 < k; ++i) EXPECT_EQ(steps[i], parent[i]) << "fork at " << step;
     EXPECT_NE(steps[k - 1], parent[k - 1]) << "fork at " << step;
-    StampList told(parent);
-    ForkGuard guard(told, step);
+    StampList stored(parent);
+    ForkGuard guard(stored, step);
     for (const DigestedStep& made : steps)
       ASSERT_TRUE(guard.check(made.step, made.digests).ok()) << "fork at " << step;
   }
@@ -150,8 +150,8 @@ TEST(ForkGuard, NamesTheStepThatIsNotItsParents) {
   const std::vector<DigestedStep> parent = digests_of(parent_plan());
   std::vector<DigestedStep> steps = parent;
   steps[2].digests[StepSection::copies] ^= 1;
-  StampList told(parent);
-  ForkGuard guard(told, 5);
+  StampList stored(parent);
+  ForkGuard guard(stored, 5);
   EXPECT_TRUE(guard.check(1, steps[0].digests).ok());
   EXPECT_TRUE(guard.check(2, steps[1].digests).ok());
   EXPECT_EQ(
@@ -162,8 +162,8 @@ TEST(ForkGuard, NamesTheStepThatIsNotItsParents) {
 
 TEST(ForkGuard, NamesAStepThatOneOfThemLacks) {
   const std::vector<DigestedStep> parent = digests_of(parent_plan());
-  StampList told(parent);
-  ForkGuard guard(told, 5);
+  StampList stored(parent);
+  ForkGuard guard(stored, 5);
   EXPECT_THAT(guard.check(2, parent[1].digests).error().message,
               HasSubstr("step 1: the fork lacks a step of run.db:before"));
   StampList shorter({parent[0], parent[2]});
@@ -175,8 +175,8 @@ TEST(ForkGuard, NamesAStepThatOneOfThemLacks) {
 
 TEST(ForkGuard, HoldsAForkThatEndsEarlyAgainstWhatItsParentStillHas) {
   const std::vector<DigestedStep> parent = digests_of(parent_plan());
-  StampList told(parent);
-  ForkGuard guard(told, 5);
+  StampList stored(parent);
+  ForkGuard guard(stored, 5);
   EXPECT_TRUE(guard.check(1, parent[0].digests).ok());
   EXPECT_EQ(guard.finish().error().message,
             "step 2: the fork lacks a step of run.db:before: the session does not reproduce here, "
@@ -189,8 +189,8 @@ TEST(ForkGuard, HoldsAForkThatEndsEarlyAgainstWhatItsParentStillHas) {
 
 TEST(ForkGuard, ComparesOnlyNumbersOfStepsWithOtherDigests) {
   const std::vector<DigestedStep> parent = digests_of(parent_plan());
-  StampList told(parent, 1);
-  ForkGuard guard(told, 5);
+  StampList stored(parent, 1);
+  ForkGuard guard(stored, 5);
   EXPECT_THAT(guard.note(), HasSubstr("recorded with other digests (version 1, this program"));
   EXPECT_TRUE(guard.check(1, parent[4].digests).ok());
   EXPECT_THAT(guard.check(3, parent[2].digests).error().message,

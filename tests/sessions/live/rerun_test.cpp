@@ -22,8 +22,8 @@ RerunReport report_of(const std::vector<DigestedStep>& again,
                       const std::vector<DigestedStep>& recorded,
                       RecordedEnd end = RecordedEnd::of_the_run) {
   StampList made(again);
-  StampList told(recorded);
-  return rerun(made, told, end).value();
+  StampList stored(recorded);
+  return rerun(made, stored, end).value();
 }
 
 TEST(Rerun, EqualStepsReproduce) {
@@ -68,8 +68,8 @@ TEST(Rerun, ARecordingThatEndsBeforeItsRunIsHeldAgainstAsManySteps) {
 
 TEST(Rerun, ARecordingWithOtherDigestsSaysNothing) {
   StampList made({step_of(1, 7)});
-  StampList told({step_of(1, 7)}, 1);
-  const auto report = rerun(made, told, RecordedEnd::of_the_run);
+  StampList stored({step_of(1, 7)}, 1);
+  const auto report = rerun(made, stored, RecordedEnd::of_the_run);
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().kind, ErrorKind::not_available);
   EXPECT_EQ(report.error().message,

@@ -1,4 +1,4 @@
-#include "sessions/matrix/work_in_threads.h"
+#include "sessions/matrix/run_matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

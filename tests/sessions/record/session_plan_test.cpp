@@ -126,7 +126,7 @@ TEST(SessionPlan, EverySettingAndTheLargestNumbersComeBack) {
           "settings": {"mamba_cache_mode": "align", "block_size": 8, "watermark": 0.1,
                        "kv_cache_memory_bytes": 123456789, "acceptance_rate": 0.30000000000000004,
                        "seed": 9223372036854775807, "cudagraph_capture_sizes": [1, 2, 4],
-                       "engine": "pages", "policies": {"aligned_split": "every_chunk_on_grid"},
+                       "engine": "reference", "policies": {"aligned_split": "every_chunk_on_grid"},
                        "speculative_config": {"method": "mtp", "num_speculative_tokens": 3},
                        "max_model_len": 64},
           "requests": [{"id": "A", "prompt": 11, "max_tokens": 3, "priority": -4,

@@ -19,7 +19,7 @@ EngineConfig attention_only() {
   config.block_size = config.scheduler_block_size = config.hash_block_size = 4;
   config.max_model_len = 32;
   config.max_num_batched_tokens = 8;
-  config.policies = pages_policies();
+  config.policies = reference_policies();
   return config;
 }
 

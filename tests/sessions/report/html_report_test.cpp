@@ -9,7 +9,6 @@
 
 #include "sessions/record/live_source.h"
 #include "sessions/report/block_ops.h"
-#include "sessions/report/report_page.h"
 #include "sessions/scenario/scenario_reader.h"
 
 namespace hybridscope::html_report_test {

@@ -135,7 +135,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(page.one(id="verdict").text(), "✔ no findings")
 
     def test_findings_stand_at_their_step_their_cell_and_in_the_list(self):
-        file = self.report("findings", "skipped_for_a_step.json", "engine=pages", "level=blocks")
+        file = self.report("findings", "skipped_for_a_step.json", "engine=reference", "level=blocks")
         page = BROWSER.page(file, "#step=5")
         self.assertEqual(len(page.one(id="step-findings").all(class_="finding")), 2)
         self.assertIn("block 14 holds the state of 3 tokens of C, expected 5",

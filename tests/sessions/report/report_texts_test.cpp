@@ -1,4 +1,4 @@
-#include "sessions/report/report_texts.h"
+#include "sessions/report/report_steps.h"
 
 #include <gtest/gtest.h>
 

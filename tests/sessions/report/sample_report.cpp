@@ -1,7 +1,7 @@
 // Writes the report of a run, for report_test.py: sample_report FILE OUT key=value...; FILE is a
 // scenario or (model=...) traffic. Keys: engine, level, steps=A-B, limit, blocks and any text of
 // HtmlReportOptions.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -25,7 +25,7 @@ std::string at(const Arguments& arguments, const std::string& key) {
 
 RunPlan plan_of(const std::string& file, const Arguments& arguments) {
   const EngineProfile profile =
-      at(arguments, "engine") == "pages" ? EngineProfile::pages : EngineProfile::safe;
+      at(arguments, "engine") == "reference" ? EngineProfile::reference : EngineProfile::safe;
   if (arguments.contains("model")) {
     TrafficPlanInput input{.name = file,
                            .model = at(arguments, "model"),

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "sessions/run/expectation_check.h"
 #include "sessions/run/run_summary.h"
 #include "sessions/scenario/scenario_reader.h"
 

@@ -1,6 +1,6 @@
 #include "tests/sessions/run/scenario_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sessions/explain/trace_names.h"
 #include "sessions/run/checked_run.h"

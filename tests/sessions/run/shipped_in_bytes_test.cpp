@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/check/state_twin.h"
+#include "core/check/state_mirror.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/run/check_setup.h"
@@ -41,9 +41,9 @@ RunPlan plan_of(const std::string& name, EngineProfile profile) {
 }
 
 // The checker executed step `step`.
-void expect_bytes_as_told(StateTwin& twin, const StepChecker& checker, std::int64_t step,
-                          CheckScope scope) {
-  const std::span<const Finding> findings = twin.follow(checker, step, scope).value();
+void expect_bytes_as_checked(StateMirror& mirror, const StepChecker& checker, std::int64_t step,
+                             CheckScope scope) {
+  const std::span<const Finding> findings = mirror.follow(checker, step, scope).value();
   for (const Finding& finding : findings)
     ADD_FAILURE() << explain_finding(finding, numbered_names());
 }
@@ -60,7 +60,7 @@ TEST_P(ShippedInBytes, EveryElementIsWhatSymbolicStateSays) {
   const auto backend = CpuStateBackend::create(memory.value()).value();
   const CheckConfig config = make_check_config(plan.setup.config);
   StepChecker checker = StepChecker::create(config).value();
-  StateTwin twin = StateTwin::create(config, *backend).value();
+  StateMirror mirror = StateMirror::create(config, *backend).value();
   checker.log_ops();
   Runner runner = Runner::create(plan).value();
   std::int64_t steps = 0;
@@ -70,19 +70,19 @@ TEST_P(ShippedInBytes, EveryElementIsWhatSymbolicStateSays) {
       if (profile == EngineProfile::safe && rule_info(finding.rule).severity == Severity::error)
         ADD_FAILURE() << explain_finding(finding, numbered_names());
     EXPECT_TRUE(largest.holds(size_of(checker.ops()))) << "step " << trace.step;
-    expect_bytes_as_told(twin, checker, trace.step, CheckScope::step);
+    expect_bytes_as_checked(mirror, checker, trace.step, CheckScope::step);
   }
   StepTrace nothing;
   nothing.step = steps + 1;
   (void)checker.check(nothing);
-  expect_bytes_as_told(twin, checker, nothing.step, CheckScope::all);
-  EXPECT_GT(twin.num_elements_verified(), 0);
+  expect_bytes_as_checked(mirror, checker, nothing.step, CheckScope::all);
+  EXPECT_GT(mirror.num_elements_verified(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, ShippedInBytes,
                          testing::Combine(testing::ValuesIn(shipped_scenarios()),
                                           testing::Values(EngineProfile::safe,
-                                                          EngineProfile::pages)),
+                                                          EngineProfile::reference)),
                          [](const auto& run) {
                            return std::get<0>(run.param) +
                                   (std::get<1>(run.param) == EngineProfile::safe ? "_safe"
@@ -96,30 +96,30 @@ TEST(SnapshotInBytes, IsFilledAgainAsItWas) {
       CpuStateBackend::create(plan_state_memory(plan.setup, plan.settings, kLimit).value()).value();
   const CheckConfig config = make_check_config(plan.setup.config);
   StepChecker checker = StepChecker::create(config).value();
-  StateTwin twin = StateTwin::create(config, *backend).value();
+  StateMirror mirror = StateMirror::create(config, *backend).value();
   checker.log_ops();
   Runner runner = Runner::create(plan).value();
   const std::vector<std::int32_t> blocks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const auto step = [&] {
     const StepTrace& trace = *runner.step().value();
     (void)checker.check(trace);
-    expect_bytes_as_told(twin, checker, trace.step, CheckScope::step);
+    expect_bytes_as_checked(mirror, checker, trace.step, CheckScope::step);
   };
   for (int i = 0; i < 5; ++i) step();
   const Runner runner_then = runner.clone();
   const StepChecker checker_then = checker;
-  StateTwin twin_then = twin;
+  StateMirror mirror_then = mirror;
   const std::vector<std::uint64_t> digests_then = backend->digests(blocks).value();
 
   while (!runner.done()) step();
   EXPECT_NE(backend->digests(blocks).value(), digests_then);
   const std::vector<std::uint64_t> digests_at_the_end = backend->digests(blocks).value();
 
-  ASSERT_TRUE(twin_then.refill(checker_then.state().state).ok());
+  ASSERT_TRUE(mirror_then.refill(checker_then.state().state).ok());
   EXPECT_EQ(backend->digests(blocks).value(), digests_then);
   runner = runner_then.clone();
   checker = checker_then;
-  twin = twin_then;
+  mirror = mirror_then;
   while (!runner.done()) step();
   EXPECT_EQ(backend->digests(blocks).value(), digests_at_the_end);
 }

@@ -165,11 +165,11 @@ struct TwinFact {
 
 class ScenarioTwins : public testing::TestWithParam<TwinFact> {};
 
-TEST_P(ScenarioTwins, AgreeInTokensAndCountsAndDifferInBlocksForTheReasonTold) {
+TEST_P(ScenarioTwins, AgreeInTokensAndCountsAndDifferInBlocksForTheReasonGiven) {
   const Twins twins = run_twins(scenario_of(GetParam().scenario), GetParam().scenario).value();
   EXPECT_EQ(twins.comparison.output_difference, "");
   EXPECT_EQ(twins.comparison.count_difference, "");
-  EXPECT_EQ(twins.told.num_findings + twins.twin.num_findings, 0);
+  EXPECT_EQ(twins.base.num_findings + twins.twin.num_findings, 0);
   EXPECT_EQ(twin_reason_name(twins.comparison.reason), twin_reason_name(GetParam().reason));
   EXPECT_EQ(twins.comparison.first_step, GetParam().first_step);
 }
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ShippedScenarios, TheRunnerChangesNoBlockIds) {
   for (const char* name : {"v2_slots", "graph_row_padding_v2"}) {
     const Twins twins = run_twins(scenario_of(name), name).value();
-    EXPECT_EQ(twins.told.runner, ModelRunner::v2) << name;
+    EXPECT_EQ(twins.base.runner, ModelRunner::v2) << name;
     EXPECT_EQ(twins.twin.runner, ModelRunner::v1) << name;
     EXPECT_EQ(twins.comparison.first_step, 0) << name;
     if (name == std::string("v2_slots")) {
@@ -200,7 +200,7 @@ TEST(ShippedScenarios, TheRunnerChangesNoBlockIds) {
           "3, C in slot 1, B in slot 2] and V1 has [A, B, C].");
     }
     EXPECT_TRUE(twins.agree()) << name;
-    EXPECT_EQ(twins.told.num_findings + twins.twin.num_findings, 0) << name;
+    EXPECT_EQ(twins.base.num_findings + twins.twin.num_findings, 0) << name;
   }
 }
 

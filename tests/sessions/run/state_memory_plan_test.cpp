@@ -74,10 +74,10 @@ TEST(StateMemoryPlan, FollowsTheLayoutOfTheSettings) {
 
 // Known bug 25.
 TEST(StateMemoryPlan, RefusesConvWindowsWithoutRoomForDrafts) {
-  EngineSettings pages = settings();
-  pages.engine = EngineProfile::pages;
-  const EngineSetup setup = make_engine_setup("mamba-2.8b", pages).value();
-  const auto memory = plan_state_memory(setup, pages, {.bytes = 1024 * kMiB, .reason = {}});
+  EngineSettings reference = settings();
+  reference.engine = EngineProfile::reference;
+  const EngineSetup setup = make_engine_setup("mamba-2.8b", reference).value();
+  const auto memory = plan_state_memory(setup, reference, {.bytes = 1024 * kMiB, .reason = {}});
   ASSERT_FALSE(memory.ok());
   EXPECT_EQ(memory.error().kind, ErrorKind::invalid_input);
   EXPECT_EQ(memory.error().message,

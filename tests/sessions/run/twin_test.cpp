@@ -1,7 +1,7 @@
 // Twins on shipped scenarios: what differs between asynchronous and synchronous runs, and why.
 #include "sessions/run/twin.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ std::string scheduled(const TwinRun& run, std::int64_t step) {
 // Values of the reference's scheduler classes (semantics: async-worked-example).
 TEST(AsyncWorkedExample, TheSchedulerGivesTheReferencesNumbers) {
   const Twins twins = twins_of(scenario_of("async_worked_example"));
-  const TwinRun& async = twins.told;
+  const TwinRun& async = twins.base;
   const TwinRun& sync = twins.twin;
   for (const TwinRun* run : {&async, &sync}) {
     EXPECT_EQ(scheduled(*run, 1), "A 0,7 [1 2 3][0 4 5 6]; B 0,5 [7 8][0 9 10 11]");
@@ -57,7 +57,7 @@ TEST(AsyncWorkedExample, TheSchedulerGivesTheReferencesNumbers) {
 // Columns worked out by hand there (semantics: async-worked-example).
 TEST(AsyncWorkedExample, TheWorkerHasTheSameExactCountsAndColumnsInBoth) {
   const Twins twins = twins_of(scenario_of("async_worked_example"));
-  for (const TwinRun* run : {&twins.told, &twins.twin}) {
+  for (const TwinRun* run : {&twins.base, &twins.twin}) {
     std::vector<std::pair<std::int32_t, std::int32_t>> worker;  // exact c, running column
     for (const TwinFrame& frame : run->frames)
       if (const TwinRow* row = find_row(&frame, "A"))
@@ -154,10 +154,10 @@ TwinRow row_of(const char* request, std::int32_t row, std::vector<std::int32_t> 
 }
 
 TEST(TwinComparisons, APreemptionInOneRunComesFirst) {
-  TwinRun told{.frames = {frame_of(1, {row_of("A", 0, {1})}), frame_of(2, {row_of("A", 0, {2})})}};
+  TwinRun base{.frames = {frame_of(1, {row_of("A", 0, {1})}), frame_of(2, {row_of("A", 0, {2})})}};
   TwinRun twin{.frames = {frame_of(1, {row_of("A", 0, {1})}), frame_of(2, {row_of("A", 0, {5})})}};
   twin.frames[1].preempted = {"B"};
-  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  const TwinComparison comparison = compare_twins(base, twin, {"async", "sync"});
   EXPECT_EQ(comparison.reason, TwinReason::preemption_timing);
   EXPECT_EQ(comparison.sentence,
             "In frame 2 A gets [2] in async and [5] in sync: B was preempted not yet in async and "
@@ -165,20 +165,20 @@ TEST(TwinComparisons, APreemptionInOneRunComesFirst) {
 }
 
 TEST(TwinComparisons, AnotherOrderOfTheFreeQueueIsToldByItsFirstBlock) {
-  TwinRun told{.frames = {frame_of(4, {row_of("A", 0, {4})})},
+  TwinRun base{.frames = {frame_of(4, {row_of("A", 0, {4})})},
                .freed = {{.block = 4, .step = 3}, {.block = 7, .step = 3}}};
   TwinRun twin{.frames = {frame_of(4, {row_of("A", 0, {7})})},
                .freed = {{.block = 7, .step = 3}, {.block = 4, .step = 4}}};
-  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  const TwinComparison comparison = compare_twins(base, twin, {"async", "sync"});
   EXPECT_EQ(comparison.reason, TwinReason::freed_in_other_order);
   EXPECT_THAT(comparison.sentence, HasSubstr("the free queues differ: block 4 was freed in step 3 "
                                              "in async and in step 4 in sync"));
 }
 
 TEST(TwinComparisons, RowsInAnotherOrderAreNoDifferenceOfBlocks) {
-  const TwinRun told{.frames = {frame_of(2, {row_of("A", 0, {}), row_of("B", 1, {})})}};
+  const TwinRun base{.frames = {frame_of(2, {row_of("A", 0, {}), row_of("B", 1, {})})}};
   const TwinRun twin{.frames = {frame_of(2, {row_of("A", 1, {}), row_of("B", 0, {})})}};
-  const TwinComparison comparison = compare_twins(told, twin, {"V1", "V2"});
+  const TwinComparison comparison = compare_twins(base, twin, {"V1", "V2"});
   EXPECT_EQ(comparison.reason, TwinReason::order_only);
   EXPECT_EQ(comparison.sentence,
             "Block ids never differ, only the batch does: in frame 2 V1 has the rows [A, B] and V2 "
@@ -186,18 +186,18 @@ TEST(TwinComparisons, RowsInAnotherOrderAreNoDifferenceOfBlocks) {
 }
 
 TEST(TwinComparisons, OtherTokensAndOtherCountsAreTold) {
-  TwinRun told{.outputs = {{"A", {1, 2}}}, .accepted = {{{"A", 6}, {2, 2, 3, false}}}};
+  TwinRun base{.outputs = {{"A", {1, 2}}}, .accepted = {{{"A", 6}, {2, 2, 3, false}}}};
   TwinRun twin{.outputs = {{"A", {1, 3}}}, .accepted = {{{"A", 6}, {2, 2, 1, false}}}};
-  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  const TwinComparison comparison = compare_twins(base, twin, {"async", "sync"});
   EXPECT_EQ(comparison.output_difference, "A has 2 output tokens in async and other 2 in sync");
   EXPECT_EQ(comparison.count_difference, "behind 6 tokens of A async accepts 3 and sync 1");
 }
 
 // Another number of drafts, or a scripted count in another frame, is not the same trial.
 TEST(TwinComparisons, OnlyPositionsThatBothVerifyAlikeAreCompared) {
-  const TwinRun told{.accepted = {{{"A", 6}, {2, 2, 3, false}}, {{"A", 9}, {3, 2, 2, true}}}};
+  const TwinRun base{.accepted = {{{"A", 6}, {2, 2, 3, false}}, {{"A", 9}, {3, 2, 2, true}}}};
   const TwinRun twin{.accepted = {{{"A", 6}, {2, 1, 2, false}}, {{"A", 9}, {4, 2, 1, false}}}};
-  const TwinComparison comparison = compare_twins(told, twin, {"async", "sync"});
+  const TwinComparison comparison = compare_twins(base, twin, {"async", "sync"});
   EXPECT_EQ(comparison.num_counts_compared, 0);
   EXPECT_EQ(comparison.count_difference, "");
 }

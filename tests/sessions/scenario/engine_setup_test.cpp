@@ -109,7 +109,7 @@ TEST(EngineSetup, PassesEverySettingOn) {
   settings.attention_backend = AttentionBackend::flash_attn_2;
   settings.step_cost_base_us = 1;
   settings.step_cost_per_token_us = 2;
-  settings.engine = EngineProfile::pages;
+  settings.engine = EngineProfile::reference;
   settings.policies.set(RowClassing::by_meaning);
   const EngineConfig config = config_of("tiny-mamba2", settings);
   EXPECT_EQ(config.mamba_cache_mode, MambaCacheMode::align);
@@ -138,7 +138,7 @@ TEST(EngineSetup, PassesEverySettingOn) {
   EXPECT_FALSE(config.async_scheduling);
   EXPECT_EQ(config.step_cost_base_us, 1);
   EXPECT_EQ(config.step_cost_per_token_us, 2);
-  Policies expected = pages_policies();
+  Policies expected = reference_policies();
   expected.row_classing = RowClassing::by_meaning;
   EXPECT_EQ(config.policies, expected);
 }

@@ -212,10 +212,10 @@ INSTANTIATE_TEST_SUITE_P(
                       R"(, "script": [{"step": 3, "preempt": ["A"]}])"),
              ": /script/0/preempt/0: request \"A\" joins at step 4, after step 3"},
         Case{"unknown_profile", with_script(R"({"step": 3, "engine": "page"})"),
-             ": /script/0/engine: engine is \"page\" (allowed: one of safe, pages or "
+             ": /script/0/engine: engine is \"page\" (allowed: one of safe, reference or "
              "vllm@YYYY-MM-DD)"},
-        Case{"policy_as_text", with_script(R"({"step": 3, "policies": "pages"})"),
-             ": /script/0/policies: expected an object, found \"pages\""},
+        Case{"policy_as_text", with_script(R"({"step": 3, "policies": "reference"})"),
+             ": /script/0/policies: expected an object, found \"reference\""},
         Case{"caching_policy",
              with_script(R"({"step": 3, "policies": {"block_registration": "at_allocation"}})"),
              ": /script/0/policies/block_registration: block_registration is a caching policy, "

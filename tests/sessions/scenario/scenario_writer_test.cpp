@@ -40,7 +40,7 @@ Scenario full_scenario() {
        .abort = {"B"},
        .reset_prefix_cache = PrefixCacheReset::preempting_running},
       {.step = 5, .reset_prefix_cache = PrefixCacheReset::unless_running},
-      {.step = 6, .engine = EngineProfile::pages, .policies = {NoDraftStep::column_zero}}};
+      {.step = 6, .engine = EngineProfile::reference, .policies = {NoDraftStep::column_zero}}};
   scenario.expect = {.findings = {{{.rule = "label-mismatch", .step = 3, .request = "A"},
                                    {.rule = "no-progress"}}},
                      .steps = 7,
@@ -62,7 +62,7 @@ TEST(ScenarioWriter, WritesOneLineARequestAndAStep) {
   "script": [
     {"step": 3, "budget": 3, "accept": {"A": 2, "B": 1}, "drafts": {"A": 0}, "preempt": ["A"], "abort": ["B"], "reset_prefix_cache": {"running": true}},
     {"step": 5, "reset_prefix_cache": true},
-    {"step": 6, "engine": "pages", "policies": {"no_draft_step": "column_zero"}}],
+    {"step": 6, "engine": "reference", "policies": {"no_draft_step": "column_zero"}}],
   "expect": {"findings": [{"rule": "label-mismatch", "step": 3, "request": "A"}, {"rule": "no-progress"}], "steps": 7, "finished": 2}
 }
 )");

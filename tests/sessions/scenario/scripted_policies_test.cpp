@@ -26,11 +26,11 @@ TEST(ScriptedPolicies, WhatWasSaidOneByOneStaysOnTopOfTheProfile) {
   settings.policies.set(AlignedSplit::every_chunk_on_grid);
   ScriptedPolicies policies(settings);
   policies.change({.step = 2, .policies = {RowClassing::by_meaning}});
-  Policies expected = pages_policies();
+  Policies expected = reference_policies();
   expected.cache = safe_policies().cache;
   expected.aligned_split = AlignedSplit::every_chunk_on_grid;
   expected.row_classing = RowClassing::by_meaning;
-  EXPECT_EQ(policies.change({.step = 4, .engine = EngineProfile::pages}), expected);
+  EXPECT_EQ(policies.change({.step = 4, .engine = EngineProfile::reference}), expected);
   expected = safe_policies();
   EXPECT_EQ(policies.change({.step = 5, .engine = EngineProfile::safe}), expected);
 }
@@ -40,11 +40,12 @@ TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
   settings.policies.set(FullAttentionCut::first_spec_group);
   EXPECT_THAT(
       scripted_policy_notes(settings, {{.step = 2, .budget = 1},
-                                       {.step = 7, .engine = EngineProfile::pages},
+                                       {.step = 7, .engine = EngineProfile::reference},
                                        {.step = 9, .engine = EngineProfile::safe}}),
-      ElementsAre("step 7 changes the profile to pages, but caching policies cannot change while "
-                  "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
-                  "block_registration is planned_then_published, not at_allocation"));
+      ElementsAre(
+          "step 7 changes the profile to reference, but caching policies cannot change while "
+          "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
+          "block_registration is planned_then_published, not at_allocation"));
 }
 
 // The fault of docs/differences.md, which this scenario shows in step 3.
@@ -67,11 +68,11 @@ TEST(ScriptedPolicies, TheTraceTellsOfTheChange) {
       parse_scenario({.text = R"({"version": 1, "name": "n", "model": "tiny-mamba2",
           "settings": {"block_size": 8, "num_gpu_blocks_override": 16, "max_model_len": 64},
           "requests": [{"id": "A", "prompt": 6, "max_tokens": 4}],
-          "script": [{"step": 2, "budget": 4, "engine": "pages"}]})",
+          "script": [{"step": 2, "budget": 4, "engine": "reference"}]})",
                       .file = "s.json"})
           .value();
   RunPlan plan = plan_scenario(scenario, "s.json").value();
-  EXPECT_THAT(plan.notes, Contains(testing::StartsWith("step 2 changes the profile to pages")));
+  EXPECT_THAT(plan.notes, Contains(testing::StartsWith("step 2 changes the profile to reference")));
   Runner runner = Runner::create(std::move(plan)).value();
   ASSERT_TRUE(runner.step().ok());
   const StepTrace& trace = *runner.step().value();

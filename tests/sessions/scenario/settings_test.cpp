@@ -103,14 +103,14 @@ TEST(SettingsTable, ChoicesAreInTheOrderOfTheirEnums) {
                                         {"runner", "v2"},
                                         {"attention_backend", "triton"},
                                         {"optimization_level", "1"},
-                                        {"engine", "pages"}});
+                                        {"engine", "reference"}});
   EXPECT_EQ(settings.mamba_cache_mode, MambaCacheMode::align);
   EXPECT_EQ(settings.mamba_ssm_cache_dtype, CacheDtypeName::float32);
   EXPECT_EQ(settings.ssm_conv_state_layout, ConvStateLayout::DS);
   EXPECT_EQ(settings.scheduling_policy, SchedulingPolicy::priority);
   EXPECT_EQ(settings.speculative_method, SpeculativeMethod::ngram);
   EXPECT_EQ(settings.cudagraph_mode, CUDAGraphMode::full_decode_only);
-  EXPECT_EQ(settings.engine, EngineProfile::pages);
+  EXPECT_EQ(settings.engine, EngineProfile::reference);
   EXPECT_EQ(settings.runner, ModelRunner::v2);
   EXPECT_EQ(settings.attention_backend, AttentionBackend::triton);
   EXPECT_EQ(settings.optimization_level, OptimizationLevel::O1);
@@ -276,7 +276,7 @@ TEST(Settings, AThresholdMustLeaveRoomForDraftsAndFitTheModel) {
 
 TEST(Policies, FollowTheProfileUnlessOverridden) {
   EXPECT_EQ(resolve_policies(EngineSettings{}), safe_policies());
-  EXPECT_EQ(resolve_policies(with({{"engine", "pages"}})), pages_policies());
+  EXPECT_EQ(resolve_policies(with({{"engine", "reference"}})), reference_policies());
   Policies expected = safe_policies();
   expected.no_draft_step = NoDraftStep::column_zero;
   EXPECT_EQ(resolve_policies(with({{"policies/no_draft_step", "column_zero"}})), expected);
@@ -284,7 +284,7 @@ TEST(Policies, FollowTheProfileUnlessOverridden) {
 
 TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
   EngineSettings settings =
-      with({{"engine", "pages"},
+      with({{"engine", "reference"},
             {"policies/mamba_eagle_lookahead", "none"},
             {"policies/full_attention_cut", "every_group"},
             {"policies/block_registration", "planned_then_published"},

@@ -31,7 +31,7 @@ Scenario starved() {
   Scenario scenario =
       read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/starved_request.json")
           .value();
-  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.engine = EngineProfile::reference;
   return scenario;
 }
 

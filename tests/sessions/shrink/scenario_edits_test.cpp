@@ -19,7 +19,7 @@ ScriptStep full_step() {
           .preempt = {"A"},
           .abort = {"B"},
           .reset_prefix_cache = PrefixCacheReset::unless_running,
-          .engine = EngineProfile::pages,
+          .engine = EngineProfile::reference,
           .policies = {AlignedSplit::until_last_cache_position, NoDraftStep::column_zero}};
 }
 
@@ -40,7 +40,7 @@ TEST(ScenarioEdits, AScriptIsSplitIntoSingleThings) {
   ASSERT_EQ(things.size(), 10U);
   EXPECT_EQ(things[0], (ScriptStep{.step = 3, .budget = 5}));
   EXPECT_EQ(things[2], (ScriptStep{.step = 3, .accept = {{"B", 1}}}));
-  EXPECT_EQ(things[7], (ScriptStep{.step = 3, .engine = EngineProfile::pages}));
+  EXPECT_EQ(things[7], (ScriptStep{.step = 3, .engine = EngineProfile::reference}));
   EXPECT_EQ(things[9], (ScriptStep{.step = 3, .policies = {NoDraftStep::column_zero}}));
 }
 
@@ -116,7 +116,7 @@ TEST(ScenarioEdits, CountsAreCutToASmallerK) {
 // 15 policies differ between the profiles (docs/differences.md); one was set by hand and stays.
 TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
   Scenario scenario = three_requests();
-  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.engine = EngineProfile::reference;
   scenario.settings.policies.set(RowClassing::by_meaning);
   const std::vector<Scenario> candidates = with_one_policy(scenario);
   EXPECT_EQ(candidates.size(), 14U);

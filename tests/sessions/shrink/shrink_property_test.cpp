@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sessions/run/expectation_check.h"
+#include "sessions/run/run_summary.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/probe_run.h"
@@ -57,7 +57,7 @@ Scenario draw_scenario() {
   if (const std::int32_t k = draw(0, 3); k > 0) settings.num_speculative_tokens = k;
   settings.seed = draw(0, 1000);
   if (one_in(2))
-    settings.engine = EngineProfile::pages;
+    settings.engine = EngineProfile::reference;
   else if (one_in(2))
     settings.policies.set(RowClassing::by_shape);
   else

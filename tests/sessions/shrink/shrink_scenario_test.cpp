@@ -17,7 +17,7 @@ Scenario shipped(const std::string& name) {
   Scenario scenario =
       read_scenario_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios/" + name + ".json")
           .value();
-  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.engine = EngineProfile::reference;
   return scenario;
 }
 
@@ -25,7 +25,7 @@ ShrunkScenario shrink(const Scenario& scenario, const ShrinkOptions& options = {
   return shrink_scenario(scenario, options).value();
 }
 
-// Three requests, commands, a shared prefix, drafts by the seed. Under `pages` a prompt of one
+// Three requests, commands, a shared prefix, drafts by the seed. Under `reference` a prompt of one
 // token is taken for a decode row, which reads a state that nobody wrote.
 Scenario crowded() {
   Scenario scenario;
@@ -36,7 +36,7 @@ Scenario crowded() {
   scenario.settings.num_gpu_blocks_override = 40;
   scenario.settings.max_model_len = 64;
   scenario.settings.max_num_seqs = 4;
-  scenario.settings.engine = EngineProfile::pages;
+  scenario.settings.engine = EngineProfile::reference;
   scenario.requests = {
       {.id = "A", .prompt = {.tokens = 12}, .max_tokens = 9},
       {.id = "B", .prompt = {.tokens = 1}, .max_tokens = 6, .at_step = 4, .arrival_us = 9},
@@ -64,7 +64,7 @@ TEST(ShrinkScenario, WhatTheFindingDoesNotNeedIsGone) {
   EXPECT_EQ(left, by_shape);
 }
 
-TEST(ShrinkScenario, SizesBeforeAndAfterAreTold) {
+TEST(ShrinkScenario, SizesBeforeAndAfterAreTraced) {
   const ShrunkScenario shrunk = shrink(crowded());
   EXPECT_EQ(shrunk.size_before.requests, 3);
   EXPECT_EQ(shrunk.size_before.script_things, 2);

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sessions/judge/pipeline_trace.h"
-#include "sessions/shrink/told_requests.h"
+#include "sessions/shrink/traced_requests.h"
 #include "tests/sessions/judge/judged_run.h"
 #include "tests/support/golden.h"
 
@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 using Trace = std::vector<nlohmann::json>;
 
 Trace pages_trace(const std::string& scenario) {
-  return test::trace_of(scenario, [](EngineConfig& config) { config.policies = pages_policies(); });
+  return test::trace_of(scenario,
+                        [](EngineConfig& config) { config.policies = reference_policies(); });
 }
 
 LineSource source_of(const std::string& text) {
@@ -52,7 +53,7 @@ ShrunkTrace shrink(const Trace& lines, const ShrinkOptions& options = {}) {
 std::vector<std::string> requests_of(const std::vector<std::string>& lines) {
   std::vector<std::string> names;
   for (const std::string& line : lines)
-    for (const std::string& name : told_requests(nlohmann::ordered_json::parse(line)))
+    for (const std::string& name : traced_requests(nlohmann::ordered_json::parse(line)))
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   return names;
 }
@@ -152,7 +153,7 @@ TEST(ShrinkTrace, TheReferencesOwnTracesKeepTheirFaults) {
   test::for_each_line("pipeline", [&](const std::string& line) {
     const auto lines = pipeline_trace(line, "pipeline.jsonl", 1).value();
     std::string text;
-    for (const std::string& told : lines) text += told + "\n";
+    for (const std::string& traced : lines) text += traced + "\n";
     const auto shrunk = try_shrink(text);
     if (!shrunk.ok()) {
       EXPECT_EQ(shrunk.error().kind, ErrorKind::not_found) << shrunk.error().message;

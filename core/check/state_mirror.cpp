@@ -1,0 +1,163 @@
+#include "core/check/state_mirror.h"
+
+#include <algorithm>
+#include <string>
+
+namespace hybridscope {
+namespace {
+
+void sort_unique(std::vector<std::int32_t>& blocks) {
+  std::sort(blocks.begin(), blocks.end());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+}
+
+bool has(const StateMemory& memory, StateKind kind) {
+  return std::ranges::find(memory.tensors.state_kinds, kind) != memory.tensors.state_kinds.end();
+}
+
+// Positions of a conv window in memory, 0 without one.
+std::int32_t conv_width(const StateMemory& memory) {
+  std::int32_t width = 0;
+  for (const std::int32_t positions : memory.layout.state_conv_widths)
+    if (positions > 0 && (width == 0 || positions < width)) width = positions;
+  return width;
+}
+
+std::vector<std::array<std::int64_t, 2>> count_elements(const StateMemory& memory) {
+  std::vector<std::array<std::int64_t, 2>> counts(memory.tensors.mamba_group_ids.size());
+  for (const MambaLayerStates& layer : memory.tensors.layers)
+    for (std::size_t i = 0; i < layer.states.size(); ++i)
+      if (const auto kind = memory.tensors.state_kinds[i])
+        counts[static_cast<std::size_t>(layer.group_index)][static_cast<std::size_t>(*kind)] +=
+            layer.states[i].elements_per_block();
+  return counts;
+}
+
+}  // namespace
+
+StateMirror::StateMirror(const CheckConfig& config, StateBackend& backend)
+    : backend_(&backend),
+      content_groups_(backend.memory()),
+      num_elements_(count_elements(backend.memory())) {
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    if (group.is_mamba()) groups_.push_back(group);
+}
+
+Result<StateMirror> StateMirror::create(const CheckConfig& config, StateBackend& backend) {
+  const StateMemory& memory = backend.memory();
+  if (memory.num_blocks != config.kv_cache_config.num_blocks)
+    return invalid_input("the memory has " + std::to_string(memory.num_blocks) +
+                         " blocks, expected " + std::to_string(config.kv_cache_config.num_blocks));
+  std::vector<std::int32_t> mamba_groups;
+  for (std::size_t i = 0; i < config.kv_cache_config.groups.size(); ++i)
+    if (config.kv_cache_config.groups[i].is_mamba())
+      mamba_groups.push_back(static_cast<std::int32_t>(i));
+  if (memory.tensors.mamba_group_ids != mamba_groups)
+    return invalid_input("the memory and the checker have different KV cache groups");
+  if (has(memory, StateKind::conv) && conv_width(memory) != config.conv_state_len())
+    return invalid_input("conv windows have " + std::to_string(conv_width(memory)) +
+                         " positions, expected " + std::to_string(config.conv_state_len()) +
+                         ": a verify row would write past them (known bug "
+                         "conv-state-not-sized-for-spec)");
+  return StateMirror(config, backend);
+}
+
+void StateMirror::note_touched(const StateOps& ops) {
+  touched_temporal_.assign(ops.poisoned.begin(), ops.poisoned.end());
+  for (const StateCopyOp& copy : ops.copies) touched_temporal_.push_back(copy.dst_block);
+  touched_conv_ = touched_temporal_;
+  for (const ForwardWrite& write : ops.writes)
+    (write.kind == ForwardWriteKind::temporal ? touched_temporal_ : touched_conv_)
+        .push_back(write.block);
+  sort_unique(touched_temporal_);
+  sort_unique(touched_conv_);
+}
+
+void StateMirror::add_block(const SymbolicState& state, StateKind kind, std::int32_t block) {
+  if (!has(backend_->memory(), kind)) return;
+  BlockContent content{
+      .kind = kind, .group_index = content_groups_.of(kind, block), .block = block};
+  if (kind == StateKind::temporal) {
+    content.fingerprint = state.temporal(block).fingerprint;
+  } else {
+    content.first_position = static_cast<std::int32_t>(contents_.conv_fingerprints.size());
+    const auto window = state.conv(block);
+    contents_.conv_fingerprints.insert(contents_.conv_fingerprints.end(), window.begin(),
+                                       window.end());
+  }
+  contents_.blocks.push_back(content);
+}
+
+Result<std::span<const Finding>> StateMirror::follow(const StepChecker& checker, std::int64_t step,
+                                                     CheckScope scope) {
+  findings_.clear();
+  const StateOps& ops = checker.ops();
+  if (Status ran = backend_->run(ops); !ran.ok()) return ran.error();
+  content_groups_.apply(ops);
+  note_touched(ops);
+  const SymbolicState& state = checker.state().state;
+  contents_ = {};
+  if (scope == CheckScope::all) {
+    for (std::int32_t block = 0; block < state.num_blocks(); ++block) {
+      add_block(state, StateKind::conv, block);
+      add_block(state, StateKind::temporal, block);
+    }
+  } else {
+    for (const std::int32_t block : touched_conv_) add_block(state, StateKind::conv, block);
+    for (const std::int32_t block : touched_temporal_) add_block(state, StateKind::temporal, block);
+  }
+  const auto mismatches = backend_->verify(contents_);
+  if (!mismatches.ok()) return mismatches.error();
+  for (const BlockContent& content : contents_.blocks)
+    num_elements_verified_ += num_elements_[static_cast<std::size_t>(content.group_index)]
+                                           [static_cast<std::size_t>(content.kind)];
+  std::int32_t last_content = -1;
+  for (const StateMismatch& mismatch : mismatches.value()) {
+    if (mismatch.content == last_content) continue;  // other layers of the same block
+    last_content = mismatch.content;
+    findings_.push_back(finding_of(mismatch, state));
+    findings_.back().step = step;
+  }
+  return std::span<const Finding>(findings_);
+}
+
+Finding StateMirror::finding_of(const StateMismatch& mismatch, const SymbolicState& state) const {
+  const StateMemory& memory = backend_->memory();
+  const BlockContent& content = contents_.blocks[static_cast<std::size_t>(mismatch.content)];
+  const bool conv = content.kind == StateKind::conv;
+  const auto& touched = conv ? touched_conv_ : touched_temporal_;
+  const auto num_types = memory.layout.num_state_types;
+  const auto layer = static_cast<std::size_t>(mismatch.state_index / num_types);
+  Finding finding;
+  finding.rule = Rule::state_bytes_wrong;
+  finding.cause = conv ? state.conv_event(content.block) : state.temporal(content.block).event;
+  finding.request = finding.cause.request;
+  finding.group = memory.tensors.mamba_group_ids[static_cast<std::size_t>(content.group_index)];
+  finding.content = conv ? ContentKind::conv : ContentKind::temporal;
+  finding.block = content.block;
+  finding.layer = groups_[static_cast<std::size_t>(content.group_index)]
+                      .layers[static_cast<std::size_t>(memory.layer_buffers[layer])];
+  finding.state = mismatch.state_index % num_types;
+  finding.element = mismatch.element;
+  finding.expected = static_cast<std::int64_t>(mismatch.expected);
+  finding.seen = static_cast<std::int64_t>(mismatch.seen);
+  finding.detail = std::binary_search(touched.begin(), touched.end(), content.block)
+                       ? "written in this step"
+                       : "not written in this step";
+  return finding;
+}
+
+Status StateMirror::refill(const SymbolicState& state) {
+  StateOps poison;
+  for (std::int32_t block = 0; block < state.num_blocks(); ++block) poison.add_poison(block);
+  if (Status poisoned = backend_->run(poison); !poisoned.ok()) return poisoned;
+  contents_ = {};
+  for (std::int32_t block = 0; block < state.num_blocks(); ++block) {
+    if (state.conv_event(block).kind != WriteKind::never) add_block(state, StateKind::conv, block);
+    if (state.temporal(block).event.kind != WriteKind::never)
+      add_block(state, StateKind::temporal, block);
+  }
+  return backend_->fill(contents_);
+}
+
+}  // namespace hybridscope

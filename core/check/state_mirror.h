@@ -1,0 +1,56 @@
+// Real bytes that follow symbolic state: executes on a StateBackend what the checker executed, and
+// compares each element with symbolic state (semantics: bytes-state). The checker judges the
+// metadata, the mirror the bytes: a wrong symbolic state has to be wrong in memory in the same way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/check/content_groups.h"
+#include "core/check/step_checker.h"
+#include "core/state/state_backend.h"
+
+namespace hybridscope {
+
+class StateMirror {
+ public:
+  // `backend` outlives the mirror; its memory holds poison throughout. Error: a memory that is not
+  // of this configuration, conv windows shorter than W - 1 + K (known bug 25: memory past them
+  // would be written).
+  static Result<StateMirror> create(const CheckConfig& config, StateBackend& backend);
+
+  // Executes the last step of `checker`, which logs its operations, and compares the bytes that the
+  // step wrote, or all. Findings of state_bytes_wrong, one per block and kind of state, valid until
+  // the next call. Error: the backend's.
+  Result<std::span<const Finding>> follow(const StepChecker& checker, std::int64_t step,
+                                          CheckScope scope);
+
+  // Fills the memory with what `state` knows, and poison elsewhere. Requires: this mirror has
+  // followed every step up to `state`. Error: the backend's.
+  Status refill(const SymbolicState& state);
+
+  std::int64_t num_elements_verified() const { return num_elements_verified_; }
+
+ private:
+  StateMirror(const CheckConfig& config, StateBackend& backend);
+
+  void note_touched(const StateOps& ops);
+  void add_block(const SymbolicState& state, StateKind kind, std::int32_t block);
+  Finding finding_of(const StateMismatch& mismatch, const SymbolicState& state) const;
+
+  StateBackend* backend_;
+  std::vector<KVCacheGroup> groups_;  // the mamba groups
+  ContentGroups content_groups_;
+  std::vector<std::int32_t> touched_temporal_;  // blocks that the step wrote, ascending
+  std::vector<std::int32_t> touched_conv_;
+  // [mamba groups] elements of a block's states of a kind, in all layers of the group
+  std::vector<std::array<std::int64_t, 2>> num_elements_;
+  BlockContents contents_;
+  std::vector<Finding> findings_;
+  std::int64_t num_elements_verified_ = 0;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,310 @@
+// postprocess_align, preprocess_align and precopy_align: the copies of mode align, and V2's steps
+// (advance, pre-copy, post-copy) on one memory.
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/state/align_postprocess.h"
+#include "core/state/align_precopy.h"
+#include "core/state/align_preprocess.h"
+#include "core/state/mamba_groups.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/recompute.h"
+#include "sessions/conformance/request_block_tables.h"
+#include "sessions/conformance/vector_memory.h"
+#include "sessions/conformance/vector_requests.h"
+#include "sessions/conformance/vector_states.h"
+
+namespace hybridscope {
+
+namespace {
+
+using nlohmann::json;
+
+struct Postprocessed {
+  std::vector<StateCopyDecision> decisions;
+  std::vector<std::int32_t> num_accepted_tokens;
+};
+
+Result<Postprocessed> run_v1(const VectorCase& vector, std::int32_t block_size) {
+  const VectorValue& input = vector.input;
+  const std::int32_t max_num_reqs = read_max_num_reqs(vector.config);
+  const auto accepted = read_counts(input["num_accepted_tokens"], max_num_reqs);
+  const auto state_idx = read_counts(input["mamba_state_idx"], max_num_reqs);
+  const auto scheduled = read_counts(input["num_scheduled_tokens"], max_num_reqs);
+  const auto computed = read_counts(input["num_computed_tokens"], max_num_reqs);
+  const auto drafts = read_counts(input["num_draft_tokens"], max_num_reqs);
+  Postprocessed result;
+  result.num_accepted_tokens.assign(static_cast<std::size_t>(max_num_reqs), 0);
+  const Status status = run_fused_postprocess({.num_reqs = input["num_reqs"].int32(),
+                                               .block_size = block_size,
+                                               .num_accepted_tokens = accepted,
+                                               .mamba_state_idx = state_idx,
+                                               .num_scheduled_tokens = scheduled,
+                                               .num_computed_tokens = computed,
+                                               .num_draft_tokens = drafts},
+                                              result.num_accepted_tokens, result.decisions);
+  if (!status) return status.error();
+  return result;
+}
+
+Result<Postprocessed> run_v2(const VectorCase& vector, std::int32_t block_size) {
+  const VectorValue& input = vector.input;
+  const auto idx_mapping = read_counts(input["idx_mapping"]);
+  const auto state_idx = read_counts(input["mamba_state_idx"]);
+  const auto computed = read_counts(input["new_num_computed_tokens"]);
+  Postprocessed result;
+  result.num_accepted_tokens = read_counts(input["num_accepted_tokens"]);
+  const Status status = run_fused_postprocess_align({.num_reqs = input["num_reqs"].int32(),
+                                                     .block_size = block_size,
+                                                     .idx_mapping = idx_mapping,
+                                                     .state_idx = state_idx,
+                                                     .new_num_computed_tokens = computed},
+                                                    result.num_accepted_tokens, result.decisions);
+  if (!status) return status.error();
+  return result;
+}
+
+using nlohmann::json;
+
+class PreprocessRun {
+ public:
+  PreprocessRun(const VectorValue& config, ExecuteCopies execute_copies)
+      : enable_prefix_caching_(config["enable_prefix_caching"].boolean()),
+        max_num_reqs_(read_max_num_reqs(config)),
+        tensors_(read_mamba_state_tensors(config)),
+        memory_(config, tensors_),
+        execute_copies_(execute_copies) {}
+
+  json raw_crc32() const { return memory_.raw_crc32(); }
+  std::int64_t capacity() const {
+    return copy_buffer_capacity(
+        {.max_num_reqs = max_num_reqs_,
+         .num_mamba_layers = static_cast<std::int32_t>(tensors_.layers.size()),
+         .num_state_types = static_cast<std::int32_t>(tensors_.state_kinds.size())});
+  }
+
+  json step(const VectorValue& step) {
+    const std::vector<std::string> names = step["req_ids"].strings();
+    const auto scheduled = counts_of(names, step["num_scheduled_tokens"]);
+    if (!scheduled) return error_json(scheduled.error());
+    const auto computed = counts_of(names, step["num_computed_tokens"]);
+    if (!computed) return error_json(computed.error());
+    const VectorGoneRequests gone(step, requests_);
+    const auto req_ids = requests_.ids(names);
+    const auto block_ids = read_block_ids(step["block_ids"], names);
+    auto accepted = read_counts(step["num_accepted_tokens_cpu"], max_num_reqs_);
+    cleanup_mamba_state_idx(gone.view(), mamba_state_idx_);
+    std::vector<StateCopyDecision> decisions;
+    const Status decided = preprocess_mamba({.enable_prefix_caching = enable_prefix_caching_,
+                                             .block_size = tensors_.block_size,
+                                             .req_ids = req_ids,
+                                             .num_scheduled_tokens = scheduled.value(),
+                                             .num_computed_tokens = computed.value()},
+                                            mamba_state_idx_, accepted, decisions);
+    if (!decided) return error_json(decided.error());
+    const RequestBlockTables tables(block_ids, tensors_.mamba_group_ids);
+    const auto copies = plan_batched_copies(tensors_, launch_of(decisions, tables.lists()));
+    if (!copies) return error_json(copies.error());
+    memory_.execute(copies.value(), execute_copies_);
+    return {{"copies", state_copies_json(tensors_, copies.value())},
+            {"num_accepted_tokens_cpu", accepted},
+            {"mamba_state_idx", requests_.state_idx_json(mamba_state_idx_)},
+            {"raw_crc32", memory_.raw_crc32()},
+            {"state_crc32", memory_.state_crc32()}};
+  }
+
+ private:
+  static std::vector<RequestBlockIds> read_block_ids(const VectorValue& block_ids,
+                                                     const std::vector<std::string>& names) {
+    std::vector<RequestBlockIds> result;
+    for (const std::string& name : names) {
+      result.emplace_back();
+      for (const VectorValue& group : block_ids[name].elements())
+        result.back().push_back(group.int32s());
+    }
+    return result;
+  }
+
+  bool enable_prefix_caching_;
+  std::int32_t max_num_reqs_;
+  MambaStateTensors tensors_;
+  VectorMemory memory_;
+  ExecuteCopies execute_copies_;
+  VectorRequests requests_;
+  MambaStateIdx mamba_state_idx_;
+};
+
+using nlohmann::json;
+
+class PrecopyRun {
+ public:
+  PrecopyRun(const VectorValue& config, const MambaStateTensors& tensors, StateLayout layout,
+             ExecuteCopies execute_copies)
+      : layout_(std::move(layout)),
+        memory_(config, tensors),
+        execute_copies_(execute_copies),
+        slots_(make_align_slots(read_max_num_reqs(config))) {}
+
+  const VectorMemory& memory() const { return memory_; }
+
+  json step(const VectorValue& step) {
+    add_slots(step);
+    const VectorBlockTables tables(step["block_tables"]);
+    json answer;
+    if (Status status = advance(step, answer); !status) return error_json(status.error());
+    if (Status status = precopy(step, tables, answer); !status) return error_json(status.error());
+    slots_.num_accepted_tokens = read_counts(step["num_accepted_tokens_sampled"], num_slots());
+    if (step["run_postprocess"].boolean())
+      if (Status status = postprocess(step, tables, answer); !status)
+        return error_json(status.error());
+    answer["num_accepted_tokens_after_postprocess"] = slots_.num_accepted_tokens;
+    answer["raw_crc32_after_step"] = memory_.raw_crc32();
+    return answer;
+  }
+
+ private:
+  std::int64_t num_slots() const { return std::ssize(slots_.state_idx); }
+
+  // The vector repeats the slot arrays before each step; ours must be equal.
+  void add_slots(const VectorValue& step) {
+    for (const VectorValue& added : step["added"].elements())
+      if (Status status = add_align_slot(
+              slots_, {.slot = added["slot"].int32(),
+                       .num_computed_tokens = read_count(added["num_computed_tokens"]),
+                       .block_size = layout_.block_size});
+          !status)
+        added.fail(status.error().message);
+    const VectorValue state_idx = step["state_idx_before"];
+    if (state_idx.int32s() != slots_.state_idx)
+      state_idx.fail("not what the steps before and the added slots lead to");
+    const VectorValue accepted = step["num_accepted_tokens_before"];
+    if (accepted.int32s() != slots_.num_accepted_tokens)
+      accepted.fail("not what the steps before and the added slots lead to");
+  }
+
+  // A launch may have any positive width.
+  Status advance(const VectorValue& step, json& answer) {
+    step["launch_block_size"].int32_in(1, kMaxVectorCount);
+    const auto idx_mapping = read_counts(step["idx_mapping"]);
+    const auto computed = read_counts(step["num_computed_tokens"], num_slots());
+    const auto query_start_loc = read_counts(step["query_start_loc"]);
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = preprocess_mamba_align({.num_reqs = step["num_reqs"].int32(),
+                                                .block_size = layout_.block_size,
+                                                .idx_mapping = idx_mapping,
+                                                .num_computed_tokens = computed,
+                                                .query_start_loc = query_start_loc},
+                                               slots_, decisions);
+        !status)
+      return status;
+    answer["state_idx"] = slots_.state_idx;
+    answer["src_col"] = slots_.src_col;
+    answer["src_off"] = slots_.src_off;
+    answer["num_accepted_tokens"] = slots_.num_accepted_tokens;
+    return Ok{};
+  }
+
+  Status precopy(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
+    const auto idx_mapping = read_counts(step["precopy_idx_mapping"]);
+    const std::int32_t num_reqs = std::max(step["num_reqs"].int32(), 0);
+    if (std::ssize(idx_mapping) < num_reqs)
+      return invalid_input("precopy_idx_mapping is shorter than num_reqs");
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = run_fused_precopy(
+            std::span(idx_mapping).first(static_cast<std::size_t>(num_reqs)), slots_, decisions);
+        !status)
+      return status;
+    const auto copies = execute(decisions, tables);
+    if (!copies) return copies.error();
+    answer["precopy_copies"] = row_copies_json(copies.value());
+    answer["raw_crc32_after_precopy"] = memory_.raw_crc32();
+    return Ok{};
+  }
+
+  Status postprocess(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
+    const auto idx_mapping = read_counts(step["idx_mapping"]);
+    const auto computed = read_counts(step["new_num_computed_tokens"], num_slots());
+    std::vector<StateCopyDecision> decisions;
+    if (Status status = run_fused_postprocess_align({.num_reqs = step["num_reqs"].int32(),
+                                                     .block_size = layout_.block_size,
+                                                     .idx_mapping = idx_mapping,
+                                                     .state_idx = slots_.state_idx,
+                                                     .new_num_computed_tokens = computed},
+                                                    slots_.num_accepted_tokens, decisions);
+        !status)
+      return status;
+    const auto copies = execute(decisions, tables);
+    if (!copies) return copies.error();
+    answer["postprocess_copies"] = row_copies_json(copies.value());
+    return Ok{};
+  }
+
+  // Carries out the copies of one launch and returns them.
+  Result<std::vector<RowStateCopy>> execute(std::span<const StateCopyDecision> decisions,
+                                            const VectorBlockTables& tables) {
+    const auto of_groups = tables.of_groups(layout_.mamba_group_ids);
+    if (!of_groups) return of_groups.error();
+    auto copies = plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
+    if (copies) memory_.execute(without_rows(copies.value()), execute_copies_);
+    return copies;
+  }
+
+  StateLayout layout_;
+  VectorMemory memory_;
+  ExecuteCopies execute_copies_;
+  AlignSlots slots_;
+};
+
+}  // namespace
+
+json recompute_postprocess_align(const VectorCase& vector, ExecuteCopies execute_copies) {
+  const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
+  VectorMemory memory(vector.config, tensors);
+  const VectorBlockTables tables(vector.input["block_tables"]);
+  const auto layout = make_state_layout(tensors, tables.row_strides());
+  if (!layout) return error_json(layout.error());
+  json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", memory.raw_crc32()}};
+  const std::int32_t block_size = layout.value().block_size;
+  const auto result = vector.config["form"].one_of({"V1", "V2"}) == 0 ? run_v1(vector, block_size)
+                                                                      : run_v2(vector, block_size);
+  if (!result) return error_json(result.error());
+  const auto of_groups = tables.of_groups(tensors.mamba_group_ids);
+  if (!of_groups) return error_json(of_groups.error());
+  const auto copies =
+      plan_fused_copies(layout.value(), launch_of(result.value().decisions, of_groups.value()));
+  if (!copies) return error_json(copies.error());
+  memory.execute(without_rows(copies.value()), execute_copies);
+  answer["num_accepted_out"] = result.value().num_accepted_tokens;
+  answer["copies"] = row_copies_json(copies.value());
+  answer["raw_crc32_after"] = memory.raw_crc32();
+  answer["state_crc32_after"] = memory.state_crc32();
+  return answer;
+}
+
+json recompute_preprocess_align(const VectorCase& vector, ExecuteCopies execute_copies) {
+  PreprocessRun run(vector.config, execute_copies);
+  json answer{{"copy_buffer_capacity", run.capacity()}, {"raw_crc32_before", run.raw_crc32()}};
+  answer["steps"] = answer_until_error(vector.input["steps"],
+                                       [&](const VectorValue& step) { return run.step(step); });
+  return answer;
+}
+
+json recompute_precopy_align(const VectorCase& vector, ExecuteCopies execute_copies) {
+  const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
+  const std::vector<std::int64_t> strides(
+      tensors.mamba_group_ids.size(),
+      vector.config["block_table_stride"].int64_in(0, kMaxVectorCount));
+  auto layout = make_state_layout(tensors, strides);
+  if (!layout) return error_json(layout.error());
+  PrecopyRun run(vector.config, tensors, layout.value(), execute_copies);
+  json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", run.memory().raw_crc32()}};
+  answer["steps"] = answer_until_error(vector.input["steps"],
+                                       [&](const VectorValue& step) { return run.step(step); });
+  answer["final_state_crc32"] = run.memory().state_crc32();
+  return answer;
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,159 @@
+// copy_specs, ctx_init, stage_inputs and all_mode: layouts of states, and the values kept per
+// request between steps.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "core/state/all_mode.h"
+#include "core/state/copy_spec.h"
+#include "core/state/stage_inputs.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/recompute.h"
+#include "sessions/conformance/vector_requests.h"
+#include "sessions/conformance/vector_states.h"
+
+namespace hybridscope {
+
+namespace {
+
+using nlohmann::json;
+
+// "conv2d" drops a conv state's last dimension, "func" sets an unknown copy function; the other
+// faults are in block_table_strides.
+void inject_fault(const VectorValue& fault, MambaStateTensors& tensors) {
+  const std::size_t name = fault.one_of({"conv2d", "func", "stride", "count"});
+  if (name == 1) tensors.state_kinds.front() = std::nullopt;
+  if (name != 0) return;
+  for (std::size_t i = 0; i < tensors.state_kinds.size(); ++i) {
+    if (tensors.state_kinds[i] != StateKind::conv) continue;
+    if (tensors.layers.empty() || tensors.layers.back().states[i].shape.size() != 3)
+      fault.fail("there is no conv state with 3 dimensions");
+    tensors.layers.back().states[i].shape.pop_back();
+    tensors.layers.back().states[i].stride.pop_back();
+  }
+}
+
+using nlohmann::json;
+
+// req_ids[:num_reqs].
+std::vector<std::string> batch_names(const VectorValue& step) {
+  std::vector<std::string> names = step["req_ids"].strings();
+  const auto num_reqs = static_cast<std::size_t>(step["num_reqs"].int32_in(0, kMaxVectorRequests));
+  names.resize(std::min(names.size(), num_reqs));
+  return names;
+}
+
+json stage_step(const VectorValue& step, PostprocessInputBuffers& buffers) {
+  VectorRequests requests;
+  const std::vector<std::string> names = batch_names(step);
+  if (std::ssize(names) < step["num_reqs"].int32())
+    return error_json(invalid_input("num_reqs is larger than req_ids"));
+  const auto scheduled = counts_of(names, step["num_scheduled_tokens"]);
+  if (!scheduled) return error_json(scheduled.error());
+  const auto computed = counts_of(names, step["num_computed_tokens"]);
+  if (!computed) return error_json(computed.error());
+  const auto drafts = counts_or_zero(names, step["scheduled_spec_decode_tokens"]);
+  const auto req_ids = requests.ids(names);
+  const Status staged =
+      stage_postprocess_inputs({.req_ids = req_ids,
+                                .num_scheduled_tokens = scheduled.value(),
+                                .num_computed_tokens = computed.value(),
+                                .num_draft_tokens = drafts},
+                               requests.state_idx(step["mamba_state_idx"]), buffers);
+  if (!staged) return error_json(staged.error());
+  return {{"mamba_state_idx", buffers.mamba_state_idx},
+          {"num_scheduled_tokens", buffers.num_scheduled_tokens},
+          {"num_computed_tokens", buffers.num_computed_tokens},
+          {"num_draft_tokens", buffers.num_draft_tokens}};
+}
+
+class AllModeRun {
+ public:
+  explicit AllModeRun(const VectorValue& config)
+      : block_size_(config["block_size"].int32_in(1, kMaxVectorCount)),
+        num_spec_tokens_(read_count(config["num_spec_tokens"])),
+        max_num_reqs_(read_max_num_reqs(config)) {}
+
+  json step(const VectorValue& step) {
+    const VectorGoneRequests gone(step, requests_);
+    const std::vector<std::string> names = batch_names(step);
+    const auto req_ids = requests_.ids(names);
+    json answer;
+    cleanup_mamba_state_idx(gone.view(), mamba_state_idx_);
+    if (step["run_preprocess"].boolean()) {
+      std::vector<std::int32_t> buffer(static_cast<std::size_t>(max_num_reqs_));
+      const Status filled = preprocess_mamba_all_specdec(req_ids, mamba_state_idx_, buffer);
+      if (!filled) return error_json(filled.error());
+      answer["prev_last_scheduled_idx"] = buffer;
+      answer["mamba_state_idx_after_preprocess"] = requests_.state_idx_json(mamba_state_idx_);
+    } else {
+      answer["mamba_state_idx_after_cleanup"] = requests_.state_idx_json(mamba_state_idx_);
+    }
+    const auto scheduled = counts_or_zero(names, step["num_scheduled_tokens"]);
+    const auto computed = counts_or_zero(names, step["num_computed_tokens"]);
+    const Status status = postprocess_mamba_all({.num_spec_tokens = num_spec_tokens_,
+                                                 .block_size = block_size_,
+                                                 .req_ids = req_ids,
+                                                 .num_scheduled_tokens = scheduled,
+                                                 .num_computed_tokens = computed},
+                                                mamba_state_idx_);
+    if (!status) return error_json(status.error());
+    answer["mamba_state_idx_after_postprocess"] = requests_.state_idx_json(mamba_state_idx_);
+    return answer;
+  }
+
+ private:
+  std::int32_t block_size_;
+  std::int32_t num_spec_tokens_;
+  std::int32_t max_num_reqs_;
+  VectorRequests requests_;
+  MambaStateIdx mamba_state_idx_;
+};
+
+}  // namespace
+
+json recompute_copy_specs(const VectorCase& vector, ExecuteCopies) {
+  const VectorValue& input = vector.input;
+  const StateTensor state =
+      read_state_tensor(input["shape"], input["stride"], vector.config["element_size"]);
+  const std::vector<std::int32_t> block_ids = input["block_ids"].int32s();
+  const CopySpecArgs args{.block_ids = block_ids,
+                          .cur_block_idx = read_count(input["cur_block_idx"]),
+                          .num_accepted_tokens = read_count(input["num_accepted_tokens"])};
+  const auto kind = vector.config["func"].one_of({"conv", "temporal"}) == 0 ? StateKind::conv
+                                                                            : StateKind::temporal;
+  const auto spec = get_copy_spec(state, args, kind, read_conv_state_layout(vector.config));
+  if (!spec) return error_json(spec.error());
+  json start;
+  if (spec.value().start_byte_offset) start = *spec.value().start_byte_offset;
+  return {{"start_byte_offset", start},
+          {"num_elements", spec.value().num_elements},
+          {"copy_bytes", spec.value().copy_bytes}};
+}
+
+json recompute_ctx_init(const VectorCase& vector, ExecuteCopies) {
+  MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
+  if (const auto fault = vector.config.find("fault")) inject_fault(*fault, tensors);
+  const std::vector<std::int64_t> strides = vector.input["block_table_strides"].int64s();
+  const auto layout = make_state_layout(tensors, strides);
+  if (!layout) return error_json(layout.error());
+  json answer = layout_json(layout.value());
+  answer["mamba_group_ids"] = layout.value().mamba_group_ids;
+  return answer;
+}
+
+json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies) {
+  PostprocessInputBuffers buffers =
+      make_postprocess_input_buffers(read_max_num_reqs(vector.config));
+  return {{"steps", answer_until_error(vector.input["steps"], [&](const VectorValue& step) {
+             return stage_step(step, buffers);
+           })}};
+}
+
+json recompute_all_mode(const VectorCase& vector, ExecuteCopies) {
+  AllModeRun run(vector.config);
+  return {{"steps", answer_until_error(vector.input["steps"],
+                                       [&](const VectorValue& step) { return run.step(step); })}};
+}
+
+}  // namespace hybridscope
