@@ -1,36 +1,117 @@
 #include "cli/step_json.h"
 
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
-#include "sessions/explain/explain_decision.h"
-#include "sessions/explain/explain_dispatch.h"
+#include "core/base/check.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_schedule.h"
-#include "sessions/explain/trace_names.h"
 #include "sessions/record/session_header.h"
+#include "sessions/record/step_fields.h"
+#include "sessions/record/value_names.h"
 
 namespace hybridscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A member of an object: a field of sessions/record/step_fields.h.
+struct JsonMember {
+  constexpr JsonMember(std::string_view field_name) : key(field_name), field(field_name) {}
+  constexpr JsonMember(std::string_view json_key, std::string_view field_name)
+      : key(json_key), field(field_name) {}
+  std::string_view key;
+  std::string_view field;
+};
+
+// Takes fields by their names. Of two with one name the one that is visited first counts.
+template <std::size_t N>
+class JsonObject {
+ public:
+  JsonObject(const std::array<JsonMember, N>& members, const Names& names)
+      : members_(members), names_(names) {}
+
+  template <class T>
+  void operator()(std::string_view field, const T& value) {
+    for (std::size_t i = 0; i < N; ++i)
+      if (members_[i].field == field && values_[i].is_null()) values_[i] = value_of(value);
+  }
+
+  // Requires: every member's field was visited.
+  Json take() {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < N; ++i) {
+      HS_EXPECT(!values_[i].is_null());
+      object.emplace(members_[i].key, std::move(values_[i]));
+    }
+    return object;
+  }
+
+ private:
+  template <class T>
+  Json value_of(const T& value) const {
+    if constexpr (std::is_enum_v<T>)
+      return value_names::name(value);
+    else if constexpr (std::is_same_v<T, RequestId>)
+      return names_.request(value);
+    else
+      return value;
+  }
+
+  const std::array<JsonMember, N>& members_;
+  const Names& names_;
+  std::array<Json, N> values_{};
+};
+
+constexpr std::array<JsonMember, 13> kRowMembers = {{{"request"},
+                                                     {"class", "row_class"},
+                                                     {"admission"},
+                                                     {"origin"},
+                                                     {"previous_row"},
+                                                     {"reported_num_computed_tokens"},
+                                                     {"num_computed_tokens"},
+                                                     {"num_scheduled_tokens"},
+                                                     {"num_draft_tokens"},
+                                                     {"num_output_placeholders"},
+                                                     {"num_hit_tokens"},
+                                                     {"num_accepted_tokens"},
+                                                     {"num_sampled_tokens"}}};
+constexpr std::array<JsonMember, 7> kCommitMembers = {{{"request"},
+                                                       {"outcome"},
+                                                       {"num_computed_tokens"},
+                                                       {"num_tokens"},
+                                                       {"num_output_placeholders"},
+                                                       {"num_appended_tokens"},
+                                                       {"finished"}}};
+constexpr std::array<JsonMember, 9> kCopyMembers = {{{"request"},
+                                                     {"group"},
+                                                     {"outcome"},
+                                                     {"src_col"},
+                                                     {"dst_col"},
+                                                     {"accept_token_bias"},
+                                                     {"conv_src_block"},
+                                                     {"temporal_src_block"},
+                                                     {"dst_block"}}};
+constexpr std::array<JsonMember, 3> kGraphMembers = {
+    {{"runtime_mode"}, {"num_tokens_padded"}, {"num_reqs_padded"}}};
+constexpr std::array<JsonMember, 5> kStepMembers = {{{"time_us"},
+                                                     {"duration_us"},
+                                                     {"token_budget"},
+                                                     {"num_scheduled_tokens"},
+                                                     {"num_free_blocks"}}};
+
 Json rows_to_json(const StepTrace& trace, const Names& names) {
   Json rows = Json::array();
   for (const RowTrace& row : trace.rows) {
-    const ScheduledTrace& scheduled = trace.scheduled_of(row);
-    rows.push_back({{"request", names.request(row.request)},
-                    {"class", row_class_name(row.row_class)},
-                    {"admission", admission_name(scheduled.admission)},
-                    {"origin", row_origin_name(row.origin)},
-                    {"previous_row", row.previous_row},
-                    {"reported_num_computed_tokens", scheduled.num_computed_tokens},
-                    {"num_computed_tokens", row.num_computed_tokens},
-                    {"num_scheduled_tokens", scheduled.num_scheduled_tokens},
-                    {"num_draft_tokens", scheduled.num_draft_tokens},
-                    {"num_output_placeholders", scheduled.num_output_placeholders},
-                    {"num_hit_tokens", scheduled.num_hit_tokens},
-                    {"num_accepted_tokens", row.num_accepted_tokens},
-                    {"num_sampled_tokens", row.num_sampled_tokens}});
+    JsonObject object(kRowMembers, names);
+    for_each_scheduled_field(trace.scheduled_of(row), object);
+    for_each_row_field(row, object);
+    for_each_layout_field(row, object);
+    rows.push_back(object.take());
     if (row.slot >= 0) rows.back()["slot"] = row.slot;
   }
   return rows;
@@ -38,30 +119,21 @@ Json rows_to_json(const StepTrace& trace, const Names& names) {
 
 Json committed_to_json(const StepTrace& trace, const Names& names) {
   Json committed = Json::array();
-  for (const CommitTrace& commit : trace.committed)
-    committed.push_back({{"request", names.request(commit.request)},
-                         {"outcome", commit_outcome_name(commit.outcome)},
-                         {"num_computed_tokens", commit.num_computed_tokens},
-                         {"num_tokens", commit.num_tokens},
-                         {"num_output_placeholders", commit.num_output_placeholders},
-                         {"num_appended_tokens", commit.num_appended_tokens},
-                         {"finished", commit.finished}});
+  for (const CommitTrace& commit : trace.committed) {
+    JsonObject object(kCommitMembers, names);
+    for_each_commit_field(commit, object);
+    committed.push_back(object.take());
+  }
   return committed;
 }
 
 Json copies_to_json(const CopyLaunch& launch, const Names& names) {
   Json copies = Json::array();
   for (const StateCopyTrace& copy : launch.copies) {
-    const CopyDecisionTrace& decision = launch.decisions[static_cast<std::size_t>(copy.decision)];
-    copies.push_back({{"request", names.request(decision.request)},
-                      {"group", copy.group},
-                      {"outcome", outcome_name(decision.decision.outcome)},
-                      {"src_col", decision.decision.src_col},
-                      {"dst_col", decision.decision.dst_col},
-                      {"accept_token_bias", copy.accept_token_bias},
-                      {"conv_src_block", copy.conv_src_block},
-                      {"temporal_src_block", copy.temporal_src_block},
-                      {"dst_block", copy.dst_block}});
+    JsonObject object(kCopyMembers, names);
+    for_each_copy_field(copy, object);
+    for_each_decision_field(launch.decisions[static_cast<std::size_t>(copy.decision)], object);
+    copies.push_back(object.take());
   }
   return copies;
 }
@@ -81,24 +153,22 @@ Json step_to_json(const StepTrace& trace, const Names& names, std::span<const Fi
         {{"request", names.request(skip.request)}, {"reason", explain_skip(skip.reason)}});
   Json found = Json::array();
   for (const Finding& finding : findings) found.push_back(finding_to_json(finding, names));
-  return {{"step", trace.step},
-          {"time_us", trace.time_us},
-          {"duration_us", trace.duration_us},
-          {"token_budget", trace.token_budget},
-          {"num_scheduled_tokens", trace.num_scheduled_tokens},
-          {"num_free_blocks", trace.num_free_blocks},
-          {"rows", rows_to_json(trace, names)},
-          {"skipped", skipped},
-          {"preempted", names_of(trace.preempted, names)},
-          {"graph",
-           {{"runtime_mode", cudagraph_mode_name(trace.graph.runtime_mode)},
-            {"num_tokens_padded", trace.graph.num_tokens_padded},
-            {"num_reqs_padded", trace.graph.num_reqs_padded}}},
-          {"pre_copies", copies_to_json(trace.pre_copies, names)},
-          {"post_copies", copies_to_json(trace.post_copies, names)},
-          {"committed_step", trace.committed_step},
-          {"committed", committed_to_json(trace, names)},
-          {"findings", found}};
+  JsonObject graph(kGraphMembers, names);
+  for_each_graph_field(trace, graph);
+  JsonObject step(kStepMembers, names);
+  for_each_step_field(trace, step);
+  Json json = {{"step", trace.step}};
+  json.update(step.take());
+  json.update(Json{{"rows", rows_to_json(trace, names)},
+                   {"skipped", skipped},
+                   {"preempted", names_of(trace.preempted, names)},
+                   {"graph", graph.take()},
+                   {"pre_copies", copies_to_json(trace.pre_copies, names)},
+                   {"post_copies", copies_to_json(trace.post_copies, names)},
+                   {"committed_step", trace.committed_step},
+                   {"committed", committed_to_json(trace, names)},
+                   {"findings", found}});
+  return json;
 }
 
 nlohmann::ordered_json record_to_json(const StepRecord& record, RecordLevel level,
