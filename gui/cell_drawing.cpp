@@ -141,7 +141,7 @@ void draw_cell_text(ImDrawList& list, const Look& look, const CellBox& box, cons
                text.data() + text.size());
 }
 
-// On the left: up, out of the cell, for what is read; down, into it, for what is written.
+// On the left: an arrow up, out of the cell, for a read; down, into it, for a write.
 void draw_use(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
               const CellStyle& style) {
   const float half = look.px(3);
@@ -195,7 +195,7 @@ ImU32 cell_pixel(const Look& look, const BlockCell& cell) {
   if (cell.block < 0) return packed(look.ui().panel);
   if (cell.state == CellState::wrong) return packed(state_mark(cell.state)->colour);
   const CellStyle style = cell_style(look.theme, cell.role);
-  // A free block is filled like the panel, and drawn with an outline where there is room for one.
+  // A free block is filled like the panel, and has an outline where there is room for one.
   if (cell.role == CellRole::free_block) return packed(halfway(style.fill, style.line));
   return packed(style.fill);
 }
@@ -213,7 +213,7 @@ void draw_small_marks(ImDrawList& list, const CellBox& box, const BlockCell& cel
 
 namespace {
 
-// From `at` along one axis for `length`, on a line of their own ground: they show on any fill.
+// From `at` along one axis for `length`, on a background line, so they are visible on any fill.
 void draw_dashes(ImDrawList& list, const Look& look, ImVec2 at, float length, bool along_x,
                  Rgba dash) {
   const float thick = std::max(1.0F, std::floor(look.px(2)));
@@ -240,7 +240,7 @@ void draw_dashed(ImDrawList& list, const Look& look, const CellBox& box) {
 
 }  // namespace
 
-// Without sides, which would lie over the first letter.
+// Without sides, which would cover the first letter.
 void draw_row_differs(const Look& look) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const ImVec2 window = ImGui::GetWindowPos();
@@ -266,7 +266,7 @@ void draw_frame(ImDrawList& list, const Look& look, const CellBox& box, FrameKin
 
 namespace {
 
-// A sample and a word behind the last one; in the next line where there is no room.
+// A sample and a word after the last one; on the next line if there is no room.
 void legend_item(const Look& look, std::string_view words, std::string_view meaning,
                  SamplePlace place,
                  const std::function<void(ImDrawList&, const CellBox&)>& sample) {

@@ -1,4 +1,4 @@
-// How a cell that stands for a block is drawn: the same in every panel.
+// Draws the cell of a block, the same in every panel.
 #pragma once
 
 #include <imgui.h>
@@ -18,26 +18,25 @@ struct CellBox {
 // Fill, pattern, the text in the middle, marks for state and change.
 void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
                std::string_view text);
-// Only what can be seen of it in a few pixels: its colour as one pixel of a texture.
+// The cell in a few pixels: its colour as one pixel of a texture.
 ImU32 cell_pixel(const Look& look, const BlockCell& cell);
-// What such a pixel leaves out, where the pixel is drawn larger: changed, unwritten.
+// Marks that such a pixel lacks, for pixels that are drawn larger: changed, unwritten.
 void draw_small_marks(ImDrawList& list, const CellBox& box, const BlockCell& cell);
 // Lines across a box whose block is not there.
 void draw_missing(ImDrawList& list, const Look& look, const CellBox& box);
 // The corner that says "changed in this step".
 void draw_changed_corner(ImDrawList& list, const Look& look, const CellBox& box);
-// A frame that says "selected", thinner "the same block as the selected one", in dashes "differs
+// A frame: thick for "selected", thin for "the same block as the selected one", dashed for "differs
 // from the other run".
 enum class FrameKind : std::uint8_t { selected, same_block, differs };
 void draw_frame(ImDrawList& list, const Look& look, const CellBox& box, FrameKind kind);
 // The same around the row of a table whose first cell was drawn last, over all its columns.
 void draw_row_differs(const Look& look);
-// A sample of a role with a word behind it: the first of a line, or behind what was drawn last
-// where there is room.
+// A sample of a role with its name: first in a line, or after the last item if there is room.
 enum class SamplePlace : std::uint8_t { first, next };
 void draw_role_sample(const Look& look, CellRole role, std::string_view words, SamplePlace place);
 void draw_changed_sample(const Look& look, std::string_view meaning, SamplePlace place);
-// A sample of each role with its name, of each mark with its meaning: behind each other, or one a
+// A sample of each role with its name and of each mark with its meaning: side by side, or one per
 // line.
 enum class LegendShape : std::uint8_t { lines, column };
 void draw_cell_legend(const Look& look, LegendShape shape);

@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// Is another size than `points` asked for? Then the command says so.
+// Emits a command if Ctrl and the mouse wheel ask for another size than `points`.
 bool zoom(PanelContext& context, std::int32_t points) {
   const ImGuiIO& io = ImGui::GetIO();
   if (!io.KeyCtrl || io.MouseWheel == 0) return false;
@@ -37,7 +37,7 @@ void CellZoom::beside(PanelContext& context, std::int32_t points) {
   if (ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered()) (void)zoom(context, points);
 }
 
-// As far as the window can scroll.
+// Limited by how far the window can scroll.
 void CellZoom::keep_in_place(const ZoomedGrid& grid) {
   if (!point_ || point_->number != grid.number) return;
   const Point point = *std::exchange(point_, std::nullopt);

@@ -12,14 +12,14 @@ namespace hybridscope {
 
 // A table as it is drawn in this frame.
 struct ZoomedGrid {
-  std::int32_t number = 0;  // among those of the panel
+  std::int32_t number = 0;  // among the panel's tables
   ImVec2 origin;            // of its first cell, on the screen
   ImVec2 cell;              // pixels
 };
 
 class CellZoom {
  public:
-  // Call when the table is the last item that was drawn.
+  // Call when the table is the last item drawn.
   void over(PanelContext& context, const ZoomedGrid& grid);
   // Call beside the tables, in the window that scrolls them; `points`: the size of a cell.
   void beside(PanelContext& context, std::int32_t points);

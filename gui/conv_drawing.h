@@ -10,10 +10,10 @@ namespace hybridscope {
 inline constexpr float kCopyLabelWidth = 128;
 inline constexpr float kCopyCellWidth = 36;
 inline constexpr float kCopyCellHeight = 22;
-// Of everything that belongs to a conv window.
+// The colour of everything that belongs to a conv window.
 ImU32 conv_copy_colour(const Look& look);
 
-// What it takes, in pixels.
+// Its width in pixels.
 float conv_copy_width(const Look& look, const StateCopyDrawing& drawing);
 // A line for each position that moves.
 void draw_conv_copy(const Look& look, const StateCopyDrawing& drawing);

@@ -41,7 +41,7 @@ void draw_arc(ImDrawList& list, const Look& look, Arc arc) {
   draw_arrow_head(list, look, ImVec2(arc.to, arc.y), arc.direction, arc.colour);
 }
 
-// Where the cells of a drawing stand.
+// Where the cells of a drawing are.
 struct ColumnLayout {
   const Look& look;
   const StateCopyDrawing& drawing;
@@ -91,7 +91,7 @@ void draw_column(PanelContext& context, const ColumnLayout& layout, const CopyCe
       ImVec2((box.min.x + box.max.x) / 2, layout.top() - look.px(kColumnNumberHeight)),
       packed(look.ui().text_dim), fmt::format("{}", shown.column));
   draw_cell(list, look, box, shown.cell, fmt::format("{}", shown.cell.block));
-  const Selection& selection = context.workbench.selection;
+  const Selection& selection = context.workbench.selection();
   if (shown.cell.block > 0 && shown.cell.block == selection.block)
     draw_frame(list, look, box,
                shown.column == selection.column && layout.drawing.group == selection.group

@@ -8,10 +8,10 @@
 
 namespace hybridscope {
 
-// What it takes, in pixels.
+// Its width in pixels.
 float copy_columns_width(const Look& look, const StateCopyDrawing& drawing);
-// Cells of the request's row; above them the way of the temporal state, below them that of the conv
-// window. A click on a cell selects it.
+// Cells of the request's row; above them an arrow for the temporal state, below them one for the
+// conv window. A click on a cell selects it.
 void draw_copy_columns(PanelContext& context, const StateCopyDrawing& drawing,
                        const std::string& request);
 

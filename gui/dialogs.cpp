@@ -30,7 +30,7 @@ void begin_overlay(const Look& look, const char* id, ImVec2 points, float top) {
   ImGui::PopStyleColor(2);
 }
 
-// How often since the last frame.
+// Presses since the last frame.
 int times_pressed(const PanelContext& context, Key key) {
   return static_cast<int>(std::ranges::count(context.keys, KeyChord{.key = key}));
 }
@@ -42,7 +42,7 @@ std::size_t letter_length(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-// The title with the letters that were typed in bold.
+// The title with the typed letters in bold.
 void highlighted(const Look& look, const PaletteEntry& entry) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -63,7 +63,7 @@ void highlighted(const Look& look, const PaletteEntry& entry) {
 
 }  // namespace
 
-// A text that the field has no room for is left out: half of it would replace the whole.
+// A text too long for the field is left out, because the field would replace it with a part.
 void Dialogs::begin_with(std::string_view text) {
   text_.front() = '\0';
   if (text.size() >= text_.size()) return;
@@ -72,9 +72,9 @@ void Dialogs::begin_with(std::string_view text) {
 }
 
 void Dialogs::draw(PanelContext& context) {
-  const Dialog dialog = context.workbench.view.dialog;
+  const Dialog dialog = context.workbench.view().dialog;
   if (dialog != shown_) {
-    begin_with(context.workbench.view.dialog_text);
+    begin_with(context.workbench.view().dialog_text);
     picked_ = 0;
   }
   const bool is_new = dialog != shown_;
@@ -125,7 +125,7 @@ void Dialogs::draw_palette(PanelContext& context) {
 }
 
 void Dialogs::draw_argument(PanelContext& context) {
-  const ViewState& view = context.workbench.view;
+  const ViewState& view = context.workbench.view();
   const CommandRow* row = find_command(view.dialog_command);
   if (row == nullptr) return;
   begin_overlay(context.look, "argument", ImVec2(560, view.dialog_error.empty() ? 108 : 180), 0.2F);
@@ -175,7 +175,7 @@ void Dialogs::draw_keys(PanelContext& context) {
 }
 
 void Dialogs::draw_sessions(PanelContext& context) {
-  const auto& sessions = context.workbench.sessions_to_choose;
+  const auto& sessions = context.workbench.sessions_to_choose();
   begin_overlay(context.look, "sessions", ImVec2(560, 320), 0.12F);
   heading(context.look, fmt::format("{} sessions are in the file", sessions.size()));
   dim_text(context.look, "last recorded first; Escape opens none");
@@ -210,7 +210,7 @@ void Dialogs::draw_sessions(PanelContext& context) {
 void Dialogs::draw_unsaved(PanelContext& context) {
   begin_overlay(context.look, "unsaved", ImVec2(460, 132), 0.2F);
   heading(context.look, "The run was edited and is not saved");
-  wrapped_dim_text(context.look, "The last edit: " + context.workbench.plans.undo_words());
+  wrapped_dim_text(context.look, "The last edit: " + context.workbench.plans().undo_words());
   ImGui::Spacing();
   if (ImGui::Button("Save...")) context.emit("file.save_session");
   context.mark("unsaved save");

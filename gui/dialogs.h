@@ -1,4 +1,4 @@
-// What lies over the panels: the palette, the questions for an argument, a session and unsaved
+// Everything drawn over the panels: the palette, the dialogs for an argument, a session and unsaved
 // edits, the hotkey sheet, the banner.
 #pragma once
 

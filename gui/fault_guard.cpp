@@ -12,8 +12,8 @@
 namespace hybridscope {
 namespace {
 
-// Closes what was left open in the window, and windows inside of it. ImGui would close the tab bar
-// too, which is not the guarded part's: panels have none.
+// Closes what was left open in the window and in windows inside it. ImGui would also close the tab
+// bar, which does not belong to the guarded part: panels have none.
 void unwind_to(const ImGuiWindow* window) {
   ImGuiTabBar* const tabs = std::exchange(ImGui::GetCurrentContext()->CurrentTabBar, nullptr);
   while (ImGui::GetCurrentWindowRead() != window) {
@@ -32,7 +32,8 @@ void unwind_to(const ImGuiWindow* window) {
 bool FaultGuard::draw(Workbench& workbench, const std::function<void()>& draw) {
   if (!fault_.empty() && fault_step_revision_ == workbench.step_revision()) return false;
   fault_.clear();
-  const ImGuiWindow* const window = ImGui::GetCurrentWindowRead();  // asking shows no window
+  const ImGuiWindow* const window =
+      ImGui::GetCurrentWindowRead();  // does not make the window visible
   try {
     draw();
     return true;
@@ -46,7 +47,7 @@ bool FaultGuard::draw(Workbench& workbench, const std::function<void()>& draw) {
 }
 
 void GuardedPanel::draw(PanelContext& context, std::string_view id) {
-  const PanelInfo* info = context.workbench.view.find_panel(id);
+  const PanelInfo* info = context.workbench.view().find_panel(id);
   if (!context.workbench.has_step() && info != nullptr && info->of_a_run)
     return wrapped_dim_text(context.look, context.workbench.why_no_step());
   const bool drawn = guard_.draw(context.workbench, [&] {

@@ -13,8 +13,9 @@ namespace hybridscope {
 
 class FaultGuard {
  public:
-  // Draws into the current ImGui window. A contract violation in `draw` is told in the banner, what
-  // was left open is closed, and nothing is drawn until another step is shown. Was it drawn?
+  // Draws into the current ImGui window. A contract violation in `draw` is shown in the banner,
+  // open ImGui scopes are closed, and nothing is drawn until another step is shown. True: it was
+  // drawn.
   bool draw(Workbench& workbench, const std::function<void()>& draw);
   const std::string& fault() const { return fault_; }  // empty: none
 
@@ -23,7 +24,7 @@ class FaultGuard {
   std::uint64_t fault_step_revision_ = 0;
 };
 
-// A panel that is made when it is first drawn, and anew after a fault.
+// A panel that is made when it is first drawn, and again after a fault.
 class GuardedPanel {
  public:
   void draw(PanelContext& context, std::string_view id);

@@ -1,4 +1,4 @@
-// A grid of cells as pictures, a pixel a cell: what keeps large grids cheap to draw.
+// A grid of cells as textures, one pixel per cell, so that large grids are cheap to draw.
 #pragma once
 
 #include <imgui.h>
@@ -9,8 +9,8 @@
 
 namespace hybridscope {
 
-// Grids larger than what the driver takes are several textures beside each other. Requires a
-// current OpenGL context for all its life.
+// Grids larger than the driver's limit are several textures side by side. Requires a current OpenGL
+// context during its whole life.
 class GridTexture {
  public:
   GridTexture() = default;
@@ -18,8 +18,8 @@ class GridTexture {
   GridTexture(const GridTexture&) = delete;
   GridTexture& operator=(const GridTexture&) = delete;
 
-  // pixels: [height * width], ImGui's packed colours. max_side: of one texture, for tests; 0: what
-  // the driver takes.
+  // pixels: [height * width], ImGui's packed colours. max_side: of one texture, for tests; 0: the
+  // driver's limit.
   void set(std::span<const std::uint32_t> pixels, std::int32_t width, std::int32_t height,
            std::int32_t max_side = 0);
   // The whole grid with its left upper corner at `at`, a cell of the size `cell`.

@@ -26,11 +26,11 @@ double ms_between(std::int64_t begin_us, std::int64_t end_us) {
   return static_cast<double>(end_us - begin_us) / 1000;
 }
 
-// Since the kernel made this process, in its ticks of usually 10 ms: field 22 of proc(5) stat.
+// Since the start of this process, in kernel ticks of usually 10 ms: field 22 of proc(5) stat.
 double ms_of_process() {
   std::ifstream file("/proc/self/stat");
   std::string word;
-  // The second field is the program's name in parentheses, which may hold spaces.
+  // The second field is the program's name in parentheses, which may contain spaces.
   std::getline(file, word, ')');
   for (int field = 3; field <= 22; ++field) file >> word;
   timespec now{};
@@ -48,13 +48,13 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// What something took, one entry a time.
+// Measurements of one action.
 struct Timings {
   std::vector<double> wall_ms;
-  std::vector<double> thread_ms;  // processor time of this thread: without the rasteriser's
+  std::vector<double> thread_ms;  // processor time of this thread, without the rasteriser
 };
 
-// Notes what passes from its start to each stop.
+// Records the time from its start to each stop.
 class Stopwatch {
  public:
   void stop(Timings& timings) const {
@@ -107,7 +107,7 @@ Timings time_frames(GuiSession& session) {
 
 struct ScrubTimings {
   Timings shown;    // until the first picture of the step
-  Timings settled;  // until all that is to be read for it is there and drawn
+  Timings settled;  // until everything for it is read and drawn
 };
 
 Result<ScrubTimings> time_scrubbing(GuiSession& session) {
@@ -129,7 +129,7 @@ Result<ScrubTimings> time_scrubbing(GuiSession& session) {
   return timings;
 }
 
-// Processor time of a window that nobody touches, in percent of one core.
+// Processor time of an idle window, in percent of one core.
 std::string time_standing_still(GuiSession& session) {
   const std::int64_t begin = now_us();
   const double used = cpu_seconds();

@@ -8,9 +8,9 @@
 
 namespace hybridscope {
 
-// Draws the first frame of what is open, then the same step again and again, then known steps at
-// random, and in a window lets it stand. The figures as a table with a line a figure, of
-// milliseconds from a command until the pixels are there. Errors: those of going to a step.
+// Draws the first frame of what is open, then the same step repeatedly, then known steps at
+// random; a window is then left idle. Returns a table with one figure per line: milliseconds from a
+// command until the pixels are there. Errors: those of going to a step.
 Result<std::string> run_gui_bench(GuiSession& session);
 
 }  // namespace hybridscope

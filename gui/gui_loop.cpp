@@ -8,15 +8,15 @@
 namespace hybridscope {
 namespace {
 
-// A slice of the work of a run between two frames.
+// Work on a run between two frames.
 constexpr std::int64_t kSliceUs = 10'000;
 // ImGui settles over a few frames after each change.
 constexpr int kFramesAChange = 3;
 constexpr double kIdleWaitSeconds = 0.5;
-// How far a comparison is, which nothing else draws anew.
+// Redraws the progress of a comparison, which nothing else does.
 constexpr std::int64_t kComparedEveryUs = 200'000;
 
-// Of a file that is being written, in steps that its bar shows; -1: there is none.
+// The progress of the file being written, in steps of its bar; -1: none.
 int written_share(const Workbench& workbench) {
   const FileJob* job = workbench.job();
   if (job == nullptr) return -1;
@@ -37,12 +37,12 @@ void run_loop(GuiSession& session, const std::function<bool()>& is_over) {
   int frames_due = kFramesAChange;
   int shown_share = -1;
   std::int64_t compared_shown_us = 0;
-  while (!workbench.wants_to_quit && !is_over()) {
+  while (!workbench.wants_to_quit() && !is_over()) {
     if (session.surface().should_close()) {
       session.surface().keep_open();
       (void)workbench.apply_in_window({"file.quit"});
     }
-    if (!workbench.outbox.pictures.empty()) frames_due = kFramesAChange;
+    if (!workbench.outbox().pictures.empty()) frames_due = kFramesAChange;
     const bool busy = workbench.is_busy() || frames_due > 0;
     if (session.surface().wait(busy ? 0.0 : kIdleWaitSeconds)) frames_due = kFramesAChange;
     workbench.advance(kSliceUs, now_us);

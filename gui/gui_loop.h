@@ -11,10 +11,10 @@ namespace hybridscope {
 // Microseconds of a clock that only goes forward.
 std::int64_t now_us();
 
-// Draws when a person did something or the run went on, until `is_over` or the window is closed.
+// Draws when the user did something or the run advanced, until `is_over` or the window is closed.
 void run_loop(GuiSession& session, const std::function<bool()>& is_over);
 
-// Until the run stands still, differences are listed and files are read.
+// Works until the run has stopped, all differences are listed and all files are read.
 void settle(Workbench& workbench);
 
 }  // namespace hybridscope

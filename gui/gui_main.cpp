@@ -15,7 +15,7 @@
 namespace hybridscope {
 namespace {
 
-// Where nothing follows by itself and a person looks on, the person can be asked.
+// The user can be asked only in a window that stays, without a script or commands.
 Status open_start(Workbench& workbench, GuiStart& start, bool stays) {
   if (start.plan) {
     auto run = LiveRun::create(*std::move(start.plan));
@@ -35,16 +35,16 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// Named layouts can be had by scripts as well. Only a window that stays takes up what a person left
-// behind the last time, and lists it on the start screen.
+// Scripts can use named layouts too. Only a window that stays restores the last layout and lists
+// recent files on the start screen.
 void recall(Workbench& workbench, bool stays) {
   auto memory = UserMemory::at(variable);
   if (!memory.ok()) return;
-  workbench.memory = std::move(memory).value();
+  workbench.memory() = std::move(memory).value();
   if (!stays) return;
-  for (std::string& note : workbench.memory.recall(workbench.view))
+  for (std::string& note : workbench.memory().recall(workbench.view()))
     workbench.say(NoticeKind::warning, std::move(note));
-  workbench.start.recent = recent_entries(workbench.memory.recent_files());
+  workbench.list_recent();
 }
 
 Result<std::vector<GuiCommand>> commands_of(const GuiStart& start) {
@@ -63,12 +63,12 @@ Result<std::vector<GuiCommand>> commands_of(const GuiStart& start) {
   return commands;
 }
 
-// Until the pictures of panels that a command asked for are written, before the next command
-// changes what they show.
+// Draws until the requested pictures of panels are written, before the next command changes what
+// they show.
 Status draw_pictures(GuiSession& session) {
   Workbench& workbench = session.workbench();
-  if (workbench.outbox.pictures.empty()) return Ok{};
-  while (!workbench.outbox.pictures.empty()) {
+  if (workbench.outbox().pictures.empty()) return Ok{};
+  while (!workbench.outbox().pictures.empty()) {
     session.draw_frame();
     settle(workbench);  // what panels asked for of a file
   }
@@ -88,7 +88,7 @@ Status carry_out(GuiSession& session, const std::vector<GuiCommand>& commands) {
   return Ok{};
 }
 
-// Layouts settle in the first few frames; what moves goes on for about a second at most.
+// Layouts settle in the first few frames; movement ends after about a second at most.
 constexpr int kFramesBeforeScreenshot = 4;
 constexpr int kMostFramesBeforeScreenshot = 120;
 
@@ -108,7 +108,7 @@ Status print_bench(GuiSession& session) {
   return Ok{};
 }
 
-// As asked for, or as it was when a window that stays was closed the last time.
+// The requested size, or that of the last window that stayed.
 PixelSize window_size(const GuiStart& start, bool stays) {
   if (start.width > 0) return {start.width, start.height};
   WindowSize size;
@@ -129,7 +129,7 @@ Status run_gui(GuiStart start) {
       GuiSession::create({.size = window_size(start, stays), .offscreen = start.offscreen});
   if (!session.ok()) return session.error();
   Workbench& workbench = session.value()->workbench();
-  workbench.program = start.program;
+  workbench.set_program(start.program);
   const auto commands = commands_of(start);
   if (!commands.ok()) return commands.error();
   recall(workbench, stays);
@@ -141,8 +141,8 @@ Status run_gui(GuiStart start) {
   if (!stays) return take_screenshot(*session.value(), start);
   run_loop(*session.value(), [] { return false; });
   const PixelSize size = session.value()->surface().size();
-  workbench.memory.set_window({.width = size.width, .height = size.height});
-  return workbench.memory.keep(workbench.view);
+  workbench.memory().set_window({.width = size.width, .height = size.height});
+  return workbench.memory().keep(workbench.view());
 }
 
 std::string describe_gui() {

@@ -10,10 +10,10 @@ namespace hybridscope {
 
 // Shows the workbench until it is closed, or until the screenshot is written. Errors:
 // not_available, no display or no OpenGL; what keeps a screenshot's run, script or file from being
-// read or written. Without a screenshot, files that cannot be opened are told in the window.
+// read or written. Without a screenshot, files that cannot be opened are reported in the window.
 Status run_gui(GuiStart start);
 
-// What the window is made of here, one line: "ImGui 1.86, GLFW 3.3.8, OpenGL 4.5 (llvmpipe), font
+// The libraries behind the window, one line: "ImGui 1.86, GLFW 3.3.8, OpenGL 4.5 (llvmpipe), font
 // DejaVu, no display".
 std::string describe_gui();
 

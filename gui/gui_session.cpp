@@ -14,7 +14,7 @@ namespace hybridscope {
 GuiSession::GuiSession() : workbench_(panel_infos()) { ImGui::CreateContext(); }
 
 GuiSession::~GuiSession() {
-  shell_ = Shell();  // textures go while there is a context
+  shell_ = Shell();  // textures must be freed while there is a context
   if (renders_) ImGui_ImplOpenGL3_Shutdown();
   surface_.reset();
   ImGui::DestroyContext();
@@ -40,10 +40,10 @@ Status GuiSession::start(const Options& options) {
 }
 
 void GuiSession::update_look() {
-  const float scale = workbench_.view.scale * surface_->content_scale();
+  const float scale = workbench_.view().scale * surface_->content_scale();
   const bool same_fonts = look_.fonts.words != nullptr && look_.scale == scale;
-  if (same_fonts && look_.theme.kind == workbench_.view.theme) return;
-  look_.theme = theme_of(workbench_.view.theme);
+  if (same_fonts && look_.theme.kind == workbench_.view().theme) return;
+  look_.theme = theme_of(workbench_.view().theme);
   look_.scale = scale;
   if (!same_fonts) {
     // The texture of the first fonts is made with the shaders, by the first frame.
@@ -57,8 +57,8 @@ void GuiSession::update_look() {
   apply_style(look_);
 }
 
-// Glyphs lie on whole pixels: looking up the nearest one is exact, and half the work where the
-// processor draws.
+// Glyphs lie on whole pixels, so nearest-neighbour lookup is exact, and half the work with software
+// rendering.
 void GuiSession::sharpen_fonts() {
   const auto texture =
       static_cast<GLuint>(reinterpret_cast<std::intptr_t>(ImGui::GetIO().Fonts->TexID));
@@ -81,9 +81,9 @@ void GuiSession::draw_frame() {
   ImGui_ImplOpenGL3_NewFrame();
   sharpen_fonts();
   surface_->begin_frame();
-  const bool is_picture_due = !workbench_.outbox.pictures.empty();
+  const bool is_picture_due = !workbench_.outbox().pictures.empty();
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  // No tooltip and nothing that is pointed at in pictures.
+  // Pictures have no tooltip and no hovered item.
   if (is_picture_due) ImGui::GetIO().MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
   ImGui::NewFrame();
   marks_.clear();
@@ -107,7 +107,8 @@ void GuiSession::draw_frame() {
   surface_->present();
   const std::vector<GuiCommand> commands = std::exchange(commands_, {});
   for (const GuiCommand& command : commands) (void)workbench_.apply_in_window(command);
-  if (const auto text = workbench_.outbox.take_clipboard()) ImGui::SetClipboardText(text->c_str());
+  if (const auto text = workbench_.outbox().take_clipboard())
+    ImGui::SetClipboardText(text->c_str());
 }
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// ImGui, a surface and the workbench together: draws frames and carries out what they emit.
+// ImGui, a surface and the workbench together: draws frames and runs the commands they emit.
 #pragma once
 
 #include <memory>
@@ -35,11 +35,11 @@ class GuiSession {
   // How the last picture of a panel ended.
   const Status& last_picture() const { return pictures_.last(); }
 
-  // Does what was drawn go on moving by itself, such as tabs that scroll into view?
+  // Is something on screen still moving by itself, such as tabs that scroll into view?
   bool is_settling() const;
 
-  // Draws what the workbench holds, applies the commands that came out of it and carries out what
-  // they leave: text for the clipboard, pictures of panels.
+  // Draws the workbench, applies the commands that this emitted, and handles what they leave: text
+  // for the clipboard, pictures of panels.
   void draw_frame();
 
  private:

@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// The keys that are no letters, digits or function keys.
+// The keys that are not letters, digits or function keys.
 constexpr std::array<std::pair<Key, int>, 25> kOtherKeys{
     {{Key::left, GLFW_KEY_LEFT},
      {Key::right, GLFW_KEY_RIGHT},
@@ -38,7 +38,7 @@ constexpr std::array<std::pair<Key, int>, 25> kOtherKeys{
      {Key::apostrophe, GLFW_KEY_APOSTROPHE},
      {Key::semicolon, GLFW_KEY_SEMICOLON}}};
 
-// The other way round; the Enter key of the number pad is Enter too.
+// The inverse; the number pad's Enter key is Enter too.
 std::optional<Key> key_of_glfw(int number) {
   if (number == GLFW_KEY_KP_ENTER) return Key::enter;
   for (std::size_t i = 0; i < kNumKeys; ++i)
@@ -61,8 +61,8 @@ int glfw_key(Key key) {
   return GLFW_KEY_UNKNOWN;
 }
 
-// The chord with the key that the keyboard has where the US layout has this one. What is printed as
-// a shifted key here needs no Shift there: a key with "+" on it.
+// The chord with the keyboard's key at this key's place in the US layout. A sign that needs Shift
+// in the US layout may not need it on this keyboard: a key with "+" on it.
 KeyChord KeyQueue::printed(KeyChord chord) const {
   if (!is_typed(chord.key) || !print_) return chord;
   const std::string print = print_(glfw_key(chord.key));
@@ -86,7 +86,7 @@ void KeyQueue::key_down(int glfw_key, const KeyModifiers& held) {
 void KeyQueue::typed(char32_t character) {
   std::optional<KeyChord> chord = chord_of_character(character);
   if (!chord) return;
-  if (chord->key <= Key::z) chord->shift = shift_;  // not with the key that locks capitals
+  if (chord->key <= Key::z) chord->shift = shift_;  // Caps Lock is ignored
   chords_.push_back(*chord);
 }
 

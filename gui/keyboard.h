@@ -1,5 +1,5 @@
-// Keys on their way from a window to the commands: every press counts, also several between two
-// frames, in the order they were made.
+// Keys on their way from a window to the commands: every press counts, even several between two
+// frames, in order.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace hybridscope {
 
-// Tells ImGui which number each of the keys it uses itself has: GLFW's. For surfaces without GLFW;
+// Gives ImGui the key numbers (GLFW's) of the keys it uses itself. For surfaces without GLFW;
 // requires an ImGui context.
 void map_keys();
 
-// What a key by GLFW's number has printed on it: "z" where the US layout has a y; empty: not known.
+// The label of a key, given GLFW's number: "z" where the US layout has a y; empty: not known.
 using KeyPrint = std::function<std::string(int glfw_key)>;
 
 struct KeyModifiers {
@@ -24,16 +24,16 @@ struct KeyModifiers {
   bool alt = false;
 };
 
-// Letters, digits and signs without Ctrl and Alt are those that were typed, so any layout will do.
+// Letters, digits and signs without Ctrl and Alt are those that were typed, so any layout works.
 class KeyQueue {
  public:
-  // Where the keyboard has which key, for chords with Ctrl and Alt; empty: the US layout.
+  // The keyboard's layout, for chords with Ctrl and Alt; empty: the US layout.
   void follow_layout(KeyPrint print) { print_ = std::move(print); }
-  // A key by GLFW's number went down, or repeats.
+  // A key (GLFW's number) went down, or repeats.
   void key_down(int glfw_key, const KeyModifiers& held);
-  // A character was typed with the key that went down last.
+  // The key that went down last typed this character.
   void typed(char32_t character);
-  // What came since the last call.
+  // The chords since the last call.
   std::vector<KeyChord> take() { return std::exchange(chords_, {}); }
 
  private:
@@ -44,7 +44,7 @@ class KeyQueue {
   std::vector<KeyChord> chords_;
 };
 
-// Is the key for typing rather than for commands, while a text field has the keyboard?
+// While a text field has the keyboard: is the key for typing rather than for a command?
 bool is_for_typing(const KeyChord& chord);
 
 // GLFW's number of a key.

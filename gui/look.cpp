@@ -18,7 +18,7 @@ struct FontFamily {
   const char* fixed;
 };
 
-// Where distributions keep them, the first that is there is taken.
+// Where distributions keep them; the first that exists is used.
 constexpr std::array<FontFamily, 4> kFamilies{{
     {"DejaVu", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf",
@@ -108,7 +108,7 @@ void set_sizes(ImGuiStyle& style, float scale) {
   style.ChildBorderSize = 1;
   style.PopupBorderSize = 1;
   style.FrameBorderSize = 0;
-  style.AntiAliasedLinesUseTex = false;  // which needs the font texture to be interpolated
+  style.AntiAliasedLinesUseTex = false;  // would need an interpolated font texture
   style.ScaleAllSizes(scale);
 }
 
@@ -167,7 +167,7 @@ void set_colours(ImGuiStyle& style, const UiColours& ui) {
 void apply_style(const Look& look) {
   ImGuiStyle& style = ImGui::GetStyle();
   set_sizes(style, look.scale);
-  // Where fields have the colour of the panel, a line shows where they are.
+  // Where fields have the panel's colour, a border shows where they are.
   if (look.theme.kind == ThemeKind::high_contrast) style.FrameBorderSize = look.px(1);
   set_colours(style, look.ui());
 }

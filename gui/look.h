@@ -1,5 +1,5 @@
-// How everything looks: theme, fonts and scale of the moment. Panels take colours from here by
-// meaning and sizes in points of scale 1.
+// How everything looks: current theme, fonts and scale. Panels take colours from here by meaning,
+// and sizes in points of scale 1.
 #pragma once
 
 #include <imgui.h>
@@ -25,8 +25,8 @@ struct Fonts {
 inline constexpr float kFontPixels = 15.0F;
 inline constexpr float kSmallFontPixels = 12.0F;
 
-// Fills the font atlas anew. Requires an ImGui context and no frame under way; the renderer has to
-// make its texture anew (ImGui_ImplOpenGL3_DestroyFontsTexture before the next frame).
+// Rebuilds the font atlas. Requires an ImGui context and no frame under way; the renderer has to
+// rebuild its texture (ImGui_ImplOpenGL3_DestroyFontsTexture before the next frame).
 Fonts load_fonts(float scale);
 
 struct Look {

@@ -43,8 +43,7 @@ class OffscreenSurface final : public Surface {
     glDeleteFramebuffers(1, &frame_);
     glDeleteRenderbuffers(1, &pixels_);
     eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
-    // The display stays: it is the same one for the next surface, and drivers that are unloaded
-    // leave memory behind.
+    // The display is kept: the next surface uses the same one, and unloading drivers leaks memory.
     eglDestroyContext(display_, context_);
   }
 

@@ -1,4 +1,4 @@
-// What a panel of the workbench is: it draws what its model says and emits commands.
+// The interface of a panel of the workbench: it draws its model and emits commands.
 #pragma once
 
 #include <imgui.h>
@@ -14,10 +14,11 @@
 #include "gui/model/gui_command.h"
 #include "gui/model/key_chord.h"
 #include "gui/model/workbench.h"
+#include "sessions/live/fork.h"
 
 namespace hybridscope {
 
-// Where things that can be pressed were drawn in the last frame, by name: what scripts click on.
+// Where clickable items were drawn in the last frame, by name, for scripts.
 
 struct ItemBox {
   ImVec2 min;
@@ -34,7 +35,7 @@ struct PanelContext {
   ItemMarks& marks;                   // of this frame
   std::vector<KeyChord> keys = {};    // pressed since the last frame
 
-  // Names what was drawn last, or a part of it.
+  // Names the last item, or a part of it.
   void mark(std::string name) {
     marks[std::move(name)] = {ImGui::GetItemRectMin(), ImGui::GetItemRectMax()};
   }
@@ -46,6 +47,12 @@ struct PanelContext {
   void mark(std::string name, const ItemBox& box) { marks[std::move(name)] = box; }
   void emit(std::string id, std::string argument = {}) {
     commands.push_back({std::move(id), std::move(argument), workbench.drawn_side()});
+  }
+  // A command that changes the next step; the workbench sets the step.
+  void edit(std::string id, ForkAt change) {
+    commands.push_back({.id = std::move(id),
+                        .side = workbench.drawn_side(),
+                        .edit = std::make_shared<const ForkAt>(std::move(change))});
   }
 };
 
@@ -59,7 +66,7 @@ class Panel {
   virtual void draw(PanelContext& context) = 0;
 };
 
-// Tells once when something else becomes the selected one: a list then scrolls to it.
+// Reports once when the selection changes, so that a list scrolls to it.
 template <class Selected>
 class Follower {
  public:
@@ -74,7 +81,7 @@ class Follower {
 };
 using SelectionFollower = Follower<RequestId>;
 
-// A value that is made anew when the workbench has changed since.
+// A value that is made again when the workbench has changed.
 template <class Model>
 class Cached {
  public:

@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// What changes from frame to frame until a panel has settled.
+// Frames until a panel has settled.
 constexpr int kFramesBeforePicture = 4;
 
 PixelRect pixels_of(const ItemBox& box) {
@@ -24,7 +24,7 @@ PixelRect pixels_of(const ItemBox& box) {
 }  // namespace
 
 void PanelPictures::take(Workbench& workbench, const ItemMarks& marks, const Surface& surface) {
-  std::vector<PanelPicture>& due = workbench.outbox.pictures;
+  std::vector<PanelPicture>& due = workbench.outbox().pictures;
   if (due.empty() || ++frames_ < kFramesBeforePicture) return;
   frames_ = 0;
   const PanelPicture picture = due.front();
@@ -39,7 +39,7 @@ void PanelPictures::take(Workbench& workbench, const ItemMarks& marks, const Sur
               : write_png(image, picture.path);
   if (last_.ok())
     workbench.say(NoticeKind::info, fmt::format("Exported: {} as {}, {} x {} pixels",
-                                                workbench.view.find_panel(picture.panel)->title,
+                                                workbench.view().find_panel(picture.panel)->title,
                                                 picture.path, image.size.width, image.size.height));
   else
     workbench.say(NoticeKind::error, last_.error().message);

@@ -1,5 +1,5 @@
-// Writes the pictures of panels that commands have asked for, once the panel stands in front and
-// has settled.
+// Writes the pictures of panels that commands have requested, once the panel is in front and has
+// settled.
 #pragma once
 
 #include "core/base/result.h"
@@ -11,14 +11,14 @@ namespace hybridscope {
 
 class PanelPictures {
  public:
-  // Of a frame that was drawn and not presented yet, with its marks.
+  // Takes pictures from a frame that was drawn but not presented yet, with its marks.
   void take(Workbench& workbench, const ItemMarks& marks, const Surface& surface);
-  // How the last one ended. Errors: io, the file cannot be written; not_available: the panel has no
-  // room in the window.
+  // The result of the last picture. Errors: io, the file cannot be written; not_available: the
+  // panel has no room in the window.
   const Status& last() const { return last_; }
 
  private:
-  int frames_ = 0;  // drawn since the first of the outbox became due
+  int frames_ = 0;  // drawn since the first picture in the outbox became due
   Status last_ = Ok{};
 };
 

@@ -8,9 +8,9 @@
 
 namespace hybridscope {
 
-// Whole or not at all. Error io: what keeps the file from being written.
+// Writes the whole file or nothing. Error io: the file cannot be written.
 Status write_png(const Image& image, const std::string& path);
-// Error io: no such file, no PNG.
+// Error io: no such file, not a PNG.
 Result<Image> read_png(const std::string& path);
 
 }  // namespace hybridscope

@@ -36,7 +36,7 @@ struct RulerBox {
   }
 };
 
-// Of the lanes below the one of bookmarks; findings are `error` or `warning`.
+// Colour of a lane other than bookmarks; findings are `error` or `warning`.
 Rgba lane_colour(const Look& look, RulerLane lane, bool errs) {
   switch (lane) {
     case RulerLane::bookmarks:
@@ -53,7 +53,7 @@ Rgba lane_colour(const Look& look, RulerLane lane, bool errs) {
   return look.ui().text;
 }
 
-// Columns side by side that are drawn alike are one rectangle, where no gap is between columns.
+// If there are no gaps between columns, adjacent columns that look alike are one rectangle.
 void draw_lane(ImDrawList& list, const Look& look, const RulerBox& ruler,
                std::span<const RulerColumn> columns, RulerLane lane) {
   const float height = look.px(kLane);
@@ -91,7 +91,7 @@ void draw_bookmark(PanelContext& context, const RulerBox& ruler, std::size_t col
   context.mark(fmt::format("bookmark {}", marked.first), {at, ImVec2(at.x + size, foot.y)});
 }
 
-// The lanes as they lie below each other; those that the steps have nothing in are dim.
+// The lanes from top to bottom; lanes without events in these steps are dim.
 void ruler_tooltip(const Look& look, const ShownRun& run, std::span<const RulerColumn> columns,
                    std::size_t column) {
   ImGui::BeginTooltip();
@@ -134,7 +134,7 @@ void RunBar::draw_buttons(PanelContext& context) {
   ImGui::SameLine(0, context.look.px(14));
   button(context, "-##slower", "run.slower", "Play slower ([)");
   ImGui::AlignTextToFramePadding();
-  ImGui::TextUnformatted(speed_words(workbench.control).c_str());
+  ImGui::TextUnformatted(speed_words(workbench.control()).c_str());
   ImGui::SameLine(0, context.look.px(4));
   button(context, "+##faster", "run.faster", "Play faster (])");
   ImGui::SameLine(0, context.look.px(14));

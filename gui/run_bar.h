@@ -1,5 +1,5 @@
-// The bar that moves about in a run: buttons, the step's number, and a ruler over all known steps
-// with marks for what happened in them.
+// The bar for moving in a run: buttons, the step's number, and a ruler of all known steps with
+// marks for what happened in them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RunBar {
   void draw_ruler(PanelContext& context);
   const std::vector<RulerColumn>& columns_of(const Workbench& workbench, std::int32_t width);
 
-  int wanted_step_ = 1;  // in the field that is being typed into
+  int wanted_step_ = 1;  // typed into the step field
   bool typing_ = false;
   std::vector<RulerColumn> columns_;  // of this revision and width
   std::uint64_t columns_revision_ = 0;

@@ -16,7 +16,7 @@
 namespace hybridscope {
 namespace {
 
-// Its background is what the frame is cleared with.
+// No background: the frame is cleared with its colour.
 constexpr ImGuiWindowFlags kWholeWindow =
     ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoResize |
     ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings |
@@ -38,15 +38,15 @@ void draw_menu_item(PanelContext& context, const CommandRow& row) {
 
 void draw_panel_menu(PanelContext& context) {
   ImGui::Separator();
-  for (const PanelInfo& panel : context.workbench.view.panels) {
+  for (const PanelInfo& panel : context.workbench.view().panels) {
     const std::string title(panel.title);
-    const bool shown = context.workbench.view.layout.leaf_of(panel.id).has_value();
+    const bool shown = context.workbench.view().layout.leaf_of(panel.id).has_value();
     if (ImGui::MenuItem(title.c_str(), nullptr, shown))
       context.emit(shown ? "panel.hide" : "panel.show", std::string(panel.id));
   }
 }
 
-// A bar, how far it is, and a button.
+// A progress bar and a button.
 void draw_progress(PanelContext& context, const FileJob& job) {
   const Look& look = context.look;
   const float share = static_cast<float>(job.num_done()) /
@@ -70,8 +70,8 @@ void draw_progress(PanelContext& context, const FileJob& job) {
   ImGui::SameLine(0, look.px(12));
 }
 
-// What the frames in the panels of both sides mean, at the right end of their heads: a sample, and
-// a word where there is room.
+// Legend of the frames that mark differences, at the right end of the heads: a sample, and a word
+// if there is room.
 float differs_sample_width(PanelContext& context) {
   if (context.workbench.differences() == nullptr) return 0;
   const float sample = ImGui::GetTextLineHeight();
@@ -100,9 +100,8 @@ void draw_differs_sample(PanelContext& context, float width) {
 
 }  // namespace
 
-// While something lies over the panels, the keys are its own but for those that close it. While a
-// tab is dragged, there is one key: Escape leaves it where it was. While a file is written, Escape
-// stops that.
+// An open dialog gets all keys except those that close it. While a tab is dragged, only Escape
+// works: it cancels the drag. While a file is written, Escape stops that.
 void Shell::handle_keys(PanelContext& context) {
   if (tab_drag_.is_on()) {
     for (const KeyChord& chord : context.keys)
@@ -110,7 +109,7 @@ void Shell::handle_keys(PanelContext& context) {
     return;
   }
   const bool typing = ImGui::GetIO().WantTextInput;
-  const bool covered = context.workbench.view.dialog != Dialog::none;
+  const bool covered = context.workbench.view().dialog != Dialog::none;
   for (const KeyChord& chord : context.keys) {
     if (typing && is_for_typing(chord)) continue;
     const CommandRow* row = keys_.find(chord);
@@ -146,7 +145,7 @@ void Shell::draw_menus(PanelContext& context) {
   ImGui::EndMenuBar();
 }
 
-// Of a comparison, the run that is open on the left and the other one on the right.
+// In a comparison: the open run on the left, the other one on the right.
 void Shell::draw_both_sides(PanelContext& context, const PanelInfo& info) {
   const std::string id(info.id);
   const float gap = ImGui::GetStyle().ItemSpacing.x;
@@ -173,30 +172,30 @@ void Shell::draw_both_sides(PanelContext& context, const PanelInfo& info) {
   };
   side("left", panels_[id]);
   ImGui::SameLine();
-  const SideScope other(context.workbench);
+  const Workbench::SideScope other(context.workbench);
   side("right", other_panels_[id]);
 }
 
 void Shell::draw_panel(PanelContext& context, const std::string& id) {
-  const PanelInfo* info = context.workbench.view.find_panel(id);
+  const PanelInfo* info = context.workbench.view().find_panel(id);
   if (context.workbench.comparison() != nullptr && info->of_a_run)
     draw_both_sides(context, *info);
   else
     panels_[id].draw(context, id);
 }
 
-// A click anywhere in it makes the panel the one that commands mean.
+// A click anywhere in the panel focuses it.
 void Shell::draw_body(PanelContext& context, const std::string& id) {
   ImGui::BeginChild("body", ImVec2(0, 0), false);
   const bool clicked =
       ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
-  const PanelInfo* focused = context.workbench.view.panel_in_focus();
+  const PanelInfo* focused = context.workbench.view().panel_in_focus();
   if (clicked && ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) &&
       (focused == nullptr || focused->id != id))
     context.emit("panel.show", id);
   draw_panel(context, id);
   ImGui::EndChild();
-  // With the room around it, up to the frame and the tabs: pictures of panels have a margin.
+  // Includes the padding up to the frame and the tabs, so pictures of panels have a margin.
   const ImGuiStyle& style = ImGui::GetStyle();
   const ImVec2 around(style.WindowPadding.x - 1, style.WindowPadding.y - 1);
   const ImVec2 min = ImGui::GetItemRectMin();
@@ -208,14 +207,14 @@ void Shell::draw_body(PanelContext& context, const std::string& id) {
 void Shell::draw_leaf(PanelContext& context, const LayoutLeaf& leaf) {
   if (!ImGui::BeginTabBar("tabs", ImGuiTabBarFlags_FittingPolicyScroll)) return;
   for (std::size_t i = 0; i < leaf.panels.size(); ++i) {
-    const PanelInfo* info = context.workbench.view.find_panel(leaf.panels[i]);
+    const PanelInfo* info = context.workbench.view().find_panel(leaf.panels[i]);
     if (info == nullptr) continue;
     const bool active = leaf.active == static_cast<std::int32_t>(i);
     const std::string label = fmt::format("{}###{}", info->title, info->id);
     const bool open =
         ImGui::BeginTabItem(label.c_str(), nullptr, active ? ImGuiTabItemFlags_SetSelected : 0);
     context.mark("tab " + leaf.panels[i]);
-    const bool focused = info == context.workbench.view.panel_in_focus();
+    const bool focused = info == context.workbench.view().panel_in_focus();
     if (active) draw_tab_cue(context.look, focused ? TabCue::focused : TabCue::front);
     if (ImGui::IsItemClicked() && !focused) context.emit("panel.show", leaf.panels[i]);
     tab_drag_.watch(context, leaf.panels[i]);
@@ -236,7 +235,7 @@ void Shell::draw_leaves(PanelContext& context, const LayoutAreas& areas) {
     begin_card(context.look, "leaf",
                ImVec2(static_cast<float>(leaf.area.width), static_cast<float>(leaf.area.height)));
     const auto& tabs = std::get<LayoutLeaf>(
-        context.workbench.view.layout.nodes()[static_cast<std::size_t>(leaf.leaf)]);
+        context.workbench.view().layout.nodes()[static_cast<std::size_t>(leaf.leaf)]);
     draw_leaf(context, tabs);
     ImGui::EndChild();
     context.mark("leaf of " + tabs.panels.front());
@@ -261,7 +260,7 @@ void Shell::draw_splitter(PanelContext& context, const SplitterArea& splitter,
   if (!ImGui::IsItemActive()) return;
   const ImVec2 mouse = ImGui::GetMousePos();
   const double ratio =
-      dragged_ratio(context.workbench.view.layout,
+      dragged_ratio(context.workbench.view().layout,
                     {.split = splitter.split,
                      .position = whole(along_x ? mouse.x : mouse.y) - place.metrics.splitter / 2,
                      .area = place.area,
@@ -275,7 +274,8 @@ void Shell::draw_layout(PanelContext& context, float height) {
       .area = {whole(at.x), whole(at.y), whole(ImGui::GetContentRegionAvail().x), whole(height)},
       .metrics = {.splitter = whole(context.look.px(5)),
                   .min_leaf = {whole(context.look.px(140)), whole(context.look.px(80))}}};
-  const LayoutAreas areas = place_layout(context.workbench.view.layout, place.area, place.metrics);
+  const LayoutAreas areas =
+      place_layout(context.workbench.view().layout, place.area, place.metrics);
   draw_leaves(context, areas);
   for (const SplitterArea& splitter : areas.splitters) draw_splitter(context, splitter, place);
   tab_drag_.draw(context, areas);
@@ -298,7 +298,7 @@ void Shell::draw_notice(PanelContext& context) {
   }
 }
 
-// One that has a fault is closed; the next one that is opened starts afresh.
+// A dialog with a fault is closed; the next one starts fresh.
 void Shell::draw_dialogs(PanelContext& context) {
   if (dialogs_guard_.draw(context.workbench, [&] { dialogs_.draw(context); })) return;
   dialogs_ = Dialogs();

@@ -1,5 +1,5 @@
-// Draws the whole window: menus, the bar that moves about in the run, panels in their layout, the
-// line of notices, and what lies over them.
+// Draws the whole window: menus, the run bar, panels in their layout, the line of notices, and the
+// dialogs over them.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ struct LayoutPlace {
 
 class Shell {
  public:
-  // One frame, between ImGui::NewFrame() and ImGui::Render(). Commands that were emitted are left
-  // in context.commands.
+  // Draws one frame, between ImGui::NewFrame() and ImGui::Render(). Emitted commands are left in
+  // context.commands.
   void draw(PanelContext& context);
 
  private:
@@ -49,7 +49,7 @@ class Shell {
   RunBar run_bar_;
   Dialogs dialogs_;
   TabDrag tab_drag_;
-  // Those that were shown so far, by id; for the other run of a comparison likewise.
+  // The panels shown so far, by id; likewise for the other run of a comparison.
   std::map<std::string, GuardedPanel> panels_;
   std::map<std::string, GuardedPanel> other_panels_;
 };

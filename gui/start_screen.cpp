@@ -36,8 +36,8 @@ void draw_entry(PanelContext& context, const char* command, const StartEntry& en
 
 struct StartList {
   const char* title;
-  const char* command;  // that an entry's path is the argument of
-  const char* empty;    // what is said where there are none
+  const char* command;  // takes an entry's path as its argument
+  const char* empty;    // shown if there are none
 };
 
 void draw_list(PanelContext& context, const StartList& list, const std::vector<StartEntry>& entries,
@@ -56,7 +56,7 @@ void draw_list(PanelContext& context, const StartList& list, const std::vector<S
 }  // namespace
 
 void draw_start_screen(PanelContext& context, float height) {
-  const StartScreen& start = context.workbench.start;
+  const StartScreen& start = context.workbench.start();
   const Look& look = context.look;
   ImGui::BeginChild("start", ImVec2(0, height));
   ImGui::Dummy(ImVec2(0, look.px(6)));

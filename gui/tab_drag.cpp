@@ -49,7 +49,7 @@ void draw_preview(PanelContext& context, const TabDrop& drop) {
 
 // The title beside the mouse.
 void draw_title(PanelContext& context, const std::string& panel) {
-  const PanelInfo* info = context.workbench.view.find_panel(panel);
+  const PanelInfo* info = context.workbench.view().find_panel(panel);
   if (info == nullptr) return;
   const Look& look = context.look;
   const ImVec2 mouse = ImGui::GetMousePos();
@@ -80,7 +80,7 @@ void draw_tab_menu(PanelContext& context, const PanelInfo& panel) {
     item(context, fmt::format("Copy as {}", content_format_title(format)), "edit.copy_panel",
          fmt::format("{} {}", content_format_name(format), id));
   ImGui::Separator();
-  // The dialog then suggests a name for this panel, which has to be in front for its picture.
+  // Focuses the panel first: the dialog suggests its name, and a picture needs it in front.
   if (ImGui::MenuItem("Export as PNG...", nullptr, false, context.workbench.has_step())) {
     context.emit("panel.show", id);
     context.emit("panel.export_png");
@@ -107,7 +107,7 @@ void TabDrag::draw(PanelContext& context, const LayoutAreas& areas) {
   for (const DrawnTab& tab : drawn) tabs.push_back({tab.panel, rect_of(tab.box)});
   const ImVec2 mouse = ImGui::GetMousePos();
   const auto drop = tab_drop(
-      context.workbench.view.layout, areas,
+      context.workbench.view().layout, areas,
       {.panel = panel_,
        .x = truncated(mouse.x),
        .y = truncated(mouse.y),

@@ -1,4 +1,4 @@
-// Drags a panel by its tab to another place of the layout, with a picture of where it will land.
+// Drags a panel by its tab to another place in the layout, with a preview of where it will land.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace hybridscope {
 
-// What a tab has beside its title: the sign of the panel in focus, and a menu for a right click.
+// A tab's extras: the mark of the panel in focus, and a menu on right click.
 
-// A line over the tab that was drawn last: the one in front of its leaf, or in the one leaf that
-// commands mean.
+// A line over the last tab: it is in front of its leaf, or it is the focused panel, to which
+// commands apply.
 enum class TabCue : std::uint8_t { front, focused };
 void draw_tab_cue(const Look& look, TabCue cue);
 void draw_tab_menu(PanelContext& context, const PanelInfo& panel);
@@ -22,12 +22,12 @@ class TabDrag {
  public:
   // Call right after the tab of `panel` was drawn.
   void watch(PanelContext& context, const std::string& panel);
-  // Call when all leaves were drawn: over them comes the picture, and the command when the mouse
-  // lets go.
+  // Call after all leaves are drawn: draws the preview over them, and emits the command when the
+  // mouse button is released.
   void draw(PanelContext& context, const LayoutAreas& areas);
 
   bool is_on() const { return !panel_.empty(); }
-  // Until the mouse lets go, nothing is dragged any more.
+  // Stops dragging until the mouse button is released.
   void cancel();
 
  private:

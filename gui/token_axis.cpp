@@ -40,7 +40,7 @@ class Axis {
   }
 
  private:
-  // Long rows keep some of the room in a batch of many short ones.
+  // In a batch of many short rows some room is reserved for long ones.
   float least_width(float room) const {
     const auto count = static_cast<float>(model_.segments.size());
     return std::clamp(room * kShareOfLeast / count, look_.px(kNarrowest), look_.px(kLeastWidth));
@@ -55,8 +55,8 @@ class Axis {
   }
   float width_of(std::string_view text) const { return text_width(look_.fonts.small, text); }
 
-  // A line at each border of two sections, what they are above and token numbers below, as far as
-  // there is room.
+  // A line at each border between sections, with labels above and token numbers below if there is
+  // room.
   void draw_sections() const {
     float free_above = at_.x;
     float free_below = at_.x;
@@ -67,7 +67,7 @@ class Axis {
       const bool padding = model_.segments[section.first_segment].row < 0;
       list().AddLine(ImVec2(x, at_.y), ImVec2(x, bar_bottom() + look_.px(4)),
                      packed(look_.ui().text), look_.px(1));
-      // The label of the last section may stand left of its line.
+      // The label of the last section may be left of its line.
       const bool fits = x + look_.px(3) + width_of(section.label) <= at_.x + width();
       const float label = fits ? x + look_.px(3) : x - look_.px(3) - width_of(section.label);
       if (label >= free_above) {
@@ -85,7 +85,7 @@ class Axis {
   }
 
   void draw_bar() {
-    const RequestId selected = context_.workbench.selection.request;
+    const RequestId selected = context_.workbench.selection().request;
     const float clip_left = list().GetClipRectMin().x;
     const float clip_right = list().GetClipRectMax().x;
     for (std::size_t i = 0; i < model_.segments.size(); ++i) {

@@ -16,7 +16,7 @@ namespace {
 // Points of scale 1.
 constexpr float kLabels = 52;  // width of the words left of the strip
 constexpr float kCell = 66;
-constexpr float kGap = 10;  // behind the state that the step reads
+constexpr float kGap = 10;  // after the state that the step reads
 constexpr float kHeight = 22;
 constexpr float kStripLine = 15;
 
@@ -59,7 +59,7 @@ class Strip {
   static constexpr float kNext = kColumns + kStripLine;
 
   float y(float points) const { return at_.y + look_.px(points); }
-  // Cell 0 is the state that the step reads, then one a token.
+  // Cell 0 is the state that the step reads, then one cell per token.
   float x(std::size_t cell) const {
     return at_.x + look_.px(kLabels + kCell * static_cast<float>(cell) + (cell > 0 ? kGap : 0));
   }

@@ -1,5 +1,4 @@
-// The tokens of a request in one step as a strip: what each is, and where the state behind it
-// lives.
+// The tokens of a request in one step as a strip: what each is, and where the state after it is.
 #pragma once
 
 #include "gui/model/speculative_model.h"

@@ -15,8 +15,8 @@ void dim_text(const Look& look, std::string_view words) {
   text(words);
 }
 
-// Only cards are filled: what lies on a card lets it through, as filling costs most of a frame
-// where the processor draws.
+// Only cards are filled, and items on a card are transparent: with software rendering, filling
+// takes most of a frame.
 void begin_card(const Look& look, const char* id, ImVec2 size) {
   ImGui::PushStyleColor(ImGuiCol_ChildBg, packed(look.ui().panel));
   ImGui::BeginChild(id, size, true,
@@ -30,7 +30,7 @@ void heading(const Look& look, std::string_view words) {
 }
 
 namespace {
-// A part of a window that scrolls sideways, and so has no edge of its own, is as wide as it shows.
+// Wraps at the visible edge of a window that scrolls sideways.
 class WrapAtVisibleEdge {
  public:
   WrapAtVisibleEdge() {
@@ -115,7 +115,7 @@ void table_headers(std::span<const ColumnWords> columns) {
 
 void scroll_to_row(std::ptrdiff_t index, float height) {
   const float top = height * static_cast<float>(index);
-  // Whether there will be a scrollbar below is not known in the first frame.
+  // In the first frame it is not known whether there is a scrollbar below.
   const float room = ImGui::GetWindowHeight() - height - ImGui::GetStyle().ScrollbarSize;
   if (top < ImGui::GetScrollY()) ImGui::SetScrollY(top);
   if (top + height > ImGui::GetScrollY() + room) ImGui::SetScrollY(top + height - room);

@@ -96,7 +96,7 @@ class WindowSurface final : public Surface {
   bool had_input_ = false;
 };
 
-// At most what the monitor has room for; sizes are scaled by its density.
+// At most the size of the monitor; sizes are scaled by its density.
 PixelSize fitted(PixelSize size) {
   GLFWmonitor* const monitor = glfwGetPrimaryMonitor();
   if (monitor == nullptr) return size;

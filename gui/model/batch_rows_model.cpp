@@ -157,7 +157,7 @@ class BatchRowsMaker {
   BatchRowsModel model_;
 };
 
-// Pixels all segments take at `scale` pixels a token.
+// Pixels that all segments take at `scale` pixels per token.
 float width_at(std::span<const AxisSegment> segments, float scale, float least) {
   return std::accumulate(
       segments.begin(), segments.end(), 0.0F, [&](float sum, const AxisSegment& segment) {
@@ -165,7 +165,7 @@ float width_at(std::span<const AxisSegment> segments, float scale, float least) 
       });
 }
 
-// Pixels a token at which the segments fill the room.
+// Pixels per token at which the segments fill the room.
 float scale_for(std::span<const AxisSegment> segments, AxisRoom room) {
   std::int32_t num_tokens = 0;
   for (const AxisSegment& segment : segments) num_tokens += segment.num_tokens;

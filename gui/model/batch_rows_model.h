@@ -22,14 +22,14 @@ struct ShownBatchRow {
   std::int32_t slot = -1;  // V2
   std::string_view row_class{};
   std::string origin;                    // "moved from 2"
-  bool moved = false;                    // it stands in another row than in the step before
+  bool moved = false;                    // it was in another row in the step before
   std::int32_t num_computed_tokens = 0;  // exact c
   std::int32_t num_query_tokens = 0;     // q
-  std::int32_t num_draft_count = -1;     // as the builders are told, -1: a row without
+  std::int32_t num_draft_count = -1;     // as given to the builders, -1: a row without drafts
   std::int32_t num_accepted_tokens = 1;  // a given to the builders
   std::int32_t num_accepted_tokens_before = 1;
-  std::string count_of;           // the request whose count that is
-  bool is_foreign_count = false;  // it is another one's
+  std::string count_of;           // the request that the count belongs to
+  bool is_foreign_count = false;  // it belongs to another request
   std::int32_t first_token = 0;   // of the batch
 };
 
@@ -78,12 +78,12 @@ struct BatchRowsModel {
   std::int32_t num_tokens = 0;         // T
   std::int32_t num_tokens_padded = 0;  // T' >= T
   std::int32_t num_padding_rows = 0;
-  std::string graph;    // which graph the step runs in, in words
-  std::string divided;  // whose builder the sections are of
-  std::string counts;   // that no counts were given; empty: they were
+  std::string graph;    // the graph that the step runs in, in words
+  std::string divided;  // the group whose builder defines the sections
+  std::string counts;   // says that no counts were given; empty: they were
 };
 
-// What stands for all rows of padding, below the others. Requires: there are some.
+// One line for all padding rows, below the others. Requires: there are some.
 struct PaddingRowWords {
   std::string rows;  // "3..7"
   std::string_view name{};
@@ -94,11 +94,11 @@ PaddingRowWords padding_row_words(const BatchRowsModel& model);
 // Requires: run.step() > 0.
 BatchRowsModel make_batch_rows_model(const ShownRun& run, const Selection& selection);
 
-// What a tooltip says of a row.
+// The tooltip of a row.
 std::vector<Fact> describe_row(const ShownBatchRow& row, std::int32_t number);
 
 // Left edges of segments of these sizes in `room` pixels, and the right edge of the last: in
-// proportion, but none narrower than `least`; wider than the room only where they do not fit so.
+// proportion, but none narrower than `least`; wider than the room only if they do not fit.
 struct AxisRoom {
   float room = 0;
   float least = 0;

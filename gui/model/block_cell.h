@@ -1,5 +1,5 @@
-// What a block is to the table it stands in, and what is known of its content: one cell of a block
-// table, the same meaning in every panel.
+// One cell of a block table: the block's role in that table and what is known of its content. It
+// means the same in every panel.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@ namespace hybridscope {
 
 enum class CellRole : std::uint8_t {
   running,      // mamba: the state is read or written here in this step; attention: keys and values
-  speculative,  // mamba: states of drafts, one a column behind the running one
+  speculative,  // mamba: states of drafts, one per column after the running one
   cached,       // registered: other requests can hit it
   shared,       // held by more than one table
   held,         // the request's; it is not registered
   null_block,   // block 0
-  free_block,   // nobody's, and a prefix hit would not find it
-  stale,        // the worker's table has another block here than the scheduler's
+  free_block,   // held by no table, and a prefix hit would not find it
+  stale,        // the worker's table has a different block here than the scheduler's
   padding,      // of a padded row, or slot -1
 };
 inline constexpr std::size_t kNumCellRoles = 9;
 
 enum class CellState : std::uint8_t {
   unwritten,  // nothing was written since the block was given out
-  written,    // no check has looked at what it holds now
-  verified,   // a check has: its label, or this step's forward pass, which read it
+  written,    // no check has examined what it holds now
+  verified,   // a check has: of its label, or of this step's forward pass, which read it
   wrong,      // a finding, or a label that says something else
-  unknown,    // the session does not keep it
+  unknown,    // the session does not record it
 };
 inline constexpr std::size_t kNumCellStates = 5;
 
@@ -43,7 +43,7 @@ struct BlockCell {
 // "running", "null block".
 std::string_view role_name(CellRole role);
 std::string_view state_name(CellState state);
-// For legends: what the role or the state says of a block, in a sentence.
+// For legends: what the role or the state means, in a sentence.
 std::string_view role_meaning(CellRole role);
 std::string_view state_meaning(CellState state);
 // "the state is read here, and one is written": what the step's forward pass does; empty: nothing.

@@ -7,7 +7,7 @@
 namespace hybridscope {
 namespace {
 
-// Rules after which nobody can say what the block holds, whoever wrote it.
+// Rules after which the block's content is unknown, whichever row wrote it.
 bool spoils(Rule rule) {
   return rule == Rule::foreign_write || rule == Rule::copy_out_of_range ||
          rule == Rule::conflicting_copies;

@@ -1,5 +1,5 @@
-// What findings said of the content of blocks. A block stays wrong behind the step of a finding for
-// as long as it holds what the finding saw: until it is written anew or given out anew.
+// What findings said about the content of blocks. After a finding's step its block stays wrong as
+// long as it holds what the finding saw: until it is written or allocated again.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// The last writes to a block, by content; kind never: nothing was written since it was given out.
+// The last writes to a block, by content; kind never: nothing was written since its allocation.
 struct BlockWrites {
   WriteEvent temporal;
   WriteEvent conv;
@@ -27,25 +27,24 @@ struct BlockFault {
   std::int64_t step = 0;
   Rule rule = Rule::running_state_wrong;
   ContentKind content = ContentKind::none;
-  WriteEvent cause;  // kind never: whatever was written up to the step
+  WriteEvent cause;  // kind never: any write up to the step
 };
 
 class BlockFaults {
  public:
-  // Of a rule that breaks in every step the first ones are kept.
+  // Findings kept of each rule, the first ones: a rule may break in every step.
   static constexpr std::size_t kMostARule = 5000;
   static constexpr std::size_t kMostStarts = 2 * kMostARule;
 
-  // Steps come in order. Findings that say nothing of what a block holds are left out.
+  // Call in order of steps. Findings that say nothing about a block's content are left out.
   void take(const Finding& finding);
   void forget_after(std::int64_t step);
 
   bool names(std::int32_t block) const { return faults_.contains(block); }
-  // Of the rule by which the row of the request in the step started from a wrong state, so that
-  // every state it left in the group is wrong; empty: none is known.
+  // The rule that was broken when the request's row in that step started from a wrong state, so
+  // that every state it left in the group is wrong; empty: none is known.
   std::optional<Rule> wrong_start(std::int64_t step, RequestId request, std::int32_t group) const;
-  // Of the steps up to `step`, the last one that still holds of a block with these writes; null:
-  // none does.
+  // The last fault up to `step` that still applies to a block with these writes; null: none does.
   const BlockFault* find(std::int32_t block, const BlockWrites& writes, std::int64_t step) const;
 
  private:

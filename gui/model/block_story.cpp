@@ -47,7 +47,7 @@ std::string what_is_held(const ShownRun& run, const StateWrite& write) {
   const std::string owner = owner_of(write.event, run.names());
   switch (write.content) {
     case ContentKind::conv:
-      // A forward pass counts the drafts whose inputs it writes behind the window.
+      // A forward pass counts the drafts whose inputs it writes after the window.
       return fmt::format("the conv inputs up to token {} of {}{}", write.event.num_tokens, owner,
                          run.config().num_speculative_tokens > 0 ? ", drafts included" : "");
     case ContentKind::attention:
@@ -61,7 +61,7 @@ bool is_copy(const StateWrite& write) {
   return write.event.kind == WriteKind::pre_copy || write.event.kind == WriteKind::post_copy;
 }
 
-// What findings say of a write; empty: nothing.
+// What findings say about a write; empty: nothing.
 std::string fault_of(std::span<const ShownFinding> findings, const WriteEvent& write,
                      std::int32_t block) {
   for (const ShownFinding& shown : findings) {
@@ -74,7 +74,7 @@ std::string fault_of(std::span<const ShownFinding> findings, const WriteEvent& w
   return {};
 }
 
-// `source`: what the write was made from; null: nothing, or that is not known.
+// `source`: the write that it was made from; null: none, or not known.
 StoryLink link_of(const ShownRun& run, const StateWrite& write, const StateWrite* source) {
   std::string words = what_is_held(run, write);
   if (write.column >= 0)
@@ -158,7 +158,7 @@ void add_facts(ShownRun& run, const StepView& view, const BlockTableMirror& afte
   }
 }
 
-// "6 7 8"; the positions behind the window in brackets: they hold what came after a draft.
+// "6 7 8"; positions after the window, which hold drafts' inputs, are in brackets.
 std::string conv_words(const std::vector<std::int32_t>& tokens, std::int32_t window) {
   std::string words;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -213,7 +213,8 @@ void add_verdict(const ShownRun& run, const BlockFacts& facts, BlockStory& story
                                BlockVerdicts(run).agrees(facts) ? "" : ": they disagree");
 }
 
-// The kinds of content that the block's holders can have; both where nobody says.
+// The kinds of content that the block's holders can have; both where neither holders nor writes
+// say.
 std::vector<ContentKind> contents_of(const StepView& view, const BlockStory& story,
                                      const BlockFacts& facts) {
   bool mamba =

@@ -1,5 +1,5 @@
 // Everything about one block at the step that is shown: who holds it, what it is registered as,
-// what it holds, and where that came from, back to the first write.
+// what it holds, and where its content came from, back to the first write.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct BlockHolder {
   std::int32_t column = -1;
   bool in_scheduler = false;
   bool in_worker = false;
-  bool freed = false;  // the scheduler had it while the step ran, and gave it back at its end
+  bool freed = false;  // the scheduler held it while the step ran, and freed it at the end
 };
 
-// " (worker's table only)"; empty: both have it, and keep it.
+// " (worker's table only)"; empty: both tables have it, and keep it.
 std::string_view holder_note(const BlockHolder& holder);
 inline constexpr std::string_view kNoHolder = "no block table has it";
 inline constexpr std::string_view kNoBlockSelected =
     "Select a block: click a cell of a block table, or press B.";
 
-// One write on the way back; the next link is what it copied.
+// One write; the next link is the write whose result it copied.
 struct StoryLink {
   std::int64_t step = 0;
   std::int32_t block = -1;
@@ -44,19 +44,19 @@ struct ContentStory {
   ContentKind content = ContentKind::none;
   std::string title;             // "temporal state"
   std::vector<StoryLink> links;  // latest first
-  std::string end;               // why the story goes no further back, or why there is none
+  std::string end;               // why the story ends here, or why there is none
 };
 
 inline constexpr std::string_view kStoryOrder = "why it is here, latest write first";
 
 struct BlockStory {
   std::int32_t block = -1;
-  std::string not_kept;  // why there is nothing else; empty: there is
+  std::string not_kept;  // why everything else is missing; empty: nothing is
   // "holds S(8) of A, conv window 6 7 8; registered as the prefix of 8 tokens"; empty: not known.
   std::string holds;
-  bool disagrees = false;   // what it holds and what it is registered as, or a finding says so
-  std::vector<Fact> facts;  // when the step is over
-  std::int64_t registered_in = 0;  // the step that registered it as what it is now; 0: not known
+  bool disagrees = false;          // content and registration differ, or a finding says so
+  std::vector<Fact> facts;         // at the end of the step
+  std::int64_t registered_in = 0;  // the step of its current registration; 0: not known
   std::vector<BlockHolder> holders;
   std::vector<ContentStory> contents;  // those that the block's group can have
 };

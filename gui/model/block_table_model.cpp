@@ -116,8 +116,8 @@ class GridMaker {
     if (cell->role != CellRole::stale) cell->role = role;
   }
 
-  // Columns that the step works on. The state is read in one and written in one or more, which can
-  // be the same: with drafts it is read behind the last accepted token of the step before.
+  // Columns that the step works on. The state is read from one and written to one or more, possibly
+  // the same: with drafts it is read after the last accepted token of the step before.
   void mark_live(BlockTableGrid& grid) const {
     for (const GroupTrace& group : view_.trace.groups) {
       if (group.group != grid.group) continue;
@@ -156,7 +156,7 @@ class GridMaker {
   StepView view_;
   BlockVerdicts verdicts_;
   BlockTablesOptions options_;
-  std::map<RequestId, std::size_t> rows_;  // of the grid that is being made
+  std::map<RequestId, std::size_t> rows_;  // of the current grid
   bool complete_ = true;
 };
 

@@ -1,4 +1,4 @@
-// The block tables of a step as grids of cells, one grid a KV-cache group.
+// The block tables of a step as grids of cells, one grid per KV cache group.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct BlockTableGrid {
   std::string name;  // "group 1 (mamba2)"
   std::int32_t block_size = 0;
   std::int32_t num_columns = 0;  // the longest row's
-  bool is_assumed = false;       // what the step reads and writes here: a stale replay did it
+  bool is_assumed = false;       // reads and writes here are assumed: the graph was a stale replay
   std::vector<BlockTableRow> rows;
   std::vector<BlockCell> cells;  // [rows * num_columns]
 
@@ -37,7 +37,7 @@ struct BlockTableGrid {
 
 struct BlockTableModel {
   std::vector<BlockTableGrid> grids;
-  // Cells whose content is not known yet, of a session that is still being read.
+  // False: a session is still being read, and some cells' content is not known yet.
   bool complete = true;
 };
 
@@ -54,7 +54,7 @@ std::string_view side_words(TableSide side);
 BlockTableGrid make_block_table_row(ShownRun& run, const BlockTablesOptions& options,
                                     RequestId request, std::int32_t group);
 
-// What a tooltip says of a cell.
+// The tooltip of a cell.
 struct CellPlace {
   RequestId request{};
   std::int32_t group = -1;

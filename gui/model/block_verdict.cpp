@@ -57,8 +57,8 @@ BlockVerdicts::BlockVerdicts(const ShownRun& run) : run_(run), view_(run.view())
     if (group.is_mamba) add_reads(group);
 }
 
-// The checker reads what a row starts from before it carries the row out; what it could not carry
-// out it has not looked at.
+// The checker checks a row's initial state before it executes the row. Rows that it could not
+// execute are not checked.
 void BlockVerdicts::add_reads(const GroupTrace& group) {
   std::set<RequestId> carried_out;
   for (const StateWrite& write : view_.writes)
@@ -83,7 +83,7 @@ bool BlockVerdicts::is_mamba(const BlockFacts& facts, std::int32_t group) const 
   return facts.attention.event.kind == WriteKind::never;
 }
 
-// Is the label one of the content that counts?
+// Does the label belong to this kind of content?
 bool BlockVerdicts::is_labelled(const BlockFacts& facts, bool is_mamba) const {
   const auto& groups = view_.config.kv_cache_config.groups;
   const auto group = static_cast<std::size_t>(facts.label_group);
@@ -102,7 +102,7 @@ bool BlockVerdicts::is_named(std::int32_t block) const {
   return named_.contains(block) || run_.block_faults().names(block);
 }
 
-// And not written behind that: the pre-copies come before the forward pass.
+// And not written afterwards: the pre-copies come before the forward pass.
 bool BlockVerdicts::was_read(std::int32_t block, const HeldContent& held,
                              ContentKind content) const {
   const bool before_forward =
@@ -110,7 +110,7 @@ bool BlockVerdicts::was_read(std::int32_t block, const HeldContent& held,
   return before_forward && read_.contains({block, content});
 }
 
-// What is known of the writes themselves; state unknown: nothing.
+// The verdict from the writes themselves; state unknown: none.
 BlockVerdict BlockVerdicts::by_writes(std::int32_t block, const BlockFacts& facts,
                                       std::int32_t group) const {
   const BlockFaults& faults = run_.block_faults();

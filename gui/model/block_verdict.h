@@ -1,5 +1,5 @@
-// Whether a block holds what it should when the shown step is over, and how that is known: by the
-// checker's findings, by its label, or because the step read it.
+// Whether a block holds what it should at the end of the shown step, and how that is known: from
+// the checker's findings, from its label, or because the step read it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace hybridscope {
 enum class VerdictReason : std::uint8_t {
   none,
   named_now,     // a finding of this step names the block
-  named_before,  // a finding of an earlier step, and it still holds what that one saw
-  padding_row,   // a row that stands for nobody wrote it
+  named_before,  // a finding of an earlier step does, and the content has not changed since
+  padding_row,   // a padding row wrote it
   wrong_start,   // a row that had started from a wrong state wrote it
   label_differs,
   label_agrees,
@@ -33,18 +33,17 @@ struct BlockVerdict {
 // "wrong: label-mismatch in step 4"; without a reason the state alone.
 std::string verdict_words(const BlockVerdict& verdict);
 
-// Of the step that is shown, valid until the run moves.
+// The verdicts of the shown step, valid until the run moves.
 class BlockVerdicts {
  public:
   // Requires: run.step() > 0.
   explicit BlockVerdicts(const ShownRun& run);
 
-  // `facts`: of the block, all parts. `group`: whose table has it; -1: nobody's, or that is not
-  // known.
+  // `facts`: of the block, all parts. `group`: whose table has it; -1: none, or not known.
   BlockVerdict of(std::int32_t block, const BlockFacts& facts, std::int32_t group) const;
-  // What it holds is what it is registered as. Requires: it is registered.
+  // Does its content match its registration? Requires: it is registered.
   bool agrees(const BlockFacts& facts) const;
-  // Findings, of this step or before, have something to say of it.
+  // Is a finding, of this step or before, about it?
   bool is_named(std::int32_t block) const;
 
  private:
@@ -57,7 +56,7 @@ class BlockVerdicts {
   const ShownRun& run_;
   StepView view_;
   std::unordered_map<std::int32_t, const Finding*> named_;  // the step's first one of each block
-  std::set<std::pair<std::int32_t, ContentKind>> read_;     // by rows that the checker carried out
+  std::set<std::pair<std::int32_t, ContentKind>> read_;     // by rows that the checker executed
 };
 
 }  // namespace hybridscope

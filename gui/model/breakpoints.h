@@ -1,5 +1,4 @@
-// Questions about steps that stop a run: the expressions of `run --break`, with how often each
-// held.
+// Breakpoints: the expressions of `run --break`, with the steps in which each held.
 #pragma once
 
 #include <array>
@@ -30,16 +29,16 @@ inline constexpr std::string_view kNoBreakpoints =
 class Breakpoints {
  public:
   // `level`: of the run that is open. Error invalid_input: three lines, the last two point into the
-  // expression; one that is set already; one that asks for what is not kept at that level.
+  // expression; one that is set already; one that needs data not recorded at that level.
   Status add(std::string_view expression, RecordLevel level = RecordLevel::full);
-  // Error invalid_input: an enabled one asks for what is not kept at that level.
+  // Error invalid_input: an enabled one needs data not recorded at that level.
   Status check_level(RecordLevel level) const;
   // Index into list(). False: there is none of that number.
   bool remove(std::size_t index);
   bool toggle(std::size_t index);
   void clear() { list_.clear(); }
   void clear_hits();
-  // The steps behind this one have become others.
+  // The steps after this one have changed.
   void forget_hits_after(std::int64_t step);
 
   const std::vector<Breakpoint>& list() const { return list_; }

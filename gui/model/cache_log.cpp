@@ -65,7 +65,7 @@ std::int32_t RequestLog::num_hit_tokens(RequestId request, std::int64_t step) co
   return hit;
 }
 
-// An edit may put another plan into the place of this one: requests are looked for when asked for.
+// An edit may replace the plan, so requests are looked up on demand.
 CacheReport CacheLog::empty_report(const EngineConfig& config) const {
   return CacheReport(config, [this](RequestId id) -> const AddRequest& {
     const std::ptrdiff_t index = find_planned(plan_, names_.request(id));
@@ -83,7 +83,8 @@ void CacheLog::take(const StepTrace& trace) {
 
 void CacheLog::forget_after(std::int64_t step) { outdated_ = outdated_ || last_step_ > step; }
 
-// What was forgotten cannot be taken out of the report; a run without checks is quick.
+// Forgotten steps cannot be removed from a report, so it is made again by a quick run without
+// checks.
 void CacheLog::make_again(std::int64_t last_step) {
   auto run = CheckedRun::create(plan_, {.check = std::nullopt});
   if (!run.ok()) return;

@@ -1,4 +1,4 @@
-// Why requests of a run were served what they were, kept while the run is made.
+// Why the prefix cache served requests what it did, collected while the run is made.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace hybridscope {
 
-// Which requests a run had at each of its steps, and what the prefix cache served them: taken from
-// the steps while they are made.
+// Which requests a run had at each step, and what the prefix cache served them; collected from the
+// steps as they are made.
 
 class RequestLog {
  public:
   // Steps come in order.
   void take(const StepTrace& trace);
-  // Forgets the steps behind `step`.
+  // Forgets the steps after `step`.
   void forget_after(std::int64_t step);
 
-  // Those that had come and had not finished when the step began, ascending.
+  // Requests that had arrived and not finished when the step began, ascending.
   std::vector<RequestId> unfinished(std::int64_t step) const;
   std::int64_t first_step(RequestId request) const;  // 0: no step has named it
-  // Of the last admission up to the step; -1: there was none.
+  // At the last admission up to the step; -1: there was none.
   std::int32_t num_hit_tokens(RequestId request, std::int64_t step) const;
 
  private:
@@ -36,7 +36,7 @@ class RequestLog {
   };
   struct Life {
     std::int64_t first_step = 0;
-    std::int64_t ended_in = 0;  // 0: it goes on
+    std::int64_t ended_in = 0;  // 0: not ended
     bool aborted = false;       // before that step was scheduled
     std::vector<Admitted> admissions;
   };
@@ -46,20 +46,21 @@ class RequestLog {
 
 class CacheLog {
  public:
-  // More steps than these are not made again behind an edit.
+  // After an edit at most this many steps are made again for the report.
   static constexpr std::int64_t kMostStepsAgain = 4000;
 
-  // Both have to live as long as this.
+  // Both must outlive this.
   CacheLog(const RunPlan& plan, const Names& names) : plan_(plan), names_(names) {}
   CacheLog(const CacheLog&) = delete;  // the report asks this object for requests
   CacheLog& operator=(const CacheLog&) = delete;
 
-  // Every step that is made, in order.
+  // Call for every step in order.
   void take(const StepTrace& trace);
-  // The plan says something else of the steps behind `step`: those that were taken are forgotten.
+  // The plan has changed for the steps after `step`: those already taken are forgotten.
   void forget_after(std::int64_t step);
 
-  // Of all steps up to `last_known_step`; null: an edit lies before more steps than are made again.
+  // The report on all steps up to `last_known_step`; null: after an edit too many would be made
+  // again.
   const CacheReport* report(std::int64_t last_known_step);
 
  private:
@@ -70,7 +71,7 @@ class CacheLog {
   const Names& names_;
   std::optional<CacheReport> report_;
   std::int64_t last_step_ = 0;  // that was taken
-  bool outdated_ = false;       // it has steps that the plan does not make any more
+  bool outdated_ = false;       // it has steps that the plan no longer makes
 };
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
 // How the scan kernels of each recurrent group cut the tokens of a step: sequences, logical
-// chunks inside them, the grid of physical chunks, and where states are stored on the way.
+// chunks inside them, the grid of physical chunks, and where intermediate states are stored.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace hybridscope {
 
-// Tokens are counted as the kernel sees them: packed, from 0 at the first row it works on. Of a GDN
-// batch with prefills these are all rows that are no spec rows, decodes among them.
+// Tokens are counted as the kernel sees them: packed, from 0 at the first row it works on. In a GDN
+// batch with prefills these are all rows except spec rows, decodes included.
 struct ChunkSequence {
   RequestId request{};
   std::string name;
@@ -37,20 +37,20 @@ struct ChunkArray {
 
 struct ChunkGroup {
   std::int32_t group = -1;
-  std::string title;  // "group 1 (mamba2)"; with "as group 1" behind it where it is the same
+  std::string title;  // "group 1 (mamba2)"; followed by "as group 1" where it is the same
   std::string rule;   // what cuts, in one sentence
   std::int32_t chunk_size = 0;
   std::int32_t num_tokens = 0;         // that the scan works on, packed
   std::int32_t num_decode_tokens = 0;  // of them those of rows past their prompt
   std::vector<ChunkSequence> sequences;
   std::vector<LogicalChunk> logical;
-  std::vector<std::int32_t> physical;    // packed tokens where a physical chunk begins, from 0 on
-  std::vector<std::int32_t> boundaries;  // mode all: packed tokens behind which a block is full
+  std::vector<std::int32_t> physical;  // packed tokens where physical chunks begin, the first is 0
+  std::vector<std::int32_t> boundaries;  // mode all: packed tokens after which a block is full
   std::vector<ChunkArray> arrays;
 };
 
 struct ChunksModel {
-  std::vector<ChunkGroup> groups;  // groups with the same chunks are one
+  std::vector<ChunkGroup> groups;  // groups with the same chunks are merged
   std::string empty;               // why there are none
 };
 

@@ -1,5 +1,5 @@
-// A colour and what can be measured of it: contrast as WCAG 2 has it, distance in CIELAB, how it
-// looks to people who see fewer colours.
+// A colour and its measures: contrast (WCAG 2), distance (CIELAB), and how it looks to people with
+// colour blindness.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ constexpr Rgba rgb(std::uint32_t hex) {
           static_cast<std::uint8_t>(hex & 0xFF), 255};
 }
 
-// What follows takes opaque colours: alpha is not looked at.
+// The functions below ignore alpha.
 
-// Of WCAG 2: from 0, black, to 1, white.
+// WCAG 2: from 0, black, to 1, white.
 double relative_luminance(const Rgba& colour);
-// Of WCAG 2: from 1, no contrast, to 21, black and white; the order does not matter. WCAG asks for
-// 4.5 for text (7 at level AAA) and for 3 for what a graphic needs to be understood.
+// WCAG 2: from 1, no contrast, to 21, black and white; symmetric. WCAG asks for 4.5 for text (7 at
+// level AAA) and for 3 for the meaningful parts of a graphic.
 double contrast_ratio(const Rgba& one, const Rgba& other);
 
 // CIE 1976 L*a*b*, white point D65.
@@ -40,8 +40,8 @@ Lab to_lab(const Rgba& colour);
 double delta_e(const Rgba& one, const Rgba& other);
 
 enum class ColourVision { normal, protanopia, deuteranopia, tritanopia };
-// As Machado, Oliveira and Fernandes (2009) at severity 1.0, on linear RGB and clamped. Their model
-// is less sure of tritanopia than of the other two.
+// Machado, Oliveira and Fernandes (2009) at severity 1.0, on linear RGB and clamped. Their model is
+// less accurate for tritanopia than for the other two.
 Rgba simulate(const Rgba& colour, ColourVision vision);
 
 }  // namespace hybridscope

@@ -1,5 +1,4 @@
-// What stands over a column of a list, and what it means: said once for panels and for copies of
-// what they show.
+// The heading of a list's column and its tooltip, shared by panels and by copies of what they show.
 #pragma once
 
 #include <string_view>
@@ -7,7 +6,7 @@
 namespace hybridscope {
 
 struct ColumnWords {
-  std::string_view title;      // of a literal: ends with a NUL
+  std::string_view title;      // a literal, so it ends with a NUL
   std::string_view help = {};  // a tooltip; empty: none
 };
 

@@ -13,8 +13,8 @@ namespace hybridscope {
 
 namespace {
 
-// What stands in quotes that were opened before `at`, which is then behind those that close it;
-// empty: nothing closes it.
+// The text between the quote just before `at` and the closing quote; moves `at` past that. Empty:
+// the quote is not closed.
 std::optional<std::string> take_quoted(std::string_view text, std::size_t& at) {
   std::string word;
   for (; at < text.size(); ++at) {

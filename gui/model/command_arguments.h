@@ -13,11 +13,11 @@
 
 namespace hybridscope {
 
-// Words separated by spaces; a word in double quotes may hold spaces, and each of its own quotes
-// stands there twice. Error: a quote that is not closed.
+// Words separated by spaces; a word in double quotes may contain spaces, and quotes inside it are
+// doubled. Error: a quote that is not closed.
 Result<std::vector<std::string>> words_of(std::string_view text);
 
-// The other way round: in double quotes if it holds spaces or quotes.
+// The inverse: in double quotes if the word contains spaces or quotes.
 std::string quoted_word(std::string_view word);
 
 // A whole number from `least` to `most`. Error: "STEP: expected a whole number from 1 to 9, found
@@ -29,14 +29,14 @@ struct NumberRange {
 };
 Result<std::int64_t> read_number(std::string_view word, const NumberRange& range);
 
-// A request of the run by its name. Error: none is called so; the names there are, as far as they
-// are few.
+// A request of the run by its name. Error: there is none; the message lists the names if they are
+// few.
 Result<RequestId> read_request(std::string_view word, const ShownRun& run);
 
-// A panel by its id. Error: there is none; the nearest one.
+// A panel by its id. Error: there is none; the message names the nearest one.
 Result<const PanelInfo*> read_panel(std::string_view word, const ViewState& view);
 
-// Error: another number of words than `usage` has: "expected REQUEST COUNT, found 1 word".
+// Error: the number of words differs from that of `usage`: "expected REQUEST COUNT, found 1 word".
 Result<std::vector<std::string>> read_words(std::string_view text, std::string_view usage);
 
 }  // namespace hybridscope

@@ -41,9 +41,9 @@ bool is_possible(const CommandRow& row, const Workbench& workbench) {
     case CommandNeeds::plan:
       return run != nullptr && run->plan() != nullptr;
     case CommandNeeds::undo:
-      return workbench.plans.can_undo();
+      return workbench.plans().can_undo();
     case CommandNeeds::redo:
-      return workbench.plans.can_redo();
+      return workbench.plans().can_redo();
     case CommandNeeds::banner:
       return !workbench.banner().empty();
     case CommandNeeds::lesson:

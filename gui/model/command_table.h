@@ -16,21 +16,21 @@ class LessonSession;
 class ShownRun;
 class Workbench;
 
-// What must be there before a command is possible.
+// What a command needs.
 enum class CommandNeeds : std::uint8_t {
   nothing,
   run,       // something is open
-  step,      // and a step of it is shown
+  step,      // something is open and a step of it is shown
   job,       // a file is being written
   bookmark,  // a step is bookmarked
-  finding,   // one is known
-  plan,      // something is open that our engine can run
+  finding,   // a finding is known
+  plan,      // the open run has a plan that our engine can run
   undo,
   redo,
   banner,
-  lesson,      // one is taken
+  lesson,      // a lesson is being taken
   comparison,  // another run is compared with
-  unsaved,     // a command waits until it is said what becomes of edits
+  unsaved,     // a command waits for the answer about unsaved edits
 };
 inline constexpr CommandNeeds kNeedsNothing = CommandNeeds::nothing;
 inline constexpr CommandNeeds kNeedsRun = CommandNeeds::run;
@@ -39,15 +39,15 @@ struct CommandRow {
   std::string_view id;        // "run.go_to": stable, in scripts and settings
   std::string_view menu;      // "Run"; empty: in no menu
   std::string_view title;     // "Go to step..."
-  std::string_view keys;      // "Ctrl+G"; several with a space between; empty: none
+  std::string_view keys;      // "Ctrl+G"; several separated by spaces; empty: none
   std::string_view argument;  // "STEP"; empty: takes none
   CommandNeeds needs = CommandNeeds::nothing;
   Status (*apply)(Workbench&, const std::string& argument) = nullptr;
-  // What the dialog that asks for the argument begins with; null: nothing.
+  // The initial text of the dialog that asks for the argument; null: none.
   std::string (*suggest)(const Workbench&) = nullptr;
 };
 
-// The table in its parts, one a menu, in the order of the menus.
+// The table in parts, one per menu, in the order of the menus.
 std::span<const CommandRow> file_commands();      // commands_file.cpp
 std::span<const CommandRow> edit_commands();      // commands_edit.cpp
 std::span<const CommandRow> run_commands();       // commands_run.cpp
@@ -57,18 +57,18 @@ std::span<const CommandRow> view_commands();      // commands_view.cpp
 std::span<const CommandRow> lesson_commands();    // commands_lesson.cpp
 std::span<const CommandRow> diff_commands();      // commands_diff.cpp
 std::span<const CommandRow> panel_commands();     // commands_panels.cpp
-// The whole of it.
+// The whole table.
 std::vector<const CommandRow*> all_commands();
 // Null: there is none.
 const CommandRow* find_command(std::string_view id);
 bool is_possible(const CommandRow& row, const Workbench& workbench);
-// Does it leave the run that is shown, with the edits that were made of it?
+// Does it close the shown run, and with it the run's edits?
 bool leaves_run(const CommandRow& row, const std::string& argument, const Workbench& workbench);
-// Would the argument of lesson.answer be the last answer that the part waits for?
+// Does the part wait only for this argument of lesson.answer?
 bool answer_moves_on(const LessonSession& lesson, const std::string& argument);
-// "nothing is open". `run`: that is shown, null: none.
+// "nothing is open". `run`: the shown run, null: none.
 std::string what_it_needs(CommandNeeds needs, const ShownRun* run);
-// " (did you mean run.step?)"; empty: nothing is like it.
+// " (did you mean run.step?)"; empty: no id is similar.
 std::string similar_commands(std::string_view id);
 
 }  // namespace hybridscope

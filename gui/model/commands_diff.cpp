@@ -1,4 +1,4 @@
-// Commands that compare what is open with another run.
+// Commands that compare the open run with another run.
 #include <fmt/core.h>
 
 #include "gui/model/command_arguments.h"
@@ -28,14 +28,14 @@ Status open_bug(Workbench& workbench, const std::string& argument) {
   return workbench.compare_with(std::move(healthy).value());
 }
 
-// What the run was before the last edit.
+// The run before the last edit.
 Status before_edit(Workbench& workbench, const std::string&) {
-  auto other = LiveRun::create(*workbench.plans.last_plan());
+  auto other = LiveRun::create(*workbench.plans().last_plan());
   if (!other.ok()) return other.error();
   return workbench.compare_with(std::move(other).value());
 }
 
-// Edits then change the run on the left from here on; the one on the right stays as it is now.
+// Later edits change the run on the left; the one on the right stays as it is now.
 Status fork_here(Workbench& workbench, const std::string&) {
   auto other = LiveRun::create(*workbench.run()->plan());
   if (!other.ok()) return other.error();
@@ -53,7 +53,7 @@ Status close_other(Workbench& workbench, const std::string&) {
 }
 
 const std::string& filter_of(const Workbench& workbench) {
-  return workbench.options.differences.filter;
+  return workbench.options().differences.filter;
 }
 
 Status go_to(Workbench& workbench, const DifferingStep* found, std::string_view where) {
@@ -80,12 +80,12 @@ Status previous_difference(Workbench& workbench, const std::string&) {
 }
 
 Status filter(Workbench& workbench, const std::string& argument) {
-  workbench.options.differences.filter = argument;
+  workbench.options().differences.filter = argument;
   return Ok{};
 }
 
 Status show_all(Workbench& workbench, const std::string&) {
-  workbench.options.differences.filter.clear();
+  workbench.options().differences.filter.clear();
   return Ok{};
 }
 

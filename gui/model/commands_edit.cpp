@@ -1,5 +1,5 @@
-// Commands that change what happens from the step behind the one shown: each makes a fork of the
-// plan, which undo takes back. And those that copy what panels show.
+// Commands that change the run from the step after the shown one, each by an undoable fork of the
+// plan; and commands that copy panels.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,12 +12,6 @@
 namespace hybridscope {
 namespace {
 
-ForkAt next_step_of(const Workbench& workbench) {
-  ForkAt at;
-  at.step = static_cast<std::int32_t>(workbench.run()->step() + 1);
-  return at;
-}
-
 Result<RequestCount> read_request_count(const std::string& argument) {
   const auto words = read_words(argument, "REQUEST COUNT");
   if (!words.ok()) return words.error();
@@ -29,7 +23,7 @@ Result<RequestCount> read_request_count(const std::string& argument) {
 Status accept(Workbench& workbench, const std::string& argument) {
   const auto count = read_request_count(argument);
   if (!count.ok()) return count.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.accept = {count.value()};
   return workbench.change_plan(at);
 }
@@ -37,7 +31,7 @@ Status accept(Workbench& workbench, const std::string& argument) {
 Status set_drafts(Workbench& workbench, const std::string& argument) {
   const auto count = read_request_count(argument);
   if (!count.ok()) return count.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.drafts = {count.value()};
   return workbench.change_plan(at);
 }
@@ -45,7 +39,7 @@ Status set_drafts(Workbench& workbench, const std::string& argument) {
 Status preempt(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "REQUEST");
   if (!words.ok()) return words.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.preempt = words.value();
   return workbench.change_plan(at);
 }
@@ -53,7 +47,7 @@ Status preempt(Workbench& workbench, const std::string& argument) {
 Status abort_request(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "REQUEST");
   if (!words.ok()) return words.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.abort = words.value();
   return workbench.change_plan(at);
 }
@@ -61,7 +55,7 @@ Status abort_request(Workbench& workbench, const std::string& argument) {
 Status set_budget(Workbench& workbench, const std::string& argument) {
   const auto budget = read_number(argument, {"TOKENS", 1, kMaxPromptTokens});
   if (!budget.ok()) return budget.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.budget = static_cast<std::int32_t>(budget.value());
   return workbench.change_plan(at);
 }
@@ -73,7 +67,7 @@ Status add_request(Workbench& workbench, const std::string& argument) {
   if (!prompt.ok()) return prompt.error();
   const auto most = read_number(words.value()[2], {"MAX_TOKENS", 1, kMaxOutputTokens});
   if (!most.ok()) return most.error();
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   ScenarioRequest request;
   request.id = words.value()[0];
   request.prompt.tokens = static_cast<std::int32_t>(prompt.value());
@@ -83,13 +77,13 @@ Status add_request(Workbench& workbench, const std::string& argument) {
 }
 
 Status reset_prefix_cache(Workbench& workbench, const std::string&) {
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.reset_prefix_cache = PrefixCacheReset::unless_running;
   return workbench.change_plan(at);
 }
 
 Status reset_prefix_cache_now(Workbench& workbench, const std::string&) {
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.reset_prefix_cache = PrefixCacheReset::preempting_running;
   return workbench.change_plan(at);
 }
@@ -98,7 +92,7 @@ Status switch_engine(Workbench& workbench, const std::string& argument) {
   EngineSettings settings;
   if (Status set = set_setting_text(settings, *find_setting("", "engine"), argument); !set.ok())
     return set;
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.engine = settings.engine;
   return workbench.change_plan(at);
 }
@@ -116,13 +110,13 @@ Status switch_policy(Workbench& workbench, const std::string& argument) {
   }
   EngineSettings settings;
   if (Status set = set_setting_text(settings, *policy, words.value()[1]); !set.ok()) return set;
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.changes.policies = settings.policies;
   return workbench.change_plan(at);
 }
 
 Status drop_script(Workbench& workbench, const std::string&) {
-  ForkAt at = next_step_of(workbench);
+  ForkAt at;
   at.drop_script = true;
   return workbench.change_plan(at);
 }

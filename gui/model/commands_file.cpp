@@ -1,4 +1,4 @@
-// Commands about what is open.
+// Commands that open and save runs.
 #include <fmt/core.h>
 
 #include <utility>
@@ -13,7 +13,7 @@
 namespace hybridscope {
 namespace {
 
-// What is to be known of what was opened beside its title.
+// What to say about an opened run besides its title.
 std::string opened_words(const ShownRun& run, const std::string& argument,
                          const std::vector<SessionChoice>& sessions) {
   if (!argument.ends_with(".jsonl") || run.plan() == nullptr) return other_sessions_words(sessions);
@@ -21,13 +21,12 @@ std::string opened_words(const ShownRun& run, const std::string& argument,
                      run.plan()->setup.layout.model.name);
 }
 
-// What was open stays when the new one cannot be.
+// If the new one cannot be opened, the old one stays open.
 Status open(Workbench& workbench, const std::string& argument) {
   auto sessions = session_choices(argument);
   if (sessions.size() > 1 && workbench.asks()) {
-    workbench.view.close_dialog();
-    workbench.view.dialog = Dialog::session;
-    workbench.sessions_to_choose = std::move(sessions);
+    workbench.view().close_dialog();
+    workbench.ask_for_session(std::move(sessions));
     return Ok{};
   }
   auto run = open_run(argument);
@@ -35,12 +34,12 @@ Status open(Workbench& workbench, const std::string& argument) {
   const Result<bool> moved = run.value()->forward();
   if (!moved.ok()) return moved.error();
   workbench.open(std::move(run).value());
-  workbench.memory.add_recent_file(argument);
-  workbench.start.recent = recent_entries(workbench.memory.recent_files());
+  workbench.memory().add_recent_file(argument);
+  workbench.list_recent();
   std::string words =
       "opened " + workbench.run()->title() + opened_words(*workbench.run(), argument, sessions);
   if (moved.value())
-    if (const auto stop = workbench.breakpoints.check(workbench.run()->view()))
+    if (const auto stop = workbench.breakpoints().check(workbench.run()->view()))
       words += fmt::format("; step {}: {}", workbench.run()->step(), stop->hit.words);
   workbench.say(NoticeKind::info, std::move(words));
   return Ok{};
@@ -65,10 +64,10 @@ Status save(Workbench& workbench, const std::string& argument) {
   if (Status free = check_no_job(workbench); !free.ok()) return free;
   const std::string place = session_place(argument);
   if (Status begun = workbench.write_file(
-          begin_session_file(*workbench.run(), {place, workbench.program}), "saved as " + place);
+          begin_session_file(*workbench.run(), {place, workbench.program()}), "saved as " + place);
       !begun.ok())
     return begun;
-  workbench.memory.add_recent_file(place);
+  workbench.memory().add_recent_file(place);
   workbench.note_saving();
   return workbench.is_waiting() && workbench.job() == nullptr ? workbench.go_on() : Status(Ok{});
 }
@@ -77,7 +76,7 @@ Status discard_edits(Workbench& workbench, const std::string&) { return workbenc
 
 Status export_html(Workbench& workbench, const std::string& argument) {
   if (Status free = check_no_job(workbench); !free.ok()) return free;
-  return workbench.write_file(begin_report_file(*workbench.run(), {argument, workbench.program}),
+  return workbench.write_file(begin_report_file(*workbench.run(), {argument, workbench.program()}),
                               "written: " + argument);
 }
 
@@ -93,7 +92,7 @@ Status close(Workbench& workbench, const std::string&) {
 
 Status quit(Workbench& workbench, const std::string&) {
   if (Status free = check_no_job(workbench); !free.ok()) return free;
-  workbench.wants_to_quit = true;
+  workbench.quit();
   return Ok{};
 }
 

@@ -76,7 +76,7 @@ constexpr CommandRow kLessonCommands[] = {
     {"lesson.close", "Help", "Lesson: end it", "", "", kLesson, close_lesson},
 };
 
-// Whether the step has such an array is the panel's to say: another step may have it.
+// Does not check that the step has the array, because another step may have it; the panel says so.
 Status show_array(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "GROUP ARRAY");
   if (!words.ok()) return words.error();
@@ -84,22 +84,22 @@ Status show_array(Workbench& workbench, const std::string& argument) {
   const auto group =
       read_number(words.value()[0], {"GROUP", -1, static_cast<std::int64_t>(groups.size()) - 1});
   if (!group.ok()) return group.error();
-  workbench.options.metadata = {.group = static_cast<std::int32_t>(group.value()),
-                                .array = words.value()[1]};
+  workbench.options().metadata = {.group = static_cast<std::int32_t>(group.value()),
+                                  .array = words.value()[1]};
   return Ok{};
 }
 
 Status close_array(Workbench& workbench, const std::string&) {
-  workbench.options.metadata = {};
+  workbench.options().metadata = {};
   return Ok{};
 }
 
-// The same column again turns the order around.
+// Sorting by the same column again reverses the order.
 Status sort_requests(Workbench& workbench, const std::string& argument) {
   for (std::size_t i = 0; i < kNumRequestColumns; ++i) {
     const auto column = static_cast<RequestColumn>(i);
     if (request_column_name(column) != argument) continue;
-    RequestsOptions& options = workbench.options.requests;
+    RequestsOptions& options = workbench.options().requests;
     options.descending = options.sort == column && !options.descending;
     options.sort = column;
     return Ok{};
@@ -114,7 +114,7 @@ Status sort_requests(Workbench& workbench, const std::string& argument) {
 Status timeline_steps(Workbench& workbench, const std::string& argument) {
   const auto steps = read_number(argument, {"STEPS", 5, kMostTimelineSteps});
   if (!steps.ok()) return steps.error();
-  workbench.options.timeline.num_steps = static_cast<std::int32_t>(steps.value());
+  workbench.options().timeline.num_steps = static_cast<std::int32_t>(steps.value());
   return Ok{};
 }
 

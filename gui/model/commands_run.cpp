@@ -1,4 +1,4 @@
-// Commands that move about in the run and decide where it stops.
+// Commands that move in the run and set breakpoints.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ constexpr std::int64_t kTheEnd = std::numeric_limits<std::int64_t>::max();
 
 Status play(Workbench& workbench, const std::string&) {
   if (workbench.is_moving()) {
-    workbench.control.pause();
+    workbench.control().pause();
     workbench.say(NoticeKind::info, "paused");
   } else {
-    workbench.control.play();
+    workbench.control().play();
     workbench.say(NoticeKind::info, "playing");
   }
   return Ok{};
@@ -32,23 +32,23 @@ Status say_if_not(Workbench& workbench, const Result<bool>& moved, std::string_v
 }
 
 Status step(Workbench& workbench, const std::string&) {
-  workbench.control.pause();
+  workbench.control().pause();
   const Result<bool> moved = workbench.run()->forward();
-  if (moved.ok() && moved.value()) workbench.breakpoints.check(workbench.run()->view());
+  if (moved.ok() && moved.value()) workbench.breakpoints().check(workbench.run()->view());
   return say_if_not(workbench, moved, "the run is over: there is no step behind this one");
 }
 
 Status step_back(Workbench& workbench, const std::string&) {
-  workbench.control.pause();
+  workbench.control().pause();
   return say_if_not(workbench, workbench.run()->back(), "this is the first step");
 }
 
-// From the last known step, to which the way may be long.
+// Continues from the last known step, which may be far away.
 Status go_on_to(Workbench& workbench, std::int64_t target) {
   ShownRun& run = *workbench.run();
   if (run.step() < run.last_known_step() && !run.begin_go_to(run.last_known_step()))
     if (Status moved = run.go_to(run.last_known_step()); !moved.ok()) return moved;
-  workbench.control.go(target, false);
+  workbench.control().go(target, false);
   return Ok{};
 }
 
@@ -72,15 +72,15 @@ Status go_to_end(Workbench& workbench, const std::string&) {
 }
 
 Status run_to_breakpoint(Workbench& workbench, const std::string&) {
-  if (workbench.breakpoints.list().empty())
+  if (workbench.breakpoints().list().empty())
     return invalid_input("no breakpoint is set: add one with breakpoint.add");
   const RecordLevel level = workbench.run()->level();
-  if (Status kept = workbench.breakpoints.check_level(level); !kept.ok()) return kept;
-  workbench.control.go(kTheEnd, true);
+  if (Status kept = workbench.breakpoints().check_level(level); !kept.ok()) return kept;
+  workbench.control().go(kTheEnd, true);
   return Ok{};
 }
 
-// To the nearest step before or behind the one shown that `wanted` holds for, among known ones.
+// Goes to the nearest known step before or after the shown one for which `wanted` holds.
 Status go_to_mark(Workbench& workbench, bool forward, bool (*wanted)(const StepMark&),
                   std::string_view what) {
   const auto marks = workbench.run()->marks();
@@ -92,7 +92,7 @@ Status go_to_mark(Workbench& workbench, bool forward, bool (*wanted)(const StepM
     if (forward) break;
   }
   if (found == nullptr) {
-    workbench.control.pause();
+    workbench.control().pause();
     workbench.say(NoticeKind::info,
                   fmt::format("no step {} this one has {}", forward ? "after" : "before", what));
     return Ok{};
@@ -105,13 +105,13 @@ bool has_event(const StepMark& mark) {
   return mark.copies || mark.evicts || mark.preempts || has_finding(mark);
 }
 
-// Behind or before the one that was gone to last, where the run still stands at it, or else the
-// first behind or the last before the step that is shown, it included; -1: none is listed.
+// The finding after or before the one gone to last, if the run is still at its step; else the first
+// one after or the last one before the shown step, including that step; -1: none is listed.
 std::ptrdiff_t finding_beside(const Workbench& workbench, bool forward) {
   const auto findings = workbench.run()->findings();
   const auto count = static_cast<std::ptrdiff_t>(findings.size());
   const std::int64_t here = workbench.run()->step();
-  const std::ptrdiff_t shown = workbench.selection.finding;
+  const std::ptrdiff_t shown = workbench.selection().finding;
   const auto step_of = [&](std::ptrdiff_t i) {
     return findings[static_cast<std::size_t>(i)].finding.step;
   };
@@ -128,7 +128,7 @@ std::ptrdiff_t finding_beside(const Workbench& workbench, bool forward) {
   return found;
 }
 
-// Of each rule only the first findings are listed; the steps that have the others are marked.
+// Only the first findings of each rule are listed; steps with others are marked.
 bool marked_between(const Workbench& workbench, std::int64_t from, std::int64_t to) {
   return std::ranges::any_of(workbench.run()->marks(), [&](const StepMark& mark) {
     return mark.step > std::min(from, to) && mark.step < std::max(from, to) && has_finding(mark);
@@ -164,25 +164,25 @@ Status previous_event(Workbench& workbench, const std::string&) {
 Status set_speed(Workbench& workbench, const std::string& argument) {
   const auto speed = read_number(argument, {"SPEED", 1, RunControl::kSpeeds.size()});
   if (!speed.ok()) return speed.error();
-  workbench.control.set_speed(static_cast<int>(speed.value() - 1));
+  workbench.control().set_speed(static_cast<int>(speed.value() - 1));
   return Ok{};
 }
 Status faster(Workbench& workbench, const std::string&) {
-  workbench.control.set_speed(workbench.control.speed() + 1);
+  workbench.control().set_speed(workbench.control().speed() + 1);
   return Ok{};
 }
 Status slower(Workbench& workbench, const std::string&) {
-  workbench.control.set_speed(workbench.control.speed() - 1);
+  workbench.control().set_speed(workbench.control().speed() - 1);
   return Ok{};
 }
 
 Status add_breakpoint(Workbench& workbench, const std::string& argument) {
   const ShownRun* run = workbench.run();
-  return workbench.breakpoints.add(argument, run != nullptr ? run->level() : RecordLevel::full);
+  return workbench.breakpoints().add(argument, run != nullptr ? run->level() : RecordLevel::full);
 }
 
 Result<std::size_t> breakpoint_of(Workbench& workbench, const std::string& argument) {
-  const std::size_t count = workbench.breakpoints.list().size();
+  const std::size_t count = workbench.breakpoints().list().size();
   if (count == 0) return invalid_input("no breakpoint is set");
   const auto number = read_number(argument, {"NUMBER", 1, static_cast<std::int64_t>(count)});
   if (!number.ok()) return number.error();
@@ -192,17 +192,17 @@ Result<std::size_t> breakpoint_of(Workbench& workbench, const std::string& argum
 Status remove_breakpoint(Workbench& workbench, const std::string& argument) {
   const auto index = breakpoint_of(workbench, argument);
   if (!index.ok()) return index.error();
-  workbench.breakpoints.remove(index.value());
+  workbench.breakpoints().remove(index.value());
   return Ok{};
 }
 Status toggle_breakpoint(Workbench& workbench, const std::string& argument) {
   const auto index = breakpoint_of(workbench, argument);
   if (!index.ok()) return index.error();
-  workbench.breakpoints.toggle(index.value());
+  workbench.breakpoints().toggle(index.value());
   return Ok{};
 }
 Status clear_breakpoints(Workbench& workbench, const std::string&) {
-  workbench.breakpoints.clear();
+  workbench.breakpoints().clear();
   return Ok{};
 }
 

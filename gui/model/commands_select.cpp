@@ -1,4 +1,4 @@
-// Commands that say what all panels look at.
+// Commands that change the selection.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace hybridscope {
 
 namespace {
 
-// Null: the step that is shown has none. The last one of several.
+// The last bookmark of the shown step; null: none.
 const ShownBookmark* bookmark_here(const Workbench& workbench) {
   const ShownBookmark* found = nullptr;
   for (const ShownBookmark& bookmark : workbench.run()->bookmarks())
@@ -35,7 +35,7 @@ Status add(Workbench& workbench, const std::string&) {
   return Ok{};
 }
 
-// A note that has several lines cannot be edited in the one line of the dialog.
+// A note with several lines cannot be edited in the single line of the dialog.
 std::string note_here(const Workbench& workbench) {
   const ShownBookmark* here = bookmark_here(workbench);
   return here == nullptr || here->note.find('\n') != std::string::npos ? std::string() : here->note;
@@ -56,7 +56,7 @@ Status say_and_go(Workbench& workbench, const ShownBookmark& bookmark) {
 }
 
 Status next_bookmark(Workbench& workbench, const std::string&) {
-  workbench.control.pause();
+  workbench.control().pause();
   const std::int64_t here = workbench.run()->step();
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(*workbench.run()))
     if (bookmark.step > here) return say_and_go(workbench, bookmark);
@@ -65,7 +65,7 @@ Status next_bookmark(Workbench& workbench, const std::string&) {
 }
 
 Status previous_bookmark(Workbench& workbench, const std::string&) {
-  workbench.control.pause();
+  workbench.control().pause();
   const std::int64_t here = workbench.run()->step();
   auto known = bookmarks_of_known_steps(*workbench.run());
   std::ranges::reverse(known);
@@ -92,7 +92,7 @@ std::int32_t num_groups(const Workbench& workbench) {
   return static_cast<std::int32_t>(workbench.run()->config().kv_cache_config.groups.size());
 }
 
-// A request that one of two compared runs has is one that can be selected.
+// A request of either compared run can be selected.
 Status check_request(const Workbench& workbench, const std::string& name) {
   const Comparison* comparison = workbench.comparison();
   if (comparison != nullptr && comparison->other().find_request(name).value >= 0) return Ok{};
@@ -104,14 +104,14 @@ Status select_request(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "REQUEST");
   if (!words.ok()) return words.error();
   if (Status known = check_request(workbench, words.value()[0]); !known.ok()) return known;
-  workbench.select(with_request(workbench.selection, words.value()[0]));
+  workbench.select(with_request(workbench.selection(), words.value()[0]));
   return Ok{};
 }
 
 Status select_group(Workbench& workbench, const std::string& argument) {
   const auto group = read_number(argument, {"GROUP", 0, num_groups(workbench) - 1});
   if (!group.ok()) return group.error();
-  Selection chosen = workbench.selection;
+  Selection chosen = workbench.selection();
   chosen.group = static_cast<std::int32_t>(group.value());
   workbench.select(std::move(chosen));
   return Ok{};
@@ -121,8 +121,8 @@ Status select_block(Workbench& workbench, const std::string& argument) {
   const std::int32_t num_blocks = workbench.run()->config().kv_cache_config.num_blocks;
   const auto block = read_number(argument, {"BLOCK", 0, num_blocks - 1});
   if (!block.ok()) return block.error();
-  workbench.select(
-      with_block(*workbench.run(), workbench.selection, static_cast<std::int32_t>(block.value())));
+  workbench.select(with_block(*workbench.run(), workbench.selection(),
+                              static_cast<std::int32_t>(block.value())));
   return Ok{};
 }
 
@@ -133,8 +133,7 @@ Result<TableSide> read_table(const std::vector<std::string>& words, TableSide sh
   return invalid_input(fmt::format("TABLE: expected scheduler or worker, found \"{}\"", words[3]));
 }
 
-// The block is that of the table which is named, or else of the one that the block-table panel
-// shows.
+// The block is that of the named table, or else of the table that the block table panel shows.
 Status select_cell(Workbench& workbench, const std::string& argument) {
   const auto all = words_of(argument);
   const bool names_table = all.ok() && all.value().size() == 4;
@@ -147,7 +146,7 @@ Status select_cell(Workbench& workbench, const std::string& argument) {
   if (!group.ok()) return group.error();
   const auto column = read_number(words.value()[2], {"COLUMN", 0, 1 << 24});
   if (!column.ok()) return column.error();
-  const auto side = read_table(words.value(), workbench.options.block_tables.side);
+  const auto side = read_table(words.value(), workbench.options().block_tables.side);
   if (!side.ok()) return side.error();
   Selection cell{.request = request.value(),
                  .group = static_cast<std::int32_t>(group.value()),

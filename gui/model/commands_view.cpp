@@ -17,19 +17,19 @@ namespace {
 Status show_side(Workbench& workbench, const std::string& argument) {
   if (argument != "scheduler" && argument != "worker")
     return invalid_input(fmt::format("expected scheduler or worker, found \"{}\"", argument));
-  workbench.options.block_tables.side =
+  workbench.options().block_tables.side =
       argument == "worker" ? TableSide::worker : TableSide::scheduler;
   return Ok{};
 }
 
 Status cell_size(Workbench& workbench, const std::string& argument) {
   if (argument == "fit") {
-    workbench.options.block_tables.cell_size = 0;
+    workbench.options().block_tables.cell_size = 0;
     return Ok{};
   }
   const auto size = read_number(argument, {"PIXELS", 1, 200});
   if (!size.ok()) return size.error();
-  workbench.options.block_tables.cell_size = static_cast<std::int32_t>(size.value());
+  workbench.options().block_tables.cell_size = static_cast<std::int32_t>(size.value());
   return Ok{};
 }
 
@@ -38,20 +38,20 @@ Status set_theme(Workbench& workbench, const std::string& argument) {
   if (!theme)
     return invalid_input(
         fmt::format("expected dark, light or high_contrast, found \"{}\"", argument));
-  workbench.view.theme = *theme;
+  workbench.view().theme = *theme;
   return Ok{};
 }
 
 Status next_theme(Workbench& workbench, const std::string&) {
-  const auto at = std::ranges::find(kThemeKinds, workbench.view.theme) - kThemeKinds.begin();
+  const auto at = std::ranges::find(kThemeKinds, workbench.view().theme) - kThemeKinds.begin();
   const auto count = static_cast<std::ptrdiff_t>(kThemeKinds.size());
-  workbench.view.theme = kThemeKinds[static_cast<std::size_t>((at + 1) % count)];
+  workbench.view().theme = kThemeKinds[static_cast<std::size_t>((at + 1) % count)];
   return Ok{};
 }
 
 void rescale(Workbench& workbench, float scale) {
-  workbench.view.scale = std::clamp(scale, kLeastScale, kMostScale);
-  workbench.say(NoticeKind::info, fmt::format("scale {:.0f} %", workbench.view.scale * 100));
+  workbench.view().scale = std::clamp(scale, kLeastScale, kMostScale);
+  workbench.say(NoticeKind::info, fmt::format("scale {:.0f} %", workbench.view().scale * 100));
 }
 
 Status set_scale(Workbench& workbench, const std::string& argument) {
@@ -61,11 +61,11 @@ Status set_scale(Workbench& workbench, const std::string& argument) {
   return Ok{};
 }
 Status scale_up(Workbench& workbench, const std::string&) {
-  rescale(workbench, workbench.view.scale + 0.1F);
+  rescale(workbench, workbench.view().scale + 0.1F);
   return Ok{};
 }
 Status scale_down(Workbench& workbench, const std::string&) {
-  rescale(workbench, workbench.view.scale - 0.1F);
+  rescale(workbench, workbench.view().scale - 0.1F);
   return Ok{};
 }
 Status scale_reset(Workbench& workbench, const std::string&) {
@@ -74,21 +74,21 @@ Status scale_reset(Workbench& workbench, const std::string&) {
 }
 
 Status show_panel(Workbench& workbench, const std::string& argument) {
-  const auto panel = read_panel(argument, workbench.view);
+  const auto panel = read_panel(argument, workbench.view());
   if (!panel.ok()) return panel.error();
-  workbench.view.layout.show_panel(argument);
-  workbench.view.focused_panel = argument;
+  workbench.view().layout.show_panel(argument);
+  workbench.view().focused_panel = argument;
   return Ok{};
 }
 
 Status hide_panel(Workbench& workbench, const std::string& argument) {
-  const auto panel = read_panel(argument, workbench.view);
+  const auto panel = read_panel(argument, workbench.view());
   if (!panel.ok()) return panel.error();
-  workbench.view.layout.hide_panel(argument);
+  workbench.view().layout.hide_panel(argument);
   return Ok{};
 }
 
-// Among the tabs of its leaf when `moved` is not there any more.
+// The panel's place among the tabs of its leaf once `moved` is removed.
 std::int32_t tab_before(const LayoutLeaf& leaf, std::string_view panel, std::string_view moved) {
   std::int32_t tab = 0;
   for (const std::string& id : leaf.panels) {
@@ -103,9 +103,9 @@ Status move_panel(Workbench& workbench, const std::string& argument) {
   if (!words.ok()) return words.error();
   const std::string& moved = words.value()[0];
   const std::string& to_panel = words.value()[1];
-  const auto panel = read_panel(moved, workbench.view);
+  const auto panel = read_panel(moved, workbench.view());
   if (!panel.ok()) return panel.error();
-  LayoutTree& layout = workbench.view.layout;
+  LayoutTree& layout = workbench.view().layout;
   const std::optional<std::int32_t> leaf = layout.leaf_of(to_panel);
   if (!leaf) return invalid_input(fmt::format("panel {} is not shown", to_panel));
   constexpr std::array<std::pair<std::string_view, LeafPlace>, 6> kPlaces{
@@ -133,7 +133,7 @@ Status move_panel(Workbench& workbench, const std::string& argument) {
 Status set_ratio(Workbench& workbench, const std::string& argument) {
   const auto words = read_words(argument, "SPLIT PERMILLE");
   if (!words.ok()) return words.error();
-  const auto nodes = workbench.view.layout.nodes();
+  const auto nodes = workbench.view().layout.nodes();
   const auto split =
       read_number(words.value()[0], {"SPLIT", 0, static_cast<std::int64_t>(nodes.size()) - 1});
   if (!split.ok()) return split.error();
@@ -141,42 +141,42 @@ Status set_ratio(Workbench& workbench, const std::string& argument) {
     return invalid_input(fmt::format("node {} of the layout is no split", split.value()));
   const auto permille = read_number(words.value()[1], {"PERMILLE", 0, 1000});
   if (!permille.ok()) return permille.error();
-  workbench.view.layout.set_ratio(static_cast<std::int32_t>(split.value()),
-                                  static_cast<double>(permille.value()) / 1000);
+  workbench.view().layout.set_ratio(static_cast<std::int32_t>(split.value()),
+                                    static_cast<double>(permille.value()) / 1000);
   return Ok{};
 }
 
 Status reset_layout(Workbench& workbench, const std::string&) {
-  workbench.view.layout = default_layout(workbench.view.panels);
+  workbench.view().layout = default_layout(workbench.view().panels);
   return Ok{};
 }
 
 Status save_layout(Workbench& workbench, const std::string& argument) {
-  return workbench.memory.save_layout(argument, workbench.view.layout);
+  return workbench.memory().save_layout(argument, workbench.view().layout);
 }
 
 Status load_layout(Workbench& workbench, const std::string& argument) {
-  auto layout = workbench.memory.load_layout(argument, workbench.view);
+  auto layout = workbench.memory().load_layout(argument, workbench.view());
   if (!layout.ok()) {
-    const auto names = workbench.memory.layout_names();
+    const auto names = workbench.memory().layout_names();
     if (layout.error().kind != ErrorKind::not_found || !names.ok()) return layout.error();
     return Error{ErrorKind::not_found, fmt::format("{} (there are: {})", layout.error().message,
                                                    fmt::join(names.value(), ", "))};
   }
-  workbench.view.layout = std::move(layout.value().tree);
+  workbench.view().layout = std::move(layout.value().tree);
   if (!layout.value().notes.empty())
     workbench.say(NoticeKind::warning, layout.value().notes.front());
   return Ok{};
 }
 
 Status remove_layout(Workbench& workbench, const std::string& argument) {
-  return workbench.memory.remove_layout(argument);
+  return workbench.memory().remove_layout(argument);
 }
 
 Status open_dialog(Workbench& workbench, Dialog dialog) {
-  const bool open = workbench.view.dialog == dialog;
-  workbench.view.close_dialog();
-  if (!open) workbench.view.dialog = dialog;
+  const bool open = workbench.view().dialog == dialog;
+  workbench.view().close_dialog();
+  if (!open) workbench.view().dialog = dialog;
   return Ok{};
 }
 Status open_palette(Workbench& workbench, const std::string&) {
@@ -186,7 +186,7 @@ Status open_keys(Workbench& workbench, const std::string&) {
   return open_dialog(workbench, Dialog::keys);
 }
 Status close_dialog(Workbench& workbench, const std::string&) {
-  workbench.view.close_dialog();
+  workbench.view().close_dialog();
   return Ok{};
 }
 

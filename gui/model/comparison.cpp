@@ -11,7 +11,7 @@
 namespace hybridscope {
 namespace {
 
-// In any case, as far as letters are ASCII.
+// Ignores the case of ASCII letters.
 bool holds(std::string_view text, std::string_view part) {
   const auto same = [](unsigned char a, unsigned char b) {
     return std::tolower(a) == std::tolower(b);

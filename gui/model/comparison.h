@@ -1,5 +1,5 @@
-// Two runs side by side: the other one, which steps differ and in what. Differences are looked for
-// a slice at a time, so that long sessions keep the window alive.
+// Two runs side by side: the other run, which steps differ and how. The search for differences runs
+// a slice at a time, so that the window stays responsive.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct DifferenceLine {
   std::string place;
   std::string a;
   std::string b;
-  // What `field` and `place` say, for panels that frame it.
+  // `field` and `place` as values, for panels that frame the element.
   DiffList list = DiffList::step;
   std::int32_t group = -1;
   std::int32_t column = -1;
@@ -36,22 +36,23 @@ struct DifferenceLine {
 
 struct DifferingStep {
   std::int64_t step = 0;
-  std::int64_t last_step = 0;  // of a tail that one side alone has
+  std::int64_t last_step = 0;  // of a tail that only one side has
   StepPresence presence = StepPresence::both;
   std::int64_t num_fields = 0;
-  std::uint32_t sections = 0;         // bit i: DiffSection i
-  std::vector<DifferenceLine> lines;  // the first kMaxLinesAStep, of the first kMaxStepsWithLines
+  std::uint32_t sections = 0;  // bit i: DiffSection i
+  std::vector<DifferenceLine>
+      lines;  // at most kMaxLinesAStep, only in the first kMaxStepsWithLines steps
   bool has(DiffSection section) const {
     return (sections >> static_cast<unsigned>(section) & 1U) != 0;
   }
 };
 
-// Does a part of the line, or of the step or one of its lines, hold the text, in any case? Empty
-// text passes all.
+// Does the line, or the step or one of its lines, contain the text (ignoring case)? Empty text
+// passes all.
 bool passes(const DifferenceLine& line, std::string_view filter);
 bool passes(const DifferingStep& step, std::string_view filter);
 
-// What stands in lists of them: "3", "7-9"; "rows, copies", "in the left run only".
+// Texts for lists of steps: "3", "7-9"; "rows, copies", "in the left run only".
 std::string step_words(const DifferingStep& step);
 std::string difference_words(const DifferingStep& step);
 inline constexpr std::array<std::string_view, 3> kDifferingStepColumns = {"Step", "Fields",
@@ -69,50 +70,49 @@ inline constexpr std::size_t kMaxStepsWithLines = 2000;
 
 class Comparison {
  public:
-  // Both runs from their first step on; `a` is only asked for its steps. Errors: those of the
-  // sources.
+  // Compares both runs from their first step on; `a` is only read. Errors: those of the sources.
   static Result<std::unique_ptr<Comparison>> create(const ShownRun& a, std::unique_ptr<ShownRun> b);
 
   ShownRun& other() { return *other_; }
   const ShownRun& other() const { return *other_; }
-  // For another comparison; this one ends.
+  // Gives up the other run, for another comparison; this one ends.
   std::unique_ptr<ShownRun> take_other() { return std::move(other_); }
 
-  // The other run goes to the same step, or the last one before it; to the difference that is
-  // shown. One that is far is gone to by advance(). Error: that of the other run.
+  // Moves the other run to the same step, or the last one before it, or to the shown difference.
+  // advance() does this if the step is far away. Error: that of the other run.
   Status follow(std::int64_t step);
-  // False: it has no step as early as the one it was to follow to.
+  // False: its first step is after the one it should have gone to.
   bool other_has_begun() const { return other_has_begun_; }
-  // A difference is gone to, which leaves A at step `a`: that is another one where A lacks it.
+  // Shows a difference while A is at step `a`, which is another step where A lacks that one.
   void show(std::int64_t difference, std::int64_t a) { shown_ = {difference, a}; }
-  // What is looked at while A stands at `step`: the difference gone to, or that step.
+  // What is shown while A is at `step`: the difference that was gone to, or that step.
   std::int64_t place(std::int64_t step) const { return shown_.a == step ? shown_.step : step; }
 
-  // Lets the other run follow, or looks on, for about `budget_us`. True: there is more to list or
-  // to see, or the end was reached.
+  // Lets the other run follow, or goes on searching, for about `budget_us`. True: there is
+  // something new to list or show, or the end was reached.
   bool advance(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us);
   bool complete() const { return complete_; }
   bool is_busy() const { return !complete_ || target_ > 0; }
-  // The last step that was looked at.
+  // The last step that was compared.
   std::int64_t compared_step() const;
-  // What kept it from going on; empty: nothing.
+  // Why the search stopped early; empty: it did not.
   const std::string& error() const { return error_; }
   // Steps that differ so far, ascending.
   const std::vector<DifferingStep>& steps() const { return steps_; }
-  // One sentence about all of it. Requires: complete().
+  // One sentence about the whole comparison. Requires: complete().
   std::string verdict() const { return diff_->summary().verdict(); }
 
-  // Settings that the runs began with, where they differ.
+  // The initial settings in which the runs differ.
   const std::vector<ConfigDifference>& settings() const { return settings_; }
   // "left: TITLE, right: TITLE".
   const std::string& sides() const { return sides_; }
 
-  // How far it is: the error, the verdict or how many steps differ so far.
+  // Its progress: the error, the verdict or how many steps differ so far.
   std::string words() const;
 
-  // Null: the step does not differ, as far as is known.
+  // Null: no difference is known in the step.
   const DifferingStep* at(std::int64_t step) const;
-  // The nearest differing step behind or before that passes the filter; null: none is known.
+  // The next or previous differing step that passes the filter; null: none is known.
   const DifferingStep* after(std::int64_t step, std::string_view filter = {}) const;
   const DifferingStep* before(std::int64_t step, std::string_view filter = {}) const;
 
@@ -134,8 +134,8 @@ class Comparison {
   std::vector<ConfigDifference> settings_;
   std::string sides_;
   Shown shown_;                 // until A moves on
-  std::int64_t target_ = 0;     // that the other run is on its way to; 0: none
-  std::int64_t last_step_ = 0;  // of both, as far as they were known at first; 0: not all of it
+  std::int64_t target_ = 0;     // the step that the other run is going to; 0: none
+  std::int64_t last_step_ = 0;  // of both runs, if they were known whole at first; else 0
   bool other_has_begun_ = true;
   bool complete_ = false;
   std::string error_;

@@ -1,4 +1,4 @@
-// Cells and headings of what is copied, made of what models have.
+// Makes cells and headings of copied panels from the models' values.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace hybridscope {
 
 inline ContentCell number_cell(std::int64_t number) { return number; }
-// Of models in which -1 stands for what is not known or not there.
+// For models in which -1 means not known or not present.
 inline ContentCell known_cell(std::int64_t number) {
   return number < 0 ? ContentCell() : ContentCell(number);
 }
@@ -31,7 +31,7 @@ std::vector<std::string> headings_of(const Columns& columns) {
   return headings;
 }
 
-// Notes that are empty are none.
+// Ignores an empty note.
 inline void add_note(PanelContent& content, std::string_view note) {
   if (!note.empty()) content.notes.emplace_back(note);
 }

@@ -73,7 +73,7 @@ std::string content_json(const PanelDocument& document) {
     add_content(into, document.runs[i].content);
     if (i > 0) json["compared_with"] = std::move(side);
   }
-  // Names that are no UTF-8 are told with replacement characters.
+  // Names that are not UTF-8 get replacement characters.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

@@ -52,7 +52,7 @@ ContentTable axis_table(const BatchRowsModel& model) {
 }
 
 PanelContent batch_rows(Workbench& workbench) {
-  const BatchRowsModel model = make_batch_rows_model(*workbench.run(), workbench.selection);
+  const BatchRowsModel model = make_batch_rows_model(*workbench.run(), workbench.selection());
   if (model.rows.empty()) return {.notes = {model.empty}};
   PanelContent content;
   add_note(content, model.graph);
@@ -105,7 +105,7 @@ ContentTable conv_table(const std::string& title, const StateCopyDrawing& drawin
 }
 
 PanelContent state_copies(Workbench& workbench) {
-  const StateCopiesModel model = make_state_copies_model(*workbench.run(), workbench.selection);
+  const StateCopiesModel model = make_state_copies_model(*workbench.run(), workbench.selection());
   if (model.rows.empty()) return {.notes = {model.empty}};
   PanelContent content;
   content.tables.push_back(decisions_table(model));
@@ -136,7 +136,7 @@ ContentTable drafts_table(const SpeculativeModel& model) {
 }
 
 PanelContent speculative(Workbench& workbench) {
-  const SpeculativeModel model = make_speculative_model(*workbench.run(), workbench.selection);
+  const SpeculativeModel model = make_speculative_model(*workbench.run(), workbench.selection());
   if (model.rows.empty()) return {.notes = {model.empty}};
   ContentTable words{.title = "In words", .headings = {"Request", "Sampled", "Next", "Wrong"}};
   ContentTable tokens{

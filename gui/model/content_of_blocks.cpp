@@ -28,7 +28,7 @@ ContentTable grid_table(const BlockTableGrid& grid) {
   return table;
 }
 
-// Is there more to say of the cell than its block? Most of a long table are cached or held.
+// Does the cell have more than a block? Most cells of a long table are only cached or held.
 bool has_part_in_step(const BlockCell& cell) {
   return cell.changed || cell.state == CellState::wrong || cell.role == CellRole::running ||
          cell.role == CellRole::speculative || cell.role == CellRole::stale;
@@ -49,7 +49,7 @@ ContentTable cells_table(const BlockTableGrid& grid) {
 }
 
 PanelContent block_tables(Workbench& workbench) {
-  const BlockTablesOptions& options = workbench.options.block_tables;
+  const BlockTablesOptions& options = workbench.options().block_tables;
   if (const std::string lacks = not_kept(*workbench.run(), "block tables"); !lacks.empty())
     return {.notes = {lacks}};
   PanelContent content;
@@ -84,7 +84,7 @@ PanelContent physical_blocks(Workbench& workbench) {
   return {.tables = {std::move(queue), std::move(blocks)}};
 }
 
-// What requests had in common with earlier ones, and a row a reason why it was lost.
+// What requests shared with earlier ones, and one row per reason for lost tokens.
 ContentTable lost_table(const std::vector<LookupCard>& cards,
                         const std::optional<EarlierLookup>& earlier, const Names& names) {
   ContentTable table{.title = "In common and lost", .headings = {"Request", "What"}};
@@ -121,7 +121,7 @@ PanelContent prefix_cache(Workbench& workbench) {
                              words_cell(bar.words)});
   }
   ContentTable lost = lost_table(
-      cards, find_earlier_lookup(run.view(), run.cache_report(), workbench.selection.request),
+      cards, find_earlier_lookup(run.view(), run.cache_report(), workbench.selection().request),
       run.names());
   for (ContentTable* table : {&lookups, &lost, &groups})
     if (!table->rows.empty()) content.tables.push_back(std::move(*table));
@@ -140,7 +140,7 @@ ContentTable holders_table(const BlockStory& story) {
 }
 
 PanelContent state_inspector(Workbench& workbench) {
-  const std::int32_t block = workbench.selection.block;
+  const std::int32_t block = workbench.selection().block;
   if (block < 0 || block >= workbench.run()->config().kv_cache_config.num_blocks)
     return {.notes = {std::string(kNoBlockSelected)}};
   const BlockStory story = make_block_story(*workbench.run(), block);

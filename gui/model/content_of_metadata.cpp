@@ -29,7 +29,7 @@ ContentTable arrays_table(const MetadataSection& section) {
   return table;
 }
 
-// The array that the panel shows as a whole: a row of a matrix a line, an element of a vector.
+// The array that the panel shows in full: one line per row of a matrix or element of a vector.
 ContentTable whole_table(const MetadataSection& section, const MetadataArray& array) {
   const bool is_matrix = array.array.dims.size() == 2;
   ContentTable table{.title = std::string(array.array.name),
@@ -51,8 +51,8 @@ ContentTable whole_table(const MetadataSection& section, const MetadataArray& ar
 
 PanelContent metadata(Workbench& workbench) {
   if (workbench.run()->level() != RecordLevel::full) return {.notes = {std::string(kNoMetadata)}};
-  const MetadataModel model = make_metadata_model(*workbench.run(), workbench.selection.request);
-  const MetadataOptions& whole = workbench.options.metadata;
+  const MetadataModel model = make_metadata_model(*workbench.run(), workbench.selection().request);
+  const MetadataOptions& whole = workbench.options().metadata;
   PanelContent content;
   add_note(content, model.note);
   add_note(content, kSignLegend);

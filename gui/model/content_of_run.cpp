@@ -1,4 +1,4 @@
-// Panels about requests, the steps around this one and what is done with the run, as tables.
+// Panels about requests, neighbouring steps and the run itself, as tables.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 PanelContent requests(Workbench& workbench) {
   if (workbench.run()->level() == RecordLevel::counts)
     return {.notes = {std::string(kNoRequestsKept)}};
-  const RequestsModel model = make_requests_model(*workbench.run(), workbench.options.requests);
+  const RequestsModel model = make_requests_model(*workbench.run(), workbench.options().requests);
   ContentTable table{.title = "Requests", .note = listed_words(model)};
   for (std::size_t i = 0; i < kNumRequestColumns; ++i)
     table.headings.emplace_back(request_column_words(static_cast<RequestColumn>(i)).title);
@@ -34,9 +34,9 @@ PanelContent requests(Workbench& workbench) {
   return {.tables = {std::move(table)}};
 }
 
-// Requests down, steps across; above them the frame that returned where it is another one.
+// Requests down, steps across; above them the frame that returned, if it is a different one.
 PanelContent timeline(Workbench& workbench) {
-  const TimelineModel model = make_timeline_model(*workbench.run(), workbench.options.timeline);
+  const TimelineModel model = make_timeline_model(*workbench.run(), workbench.options().timeline);
   PanelContent content;
   add_note(content, model.note);
   if (model.lanes.empty()) add_note(content, kNoLanes);
@@ -78,9 +78,9 @@ PanelContent findings(Workbench& workbench) {
 }
 
 PanelContent breakpoints(Workbench& workbench) {
-  if (workbench.breakpoints.list().empty()) return {.notes = {std::string(kNoBreakpoints)}};
+  if (workbench.breakpoints().list().empty()) return {.notes = {std::string(kNoBreakpoints)}};
   ContentTable table{.title = "Breakpoints", .headings = headings_of(kBreakpointColumns)};
-  for (const Breakpoint& breakpoint : workbench.breakpoints.list())
+  for (const Breakpoint& breakpoint : workbench.breakpoints().list())
     table.rows.push_back({flag_cell(breakpoint.enabled), number_cell(breakpoint.hits()),
                           words_cell(breakpoint.condition.text())});
   return {.tables = {std::move(table)}};

@@ -27,7 +27,7 @@ std::string words_of(const ContentCell& cell) {
   return {};
 }
 
-// Whether the columns hold numbers: [columns]. One without any cell that is not empty does not.
+// [columns] whether they hold numbers; false for a column with only empty cells.
 std::vector<bool> number_columns(const ContentTable& table) {
   std::vector<bool> numbers(table.headings.size(), true);
   for (std::size_t c = 0; c < numbers.size(); ++c) {
@@ -53,7 +53,7 @@ std::string selection_words(const PanelDocument& document) {
   return words.empty() ? words : "selected: " + words;
 }
 
-// "A: align boundary, step 3": of a comparison with the letter of its side.
+// "A: align boundary, step 3": in a comparison with the letter of the side.
 std::string run_words(const PanelDocument& document, std::size_t index) {
   const RunContent& run = document.runs[index];
   const std::string side = document.runs.size() < 2 ? "" : index == 0 ? "A: " : "B: ";
@@ -122,7 +122,7 @@ void add_markdown_table(std::string& text, const ContentTable& table) {
   text += '\n';
 }
 
-// In a fence that is longer than any in it.
+// In a fence longer than any in the text.
 std::string fenced(const std::string& text) {
   std::string fence = "```";
   while (text.find(fence) != std::string::npos) fence += '`';

@@ -21,7 +21,7 @@ std::string written(const WriteEvent& event, const Names& names) {
                      names.request(event.request), value_names::name(event.kind), event.step);
 }
 
-// A forward pass writes the inputs of its drafts behind the window, and counts them.
+// A forward pass writes the inputs of its drafts after the window, and counts them.
 std::string written_window(const WriteEvent& event, const StepView& view) {
   if (event.kind == WriteKind::never) return written(event, view.names);
   return fmt::format("inputs up to token {} of {}{}, by the {} of step {}", event.num_tokens,
@@ -30,7 +30,7 @@ std::string written_window(const WriteEvent& event, const StepView& view) {
                      value_names::name(event.kind), event.step);
 }
 
-// The checker carries out what this step's arrays say, whatever a stale replay read.
+// The checker executes this step's arrays, even if a stale replay read others.
 bool is_assumed(const StepView& view, std::int32_t group) {
   return std::ranges::any_of(view.trace.groups, [&](const GroupTrace& traced) {
     return traced.group == group && replays_stale(view.trace, traced);

@@ -1,4 +1,4 @@
-// What of a step differs between two compared runs, by what panels draw of it: the requests, cells,
+// The differences of a step between two compared runs, by what panels draw: the requests, cells,
 // rows and elements that the list of differences names.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace hybridscope {
 
 struct DifferingStep;
 
-// In something about the request.
+// The differences of one request.
 struct RequestDifferences {
   bool row = false;        // of the batch
   bool pre_copy = false;   // a decision about copying its state before the forward pass
@@ -28,19 +28,19 @@ struct RequestDifferences {
 
 struct DifferenceMarks {
   std::map<std::string, RequestDifferences, std::less<>> requests;
-  // By group (-1: of the batch) and name; no element: the shape differs, or one run has none.
+  // By group (-1: the batch) and name; no element: the shape differs, or one run lacks the array.
   std::map<std::pair<std::int32_t, std::string>, std::set<std::int64_t>> arrays;
 
-  // Null: nothing of it differs.
+  // Null: nothing about it differs.
   const RequestDifferences* of(std::string_view request) const;
   const std::set<std::int64_t>* of(std::int32_t group, std::string_view array) const;
   bool empty() const { return requests.empty() && arrays.empty(); }
 };
 
-// What panels say of what is framed so.
+// The tooltip of what panels frame as different.
 inline constexpr std::string_view kDiffers = "Differs from the other run in this step.";
 
-// `a`, `b`: the arrays of both runs in that step; empty where one of them stands elsewhere.
+// `a`, `b`: the arrays of both runs in that step; empty for a run that is at another step.
 DifferenceMarks make_difference_marks(const DifferingStep& step, const StepArrays& a,
                                       const StepArrays& b);
 

@@ -1,5 +1,5 @@
-// A recorded session that is edited: made again by its changed plan, and held against what was
-// recorded on the way.
+// An edited recorded session: run again by its changed plan, and compared with the recording up to
+// the edit.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 
 namespace hybridscope {
 
-// The run by `plan`, which says the same as the session's up to `step`, at that step. Errors: our
-// engine makes one of the steps up to there otherwise than it was recorded, and which; those of the
-// engine and the file.
+// A run of `plan`, which equals the session's plan up to `step`, at that step. Errors: a step up to
+// there that our engine makes differently than recorded; those of the engine and the file.
 Result<std::unique_ptr<LiveRun>> make_edited_session(const ShownRun& session, const RunPlan& plan,
                                                      std::int64_t step);
 

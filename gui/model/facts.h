@@ -1,4 +1,4 @@
-// What is known of something, one fact a line: tooltips and details.
+// Facts for tooltips and details, one per line.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A file that is made of a run, a slice of work at a time: as a session, as a report. It goes on
-// while the run is looked at, edited or closed, as it has its own source of steps.
+// Writes a run to a file, a slice of work at a time: as a session or as a report. Has its own
+// source of steps, so it continues while the run is viewed, edited or closed.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ class FileJob {
  public:
   FileJob(const FileJob&) = delete;
   FileJob& operator=(const FileJob&) = delete;
-  // Of a job that is not done: nothing of the file stays.
+  // If the job is not done, the file is removed.
   virtual ~FileJob() = default;
 
-  // One step more. False: that was all, the file is whole. After an error or false: no more calls.
+  // Writes one more step. False: the file is complete. No more calls after an error or false.
   virtual Result<bool> step() = 0;
   const std::string& path() const { return path_; }
   std::int64_t num_done() const { return num_done_; }
@@ -41,17 +41,16 @@ class FileJob {
   std::int64_t num_done_ = 0;
 };
 
-// Every known step, at level full for runs that are made, at the level there is for sessions. A run
-// that is made is made once more for it; a copy of a session keeps how it ended, its note and its
-// bookmarks. Errors: those of SessionWriter; a name that is taken.
+// Writes every known step: of live runs at level full, of sessions at their own level. A live run
+// is run once more for this; a copy of a session keeps its status, note and bookmarks. Errors:
+// those of SessionWriter; a name that is taken.
 Result<std::unique_ptr<FileJob>> begin_session_file(const ShownRun& run, const RunFile& file);
 
 // The report of `hybridscope sessions export --html`. Errors: a name that does not end in .html, a
-// file that is there and is no such report (invalid_input); those of OutputFile.
+// existing file that is not such a report (invalid_input); those of OutputFile.
 Result<std::unique_ptr<FileJob>> begin_report_file(const ShownRun& run, const RunFile& file);
 
-// Goes on until at least `budget_us` of the clock, which counts microseconds, are over. False:
-// done.
+// Works until at least `budget_us` of the clock (in microseconds) have passed. False: done.
 struct JobSlice {
   std::int64_t budget_us = 0;
   const std::function<std::int64_t()>& clock_us;

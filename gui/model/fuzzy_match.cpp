@@ -20,7 +20,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_lower(c) || is_upper(c) || is_digit(c) || (c & 0x80) != 0; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// A word begins behind what belongs to none, and at the hump of "blockTable".
+// A word begins after a character that is not part of a word, and at the hump of "blockTable".
 std::int32_t place_bonus(std::string_view title, std::size_t at) {
   if (at == 0) return kTitleStart;
   const char before = title[at - 1];
@@ -29,15 +29,15 @@ std::int32_t place_bonus(std::string_view title, std::size_t at) {
   return begins || hump ? kWordStart : 0;
 }
 
-// Best scores with a character of the query at a place of the title, and where the character
-// before it then is.
+// The best score with a query character at a place in the title, and the place of the character
+// before it.
 struct Cell {
   std::int32_t score = kNoMatch;
   std::size_t before = 0;
 };
-using Row = std::vector<Cell>;  // [title.size()], of one character of the query
+using Row = std::vector<Cell>;  // [title.size()] for one character of the query
 
-// Of one character, given the row of the character before it.
+// The row of a character, from the row of the character before it.
 Row next_row(char wanted, std::string_view title, const Row* previous) {
   Row row(title.size());
   Cell best_before{.score = previous == nullptr ? 0 : kNoMatch, .before = 0};

@@ -1,4 +1,4 @@
-// Which titles a few typed letters mean, and in which order: the search of the command palette.
+// The search of the command palette: which titles match a few typed letters, and in which order.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct FuzzyMatch {
   friend bool operator==(const FuzzyMatch&, const FuzzyMatch&) = default;
 };
 
-// The characters of the query in their order, anywhere in the title; spaces in the query and the
-// case of ASCII letters do not count. Of all such places the one with the best score: characters
-// score more side by side, more where a word begins, most where the title does. An empty query
-// matches with 0; nothing where there is no match.
+// Finds the query's characters in order, anywhere in the title; spaces in the query and the case of
+// ASCII letters are ignored. Of all matches the one with the best score: adjacent characters score
+// more, more at the start of a word, most at the start of the title. An empty query matches with
+// score 0. Empty: no match.
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view title);
 
 struct RankedMatch {

@@ -51,15 +51,14 @@ void add_captured(const StepView& view, GraphPaddingModel& model) {
     if (model.captured.empty() || model.captured.back().title != title)
       model.captured.push_back({.title = title, .sizes = {}});
     CapturedGraphs& graphs = model.captured.back();
-    // Two graphs of a size differ in their rows, which are not listed here.
+    // Two graphs of one size differ in their rows, which are not listed here.
     if (graphs.sizes.empty() || graphs.sizes.back() != key.num_tokens)
       graphs.sizes.push_back(key.num_tokens);
     if (is_picked(key, view)) graphs.picked = static_cast<std::ptrdiff_t>(graphs.sizes.size()) - 1;
   }
 }
 
-// How many elements of the first dimension belong to real rows, and behind which one a build wrote
-// nothing.
+// How many elements of the first dimension belong to real rows, and how many a build wrote.
 struct Extent {
   std::int64_t real = 0;
   std::int64_t rows = 0;  // of the batch, padding rows included
@@ -73,7 +72,7 @@ class ArrayPadding {
         num_rows_(view.trace.common.num_reqs),
         num_tokens_(view.trace.num_scheduled_tokens) {}
 
-  // As an earlier step left it.
+  // An array as an earlier step left it.
   PaddedArray describe_left(const NamedArray& array, std::int64_t step) const {
     PaddedArray shown{
         .name = std::string(array.name), .note = fmt::format("from step {}", step), .stale = true};
@@ -104,7 +103,7 @@ class ArrayPadding {
     const auto up_to = [&](std::int64_t count) { return std::min(count, size); };
     if (is_offsets(array.name)) return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
     if (array.name == "spec_token_indx") return {up_to(num_tokens_), up_to(num_tokens_), size};
-    // Cut to tokens instead of rows: behind the last row nothing was written.
+    // Cut to tokens instead of rows: nothing was written past the last row.
     if (array.name.starts_with("block_idx_"))
       return {up_to(num_real_), up_to(num_rows_), up_to(num_rows_)};
     return {up_to(num_real_), up_to(num_rows_), size};
@@ -171,7 +170,7 @@ PaddedGroup group_of(const StepTrace& trace, const GroupTrace& group, const Name
   return shown;
 }
 
-// In place of this step's values, which nobody read.
+// Replaces this step's values, which nothing read.
 void show_what_was_read(const StepArrays& before, const GroupTrace& group,
                         const ArrayPadding& padding, PaddedGroup& shown) {
   shown.arrays.clear();

@@ -1,5 +1,5 @@
 // Which captured graph a step runs in and what is padded for it: requested against captured sizes,
-// every captured graph, and what the arrays that a replay reads hold behind the real rows.
+// every captured graph, and what the arrays that a replay reads hold after the real rows.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ enum class PaddedPart : std::uint8_t {
   real,
   padding,    // of a padded row
   no_row,     // written, but the array is longer than the batch has rows
-  left_over,  // behind what the build wrote: what an earlier step left there
-  gap,        // stands for elements that are left out
+  left_over,  // after what the build wrote: left there by an earlier step
+  gap,        // in place of elements that are left out
 };
 inline constexpr std::string_view kRealRow = "real row";
 inline constexpr std::string_view kPaddingRow = "padding row";
@@ -42,14 +42,14 @@ struct PaddedElement {
 
 struct PaddedArray {
   std::string name;
-  std::vector<PaddedElement> elements = {};  // one a row
+  std::vector<PaddedElement> elements = {};  // one per row
   std::string note = {};                     // what padding rows hold; what was not written
   bool stale = false;                        // no build wrote it in this step
 };
 
 struct PaddedGroup {
   std::string title;
-  std::string note;  // refreshed, or since when not
+  std::string note;  // refreshed, or the step it was last refreshed in
   bool stale = false;
   std::vector<PaddedArray> arrays = {};
 };
@@ -57,13 +57,13 @@ struct PaddedGroup {
 struct GraphPaddingModel {
   bool has_batch = false;
   std::string runtime_mode;  // "FULL"
-  std::string words;         // which graph ran and why
+  std::string words;         // the graph that ran, and why
   PaddingBar tokens;
-  std::optional<PaddingBar> rows;  // empty: the session does not keep rows
+  std::optional<PaddingBar> rows;  // empty: the session does not record rows
   std::string setting;             // the resolved mode, "FULL_AND_PIECEWISE"
   std::vector<CapturedGraphs> captured;
   std::vector<PaddedGroup> groups;
-  std::string arrays_note;  // why no arrays are listed; empty: they are
+  std::string arrays_note;  // why no arrays are listed; empty: there are arrays
 };
 
 inline constexpr std::string_view kNoGraph = "Nothing was scheduled in this step: no graph ran.";

@@ -1,8 +1,9 @@
-// What drawing emits and the workbench applies: the id of a command and its argument, the same as
-// text in a script, from a key, a menu, the palette or a click.
+// A command that drawing emits and the workbench applies: an id and an argument, the same from a
+// script, a key, a menu, the palette or a click.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +14,11 @@
 
 namespace hybridscope {
 
-// What commands leave to whoever draws: the workbench itself has no clipboard and no picture.
+struct ForkAt;
 
-// A picture of a panel that is to be written.
+// What commands leave to the drawing code: the workbench itself has no clipboard and no picture.
+
+// A request for a picture of a panel.
 struct PanelPicture {
   std::string path;
   std::string panel;  // its id
@@ -35,14 +38,16 @@ struct GuiCommand {
   std::string id;                        // "run.go_to"
   std::string argument = {};             // "120"; empty: none
   CompareSide side = CompareSide::left;  // scripts and keys mean the left one
+  // A change of the next step as a value, in place of the argument; null: none.
+  std::shared_ptr<const ForkAt> edit = nullptr;
   friend bool operator==(const GuiCommand&, const GuiCommand&) = default;
 };
 
 // "run.go_to 120".
 std::string to_text(const GuiCommand& command);
 
-// One command a line; empty lines and lines that begin with # are left out. Whether ids exist is
-// not looked at. Error invalid_input, "FILE:3: ...": a line that does not begin with an id.
+// One command per line; empty lines and lines that begin with # are ignored. Does not check whether
+// ids exist. Error invalid_input, "FILE:3: ...": a line that does not begin with an id.
 Result<std::vector<GuiCommand>> read_gui_script(std::string_view text, const std::string& file);
 
 }  // namespace hybridscope

@@ -101,7 +101,7 @@ class SettingsReader {
          fmt::format("there is no setting {}; it was left out", quoted_text(member.key)));
   }
 
-  // Worded like an error, so one line whatever the key is.
+  // Formatted like an error, so it is one line for any key.
   void note(const JsonPlace& place, const std::string& what) {
     if (read_.notes.size() == kMaxNotes) return;
     JsonErrors line(errors_.file());

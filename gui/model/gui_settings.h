@@ -1,4 +1,4 @@
-// What the workbench remembers from one start to the next, and its JSON text.
+// The settings that the workbench keeps between starts, and their JSON text.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct GuiSettings {
   friend bool operator==(const GuiSettings&, const GuiSettings&) = default;
 };
 
-// With `file` in front, once, and the oldest gone when there are too many.
+// `recent_files` with `file` in front, once; the oldest is dropped when there are too many.
 std::vector<std::string> with_recent_file(std::vector<std::string> recent_files, std::string file);
 
 // File names that are not UTF-8 are written with replacement characters.
@@ -41,11 +41,11 @@ std::string settings_to_json(const GuiSettings& settings);
 
 struct ReadGuiSettings {
   GuiSettings settings;
-  std::vector<std::string> notes;  // "FILE: POINTER: ...", one a thing that was not taken over
+  std::vector<std::string> notes;  // "FILE: POINTER: ...", one for each setting that was ignored
 };
 
-// What is absent has its default. A key that is not known, of a newer program say, is left out with
-// a note. Error corrupt: no JSON; invalid_input: a value of another type or out of its range.
+// Absent settings have their defaults. An unknown key (of a newer program, say) is ignored with a
+// note. Error corrupt: not JSON; invalid_input: a value of the wrong type or out of range.
 Result<ReadGuiSettings> read_gui_settings(std::string_view text, const std::string& file);
 
 }  // namespace hybridscope

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, kNumKeys> kNames = {
     // clang-format on
 };
 
-// What Shift makes of a key, where that is written instead.
+// The sign that Shift makes of a key, where it is written instead.
 struct ShiftedKey {
   Key key;
   std::string_view name;
@@ -62,7 +62,7 @@ ChordWords split_chord(std::string_view text) {
   return {.modifiers = text.substr(0, key), .key = text.substr(key)};
 }
 
-// The key alone, with Shift where its name has it.
+// The key alone, with Shift if its name implies it.
 std::optional<KeyChord> key_named(std::string_view name) {
   for (const ShiftedKey& shifted : kShiftedKeys)
     if (shifted.name == name) return KeyChord{.key = shifted.key, .shift = true};

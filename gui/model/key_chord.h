@@ -1,5 +1,5 @@
 // A key with Ctrl, Shift and Alt, and its text: "Ctrl+Shift+P", "F8", "?". Letters, digits and
-// signs are those that a keyboard types, wherever it has them.
+// signs are those that are typed, independent of the keyboard's layout.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace hybridscope {
 
-// Letters, digits and function keys each without a gap, in ascending order.
+// Letters, digits and function keys are each contiguous and ascending.
 enum class Key {
   // clang-format off
   a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,
@@ -38,15 +38,15 @@ struct KeyChord {
 // that Ctrl, Shift and equal are "Ctrl++".
 std::string to_text(const KeyChord& chord);
 
-// Case does not matter, nor the order of modifiers; "Shift+/" is "?". Error invalid_input: no such
-// key or modifier, a modifier twice, Shift with "?" or "+".
+// Case and the order of modifiers are ignored; "Shift+/" is "?". Error invalid_input: no such key
+// or modifier, a modifier twice, Shift with "?" or "+".
 Result<KeyChord> read_key_chord(std::string_view text);
-// The chord that is written so: of "a" and "A" the letter, of "?" the key with Shift; empty for
-// what has no key of its own here, such as a space.
+// The chord for a character: the letter for "a" and "A", the key with Shift for "?"; empty for a
+// character without its own key here, such as a space.
 std::optional<KeyChord> chord_of_character(std::uint32_t character);
 // Is it a letter, a digit or a sign?
 bool is_typed(Key key);
-// Several with spaces between; none in an empty text.
+// Several chords separated by spaces; none for an empty text.
 Result<std::vector<KeyChord>> read_key_chords(std::string_view text);
 
 }  // namespace hybridscope

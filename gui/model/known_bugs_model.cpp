@@ -42,7 +42,7 @@ bool passes(const KnownBugRow& row, std::string_view filter) {
                              [&](const std::string& words) { return holds(words, filter); });
 }
 
-// The program's own files, which tests read: read once.
+// Built-in files, checked by tests; read once.
 const std::vector<KnownBugRow>& all_rows() {
   static const std::vector<KnownBugRow> rows = [] {
     std::vector<KnownBugRow> made;

@@ -1,4 +1,4 @@
-// The catalogue of known bugs as a list, and one of them in words.
+// The catalogue of known bugs as a list, and one bug in words.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@ struct KnownBugRow {
   friend bool operator==(const KnownBugRow&, const KnownBugRow&) = default;
 };
 
-// In the order of the table: the bug whose number `filter` is, else those whose id, title or words
-// hold it in any case.
+// In the order of the table: the bug with number `filter`, else those whose id, title or words
+// contain it (ignoring case).
 std::vector<KnownBugRow> make_known_bugs_model(std::string_view filter = {});
 
-// The bug that the run is the faulty side of, by its title; empty: none.
+// The bug that the run shows, if it is a bug's faulty run (judged by its title); empty: none.
 std::string bug_shown_by(const ShownRun* run);
 
 inline constexpr std::array<ColumnWords, 5> kKnownBugColumns = {

@@ -28,14 +28,14 @@ std::int32_t along(SplitAxis axis, const LayoutSize& size) {
   return axis == SplitAxis::horizontal ? size.width : size.height;
 }
 
-// What a split divides: the pixels of its two children together, and the least that each needs.
+// What a split divides: the pixels of both children together, and the minimum of each.
 struct Division {
   std::int32_t pixels = 0;
   std::int32_t min_first = 0;
   std::int32_t min_second = 0;
 };
 
-// The first child's pixels, at least its minimum and at most what the other's leaves.
+// The first child's pixels: at least its minimum, at most what the other's minimum leaves.
 std::int32_t clamp_first(const Division& division, double wanted) {
   const std::int64_t needed = std::int64_t{division.min_first} + division.min_second;
   if (division.pixels < needed)
@@ -54,7 +54,7 @@ LayoutSize minimum_of_split(SplitAxis axis, const LayoutSize& first, const Layou
           .height = first.height + splitter + second.height};
 }
 
-// Children come behind their parent, so going backwards finds theirs done.
+// Children come after their parent, so backwards iteration handles them first.
 std::vector<LayoutSize> minima_of(const LayoutTree& tree, const LayoutMetrics& metrics) {
   std::vector<LayoutSize> minima(tree.nodes().size(), metrics.min_leaf);
   for (std::size_t node = minima.size(); node-- > 0;) {
@@ -68,7 +68,7 @@ std::vector<LayoutSize> minima_of(const LayoutTree& tree, const LayoutMetrics& m
   return minima;
 }
 
-// What the split at `node` divides when it has `area`.
+// What the split at `node` divides if it has `area`.
 Division division_at(const LayoutTree& tree, std::size_t node,
                      const std::vector<LayoutSize>& minima, const Extent& whole,
                      std::int32_t splitter) {
@@ -100,7 +100,7 @@ std::vector<LayoutRect> areas_of(const LayoutTree& tree, const LayoutRect& area,
   return areas;
 }
 
-// What the two children leave between them.
+// The gap between the two children.
 LayoutRect between(SplitAxis axis, const LayoutRect& area, const LayoutRect& first,
                    const LayoutRect& second) {
   const Extent before = extent_along(axis, first);

@@ -1,5 +1,5 @@
-// A layout tree in pixels: where its leaves and the splitters between them lie, and what dragging a
-// splitter means.
+// A layout tree in pixels: where its leaves and the splitters between them are, and what dragging a
+// splitter does.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct LayoutSize {
   friend bool operator==(const LayoutSize&, const LayoutSize&) = default;
 };
 
-// In pixels, so times the UI scale.
+// In pixels, already multiplied by the UI scale.
 struct LayoutMetrics {
   std::int32_t splitter = 4;
   LayoutSize min_leaf{.width = 120, .height = 60};
@@ -49,15 +49,15 @@ struct LayoutAreas {
   std::vector<SplitterArea> splitters;
 };
 
-// The smallest area in which every leaf has at least its minimum; an empty tree needs nothing.
+// The smallest area in which every leaf has at least its minimum; zero for an empty tree.
 LayoutSize minimum_size(const LayoutTree& tree, const LayoutMetrics& metrics);
 
-// Ratios give way to the leaves' minimum. Where even the minima do not fit they shrink in
+// The leaves' minima take precedence over ratios. Where the minima do not fit they shrink in
 // proportion, down to nothing. Requires: no negative number.
 LayoutAreas place_layout(const LayoutTree& tree, const LayoutRect& area,
                          const LayoutMetrics& metrics);
 
-// A splitter dragged to where it begins at x (horizontal) or y (vertical) = `position`.
+// A splitter dragged so that it begins at x (horizontal) or y (vertical) = `position`.
 struct SplitterDrag {
   std::int32_t split = 0;
   std::int32_t position = 0;
@@ -65,8 +65,8 @@ struct SplitterDrag {
   LayoutMetrics metrics = {};
 };
 
-// The ratio for LayoutTree::set_ratio: as near to the position as minima and the range of ratios
-// allow.
+// The ratio for LayoutTree::set_ratio: as close to the position as the minima and the range of
+// ratios allow.
 double dragged_ratio(const LayoutTree& tree, const SplitterDrag& drag);
 
 }  // namespace hybridscope

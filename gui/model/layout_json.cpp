@@ -63,7 +63,7 @@ class LayoutReader {
     LayoutTree second;
     if (const auto child = reader.require("first")) first = read_node(*child, depth + 1);
     if (const auto child = reader.require("second")) second = read_node(*child, depth + 1);
-    // After an error nobody looks at the tree, and it may break the rules of one.
+    // After an error the tree is not used, and it may violate the invariants.
     return errors_.failed() ? LayoutTree() : LayoutTree::split(split, first, second);
   }
 

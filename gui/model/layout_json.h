@@ -2,7 +2,7 @@
 //   {"version": 1, "layout": {"split": "horizontal", "ratio": 0.7,
 //                             "first": {"panels": ["pool", "batch"], "active": "batch"},
 //                             "second": {"panels": ["log"]}}}
-// "layout" is null for an empty one; "active" may be absent: the first.
+// "layout" is null for an empty layout; "active" may be absent: the first panel.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 namespace hybridscope {
 
 inline constexpr int kLayoutVersion = 1;
-// In one layout, known or not.
+// Per layout, known panels or not.
 inline constexpr std::size_t kMaxLayoutPanels = 256;
 
 std::string layout_to_json(const LayoutTree& tree);
@@ -25,12 +25,12 @@ using IsKnownPanel = std::function<bool(std::string_view panel)>;
 
 struct ReadLayout {
   LayoutTree tree;
-  std::vector<std::string> notes;  // "FILE: POINTER: ...", one a panel that was left out
+  std::vector<std::string> notes;  // "FILE: POINTER: ...", one for each ignored panel
 };
 
-// A panel that is not known is left out with a note, and so is a leaf without any other. Error
-// corrupt: no JSON; invalid_input: unknown keys, another version, a panel twice, an active panel
-// that is not in its leaf, a ratio out of its range, splits nested too deeply, too many panels.
+// An unknown panel is ignored with a note; so is a leaf with no other panels. Error corrupt: not
+// JSON; invalid_input: unknown keys, another version, a panel twice, an active panel that is not in
+// its leaf, a ratio out of range, splits nested too deeply, too many panels.
 Result<ReadLayout> read_layout(std::string_view text, const std::string& file,
                                const IsKnownPanel& is_known);
 

@@ -30,7 +30,7 @@ SplitAxis axis_of(LeafPlace place) {
   return beside ? SplitAxis::horizontal : SplitAxis::vertical;
 }
 
-// Where `panel` stands among the tabs, or their number.
+// The index of `panel` among the tabs, or their number.
 std::int32_t tab_of(const LayoutLeaf& leaf, std::string_view panel) {
   return static_cast<std::int32_t>(std::ranges::find(leaf.panels, panel) - leaf.panels.begin());
 }
@@ -106,7 +106,7 @@ bool LayoutTree::is_active(std::string_view panel) const {
   return leaf.active == tab_of(leaf, panel);
 }
 
-// Of the window, as its splits divide it.
+// The leaf's share of the window.
 double LayoutTree::share_of(std::int32_t leaf) const {
   double share = 1;
   for (std::int32_t node = 0; node < leaf; ++node) {
@@ -178,7 +178,7 @@ void LayoutTree::move_panel(std::string panel, const PanelTarget& target) {
   const std::vector<std::string>& there = leaf_at(target.leaf).panels;
   const auto other = std::ranges::find_if(there, [&](const auto& id) { return id != panel; });
   if (other == there.end()) return;
-  const std::string neighbour = *other;  // finds the leaf again when numbers have changed
+  const std::string neighbour = *other;  // finds the leaf again after numbers have changed
   hide_panel(panel);
   add_panel(panel, {.leaf = *leaf_of(neighbour), .place = target.place, .tab = target.tab});
 }

@@ -1,5 +1,5 @@
-// How panels share the window: a tree of splits whose leaves hold panels as tabs, without pixels.
-// A value: a copy of it is the whole of what undo has to keep.
+// How panels share the window: a tree of splits whose leaves hold panels as tabs, without pixels. A
+// plain value, so undo only keeps copies.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace hybridscope {
 
 inline constexpr double kMinSplitRatio = 0.05;
 inline constexpr double kMaxSplitRatio = 0.95;
-// Splits above a leaf.
+// The most splits above a leaf.
 inline constexpr std::int32_t kMaxLayoutDepth = 32;
 
 enum class SplitAxis { horizontal, vertical };  // children side by side, one above the other
@@ -39,20 +39,21 @@ enum class LeafPlace { tab, left, right, top, bottom };
 struct PanelTarget {
   std::int32_t leaf = 0;
   LeafPlace place = LeafPlace::tab;
-  std::optional<std::int32_t> tab = std::nullopt;  // its place among the tabs; empty: behind them
+  std::optional<std::int32_t> tab =
+      std::nullopt;  // its place among the tabs; empty: after the last
 };
 
-// Nodes are numbered from 0, the root, in the order of nodes(); numbers hold until the tree is
-// changed. A number that names no node of the wanted kind breaks the contract.
+// Nodes are numbered from 0, the root, in the order of nodes(); numbers are valid until the tree is
+// changed. A number without a node of the required kind is a contract violation.
 // Invariants: 1. nodes in pre-order: a split, then all nodes of its first child, then all of its
-// second; 2. no leaf without panels, no panel twice, `active` names a tab; 3. ratios in their
-// range, no leaf below more than kMaxLayoutDepth splits.
+// second; 2. no leaf without panels, no panel twice, `active` is a tab; 3. ratios in range, no leaf
+// below more than kMaxLayoutDepth splits.
 class LayoutTree {
  public:
   LayoutTree() = default;  // empty: no node
-  // Without panels: empty. Requires: no panel twice; `active` names one of the panels.
+  // Empty without panels. Requires: no panel twice; `active` is the index of a panel.
   static LayoutTree leaf(std::vector<std::string> panels, std::int32_t active = 0);
-  // The other one if one child is empty. The ratio is brought into its range. Requires: no panel in
+  // If one child is empty, the other one. The ratio is clamped to its range. Requires: no panel in
   // both; not too deep.
   static LayoutTree split(LayoutSplit split, const LayoutTree& first, const LayoutTree& second);
 
@@ -68,24 +69,24 @@ class LayoutTree {
   // Whether the panel is the tab in front of its leaf.
   bool is_active(std::string_view panel) const;
 
-  // Brings the panel to the front where it is; else adds it behind the tabs of `leaf`, or of the
+  // Brings the panel to the front where it is; else adds it after the tabs of `leaf`, or of the
   // leaf with the largest share of the window, and brings it to the front there.
   void show_panel(const std::string& panel, std::optional<std::int32_t> leaf = std::nullopt);
-  // A leaf that is left without panels goes, and its sibling takes its place. The tab behind a
-  // hidden one comes to the front, or the last. Not there: nothing happens.
+  // A leaf left without panels is removed, and its sibling takes its place. The tab after a hidden
+  // one comes to the front, or the last. No effect if the panel is not shown.
   void hide_panel(std::string_view panel);
-  // Takes the panel from where it is, if anywhere, to the target and to the front there. Nothing
-  // happens to a panel that would be split from itself. At kMaxLayoutDepth it becomes a tab.
+  // Moves or adds the panel to the target and brings it to the front there. No effect if a panel
+  // would be split from itself. At kMaxLayoutDepth it becomes a tab.
   void move_panel(std::string panel, const PanelTarget& target);
-  // Not there: nothing happens.
+  // No effect if the panel is not shown.
   void activate(std::string_view panel);
-  // Brought into its range.
+  // The ratio is clamped to its range.
   void set_ratio(std::int32_t split, double ratio);
 
   friend bool operator==(const LayoutTree&, const LayoutTree&) = default;
 
  private:
-  std::int32_t end_of(std::int32_t node) const;  // behind the last node below it
+  std::int32_t end_of(std::int32_t node) const;  // one past the last node below it
   bool is_above(std::int32_t split, std::int32_t node) const;
   std::int32_t largest_leaf() const;
   double share_of(std::int32_t leaf) const;

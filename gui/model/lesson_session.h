@@ -1,4 +1,4 @@
-// A lesson while it is taken in the workbench: which part is open, what was answered.
+// A lesson being taken in the workbench: which part is open, what was answered.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 namespace hybridscope {
 
 struct TakenQuestion {
-  bool answered = false;  // with something that could be read
+  bool answered = false;  // with a readable answer
   AnswerVerdict verdict = AnswerVerdict::unreadable;
-  std::string words;  // said to the last answer
+  std::string words;  // the reply to the last answer
 };
 
 class LessonSession {
  public:
-  // Stands at the first part. Errors: those of LessonRun.
+  // Starts at the first part. Errors: those of LessonRun.
   static Result<LessonSession> open(Lesson lesson);
 
   const Lesson& lesson() const { return run_.lesson(); }
@@ -31,17 +31,17 @@ class LessonSession {
 
   // Of the open part: [questions]
   const std::vector<TakenQuestion>& taken() const { return taken_[part_index()]; }
-  // Requires: there is such a question. Error: as LessonRun::check.
+  // Requires: the question exists. Error: as LessonRun::check.
   Status answer(std::size_t question, const std::string& text);
   bool part_is_answered() const;
-  // Will another step be shown when this question is answered?
+  // Is this the only question that must be answered before another step is shown?
   bool waits_only_for(std::size_t question) const;
-  // Right answers and questions of all parts so far.
+  // Right answers, and questions, of all parts so far.
   std::size_t num_right() const;
   std::size_t num_questions() const { return hybridscope::num_questions(lesson()); }
 
-  // The step to show: of a part that asks before it shows, the one before until all is answered;
-  // 0: none yet.
+  // The step to show. A part that asks before it shows has the step before until all its questions
+  // are answered. 0: none yet.
   std::int64_t step_to_show() const;
   // The run of the open part, at step_to_show(). Error: the engine's.
   Result<std::unique_ptr<ShownRun>> make_run() const;
@@ -53,7 +53,7 @@ class LessonSession {
   std::vector<std::vector<TakenQuestion>> taken_;  // [parts][questions]
 };
 
-// What a question can be answered with; empty: anything.
+// The possible answers; empty: anything.
 std::vector<std::string> offered_answers(const LessonQuestion& question);
 // "part 1 of 4, 0 of 5 answers right".
 std::string progress_words(const LessonSession& session);

@@ -1,4 +1,4 @@
-// What panels say where a session's level does not keep what they show.
+// What panels say where a session's level does not record what they show.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace hybridscope {
 
-// "The session keeps no block tables: it was recorded at level counts." Empty: it keeps more than
-// level counts does.
+// "The session keeps no block tables: it was recorded at level counts." Empty: its level is above
+// counts.
 std::string not_kept(const ShownRun& run, std::string_view what);
 
-// Of sessions that keep block tables but no contents; empty for all others.
+// For sessions with block tables but no contents; empty for all others.
 std::string contents_not_kept(const ShownRun& run);
 
 }  // namespace hybridscope

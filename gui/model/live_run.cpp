@@ -52,8 +52,8 @@ Result<std::unique_ptr<LiveRun>> LiveRun::create(RunPlan plan, CheckScope scope)
   return run;
 }
 
-// Panels and files also name requests that come behind the step that is shown, when the engine has
-// gone back and does not know them.
+// Panels and files also name requests that arrive after the shown step, which the engine no longer
+// knows after going back.
 std::string LiveRun::name_of(RequestId request) const {
   const auto index = static_cast<std::size_t>(request.value);
   return index < request_names_.size() ? request_names_[index]
@@ -114,7 +114,7 @@ StepArrays LiveRun::arrays_here() const {
   return step() == 0 ? StepArrays() : step_arrays(player_->trace());
 }
 
-// At number `known` of the known steps, by way of the one before it.
+// Moves to the known step with index `known`, via the one before it.
 Status LiveRun::stand_at(std::size_t known) {
   const std::int64_t target = player_->known_steps()[known];
   if (target == step()) return Ok{};
@@ -154,7 +154,7 @@ std::optional<std::int64_t> LiveRun::begin_go_to(std::int64_t step) {
   return target;
 }
 
-// A step at which the engine found no progress is not the same with a plan that has more to say.
+// A step that made no progress may be different with another plan.
 bool LiveRun::continue_with(const RunPlan& plan, std::int64_t step) {
   const auto known = player_->known_steps();
   const auto at = std::lower_bound(known.begin(), known.end(), step);
@@ -222,7 +222,7 @@ std::vector<std::int32_t> LiveRun::conv_tokens(std::int32_t block) const {
   const SymbolicState& state = player_->run().state().state;
   const WriteEvent& event = state.conv_event(block);
   const std::vector<RequestId> known = unfinished();
-  // The engine has released the tokens of those that have finished.
+  // The engine has released the tokens of finished requests.
   if (event.kind == WriteKind::never || !std::ranges::binary_search(known, event.request))
     return {};
   const Engine& engine = player_->run().engine();

@@ -1,4 +1,4 @@
-// A run that an engine makes while it is looked at.
+// A run that an engine makes while it is shown.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace hybridscope {
 
 class LiveRun final : public ShownRun {
  public:
-  // More than these are run a few at a time between two frames.
+  // Longer moves are run a few steps at a time between two frames.
   static constexpr std::int64_t kMostStepsAtOnce = 24;
 
-  // Stands before the first step. Errors: those of LivePlayer::create.
+  // Starts before the first step. Errors: those of LivePlayer::create.
   static Result<std::unique_ptr<LiveRun>> create(RunPlan plan, CheckScope scope = CheckScope::step);
 
   std::string title() const override { return plan_.name; }
@@ -41,7 +41,7 @@ class LiveRun final : public ShownRun {
   StepView view() const override;
   const StepArrays& previous_arrays() override { return previous_; }
   BlockFacts block_facts(std::int32_t block, FactParts parts) override;
-  // Reads the owner's tokens from the first one on: for one block, not for all of them.
+  // Reads all of the owner's tokens, so call it for one block, not for all.
   std::vector<std::int32_t> conv_tokens(std::int32_t block) const override;
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override;
@@ -52,7 +52,7 @@ class LiveRun final : public ShownRun {
   std::span<const ShownBookmark> bookmarks() const override { return bookmarks_; }
   Status set_bookmark(std::int64_t step, std::string_view note) override;
   Status remove_bookmarks(std::int64_t step) override;
-  // Of the run that this one is an edit of. Requires: by step.
+  // Takes the bookmarks of the run that this one is an edit of. Requires: ordered by step.
   void take_over(std::vector<ShownBookmark> bookmarks) { bookmarks_ = std::move(bookmarks); }
   std::vector<RequestId> unfinished() const override { return requests_.unfinished(step()); }
   std::int64_t first_step(RequestId request) const override {
@@ -78,7 +78,7 @@ class LiveRun final : public ShownRun {
 
   RunPlan plan_;
   CheckScope scope_;
-  std::vector<std::string> request_names_;  // of all requests that a known step has seen
+  std::vector<std::string> request_names_;  // of all requests that a known step names
   Names names_;
   WriteLog log_;
   ActivityLog activities_;
@@ -90,7 +90,7 @@ class LiveRun final : public ShownRun {
   BlockFaults block_faults_;
   std::vector<ShownBookmark> bookmarks_;     // by step
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()]
-  // Copied when the step is left, as the engine overwrites it; going back runs one step more.
+  // Copied when the step is left, because the engine overwrites it; going back runs one more step.
   StepArrays previous_;
   bool whole_ = false;
   std::unique_ptr<LivePlayer> player_;

@@ -7,7 +7,7 @@
 namespace hybridscope {
 namespace {
 
-// The token of the row, near its first one, behind which the prefix has the fingerprint; -1: none.
+// The token of the row, near its first one, whose prefix has the fingerprint; -1: none.
 std::int32_t token_of(const RowTruth& truth, std::int32_t row, std::int32_t conv_kernel,
                       Fingerprint prefix) {
   const std::int32_t computed = truth.num_computed_tokens(row);
@@ -32,7 +32,7 @@ const StateWrite* MeantStates::write_of(const CopyMeant& meant, ContentKind cont
   return nullptr;
 }
 
-// A finding up to this step saw what the write left.
+// Is the write's result the subject of a finding up to this step?
 bool MeantStates::is_blamed(std::int32_t block, ContentKind content,
                             const WriteEvent& event) const {
   BlockWrites writes;

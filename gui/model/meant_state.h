@@ -1,5 +1,5 @@
-// What the shown step left in a block, against what it was meant to leave there: S(n), the state
-// after n tokens of a row's request. Of a state copy that is what the log of writes says it moved.
+// Compares what the shown step left in a block with what it was meant to leave: S(n), the state
+// after n tokens of a row's request. What a state copy moved is read from the log of writes.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace hybridscope {
 
-// not_known: nothing speaks against it, and the session does not keep what would prove it.
+// not_known: no evidence against it, and the session does not record what would prove it.
 enum class StateTruth : std::uint8_t { not_known, right, wrong };
 
 struct CopiedState {
   StateTruth temporal = StateTruth::not_known;
   StateTruth conv = StateTruth::not_known;
   std::int32_t num_tokens = -1;       // n of the state S(n) that was copied
-  std::int32_t last_conv_token = -1;  // the window copied ends with it; -1: not told
+  std::int32_t last_conv_token = -1;  // the window copied ends with it; -1: not known
 };
 
-// Which copy, and what it is meant to leave: S(num_tokens).
+// A copy, and what it is meant to leave: S(num_tokens).
 struct CopyMeant {
   WriteKind kind = WriteKind::pre_copy;
   std::int32_t group = -1;
@@ -40,8 +40,8 @@ class MeantStates {
  public:
   explicit MeantStates(const ShownRun& run);
   CopiedState of_copy(const CopyMeant& meant) const;
-  // Is the temporal state of the block S(num_tokens) of the row's request? Requires: the row is one
-  // of the batch.
+  // Is the block's temporal state S(num_tokens) of the row's request? Requires: the row is in the
+  // batch.
   StateTruth of_block(const RowPlace& row, std::int32_t block, const HeldContent& held,
                       std::int32_t num_tokens) const;
   // A finding of this step about the state that the row starts from; null: none.
@@ -59,10 +59,10 @@ class MeantStates {
 
 struct CopyTerms {
   std::int32_t num_tokens = 0;  // as meant
-  bool has_temporal = true;     // what the layers keep
+  bool has_temporal = true;     // do the layers keep a temporal state?
   bool has_conv = true;
 };
-// "Meant to be S(8), but it holds S(6)."; one a content that is wrong.
+// "Meant to be S(8), but it holds S(6)."; one for each wrong content.
 std::vector<std::string> copy_faults(const CopiedState& copied, const CopyTerms& terms);
 
 }  // namespace hybridscope

@@ -18,7 +18,7 @@ std::int64_t columns_of(const NamedArray& array) {
   return array.dims.size() == 2 ? array.dims[1] : 1;
 }
 
-// Three or more equal elements in turn are one piece; rows of a matrix are in brackets.
+// Three or more equal elements in a row are one piece; rows of a matrix are in brackets.
 void add_pieces(MetadataArray& shown) {
   constexpr std::size_t kMostPieces = 64;
   const std::int64_t size = num_elements(shown.array);
@@ -47,7 +47,7 @@ void add_pieces(MetadataArray& shown) {
   }
 }
 
-// Element by element at the same place; what was not there before differs.
+// Compares elements at the same index; an element that did not exist before is changed.
 void mark_changes(const NamedArray* before, MetadataArray& shown) {
   const NamedArray& now = shown.array;
   shown.reshaped = before == nullptr || !before->present || before->dims != now.dims;

@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// What a captured graph has to do with an array.
+// How a captured graph uses an array.
 enum class ReplaySign : std::uint8_t {
   none,
   persistent,  // a graph reads it, but none was replayed in this step
@@ -36,7 +36,7 @@ inline constexpr std::string_view kNoMetadata =
 // A value, or several equal ones, as one line of text shows them.
 struct ValuePiece {
   std::string text;           // "7", "[3", "-1 x2047"
-  std::int64_t elements = 0;  // that it stands for
+  std::int64_t elements = 0;  // number of equal values
   bool changed = false;
   bool selected = false;
 };
@@ -45,12 +45,12 @@ struct MetadataArray {
   NamedArray array;
   std::string dtype;
   std::string shape;  // "[4,3]"
-  std::string note;   // in place of values
+  std::string note;   // shown in place of values
   ReplaySign sign = ReplaySign::none;
   std::vector<std::uint8_t> changed;  // [elements of the array's values]; empty: none did
   std::int64_t num_changed = 0;
-  bool reshaped = false;           // it had another shape in the step before, or was None
-  std::int64_t selected_row = -1;  // of the first dimension: the selected request's
+  bool reshaped = false;           // in the step before it had another shape or was None
+  std::int64_t selected_row = -1;  // index in the first dimension of the selected request's row
   std::vector<ValuePiece> pieces;  // the first ones
   bool holds_blocks = false;       // values are block ids
   std::size_t widest = 0;          // characters of its longest element
@@ -62,7 +62,7 @@ struct MetadataArray {
   }
 };
 
-// "3 4 -1 x7"; of a long array the first ones and how many that were.
+// "3 4 -1 x7"; for a long array the first values and how many they are.
 std::string values_words(const MetadataArray& array);
 
 // The columns of the list of arrays.
@@ -73,27 +73,27 @@ struct MetadataSection {
   std::int32_t group = -1;            // -1: of the whole batch
   std::string title;                  // "group 1 (mamba2)"
   std::string builder;                // the reference's class
-  std::string note;                   // how it was built, what the replayed graph finds
+  std::string note;                   // how it was built, what the replayed graph reads
   std::string warning;                // empty: nothing to warn of
-  std::vector<std::string> replayed;  // of a stale replay: what it really read, a line each
+  std::vector<std::string> replayed;  // stale replay: what it really read, one line each
   std::vector<MetadataArray> arrays;
   std::string absent;  // names of arrays that are None
-  MetadataRows rows;   // which batch rows elements of the arrays stand for
+  MetadataRows rows;   // the batch rows that elements of the arrays belong to
 };
 
 struct MetadataModel {
   std::vector<MetadataSection> sections;
-  std::string note;  // compared with which step
+  std::string note;  // the step it is compared with
 };
 
 // Requires: run.step() > 0.
 MetadataModel make_metadata_model(ShownRun& run, RequestId selected);
 
-// What a tooltip says of one element. Requires: `array` is of a model of this step.
+// The tooltip of one element. Requires: `array` is of a model of this step.
 std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section,
                                    const MetadataArray& array, std::int64_t index);
 
-// One element a row, and one behind the last.
+// Does the array have one element per row and one past the last?
 bool is_offsets(std::string_view array);
 
 // "unset": an element of a persistent buffer that no build has written.

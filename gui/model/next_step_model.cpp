@@ -46,7 +46,8 @@ std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
     if (policy.caching) continue;
     const auto values = policy.text.value_names();
     const auto value = in_force.values[i];
-    policies.push_back({.name = policy.text.name,
+    policies.push_back({.index = i,
+                        .name = policy.text.name,
                         .help = policy.text.help,
                         .values = {values.begin(), values.end()},
                         .value = value ? std::string(values[*value]) : std::string()});
@@ -69,8 +70,8 @@ NextStepModel make_next_step_model(const Workbench& workbench) {
   model.planned = planned_step(*run->plan(), model.step);
   for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
   model.policies = editable_policies(model.planned.policies);
-  if (workbench.plans.can_undo()) model.undo = workbench.plans.undo_words();
-  if (workbench.plans.can_redo()) model.redo = workbench.plans.redo_words();
+  if (workbench.plans().can_undo()) model.undo = workbench.plans().undo_words();
+  if (workbench.plans().can_redo()) model.redo = workbench.plans().redo_words();
   return model;
 }
 

@@ -1,6 +1,7 @@
-// What can be changed about the step behind the one that is shown.
+// What can be changed about the step after the shown one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,27 +17,34 @@ struct EditableRequest {
   std::string name;
   bool runs = false;                         // it was in the step's batch
   std::int32_t max_num_accepted_tokens = 1;  // 1 + K
-  // What is planned of it.
-  std::int32_t accepts = 0;  // 0: nothing
+  // What is planned for it.
+  std::int32_t accepts = 0;  // 0: not set
   bool preempted = false;
   bool aborted = false;
 };
 
-// A policy with its values, as the command edit.policy takes them.
 struct EditablePolicy {
+  std::size_t index = 0;  // in policy_table()
   std::string_view name;
   std::string_view help;
   std::vector<std::string_view> values;
-  std::string value;  // in force; empty: that of the profile
+  std::string value;  // in force; empty: the profile's
+
+  // The override that gives it the value number `value`.
+  PolicyOverrides with_value(std::size_t number) const {
+    PolicyOverrides overrides;
+    overrides.values[index] = static_cast<std::uint8_t>(number);
+    return overrides;
+  }
 };
 
 struct NextStepModel {
-  std::string why_not;                    // nothing can be changed; empty: it can
+  std::string why_not;                    // why nothing can be changed; empty: it can
   std::int64_t step = 0;                  // the next one
-  std::vector<EditableRequest> requests;  // that have not finished, as far as they have joined
+  std::vector<EditableRequest> requests;  // that have joined and not finished
   std::vector<EditablePolicy> policies;   // that may change while an engine runs
-  PlannedStep planned;                    // by the script and by edits
-  std::string undo;                       // what Undo would take back; empty: nothing
+  PlannedStep planned;                    // from the script and from edits
+  std::string undo;                       // what Undo would undo; empty: nothing
   std::string redo;
 };
 

@@ -36,7 +36,7 @@ Result<Scenario> scenario_of_bug(std::string_view name, bool faulty) {
   return scenario;
 }
 
-// The scenario that a file, or something built in, holds.
+// The scenario in a file, or a built-in one.
 Result<Scenario> scenario_at(std::string_view place) {
   if (place.starts_with(kShippedPrefix))
     return shipped_scenario(place.substr(kShippedPrefix.size()));

@@ -1,4 +1,4 @@
-// Opens whatever a person names as a run to be shown.
+// Opens a scenario, session, trace or traffic file that the user names as a run to show.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace hybridscope {
 
-// Opens a file of traffic (Mooncake format) as a live run by the settings that nobody changed.
+// Opens a file of traffic (Mooncake format) as a live run with default settings.
 
-// Is the file's first line a request of traffic? False where it cannot be read.
+// Is the file's first line a request of traffic? False if it cannot be read.
 bool is_traffic(const std::string& path);
 
 Result<std::unique_ptr<ShownRun>> open_traffic(const std::string& path);
 
-// In front of the name of a scenario that is part of the program.
+// The prefix of a shipped scenario's name.
 inline constexpr std::string_view kShippedPrefix = "shipped:";
 
-// In front of the id or number of a known bug: with the bug, and its healthy run.
+// The prefixes of a known bug's id or number: the faulty run, and the healthy run.
 inline constexpr std::string_view kBugPrefix = "bug:";
 inline constexpr std::string_view kHealthyPrefix = "healthy:";
 

@@ -17,7 +17,7 @@
 namespace hybridscope {
 namespace {
 
-// A folder that goes with the object.
+// A folder that is deleted with the object.
 class TemporaryFolder {
  public:
   static Result<std::shared_ptr<TemporaryFolder>> make() {

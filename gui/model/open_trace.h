@@ -1,5 +1,5 @@
-// Decisions of another engine as a run to be shown: judged once, kept in a session file of its own
-// that goes with the run.
+// Decisions of another engine as a run to show: judged once, and kept in a temporary session file
+// that is deleted with the run.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace hybridscope {
 
-// TRACE.jsonl[.zst], the first trace of it. Errors: those of TraceReader and TraceJudge, with file
-// and line; a file without a step; no room for the session in the folder for temporary files.
+// The first trace of TRACE.jsonl[.zst]. Errors: those of TraceReader and TraceJudge, with file and
+// line; a file without a step; no room for the session in the folder for temporary files.
 Result<std::unique_ptr<ShownRun>> open_trace(const std::string& path);
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// What the command palette lists for what has been typed.
+// What the command palette lists for the typed text.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace hybridscope {
 
-// Which command a key means: the keys of the command table, read once.
+// Finds the command of a key: the keys of the command table, read once.
 
 class KeyMap {
  public:
   // Requires: every row's keys can be read and no two rows share one.
   KeyMap();
-  // Null: the key means nothing.
+  // Null: the key has no command.
   const CommandRow* find(const KeyChord& chord) const;
 
  private:
@@ -27,13 +27,13 @@ class KeyMap {
 
 struct PaletteEntry {
   const CommandRow* row = nullptr;
-  std::string argument = {};  // that it is carried out with; empty: the row's question
+  std::string argument = {};  // of the command; empty: the dialog asks for it
   std::string title;          // "Run: Go to step...", "Bookmark at step 3: too early"
-  std::vector<std::size_t> highlights = {};  // bytes of the title that were typed
+  std::vector<std::size_t> highlights = {};  // bytes of the title that match
   bool possible = true;
 };
 
-// Every command and every bookmark whose title matches, the likely one first.
+// Every command and bookmark whose title matches, the best match first.
 std::vector<PaletteEntry> palette_entries(const Workbench& workbench, std::string_view query);
 
 }  // namespace hybridscope

@@ -25,16 +25,16 @@ const ContentRow* find_content(std::string_view panel) {
 
 PanelDocument make_panel_document(Workbench& workbench, std::string_view panel) {
   const ContentRow* row = find_content(panel);
-  const PanelInfo* info = workbench.view.find_panel(panel);
+  const PanelInfo* info = workbench.view().find_panel(panel);
   HS_EXPECT(row != nullptr && info != nullptr && workbench.has_step());
   PanelDocument document;
   document.panel = panel;
   document.title = info->title;
-  document.selection = workbench.selection;
+  document.selection = workbench.selection();
   const Names& names = workbench.run()->names();
-  if (workbench.selection.request.value >= 0)
-    document.request = names.request(workbench.selection.request);
-  if (workbench.selection.group >= 0) document.group = names.group(workbench.selection.group);
+  if (workbench.selection().request.value >= 0)
+    document.request = names.request(workbench.selection().request);
+  if (workbench.selection().group >= 0) document.group = names.group(workbench.selection().group);
   const auto add = [&] {
     if (workbench.has_step())
       document.runs.push_back(
@@ -42,7 +42,7 @@ PanelDocument make_panel_document(Workbench& workbench, std::string_view panel) 
   };
   add();
   if (workbench.comparison() != nullptr && info->of_a_run) {
-    const SideScope other(workbench);
+    const Workbench::SideScope other(workbench);
     add();
   }
   return document;

@@ -1,5 +1,5 @@
-// What a panel shows, as tables of words and numbers: what is copied and saved of it. Made of the
-// models that panels draw, so that both say the same.
+// A panel's content as tables of words and numbers, for copying and saving. Made from the models
+// that panels draw, so that both say the same.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ using ContentCell = std::variant<std::monostate, std::int64_t, bool, std::string
 struct ContentTable {
   std::string title;
   std::string note = {};                            // a sentence below the title; empty: none
-  std::vector<std::string> headings = {};           // [columns] none is empty, none is there twice
+  std::vector<std::string> headings = {};           // [columns] none empty, no duplicates
   std::vector<std::vector<ContentCell>> rows = {};  // [rows][columns]
 };
 
 struct PanelContent {
   std::vector<std::string> notes = {};  // sentences above the tables
-  std::string text = {};                // lines as they stand, in letters of one width
+  std::string text = {};                // preformatted lines, for a fixed-width font
   std::vector<ContentTable> tables = {};
 };
 
-// One row a panel.
+// One row per panel.
 struct ContentRow {
   std::string_view panel;  // its id
-  // Of the run that is shown (SideScope). Requires: a step is shown.
+  // For the shown run (SideScope). Requires: a step is shown.
   PanelContent (*make)(Workbench&) = nullptr;
 };
 std::span<const ContentRow> block_contents();     // content_of_blocks.cpp
@@ -50,7 +50,7 @@ struct RunContent {
   PanelContent content;
 };
 
-// What a panel shows, with what one has to know to read it.
+// A panel's content with its context.
 struct PanelDocument {
   std::string panel;  // id
   std::string title;

@@ -12,11 +12,11 @@ constexpr std::string_view kCopyUsage = "text|json|markdown [PANEL]";
 constexpr std::string_view kPictureUsage = "FILE.png [PANEL]";
 
 Result<const PanelInfo*> panel_in_focus(const Workbench& workbench) {
-  if (const PanelInfo* panel = workbench.view.panel_in_focus()) return panel;
+  if (const PanelInfo* panel = workbench.view().panel_in_focus()) return panel;
   return invalid_input("no panel is shown");
 }
 
-// One word, and the panel that the second one names or that is in focus.
+// One word, and the panel named by the second word or in focus.
 struct WordAndPanel {
   std::string word;
   const PanelInfo* panel = nullptr;
@@ -31,7 +31,7 @@ Result<WordAndPanel> read_word_and_panel(const Workbench& workbench, const std::
         fmt::format("expected {}, found {} words; put a name with spaces in double quotes", usage,
                     words.size()));
   const auto panel =
-      words.size() == 2 ? read_panel(words[1], workbench.view) : panel_in_focus(workbench);
+      words.size() == 2 ? read_panel(words[1], workbench.view()) : panel_in_focus(workbench);
   if (!panel.ok()) return panel.error();
   return WordAndPanel{words[0], panel.value()};
 }
@@ -40,7 +40,7 @@ Status copy(Workbench& workbench, const PanelInfo& panel, ContentFormat format) 
   if (find_content(panel.id) == nullptr)
     return invalid_input(fmt::format("{} has nothing to copy", panel.title));
   const PanelDocument document = make_panel_document(workbench, panel.id);
-  workbench.outbox.clipboard = render_content(document, format);
+  workbench.outbox().clipboard = render_content(document, format);
   workbench.say(NoticeKind::info, fmt::format("Copied: {} as {}, {}", panel.title,
                                               content_format_title(format), size_words(document)));
   return Ok{};
@@ -70,14 +70,14 @@ Status order_panel_picture(Workbench& workbench, const std::string& argument) {
   if (!read.value().word.ends_with(".png"))
     return invalid_input(fmt::format("expected FILE.png, found \"{}\"", read.value().word));
   const std::string id(read.value().panel->id);
-  workbench.view.layout.show_panel(id);
-  workbench.view.focused_panel = id;
-  workbench.outbox.pictures.push_back({.path = read.value().word, .panel = id});
+  workbench.view().layout.show_panel(id);
+  workbench.view().focused_panel = id;
+  workbench.outbox().pictures.push_back({.path = read.value().word, .panel = id});
   return Ok{};
 }
 
 std::string suggested_picture(const Workbench& workbench) {
-  const PanelInfo* panel = workbench.view.panel_in_focus();
+  const PanelInfo* panel = workbench.view().panel_in_focus();
   if (panel == nullptr || workbench.run() == nullptr) return {};
   return fmt::format("{}-step-{}.png", panel->id, workbench.run()->step());
 }

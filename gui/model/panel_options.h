@@ -1,4 +1,4 @@
-// What a person has chosen in each panel; part of the workbench, changed by commands.
+// The user's choices in each panel; part of the workbench, changed by commands.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct BlockTablesOptions {
   std::int32_t cell_size = 0;  // pixels at scale 1; 0: what fits
 };
 
-// The next larger or smaller size of a cell: about a quarter more or less, and at least a pixel.
+// The next larger or smaller size of a cell: about a quarter more or less, at least by one pixel.
 inline constexpr std::int32_t kLeastCellSize = 2;
 inline constexpr std::int32_t kMostCellSize = 64;
 constexpr std::int32_t larger_cell(std::int32_t size) {
@@ -25,7 +25,7 @@ constexpr std::int32_t smaller_cell(std::int32_t size) {
   return std::clamp(std::min(size * 4 / 5, size - 1), kLeastCellSize, kMostCellSize);
 }
 
-// The array that is shown as a whole; empty: none.
+// The array that is shown in full; empty: none.
 struct MetadataOptions {
   std::int32_t group = -1;  // -1: of the whole batch
   std::string array;
@@ -53,11 +53,11 @@ struct RequestsOptions {
 
 inline constexpr std::int32_t kMostTimelineSteps = 120;
 struct TimelineOptions {
-  std::int32_t num_steps = 21;  // around the one that is shown
+  std::int32_t num_steps = 21;  // around the shown step
 };
 
-// Which differences are listed, and gone to with F8 and F7: those in which the text occurs, in any
-// case; empty: all.
+// The differences that are listed, and visited with F8 and F7: those that contain the text
+// (ignoring case); empty: all.
 struct DifferencesOptions {
   std::string filter;
 };

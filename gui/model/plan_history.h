@@ -1,4 +1,4 @@
-// The plans of a run that was edited, for undo and redo.
+// The plans of an edited run, for undo and redo.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace hybridscope {
 
 struct PlanVersion {
   std::shared_ptr<const RunPlan> plan;
-  std::int64_t step = 0;  // that was shown when it was edited
+  std::int64_t step = 0;  // the step shown at the edit
   std::string words;      // what the edit did: "accept 2 of A in step 3"
-  // The session that was shown: its plan alone would not bring it back. Null: of a live run.
+  // The session that was shown, because its plan alone cannot restore it. Null: a live run.
   std::unique_ptr<ShownRun> session = {};
 };
 
@@ -25,19 +25,19 @@ class PlanHistory {
   static constexpr std::size_t kMaxVersions = 100;
 
   void clear();
-  // `before` was shown at `step` and an edit, told by `words`, has made another plan of it.
+  // Adds the version before an edit; `before.step` was shown, `before.words` describe the edit.
   void add(PlanVersion before);
   bool can_undo() const { return !undo_.empty(); }
   bool can_redo() const { return !redo_.empty(); }
-  // Of the edit that would be undone or made again.
+  // The words of the edit that would be undone or redone.
   const std::string& undo_words() const { return undo_.back().words; }
   const std::string& redo_words() const { return redo_.back().words; }
-  // Of the version before the last edit. Requires: can_undo().
+  // The plan before the last edit. Requires: can_undo().
   const std::shared_ptr<const RunPlan>& last_plan() const { return undo_.back().plan; }
   // The version to show. Requires: can_undo(), can_redo().
   PlanVersion& next_undo() { return undo_.back(); }
   PlanVersion& next_redo() { return redo_.back(); }
-  // It is shown now: `before`, which was shown until then, is kept for the other way.
+  // Call when that version is shown: `before`, shown until then, is kept for redo or undo.
   void undone(PlanVersion before);
   void redone(PlanVersion before);
 
@@ -46,7 +46,7 @@ class PlanHistory {
   std::vector<PlanVersion> redo_;
 };
 
-// What the changes do, for people: "accept 2 of A; preempt B in step 3".
+// The changes in words: "accept 2 of A; preempt B in step 3".
 std::string words_of(const ForkAt& changes);
 
 }  // namespace hybridscope

@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// A request of traffic joins when its time has come; of a script, in its step.
+// A request of traffic joins at its arrival time; one of a scenario, at its step.
 std::vector<std::string> words_of_joining(const RunPlan& plan, std::int64_t step) {
   std::vector<std::string> words;
   for (const ArrivingRequest& arriving : plan.requests)

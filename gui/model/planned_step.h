@@ -1,5 +1,5 @@
-// What is planned for a step that is still to be made: what the script and edits say of it, who
-// joins, and the settings that it will run by.
+// What is planned for a step that has not been made yet: from the script and edits, the requests
+// that join, and its settings.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace hybridscope {
 
 struct PlannedStep {
-  ScriptStep script = {};  // what it does in this step; empty where nothing is said of it
-  std::vector<std::string> words = {};  // of all of it, requests that join included
+  ScriptStep script = {};               // the script's changes in this step; may be empty
+  std::vector<std::string> words = {};  // for all of it, joining requests included
   std::int32_t budget = 0;              // tokens
   EngineProfile profile = EngineProfile::safe;
-  PolicyOverrides policies = {};  // set against the profile
+  PolicyOverrides policies = {};  // that override the profile
 };
 
 PlannedStep planned_step(const RunPlan& plan, std::int64_t step);
 
-// What a script's step does, for people, a sentence part each: "accept 2 of A", "preempt B".
+// A script's step in words, one phrase each: "accept 2 of A", "preempt B".
 std::vector<std::string> words_of(const ScriptStep& changes);
 
 }  // namespace hybridscope

@@ -32,7 +32,7 @@ CellRole role_of(std::int32_t block, std::int32_t references, bool registered) {
   return references == 0 ? CellRole::free_block : CellRole::held;
 }
 
-// Only what findings name is looked at: of a session that is read from its file.
+// Looks only at blocks that findings name: a session has to read each from its file.
 void mark_wrong(ShownRun& run, PoolModel& pool) {
   const BlockVerdicts verdicts(run);
   for (BlockCell& cell : pool.cells) {

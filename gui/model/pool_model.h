@@ -1,4 +1,4 @@
-// The pool of physical blocks when a step is over: what each block is, and which are given out
+// The pool of physical blocks at the end of a step: what each block is, and which are allocated
 // next.
 #pragma once
 
@@ -25,18 +25,18 @@ struct PoolOwner {
 };
 
 struct PoolModel {
-  std::vector<BlockCell> cells;          // [num_blocks] by block id; of states only "wrong" is told
-  std::vector<std::int32_t> references;  // [num_blocks] tables that hold it, deferred frees
+  std::vector<BlockCell> cells;          // [num_blocks] by block id; of states only "wrong" is set
+  std::vector<std::int32_t> references;  // [num_blocks] tables that hold it, plus deferred frees
   std::vector<PoolOwner> first_owner;    // [num_blocks] the first table that has it
   std::vector<std::int32_t> num_owners;  // [num_blocks] places in tables
   std::array<std::int32_t, kNumCellRoles> num_by_role{};
-  // Those with a reference, and those without: they are in the free queue.
+  // Blocks with a reference, and blocks without, which are in the free queue.
   std::int32_t num_held = 0;
-  std::int32_t num_held_cached = 0;  // of them registered
+  std::int32_t num_held_cached = 0;  // registered ones among them
   std::int32_t num_free = 0;
-  std::int32_t num_free_cached = 0;  // can be hit until they are given out
+  std::int32_t num_free_cached = 0;  // can be hit until they are allocated
   bool labels_known = true;          // false: the session's labels are still being read
-  std::string not_kept;              // why there is nothing else; empty: there is
+  std::string not_kept;              // why everything else is missing; empty: nothing is
   bool queue_known = false;
   std::vector<std::int32_t> queue;  // the first kMaxQueueShown, next one first
   std::size_t queue_length = 0;
@@ -50,17 +50,17 @@ std::string counts_words(const PoolModel& pool);
 // The roles that blocks of a pool can have, for legends.
 inline constexpr std::array<CellRole, 4> kPoolRoles = {CellRole::held, CellRole::shared,
                                                        CellRole::cached, CellRole::free_block};
-// What stands before the queue, or in its place.
+// The words before the queue, or in its place.
 std::string queue_words(const PoolModel& pool);
 
 inline constexpr std::string_view kOwnerWords =
     "All blocks: number, and below it whose it is (request, group:column, and how many more have "
     "it)";
 
-// "A 1:0", "A 1:0 +2": request, group and column, and how many places more; empty: nobody's.
+// "A 1:0", "A 1:0 +2": request, group and column, and how many more places; empty: no owner.
 std::string owner_words(const PoolModel& pool, const Names& names, std::int32_t block);
 
-// What a tooltip says of a block. Requires: it is one of the pool's cells.
+// The tooltip of a block. Requires: it is one of the pool's cells.
 std::vector<Fact> describe_block(ShownRun& run, const PoolModel& pool, std::int32_t block);
 
 }  // namespace hybridscope

@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What follows the name that every line begins with.
+// The line without the name that it begins with.
 std::string without(const std::string& line, const std::string& name) {
   std::size_t begin = line.rfind(name, 0) == 0 ? name.size() : 0;
   while (begin < line.size() && (line[begin] == ' ' || line[begin] == ':')) ++begin;

@@ -1,4 +1,4 @@
-// The prefix-cache lookups of a step: how much of each request was there, group by group, and why
+// The prefix cache lookups of a step: how much of each request was cached, group by group, and why
 // not more.
 #pragma once
 
@@ -18,8 +18,8 @@ struct LookupBar {
   std::int32_t block_size = 0;
   std::int32_t present_length = 0;  // tokens found
   std::int32_t hit_length = 0;      // tokens it could serve on its own
-  std::int32_t miss_token = -1;     // the first token of the block that is not there; -1: none
-  bool only_ends = false;           // mamba: of what is there only the state at the end counts
+  std::int32_t miss_token = -1;     // the first token of the first missing block; -1: none
+  bool only_ends = false;           // mamba: of the cached tokens only the state at the end counts
   std::string words;                // why not more
 };
 
@@ -27,14 +27,14 @@ struct LookupCard {
   RequestId request{};
   std::string name;
   std::string words;            // "hit of 16 tokens, at most 19 (its 20 known tokens - 1)"
-  std::int32_t num_tokens = 0;  // known when it was looked up
+  std::int32_t num_tokens = 0;  // known at the lookup
   std::int32_t num_hit_tokens = 0;
   bool admitted = false;
   std::vector<LookupBar> groups;
   // Admitted requests of runs whose cache report is known; else empty.
-  std::int32_t num_common_tokens = 0;  // with a request before it
-  std::string shared;                  // with whom, and how much of it was served
-  std::vector<std::string> lost;       // a sentence a reason
+  std::int32_t num_common_tokens = 0;  // shared with an earlier request
+  std::string shared;                  // the request it shares with, and how much was served
+  std::vector<std::string> lost;       // one sentence per reason
 };
 
 inline constexpr std::string_view kNoLookups =
@@ -43,24 +43,24 @@ inline constexpr std::string_view kNoLookups =
 
 inline constexpr std::string_view kLookupsNotTraced = "The trace has no prefix cache lookups.";
 
-// In place of cards.
+// Shown in place of cards.
 std::string no_lookups_words(const ShownRun& run);
 
-// "Smallest cacheable prefix: 8 tokens, ...", of any run.
+// "Smallest cacheable prefix: 8 tokens, ...", for any run.
 std::string smallest_prefix_line(const EngineConfig& config);
 
-// The last admission of a request up to the shown step, where that was an earlier step.
+// The last admission of a request before the shown step.
 struct EarlierLookup {
   RequestId request{};
   std::string shared;
-  std::vector<std::string> lost;  // a sentence a reason
+  std::vector<std::string> lost;  // one sentence per reason
 };
 
-// Empty: the request was not admitted yet, or in this very step, or `cache` is null.
+// Empty: the request was not admitted yet, or was admitted in this step, or `cache` is null.
 std::optional<EarlierLookup> find_earlier_lookup(const StepView& view, const CacheReport* cache,
                                                  RequestId request);
 
-// `cache`: ShownRun::cache_report(), null where it is not known.
+// `cache`: ShownRun::cache_report(); may be null.
 std::vector<LookupCard> make_prefix_cache_model(const StepView& view, const CacheReport* cache);
 
 }  // namespace hybridscope

@@ -16,7 +16,7 @@ namespace {
 // Between two frames: some milliseconds of work each.
 constexpr std::int64_t kLabelsASlice = 40'000;
 constexpr int kLookupsASlice = 400;
-// The window stands still while another program writes to the file.
+// The window is blocked while another program writes to the file.
 constexpr std::int64_t kBookmarkTimeoutMs = 1000;
 
 StepMark mark_of(const StepStamp& stamp) {
@@ -61,7 +61,7 @@ Status RecordedRun::load() {
   return Ok{};
 }
 
-// The first ones of each rule to be listed, and what all of them say of blocks.
+// Loads the first findings of each rule for the list, and what all of them say about blocks.
 Status RecordedRun::load_findings() {
   const auto findings = reader().findings(BlockFaults::kMostARule);
   if (!findings.ok()) return findings.error();
@@ -74,7 +74,7 @@ Status RecordedRun::load_findings() {
   return Ok{};
 }
 
-// A plan that cannot be read only takes away what needs it.
+// If the plan cannot be read, only what needs it is missing.
 void RecordedRun::load_plan() {
   auto plan = read_session_plan(info().header.plan, reader().title());
   if (!plan.ok()) {
@@ -111,7 +111,7 @@ void RecordedRun::attach() {
   lacks_facts_ = false;
 }
 
-// What cannot be read leaves the step that was shown.
+// After a failed read the previous step is shown again.
 void RecordedRun::return_to(std::int64_t before) {
   if (before > 0 && player_->go_to(before).ok()) attach();
 }
@@ -161,7 +161,7 @@ StepView RecordedRun::view() const {
           .worker_changes = record.worker_changes};
 }
 
-// Null: it cannot be read. Valid until the next call.
+// Null: the step cannot be read. Valid until the next call.
 const StepRecord* RecordedRun::read_beside(std::int64_t step) {
   if (beside_ == nullptr) {
     auto opened = SessionReader::open(place_);
@@ -182,7 +182,7 @@ std::vector<StepActivity> RecordedRun::activities(std::size_t first, std::size_t
     if (known == activities_.end() && reads_left > 0) {
       --reads_left;
       const StepRecord* record = read_beside(step);
-      // What cannot be read stays unknown and is not tried again.
+      // A step that cannot be read stays unknown and is not tried again.
       known = activities_.emplace(step, StepActivity{.step = step}).first;
       if (record != nullptr) known->second = activity_of(record->trace);
     }
@@ -276,7 +276,7 @@ void RecordedRun::show_bookmarks(const std::vector<Bookmark>& kept) {
     bookmarks_.push_back({.step = bookmark.step, .note = bookmark.note});
 }
 
-// The file is open for writing only as long as that takes.
+// The file is open for writing only during the change.
 Status RecordedRun::change_bookmarks(const std::function<Status(SessionFile&)>& change) {
   auto file = SessionFile::open(place_.file, FileAccess::write, kBookmarkTimeoutMs);
   if (!file.ok()) return file.error();

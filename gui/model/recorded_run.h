@@ -1,4 +1,4 @@
-// A run that a session file has.
+// A run in a session file.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ class RecordedRun final : public ShownRun {
  public:
   struct Options {
     std::string title = {};                       // empty: the session's
-    std::shared_ptr<const void> file_owner = {};  // of a file that goes when it is not shown
+    std::shared_ptr<const void> file_owner = {};  // keeps a temporary file while it is shown
   };
   static constexpr int kStepsASlice = 24;
   static constexpr std::size_t kMostActivities = 2000;
 
-  // Stands before the first step. Errors: those of SessionPlayer; a session without a step.
+  // Starts before the first step. Errors: those of SessionPlayer; a session without a step.
   static Result<std::unique_ptr<RecordedRun>> open(const SessionPlace& place) {
     return open(place, Options());
   }
@@ -38,7 +38,7 @@ class RecordedRun final : public ShownRun {
   bool is_recorded() const override { return true; }
   std::string why_no_plan() const override;
   const Names& names() const override { return names_; }
-  // In force during the step that is shown.
+  // In force during the shown step.
   const EngineConfig& config() const override { return config_; }
   std::int32_t num_requests() const override { return reader().num_requests(); }
   std::int64_t first_step(RequestId request) const override {
@@ -55,15 +55,15 @@ class RecordedRun final : public ShownRun {
   bool continue_with(const RunPlan&, std::int64_t) override { return false; }
 
   StepView view() const override;
-  // Read of the file when asked for the first time: as long as showing a step takes.
+  // Read from the file on first use, which takes as long as showing a step.
   const StepArrays& previous_arrays() override;
   BlockFacts block_facts(std::int32_t block, FactParts parts) override;
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
-  // Reads at most kStepsASlice steps of the file a call, about a millisecond each, and keeps them;
-  // load_more() has the rest read.
+  // Reads at most kStepsASlice steps of the file per call, about a millisecond each, and keeps
+  // them; load_more() reads the rest.
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override;
   std::span<const StepMark> marks() const override { return marks_; }
   std::span<const ShownFinding> findings() const override { return findings_; }
@@ -93,12 +93,12 @@ class RecordedRun final : public ShownRun {
   void show_bookmarks(const std::vector<Bookmark>& kept);
 
   SessionPlace place_;
-  Options options_;  // before what reads the file
+  Options options_;  // declared before the members that read the file
   std::unique_ptr<SessionPlayer> player_;
   std::optional<RunPlan> plan_;
-  std::string plan_error_;  // why there is none
+  std::string plan_error_;  // why there is no plan
   struct PolicyChange {
-    std::int64_t step = 0;  // the first one that has them
+    std::int64_t step = 0;  // the first step that has them
     Policies policies;
   };
   std::vector<PolicyChange> policy_changes_;  // of the plan's script, ascending
@@ -106,23 +106,24 @@ class RecordedRun final : public ShownRun {
   Names names_;
   RecordViews views_;
   const StepTrace* trace_ = nullptr;
-  // Reads other steps than the one that is shown; null until it is needed.
+  // Reads steps other than the shown one; null until it is needed.
   std::unique_ptr<SessionReader> beside_;
   StepArrays previous_;
   bool previous_read_ = false;
   std::map<std::int64_t, StepActivity> activities_;  // by step
-  bool lacks_activities_ = false;                    // some were asked for and are not read yet
+  bool lacks_activities_ = false;                    // some were requested and are not read yet
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;
   BlockFaults block_faults_;
-  std::vector<ShownBookmark> bookmarks_;  // as the file had them when they were changed last
+  std::vector<ShownBookmark> bookmarks_;  // as in the file after the last change
   enum class Labels : std::uint8_t { reading, read, unreadable };
   Labels labels_ = Labels::reading;
-  std::string trouble_;  // not told yet
-  // What was looked up of the step that is shown, and how much more may be before the next frame.
+  std::string trouble_;  // not reported yet
+  // Facts looked up for the shown step, and how many more lookups are allowed before the next
+  // frame.
   std::map<std::int32_t, BlockFacts> facts_;
   int lookups_left_ = 0;
-  bool lacks_facts_ = false;  // some were asked for in vain
+  bool lacks_facts_ = false;  // some could not be looked up in time
 };
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// A run into an HTML report.
+// Writes a run to an HTML report.
 #include <fmt/core.h>
 
 #include <fstream>
@@ -25,7 +25,7 @@ HtmlReportOptions options_of(const ShownRun& run, const RunFile& file) {
   return options;
 }
 
-// A report takes the place of another report, and of no other file.
+// A report may replace only another report.
 Status check_report_place(const std::string& path) {
   if (!path.ends_with(".html"))
     return invalid_input(fmt::format("{}: expected a name that ends in .html", path));

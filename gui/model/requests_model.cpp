@@ -49,7 +49,7 @@ class RowsMaker {
     return row;
   }
 
-  // Those that hold no block and have not finished; steps name only the first of them.
+  // Requests that hold no block and have not finished; steps name only the first ones.
   void take_waiting() {
     for (const RequestId request : run_.unfinished())
       if (!rows_.contains(request)) row_of(request).state = RequestState::waiting;
@@ -91,7 +91,7 @@ class RowsMaker {
       const bool is_known = rows_.contains(commit.request);
       if (!is_known && commit.outcome == CommitOutcome::left_the_engine) continue;
       RequestRow& row = row_of(commit.request);
-      // It has lost its blocks since it was scheduled, and nothing else of the step names it.
+      // It has lost its blocks since it was scheduled, and nothing else in the step names it.
       if (!is_known && (commit.outcome == CommitOutcome::preempted ||
                         commit.outcome == CommitOutcome::stale_run))
         row.state = RequestState::waiting;

@@ -1,4 +1,4 @@
-// Requests as the step that is shown tells them: state, tokens, blocks, counts.
+// The requests of the shown step: state, tokens, blocks, counts.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ enum class RequestState : std::uint8_t {
 };
 std::string_view request_state_name(RequestState state);
 
-// Numbers that the step does not tell are -1.
+// Numbers that are not known from the step are -1.
 struct RequestRow {
   RequestId request{};
   std::string name;
   RequestState state = RequestState::running;
   std::string state_note;  // why it waits; "new", "resumed"
   std::int32_t num_prompt_tokens = -1;
-  std::int32_t num_computed_tokens = -1;  // when the step is over, as the scheduler counts
+  std::int32_t num_computed_tokens = -1;  // at the end of the step, as the scheduler counts
   std::int32_t num_scheduled_tokens = -1;
   std::int32_t num_generated = -1;   // tokens that have returned
-  std::int32_t num_hit_tokens = -1;  // when it was admitted last
+  std::int32_t num_hit_tokens = -1;  // at its last admission
   std::int32_t num_blocks = 0;       // in all groups, without the null block
   std::int32_t num_preemptions = -1;
   std::int32_t num_draft_tokens = -1;     // of this step
-  std::int32_t num_accepted_drafts = -1;  // of them, by this step's own sampling
+  std::int32_t num_accepted_drafts = -1;  // accepted by this step's own sampling
 };
 
 struct RequestsModel {
@@ -51,14 +51,14 @@ std::string listed_words(const RequestsModel& model);
 // Those that the step or its block tables name. Requires: run.step() > 0.
 RequestsModel make_requests_model(const ShownRun& run, const RequestsOptions& options);
 
-// What the column has of the row, as a number: what it is sorted by. -1: not known.
+// The row's value in the column as a number, for sorting. -1: not known.
 std::int64_t request_number(const RequestRow& row, RequestColumn column);
 
-// The same as words: "2/3", empty where it is not known. Of the state with what is to be said of
-// it: "scheduled, new".
+// The same as text: "2/3", empty where it is not known. The state includes its note: "scheduled,
+// new".
 std::string request_text(const RequestRow& row, RequestColumn column);
 
-// "prompt": in commands; and what stands over the column.
+// The column's name in commands ("prompt"), and its heading.
 std::string_view request_column_name(RequestColumn column);
 ColumnWords request_column_words(RequestColumn column);
 

@@ -29,7 +29,7 @@ void RunControl::return_to(std::int64_t target) {
   returns_ = true;
 }
 
-// Steps that are late are not made up for.
+// Late steps are not caught up.
 bool RunControl::is_due(std::int64_t now_us) {
   const std::int32_t speed = kSpeeds[static_cast<std::size_t>(speed_)];
   if (motion_ != RunMotion::playing || speed == 0) return true;

@@ -1,5 +1,5 @@
-// Moves a run on while people watch: playing at a speed, or going to a step, a slice of work at a
-// time so that the window stays alive.
+// Moves a run forward in slices of work so that the window stays responsive: playing at a speed, or
+// going to a step.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ enum class RunMotion : std::uint8_t {
   going,    // to a step that is not known yet, or on to the next breakpoint
 };
 
-// Why a motion ended, as a sentence; empty: it goes on.
+// Why a motion ended, as a sentence; empty: it has not ended.
 struct MotionEnd {
   std::string words;
   std::optional<Breakpoints::Stop> stop;  // by a breakpoint
@@ -29,7 +29,7 @@ struct MotionEnd {
 
 class RunControl {
  public:
-  // Steps a second; 0: as fast as the program can.
+  // Steps per second; 0: as fast as possible.
   static constexpr std::array<std::int32_t, 5> kSpeeds{1, 4, 16, 60, 0};
 
   RunMotion motion() const { return motion_; }
@@ -39,14 +39,14 @@ class RunControl {
 
   void play();
   void pause() { motion_ = RunMotion::paused; }
-  // A step that the run may not know yet; the largest number: to the end.
+  // Goes to a step that the run may not know yet; the largest number: to the end.
   void go(std::int64_t target, bool stops_at_breakpoints);
-  // To a known step, to which the run has begun to go: nobody wants to see those before it.
+  // Goes on to a known step after begin_go_to(), without showing the steps before it.
   void return_to(std::int64_t target);
   bool is_returning() const { return motion_ == RunMotion::going && returns_; }
 
-  // Moves `run` for at most `budget_us` of `clock_us`, which counts microseconds. Gives the reason
-  // when the motion ends in this slice.
+  // Moves `run` for at most `budget_us` of `clock_us`, in microseconds. Returns the reason if the
+  // motion ends in this slice.
   struct Slice {
     std::int64_t budget_us = 0;
     const std::function<std::int64_t()>& clock_us;

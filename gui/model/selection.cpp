@@ -26,7 +26,7 @@ struct Holder {
   std::int32_t group = -1;
 };
 
-// By the scheduler's tables; `wanted` if it holds the block at all. Request -1: nobody holds it.
+// By the scheduler's tables; `wanted` if it holds the block. Request -1: no request holds it.
 Holder holder_of(const ShownRun& run, std::int32_t block, RequestId wanted) {
   Holder found;
   if (run.step() == 0) return found;

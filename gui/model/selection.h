@@ -1,5 +1,5 @@
-// What all panels look at together. Stepping never changes it. Requests have a name, blocks the
-// cell that they were picked in: two runs that are compared show the same of both.
+// The selection, shared by all panels. Stepping never changes it. It identifies requests by name
+// and blocks by the cell in which they were picked, so that two compared runs show the same.
 #pragma once
 
 #include <cstddef>
@@ -13,31 +13,31 @@ namespace hybridscope {
 
 class ShownRun;
 
-// Members that name nothing are -1 or empty.
+// Members that select nothing are -1 or empty.
 struct Selection {
-  RequestId request{};  // in the run that is drawn; -1 also where it has none called so
+  RequestId request{};  // in the run that is drawn; -1 also if that lacks the name
   std::int32_t group = -1;
   std::int32_t column = -1;  // of the request's block table in the group
   std::int32_t block = -1;
   std::string request_name = {};
-  // The block is what the cell (request, group, column) of this table had when it was selected.
+  // The block was selected as the content of the cell (request, group, column) of this table.
   bool is_cell = false;
   TableSide side = TableSide::scheduler;
-  std::ptrdiff_t finding = -1;  // of the run's list that was gone to last
+  std::ptrdiff_t finding = -1;  // index in the run's list of the last one gone to
   friend bool operator==(const Selection&, const Selection&) = default;
 };
 
-// The block of the cell at the step that is shown; -1: there is none, or no step is shown.
+// The block of the cell at the shown step; -1: none, or no step is shown.
 std::int32_t block_of_cell(const ShownRun& run, const Selection& cell);
 
-// `chosen` with this block instead: of the cell that was chosen if that has it, else of a request
-// that holds it and its group, the chosen one if it does; else of nobody.
+// `chosen` with this block instead: in the chosen cell if that has it, else with a request and
+// group that hold it (the chosen request if it does), else without a request.
 Selection with_block(const ShownRun& run, Selection chosen, std::int32_t block);
-// `chosen` with this request instead, and no cell or block of the one before.
+// `chosen` with this request instead, and without the previous cell and block.
 Selection with_request(Selection chosen, std::string name);
 
-// What `chosen` means in `run`: the request that is called so at the shown step, or was last; the
-// block of the same cell, or of the same number.
+// What `chosen` means in `run`: the request with that name at the shown step, or the last one
+// before it; the block of the same cell, or with the same number.
 Selection selection_in(const ShownRun& run, const Selection& chosen);
 
 }  // namespace hybridscope

@@ -1,4 +1,4 @@
-// A run into a session file.
+// Writes a run to a session file.
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -13,7 +13,7 @@ namespace hybridscope {
 
 namespace {
 
-// The steps of another source up to one.
+// The steps of another source up to a last one.
 class StepsUpTo final : public StepSource {
  public:
   StepsUpTo(std::unique_ptr<StepSource> source, std::int64_t last)
@@ -101,7 +101,7 @@ class SessionJob final : public FileJob {
     return Ok{};
   }
 
-  // What people wrote about the run.
+  // Copies the user's note and bookmarks.
   Status keep_notes() const {
     if (bookmarks_.empty() && note_.empty()) return Ok{};
     auto file = SessionFile::open(place_.file, FileAccess::write);
@@ -114,8 +114,8 @@ class SessionJob final : public FileJob {
     return Ok{};
   }
 
-  // With what SQLite keeps beside it. A session that another program has put into it meanwhile
-  // keeps it.
+  // Also removes SQLite's files beside it. The file is kept if another program has put a session
+  // into it meanwhile.
   void remove_file() const {
     {
       const auto file = SessionFile::open(place_.file, FileAccess::read);

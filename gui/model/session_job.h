@@ -1,4 +1,4 @@
-// The steps of a run that are known at the moment, once more, as a source for files.
+// The known steps of a run again, as a source for files.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace hybridscope {
 
-// Does not need the run any more. Errors: those of ShownRun::source.
+// Independent of the run afterwards. Errors: those of ShownRun::source.
 Result<std::unique_ptr<StepSource>> known_steps(const ShownRun& run);
 
 }  // namespace hybridscope

@@ -125,7 +125,7 @@ class SpeculativeMaker {
     result.tokens.push_back({.kind = StripTokenKind::bonus, .first = bonus, .last = bonus});
   }
 
-  // A post-copy that resets the count has moved the state to the start of its column.
+  // The post-copy that reset the count, which has moved the state to the start of its column.
   const StateCopyDecision* reset_of(RequestId request) const {
     for (const CopyDecisionTrace& decided : trace_.post_copies.decisions)
       if (decided.request == request && decided.decision.resets_accepted_count)
@@ -133,7 +133,7 @@ class SpeculativeMaker {
     return nullptr;
   }
 
-  // The frame that returned tells it, which asynchronously is the one before the step's own.
+  // Known from the frame that returned, which asynchronously is the one before the step's own.
   bool is_finished(RequestId request) const {
     return std::ranges::any_of(trace_.committed, [&](const CommitTrace& commit) {
       return commit.request == request &&
@@ -164,7 +164,7 @@ class SpeculativeMaker {
     if (!result.is_finished) add_faults(result, {index, model_.group});
   }
 
-  // Policies of the reference under which a row goes on from its running column.
+  // Policies of the reference under which a row continues from its running column.
   void add_exceptions(SpeculativeRow& result, const StatePlace& running) {
     if (view_.config.runner == ModelRunner::v2) return;
     const Policies& policies = view_.config.policies;

@@ -1,5 +1,5 @@
-// The drafts of a step: which were accepted, where the state behind each token lives, and what the
-// next step will read.
+// The drafts of a step: which were accepted, where the state after each token is, and what the next
+// step will read.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ enum class StripTokenKind : std::uint8_t {
   given,        // prompt or output: known before the step
   accepted,     // a draft that became output
   rejected,     // a draft that did not
-  placeholder,  // a draft with id -1, which never counts
+  placeholder,  // a draft with id -1, which is never accepted
   bonus,        // sampled by this step, run by the next
 };
 inline constexpr std::size_t kNumStripTokenKinds = 5;
@@ -29,7 +29,7 @@ struct StripToken {
   StripTokenKind kind = StripTokenKind::given;
   std::int32_t first = 0;  // token numbers from 1, [first, last]
   std::int32_t last = 0;
-  StatePlace state{-1, -1};  // where the state after `last` went; column -1: it is not kept
+  StatePlace state{-1, -1};  // where the state after `last` is; column -1: not kept
   bool next_reads = false;   // the state that the next step continues from
   friend bool operator==(const StripToken& a, const StripToken& b) {
     return a.kind == b.kind && a.first == b.first && a.last == b.last &&
@@ -48,19 +48,19 @@ struct SpeculativeRow {
   std::int32_t num_draft_tokens = 0;
   std::int32_t num_accepted_tokens_before = 1;
   std::int32_t num_sampled_tokens = 0;        // a of this step, bonus token included
-  std::int32_t num_accepted_tokens_next = 1;  // what the next step starts with
+  std::int32_t num_accepted_tokens_next = 1;  // count given to the next step
   std::string sample;                         // what was accepted, in words
-  bool has_source = false;                    // false: starts from zeros, or is not kept
+  bool has_source = false;                    // false: starts from zeros, or not recorded
   StatePlace source{-1, -1};                  // S(c)
   std::vector<StripToken> tokens;
-  bool starts_wrong = false;          // what the step read is not S(c), so no state behind it is
-  bool is_finished = false;           // nothing reads its state any more
+  bool starts_wrong = false;  // what the step read is not S(c), so its later states are wrong too
+  bool is_finished = false;   // nothing reads its state any more
   std::int32_t num_tokens_next = 0;   // n of the state S(n) that the next step needs
-  StatePlace next_read{-1, -1};       // where it is; column -1: not known
-  StatePlace without_drafts{-1, -1};  // what is read in its place in a step that passes no count
-  StatePlace after_pause{-1, -1};     // likewise, when a step has run without the request
+  StatePlace next_read{-1, -1};       // where that is; column -1: not known
+  StatePlace without_drafts{-1, -1};  // read instead by a step that passes no count
+  StatePlace after_pause{-1, -1};     // read instead after a step without the request
   std::string next;                   // in words
-  std::vector<std::string> faults;    // what is not as it should be, a sentence each
+  std::vector<std::string> faults;    // what is wrong, one sentence each
 };
 
 // The columns of the list of rows.
@@ -83,15 +83,15 @@ std::string computed_words(const SpeculativeRow& row);
 
 struct SpeculativeModel {
   std::vector<SpeculativeRow> rows;
-  std::string empty;      // why there are none
-  std::string in_flight;  // what is not known yet; empty: everything is
-  std::string no_places;  // why columns are missing; empty: they are there
-  std::string policies;   // when other columns are read than the accepted counts say; empty: never
-  std::int32_t group = -1;  // whose columns
+  std::string empty;        // why there are none
+  std::string in_flight;    // what is not known yet; empty: everything is known
+  std::string no_places;    // why columns are missing; empty: they are there
+  std::string policies;     // why columns other than the accepted counts' are read; empty: none
+  std::int32_t group = -1;  // the group of the columns
   std::string group_name;
 };
 
-// Rows that have drafts, or are past their prompt and could have. Requires: run.step() > 0.
+// Rows that have drafts, or are past their prompt and could have some. Requires: run.step() > 0.
 SpeculativeModel make_speculative_model(ShownRun& run, const Selection& selection);
 
 }  // namespace hybridscope

@@ -1,5 +1,5 @@
-// A graph that replays arrays which no build of its step wrote: it finds what an earlier step left
-// in its buffers.
+// A graph replay with arrays that no build of its step wrote: it reads what an earlier step left in
+// the buffers.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace hybridscope {
 
-// Does the step's graph read arrays of the group, and are they of an earlier step?
+// Does the step's graph read arrays of the group, and are they stale?
 bool replays(const StepTrace& trace, const GroupTrace& group);
 bool replays_stale(const StepTrace& trace, const GroupTrace& group);
-// What such a replay finds, and what that means for what is shown of blocks.
+// What such a replay reads, and what that means for the blocks as shown.
 std::string stale_words(const GroupTrace& group, std::int64_t step);
-// What it really read, as the step before built it; null: another step did, or only the capture,
-// and that is not kept.
+// The array that it really read, as the step before built it; null: another step or only the
+// capture did, which is not kept.
 const NamedArray* left_in_buffers(const StepArrays& before, const GroupTrace& group,
                                   std::string_view name);
 

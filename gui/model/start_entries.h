@@ -1,5 +1,4 @@
-// What can be opened without knowing a path: scenarios and lessons that are part of the
-// program, files that were open lately.
+// What can be opened without a path: built-in scenarios and lessons, and recent files.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace hybridscope {
 
-// The sessions of a file that was named without one of them, to choose from.
+// The sessions to choose from when a file is named without a session.
 
 struct SessionChoice {
   std::string name;
@@ -18,7 +17,7 @@ struct SessionChoice {
   std::int64_t num_findings = 0;
 };
 
-// The one begun last comes first. Empty: `place` names one, or is no file of sessions.
+// The one begun last comes first. Empty: `place` names one, or is not a session file.
 std::vector<SessionChoice> session_choices(const std::string& place);
 
 // "; other sessions in the file: bad, worse (open FILE.db:NAME)"; empty: there are none.
@@ -30,11 +29,10 @@ struct StartEntry {
   std::string path;
 };
 
-// The scenarios and lessons that are part of the program; a scenario's path is "shipped:NAME", a
-// lesson's its name.
+// The built-in scenarios and lessons; a scenario's path is "shipped:NAME", a lesson's its name.
 std::vector<StartEntry> scenario_entries();
 std::vector<StartEntry> lesson_entries();
-// The files that are still there and the shipped scenarios, newest first.
+// The recent files that still exist and recent shipped scenarios, newest first.
 std::vector<StartEntry> recent_entries(const std::vector<std::string>& recent_files);
 
 }  // namespace hybridscope

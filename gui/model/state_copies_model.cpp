@@ -26,7 +26,7 @@ std::vector<std::string> split_terms(std::string_view text) {
   return terms;
 }
 
-// Behind the last ": ".
+// After the last ": ".
 std::size_t start_of_outcome(std::string_view words) {
   const std::size_t colon = words.rfind(": ");
   return colon == std::string_view::npos ? 0 : colon + 2;
@@ -144,7 +144,7 @@ class StateCopiesMaker {
     std::vector<StateCopyRow> shown_rows;
     for (const StateCopyRow& row : model_.rows)
       if (row.request == model_.request) shown_rows.push_back(row);
-    // What is drawn stands before what is only told.
+    // Decisions that copy, which are drawn, come before the others.
     std::ranges::stable_sort(shown_rows, {}, [](const StateCopyRow& row) { return !row.copies; });
     for (const StateCopyRow& row : shown_rows) {
       StateCopyDetail detail;
@@ -192,7 +192,7 @@ class StateCopiesMaker {
     return std::nullopt;
   }
 
-  // What was copied is not always what the decision takes it for.
+  // What was copied is not always what the decision assumes.
   void add_truth(CopyMoment moment, std::int32_t batch_row, const StateCopyTrace& copy,
                  ConvCopyTerms& terms, StateCopyDrawing& drawing) const {
     drawing.held_tokens = drawing.num_tokens;
@@ -213,7 +213,7 @@ class StateCopiesMaker {
     terms.tokens_known = copied.conv == StateTruth::right;
   }
 
-  // Columns left and right of where the copy reads and writes; between them some may be left out.
+  // Columns around those that the copy reads and writes; some in between may be left out.
   static void add_cells(StateCopyDrawing& drawing, const BlockTableGrid& table) {
     constexpr std::int32_t kColumnsAround = 2;
     const std::int32_t known = table.rows.empty() ? 0 : table.rows[0].num_columns;
@@ -259,8 +259,8 @@ class StateCopiesMaker {
     return terms;
   }
 
-  // Drafts that the request's last step wrote behind its tokens are still there; they are known
-  // where the block's last write is.
+  // Drafts that the request's last step wrote after its tokens are still there; their number is
+  // known if the block's last write is.
   std::int32_t last_written_before(RequestId request, std::int32_t block,
                                    std::int32_t num_tokens) const {
     if (block <= kNullBlock || block >= view_.scheduler_tables.num_blocks()) return num_tokens;

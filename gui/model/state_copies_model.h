@@ -23,8 +23,8 @@ enum class ConvHolds : std::uint8_t {
   token,         // of the prompt or the output
   accepted,      // a draft of this step that became output
   rejected,      // a draft that did not
-  left_over,     // what stood there before is not tracked here; nobody reads it
-  not_known,     // other tokens than the decision takes them for, or that is not told
+  left_over,     // earlier content, not tracked here; nothing reads it
+  not_known,     // unknown, or not the tokens that the decision assumes
 };
 inline constexpr std::size_t kNumConvHolds = 6;
 // "token", "rejected draft", "not tracked".
@@ -33,8 +33,8 @@ std::string_view conv_holds_name(ConvHolds holds);
 struct ConvPosition {
   ConvHolds holds = ConvHolds::left_over;
   std::int32_t token = 0;  // number from 1; 0 where it is before_first or left_over
-  bool copied = false;     // source: it moves; destination: it came with the copy
-  bool in_window = false;  // one of the W - 1 tokens that whoever continues reads
+  bool copied = false;     // source: it is copied; destination: the copy wrote it
+  bool in_window = false;  // one of the W - 1 tokens that the next step reads
   friend bool operator==(const ConvPosition&, const ConvPosition&) = default;
 };
 
@@ -44,24 +44,24 @@ struct ConvCopy {
   std::vector<ConvPosition> destination;  // [W - 1 + K] after it
 };
 
-// What is known of the source when the copy is made.
+// What is known about the source at the copy.
 struct ConvCopyTerms {
   std::int32_t conv_kernel = 4;             // W
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t accept_token_bias = 0;
   std::int32_t num_tokens = 0;          // n: the copy is to leave S(n) in the destination
-  std::int32_t num_real_tokens = 0;     // tokens up to this number were no drafts
+  std::int32_t num_real_tokens = 0;     // tokens up to this number were not drafts
   std::int32_t num_accepted_up_to = 0;  // drafts up to this number were accepted
   std::int32_t last_written = 0;        // number of the last token that was written to the source
   bool same_block = false;              // the destination is the source
-  bool tokens_known = true;             // false: it does not hold the tokens that follow from n
+  bool tokens_known = true;  // false: the source does not hold the tokens that follow from n
 };
 
-// Position bias + W - 2 of the source holds token n, its neighbours the tokens next to it.
+// Position bias + W - 2 of the source holds token n, its neighbours the adjacent tokens.
 // Requires: 0 <= accept_token_bias <= W - 1 + K.
 ConvCopy make_conv_copy(const ConvCopyTerms& terms);
 
-// Of all formulas.
+// The legend of all formulas.
 inline constexpr std::string_view kFormulaLetters =
     "c: tokens computed before the step; q: tokens it runs, d of them drafts; a: accepted tokens, "
     "the bonus token included; B: tokens a block; S(n): the state after n tokens.";
@@ -80,11 +80,11 @@ struct StateCopyRow {
   std::string_view rule{};
   std::string_view outcome{};
   bool copies = false;
-  // "0, 1 -> 0": conv source, temporal source if it is another, destination; "-": nothing is copied
-  // and there is no destination.
+  // "0, 1 -> 0": conv source, temporal source if different, destination; "-": nothing is copied and
+  // there is no destination.
   std::string columns;
   std::optional<std::int32_t> bias;  // empty: there is no destination
-  std::string why;                   // what comes of it: the last part of its formula
+  std::string why;                   // the result: the last part of the formula
   std::string in_words;              // the whole formula
 };
 
@@ -101,7 +101,7 @@ inline constexpr std::array<ColumnWords, 7> kCopyColumns = {{
     {"Rule", "The function that decides"},
 }};
 
-// A column of the request's block table and the block that the copy took for it.
+// A column of the request's block table and the block that the copy used for it.
 struct CopyPlace {
   std::int32_t column = -1;
   std::int32_t block = -1;
@@ -110,28 +110,28 @@ struct CopyPlace {
 // One column of the drawing.
 struct CopyCell {
   std::int32_t column = -1;
-  std::int32_t slot = 0;  // its place; one is left free where columns are left out
+  std::int32_t slot = 0;  // its place; a free slot marks columns left out
   BlockCell cell;
 };
 
 struct StateCopyDrawing {
   std::int32_t group = -1;
   std::string group_name;
-  bool has_temporal = true;  // what the group's layers keep
+  bool has_temporal = true;  // do the group's layers keep a temporal state?
   bool has_conv = true;
   CopyPlace temporal_source;
   CopyPlace conv_source;
   CopyPlace destination;
-  std::int32_t num_tokens = 0;   // n: what the destination is to hold, S(n)
-  std::int32_t held_tokens = 0;  // of the state that was copied; the same where that is not known
-  std::vector<std::string> faults;  // what it holds instead, a sentence each
-  std::string note;                 // what is not known of it; empty: nothing
+  std::int32_t num_tokens = 0;      // n: what the destination is to hold, S(n)
+  std::int32_t held_tokens = 0;     // of the state that was copied; n where not known
+  std::vector<std::string> faults;  // what it holds instead, one sentence each
+  std::string note;                 // what is not known; empty: nothing
   ConvCopy conv;
-  // Of the request's row of the worker's block table, those around the three places, ascending.
+  // Columns of the request's row of the worker's block table around the three places, ascending.
   std::vector<CopyCell> cells;
-  bool goes_on = false;  // there are columns behind them
+  bool goes_on = false;  // there are more columns after them
 
-  // Where the column stands in the drawing. Requires: it is among the cells.
+  // The column's slot in the drawing. Requires: it is among the cells.
   std::int32_t slot_of(std::int32_t column) const;
 };
 
@@ -141,7 +141,7 @@ inline constexpr std::string_view kDrawnAsDecided =
 // One decision in full.
 struct StateCopyDetail {
   std::string title;                        // "after sampling: within_block_shift"
-  std::vector<std::string> formula;         // one term a line, the numbers filled in
+  std::vector<std::string> formula;         // one term per line, the numbers filled in
   std::string_view source{};                // where the rule comes from
   std::optional<StateCopyDrawing> drawing;  // of decisions that copy
 };
@@ -151,7 +151,7 @@ struct StateCopiesModel {
   std::int32_t num_decisions = 0;
   std::int32_t num_copying = 0;
   std::string empty;  // why there are no rows
-  // Of the selected request, else of the first one that copies, else of the first.
+  // The selected request, else the first one that copies, else the first.
   RequestId request{};
   std::string name;
   std::vector<StateCopyDetail> details;

@@ -18,7 +18,7 @@ ActivityKind kind_of(RowClass row_class) {
   }
 }
 
-// Reasons that running and waiting requests share count as waiting here; the timeline knows better.
+// Reasons shared by running and waiting requests count as waiting here; the timeline refines them.
 ActivityKind kind_of(SkipReason reason) {
   switch (reason) {
     case SkipReason::ends_in_flight:

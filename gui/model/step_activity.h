@@ -1,4 +1,4 @@
-// What requests did in a step, in few bytes: lanes of the timeline are made of these.
+// What requests did in a step, in a few bytes, for the lanes of the timeline.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 namespace hybridscope {
 
 enum class ActivityKind : std::uint8_t {
-  none,       // only a frame came back
+  none,       // only a frame returned
   prefill,    // tokens of the prompt, or of a resumed request that is computed again
   decode,     // one token
   verify,     // one known token and drafts
   preempted,  // lost its blocks
-  waiting,    // stands in the waiting queue
+  waiting,    // in the waiting queue
   in_flight,  // runs; its last token comes with the frame in flight
-  held_back,  // runs, asked for tokens and got none
+  held_back,  // runs, but got no tokens in this step
 };
 
 struct RequestActivity {
@@ -30,19 +30,19 @@ struct RequestActivity {
   bool returned = false;        // the frame that returned in this step had a row of it
   std::int32_t num_tokens = 0;  // scheduled, drafts included
   std::int32_t num_draft_tokens = 0;
-  std::int32_t num_accepted_drafts = 0;  // of the drafts, told by this step's own sampling
-  std::int32_t num_returned = 0;         // output tokens that the frame which returned brought
+  std::int32_t num_accepted_drafts = 0;  // by this step's own sampling
+  std::int32_t num_returned = 0;         // output tokens of the frame that returned
   friend bool operator==(const RequestActivity&, const RequestActivity&) = default;
 };
 
 struct StepActivity {
   std::int64_t step = 0;            // the frame that was scheduled
   std::int64_t committed_step = 0;  // the frame that returned; 0: none did
-  bool known = false;               // false: not kept, not read yet, or below level blocks
+  bool known = false;               // false: dropped, not read yet, or below level blocks
   std::vector<RequestActivity> requests = {};  // ascending
 };
 
-// Of requests without tokens the first kMostWaiting.
+// At most this many requests without tokens are kept per step.
 inline constexpr std::size_t kMostWaiting = 64;
 StepActivity activity_of(const StepTrace& trace);
 
@@ -54,9 +54,9 @@ class ActivityLog {
   explicit ActivityLog(std::size_t limit = 1'000'000) : limit_(limit) {}
 
   void take(StepActivity activity);
-  // Of the step with this number in the order of steps. Null: it was dropped.
+  // The activity of the step with this index. Null: it was dropped.
   const StepActivity* find(std::size_t number) const;
-  // Forgets the steps from this number on.
+  // Forgets the steps from this index on.
   void forget_from(std::size_t number);
 
  private:

@@ -1,4 +1,4 @@
-// Every array that layers were given in a step, as values that stay when the run moves.
+// Every array that layers were given in a step, copied so that they survive a move of the run.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace hybridscope {
 
-// Of one KV-cache group's builder, by the names of the reference; group -1: of the whole batch.
+// The arrays of one KV cache group's builder, under the reference's names; group -1: the batch.
 struct NamedArrayGroup {
   std::int32_t group = -1;
   std::vector<NamedArray> arrays = {};
 
-  // Null: there is none of this name.
+  // Null: no array has this name.
   const NamedArray* find(std::string_view name) const;
 };
 
 struct StepArrays {
-  std::int64_t step = 0;  // 0: of no step
+  std::int64_t step = 0;  // 0: no step
   std::vector<NamedArrayGroup> groups;
 
   const NamedArrayGroup* find(std::int32_t group) const;
 };
 
-// The batch first, then each group that has metadata. Block tables are not among them: they stand
-// in the trace. Costs a copy of all values; the largest are those of mode all, rows x columns.
+// The batch first, then each group that has metadata; without block tables, which are in the trace.
+// Costs a copy of all values; the largest arrays are those of mode all, rows x columns.
 StepArrays step_arrays(const StepTrace& trace);
 
-// Element number `index`, row-major; `fill` behind what the array has. Requires: index < size.
+// Element `index`, row-major; `fill` past the stored values. Requires: index < size.
 std::int64_t element_at(const NamedArray& array, std::int64_t index);
-// Elements by its dims; 1 for a plain number.
+// The product of its dims; 1 for a plain number.
 std::int64_t num_elements(const NamedArray& array);
 
 }  // namespace hybridscope

@@ -22,7 +22,7 @@ void mark_changes(const StepView& view, std::int32_t group, MetadataArray& shown
   }
 }
 
-// Sessions do not keep how wide the tensor is.
+// Sessions do not record the width of the tensor.
 std::int32_t columns_in_use(const TensorView<std::int32_t>& table) {
   for (std::int32_t columns = table.cols; columns > 0; --columns)
     for (std::int32_t row = 0; row < table.rows; ++row)
@@ -46,7 +46,7 @@ MetadataArray block_table(const StepView& view, const GroupTrace& group) {
   return shown;
 }
 
-// compute_slot_mapping: block * tokens a block + slot; -1 behind the real tokens.
+// compute_slot_mapping: block * tokens per block + slot; -1 past the real tokens.
 MetadataArray slot_mapping(const StepView& view, const GroupTrace& group) {
   MetadataArray shown;
   shown.array = {.name = "slot_mapping", .dtype = ArrayDtype::int64};

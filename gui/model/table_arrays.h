@@ -1,5 +1,5 @@
-// What a group's layers are told of where tokens go, as arrays: the worker's block table of the
-// batch, and the slot of each token for attention.
+// The arrays that tell a group's layers where tokens go: the worker's block table of the batch, and
+// for attention the slot of each token.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace hybridscope {
 
-// block_table_tensor where the trace has it, up to the last column that holds a block, and
-// slot_mapping of an attention group that wrote. Rows and tokens of padding are among them.
+// block_table_tensor if the trace has it, up to the last column that holds a block, and
+// slot_mapping of an attention group that wrote. Padding rows and tokens are included.
 std::vector<MetadataArray> table_arrays(const StepView& view, const GroupTrace& group);
 
 inline constexpr std::string_view kTableNote =

@@ -5,9 +5,8 @@
 namespace hybridscope {
 namespace {
 
-// Fills and series are the eight colours of Okabe and Ito, moved by at most 30 (CIE76) until
-// contrast and distances are those that the tests of this unit ask for. Any colour may change as
-// long as these hold.
+// Fills and series are the eight colours of Okabe and Ito, moved by at most 30 (CIE76) so that
+// contrasts and distances pass this unit's tests. Any colour may change as long as the tests pass.
 constexpr Theme kDark = {
     .kind = ThemeKind::dark,
     .ui = {.background = rgb(0x16191D),

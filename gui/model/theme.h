@@ -1,5 +1,5 @@
-// Colours by what they mean. Panels name roles; only the tables here name colours, and what a cell
-// says by its colour it says by a letter and a pattern as well.
+// Colours by meaning. Panels name roles; only the tables here name colours. Whatever a cell shows
+// by its colour it also shows by a letter and a pattern.
 #pragma once
 
 #include <array>
@@ -19,21 +19,21 @@ inline constexpr std::array<ThemeKind, 3> kThemeKinds = {ThemeKind::dark, ThemeK
 std::string_view theme_name(ThemeKind kind);
 std::optional<ThemeKind> theme_of_name(std::string_view name);
 
-// Text and text_dim can be read on each of the first seven, the colours of states on the first
+// Text and text_dim are readable on each of the first seven, the colours of states on the first
 // five.
 struct UiColours {
   Rgba background, panel, field, header, selection;  // field: where something is typed
   Rgba hover, pressed;
   Rgba text, text_dim;
-  Rgba ok, warning, error, info;  // as text; a word stands with it
-  Rgba border, focus;             // focus: around what keys go to
-  Rgba grid;                      // fine lines that nothing depends on
-  Rgba accent, on_accent;         // what one can press; text on it
-  Rgba banner, on_banner;         // a line across the window that warns, text on it
+  Rgba ok, warning, error, info;  // as text; always with a word
+  Rgba border, focus;             // focus: around the item with keyboard focus
+  Rgba grid;                      // fine decorative lines
+  Rgba accent, on_accent;         // buttons; text on them
+  Rgba banner, on_banner;         // a warning across the window; text on it
   Rgba banner_error, on_banner_error;
 };
 
-// Each role has another one.
+// Each role has a different one.
 enum class CellPattern { none, hatch, dots, grid, cross, outline, back_hatch, stripes, base_line };
 
 struct CellStyle {
@@ -46,15 +46,15 @@ struct CellStyle {
 };
 
 enum class MarkShape { ring, tick, cross, question, corner };
-// A small sign over a cell; on its plate it shows on any fill of any theme.
+// A small sign over a cell; on its plate it is visible on any fill of any theme.
 struct CellMark {
   MarkShape shape = MarkShape::ring;
   Rgba colour;
   Rgba plate;
 };
-// Nothing of what is written and not checked, which is most of it.
+// Empty for `written`, the most common state.
 std::optional<CellMark> state_mark(CellState state);
-// In the upper right corner of what this step changed.
+// In the upper right corner of cells that this step changed.
 CellMark changed_mark();
 
 enum class MarkerShape { disc, square, diamond, triangle, ring, frame, plus, bar };

@@ -33,7 +33,7 @@ std::string text_of(const RequestActivity& activity) {
   return {};
 }
 
-// Numbers of known steps, as many on either side of the shown one as there are.
+// Indices of known steps on both sides of the shown one, as far as there are any.
 struct Window {
   std::size_t first = 0;
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// What requests did over the steps around the one that is shown: a lane a request, a column a step.
+// What requests did in the steps around the shown one: one lane per request, one column per step.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct TimelineLane {
 };
 
 struct TimelineCell {
-  bool is_there = false;  // the request has a part in the step
-  std::string text;       // "8", "1/2", "P"; empty: only a frame came back
+  bool is_there = false;  // the request takes part in the step
+  std::string text;       // "8", "1/2", "P"; empty: only a frame returned
   RequestActivity activity;
 };
 
 struct TimelineModel {
   std::vector<TimelineColumn> columns;
-  std::vector<TimelineLane> lanes;  // ascending; requests with a part in any of the steps
+  std::vector<TimelineLane> lanes;  // ascending; requests that take part in any of the steps
   std::vector<TimelineCell> cells;  // [lanes * columns]
   bool asynchronous = false;        // a frame returns in another step than it was scheduled in
   bool complete = true;             // false: some steps are still to be read
@@ -43,7 +43,7 @@ struct TimelineModel {
   }
 };
 
-// Before the numbers of the frames that returned.
+// The word before the numbers of the frames that returned.
 inline constexpr std::string_view kReturns = "returns";
 inline constexpr std::string_view kNoLanes = "No request has a part in these steps.";
 

@@ -1,4 +1,4 @@
-// The small files in which the workbench remembers things: read when it starts, written whole.
+// The small files in which the workbench keeps its memory: read at start, written as a whole.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace hybridscope {
 
-// The file is there whole or as it was; folders are made, a link stays a link. Error not_available:
-// a folder or the file cannot be made, in a home that is read-only say.
+// Writes the whole file or leaves it as it was; creates folders and keeps links. Error
+// not_available: a folder or the file cannot be created, in a read-only home, say.
 Status write_user_file(const std::string& path, std::string_view text);
 
-// Without a file the defaults. Errors: io, the file cannot be read; those of read_gui_settings. The
-// caller then goes on with the defaults and leaves the file alone.
+// Defaults if there is no file. Errors: io, the file cannot be read; those of read_gui_settings.
+// The caller then continues with the defaults and leaves the file alone.
 Result<ReadGuiSettings> load_gui_settings(const std::string& path);
 // Errors: those of write_user_file.
 Status save_gui_settings(const std::string& path, const GuiSettings& settings);

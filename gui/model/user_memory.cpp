@@ -31,7 +31,7 @@ bool is_missing(const std::error_code& error) {
   return error == std::errc::no_such_file_or_directory;
 }
 
-// The name of the layout that a file holds; empty: it holds none.
+// The name of the layout in a file; empty: not a layout file.
 std::string name_of(const fs::directory_entry& entry) {
   std::error_code error;
   std::string name = entry.path().filename().string();

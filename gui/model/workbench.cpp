@@ -13,25 +13,25 @@
 namespace hybridscope {
 namespace {
 
-// Files of so few steps are written at once.
+// Files of at most this many steps are written at once.
 constexpr int kStepsAtOnce = 32;
 
 }  // namespace
 
 Workbench::Workbench(std::vector<PanelInfo> panels) {
-  view.panels = std::move(panels);
-  view.layout = default_layout(view.panels);
+  view_.panels = std::move(panels);
+  view_.layout = default_layout(view_.panels);
 }
 Workbench::~Workbench() = default;
 
 void Workbench::report_fault(std::string_view what) {
   banner_ =
       fmt::format("internal error: {}. The session is as it was; save it and report this.", what);
-  control.pause();
+  control_.pause();
   touch();
 }
 
-// False: it ended in a fault of the program, which the banner tells.
+// False: it ended in a fault of the program, which the banner shows.
 bool Workbench::guarded(const std::function<void()>& work) {
   try {
     work();
@@ -60,8 +60,8 @@ Status Workbench::apply_in_window(const GuiCommand& command) {
   const bool is_asked = row != nullptr && !row->argument.empty() && command.argument.empty();
   if (has_unsaved_edits_ && row != nullptr && leaves_run(*row, command.argument, *this) &&
       !is_asked) {
-    view.close_dialog();
-    view.dialog = Dialog::unsaved;
+    view_.close_dialog();
+    view_.dialog = Dialog::unsaved;
     waiting_ = command;
     touch();
     return Ok{};
@@ -75,7 +75,7 @@ Status Workbench::apply_in_window(const GuiCommand& command) {
 Status Workbench::go_on() {
   HS_EXPECT(waiting_.has_value());
   const GuiCommand command = *std::exchange(waiting_, std::nullopt);
-  view.close_dialog();
+  view_.close_dialog();
   return carry_out(command);
 }
 
@@ -84,11 +84,12 @@ void Workbench::note_saving() {
   if (job_ == nullptr) has_unsaved_edits_ = false;
 }
 
-// Whoever closes the dialog, or opens another one, has thought better of it.
+// Closing the dialog, or opening another one, cancels the waiting command.
 void Workbench::stop_waiting() {
-  const bool saves = view.dialog == Dialog::argument && view.dialog_command == "file.save_session";
-  const bool is_saved = job_saves_edits_ && view.dialog == Dialog::none;
-  if (view.dialog != Dialog::unsaved && !saves && !is_saved) waiting_.reset();
+  const bool saves =
+      view_.dialog == Dialog::argument && view_.dialog_command == "file.save_session";
+  const bool is_saved = job_saves_edits_ && view_.dialog == Dialog::none;
+  if (view_.dialog != Dialog::unsaved && !saves && !is_saved) waiting_.reset();
 }
 
 Status Workbench::carry_out(const GuiCommand& command) {
@@ -98,11 +99,12 @@ Status Workbench::carry_out(const GuiCommand& command) {
         fmt::format("there is no command \"{}\"{}", command.id, similar_commands(command.id)));
   if (!is_possible(*row, *this))
     return invalid_input(fmt::format("{}: {}", row->title, what_it_needs(row->needs, run())));
+  if (command.edit != nullptr) return change_plan(*command.edit);
   if (!row->argument.empty() && command.argument.empty()) {
-    view.close_dialog();
-    view.dialog = Dialog::argument;
-    view.dialog_command = row->id;
-    if (row->suggest != nullptr) view.dialog_text = row->suggest(*this);
+    view_.close_dialog();
+    view_.dialog = Dialog::argument;
+    view_.dialog_command = row->id;
+    if (row->suggest != nullptr) view_.dialog_text = row->suggest(*this);
     return Ok{};
   }
   if (row->argument.empty() && !command.argument.empty())
@@ -114,15 +116,15 @@ Status Workbench::carry_out(const GuiCommand& command) {
   return row->apply(*this, command.argument);
 }
 
-// The dialog that asked for the argument goes when the command was carried out.
+// Closes the dialog that asked for the argument once the command was executed.
 void Workbench::answer_dialog(const GuiCommand& command, const Status& done) {
-  if (view.dialog != Dialog::argument || command.id != view.dialog_command ||
+  if (view_.dialog != Dialog::argument || command.id != view_.dialog_command ||
       command.argument.empty())
     return;
   if (done.ok())
-    view.close_dialog();
+    view_.close_dialog();
   else
-    view.dialog_error = done.error().message;
+    view_.dialog_error = done.error().message;
 }
 
 void Workbench::advance(std::int64_t budget_us, const std::function<std::int64_t()>& clock_us) {
@@ -140,14 +142,14 @@ void Workbench::advance_parts(std::int64_t budget_us,
   }
   if (!is_moving()) return;
   notice_is_new_ = false;
-  const bool returns = control.is_returning();
+  const bool returns = control_.is_returning();
   const auto end =
-      control.advance(*run_, breakpoints, {.budget_us = budget_us, .clock_us = clock_us});
+      control_.advance(*run_, breakpoints_, {.budget_us = budget_us, .clock_us = clock_us});
   if (end) {
     if (!returns || end->error) say(end->error ? NoticeKind::error : NoticeKind::info, end->words);
     if (end->stop && end->stop->hit.request.value >= 0) select_request(end->stop->hit.request);
     if (end->stop && end->stop->hit.block >= 0)
-      select(with_block(*run_, selection, end->stop->hit.block));
+      select(with_block(*run_, selection_, end->stop->hit.block));
     touch();
   }
   note_step();
@@ -155,9 +157,9 @@ void Workbench::advance_parts(std::int64_t budget_us,
 
 Status Workbench::go_to(std::int64_t step) {
   HS_EXPECT(run_ != nullptr);
-  control.pause();
+  control_.pause();
   if (const auto target = run_->begin_go_to(step)) {
-    control.return_to(*target);
+    control_.return_to(*target);
     return Ok{};
   }
   return run_->go_to(step);
@@ -214,18 +216,18 @@ void Workbench::load_more(ShownRun& run) {
 
 void Workbench::note_step() {
   const std::int64_t step = run_ == nullptr ? 0 : run_->step();
-  if (step == seen_step_ && run_.get() == seen_run_ && !(lags_ && !control.is_returning())) return;
+  if (step == seen_step_ && run_.get() == seen_run_ && !(lags_ && !control_.is_returning())) return;
   seen_step_ = step;
   seen_run_ = run_.get();
   say_step();
-  lags_ = control.is_returning();
+  lags_ = control_.is_returning();
   if (!lags_) follow_step();
   update_selection();
   ++step_revision_;
   touch();
 }
 
-// What was said of another step is old now, unless it is what brought this one.
+// Messages about another step are outdated now, except from the command that led to this one.
 void Workbench::say_step() {
   if (run_ == nullptr || run_->step() == 0 || notice_is_new_) return;
   const auto marks = run_->marks();
@@ -251,12 +253,12 @@ void Workbench::open(std::unique_ptr<ShownRun> run) {
   end_comparison();
   run_ = std::move(run);
   lesson_.reset();
-  bring_back(view.layout, "lesson", std::exchange(lesson_neighbour_, {}));
-  selection = {};
-  plans.clear();
+  bring_back(view_.layout, "lesson", std::exchange(lesson_neighbour_, {}));
+  selection_ = {};
+  plans_.clear();
   has_unsaved_edits_ = false;
-  breakpoints.clear_hits();
-  control.pause();
+  breakpoints_.clear_hits();
+  control_.pause();
   note_step();
 }
 
@@ -266,9 +268,14 @@ void Workbench::close() {
   list_shipped();
 }
 
+void Workbench::ask_for_session(std::vector<SessionChoice> sessions) {
+  view_.dialog = Dialog::session;
+  sessions_to_choose_ = std::move(sessions);
+}
+
 void Workbench::list_shipped() {
-  if (start.scenarios.empty()) start.scenarios = scenario_entries();
-  if (start.lessons.empty()) start.lessons = lesson_entries();
+  if (start_.scenarios.empty()) start_.scenarios = scenario_entries();
+  if (start_.lessons.empty()) start_.lessons = lesson_entries();
 }
 
 Status Workbench::take_lesson(LessonSession session) {
@@ -276,13 +283,13 @@ Status Workbench::take_lesson(LessonSession session) {
   if (!run.ok()) return run.error();
   open(std::move(run).value());
   lesson_ = std::move(session);
-  lesson_neighbour_ = set_apart(view.layout, "lesson");
+  lesson_neighbour_ = set_apart(view_.layout, "lesson");
   return show_lesson_part();
 }
 
-// Where a panel goes that must not cover the lesson.
+// The place for a panel that must not cover the lesson.
 PanelTarget Workbench::place_beside(std::int32_t lesson) const {
-  const auto tables = view.layout.leaf_of("block_tables");
+  const auto tables = view_.layout.leaf_of("block_tables");
   if (tables && *tables != lesson) return {.leaf = *tables};
   return {.leaf = lesson, .place = LeafPlace::left};
 }
@@ -291,23 +298,23 @@ Status Workbench::show_lesson_part() {
   HS_EXPECT(lesson_.has_value());
   auto run = lesson_->make_run();
   if (!run.ok()) return run.error();
-  control.pause();
-  plans.clear();
+  control_.pause();
+  plans_.clear();
   has_unsaved_edits_ = false;
   end_comparison();
-  selection = {};
-  breakpoints.clear_hits();
+  selection_ = {};
+  breakpoints_.clear_hits();
   run_ = std::move(run).value();
   ++step_revision_;
   const LessonShow& show = lesson_->part().show;
-  // Where it is: only a panel that would cover the text is shown where the block tables are.
-  if (view.find_panel(show.panel) != nullptr) {
-    view.layout.show_panel(show.panel);
-    const auto lesson = view.layout.leaf_of("lesson");
-    if (lesson && view.layout.leaf_of(show.panel) == lesson)
-      view.layout.move_panel(show.panel, place_beside(*lesson));
+  // The panel stays in place; only one that would cover the text is moved to the block tables.
+  if (view_.find_panel(show.panel) != nullptr) {
+    view_.layout.show_panel(show.panel);
+    const auto lesson = view_.layout.leaf_of("lesson");
+    if (lesson && view_.layout.leaf_of(show.panel) == lesson)
+      view_.layout.move_panel(show.panel, place_beside(*lesson));
   }
-  view.layout.show_panel("lesson");
+  view_.layout.show_panel("lesson");
   select({.group = show.group.value_or(-1),
           .column = show.column.value_or(-1),
           .block = show.block.value_or(-1),

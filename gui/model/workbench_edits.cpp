@@ -1,4 +1,4 @@
-// Edits of the plan of what is open, taken back and made again.
+// Edits of the open run's plan, with undo and redo.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace hybridscope {
 
 void Workbench::select(Selection chosen) {
   chosen.request = run()->find_request(chosen.request_name);
-  selection = std::move(chosen);
+  selection_ = std::move(chosen);
   if (comparison_ == nullptr) return;
   const ShownRun& other = shows_other_ ? *run_ : comparison_->other();
-  other_selection_ = selection_in(other, selection);
+  other_selection_ = selection_in(other, selection_);
 }
 
 void Workbench::select_finding(std::size_t number) {
   const Finding& finding = run()->findings()[number].finding;
-  Selection chosen = selection;
+  Selection chosen = selection_;
   chosen.finding = static_cast<std::ptrdiff_t>(number);
   if (finding.request.value >= 0) {
     chosen = with_request(std::move(chosen), run()->names().request(finding.request));
@@ -34,36 +34,35 @@ void Workbench::select_finding(std::size_t number) {
 }
 
 void Workbench::select_request(RequestId request) {
-  select(with_request(selection, run_->names().request(request)));
+  select(with_request(selection_, run_->names().request(request)));
 }
 
-// Of another step a name may be that of another request; blocks stay.
+// In another step a name may belong to another request; blocks stay selected.
 void Workbench::update_selection() {
-  if (run_ == nullptr || selection.request_name.empty()) return;
-  selection.request = run_->find_request(selection.request_name);
+  if (run_ == nullptr || selection_.request_name.empty()) return;
+  selection_.request = run_->find_request(selection_.request_name);
   if (comparison_ == nullptr) return;
   const ShownRun& other = comparison_->other();
-  other_selection_.request = other.find_request(selection.request_name);
-  if (selection.is_cell && other_selection_.block < 0)
+  other_selection_.request = other.find_request(selection_.request_name);
+  if (selection_.is_cell && other_selection_.block < 0)
     other_selection_.block = block_of_cell(other, other_selection_);
 }
 
 void Workbench::follow_step() {
-  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0 || control.is_returning())
+  if (comparison_ == nullptr || run_ == nullptr || run_->step() == 0 || control_.is_returning())
     return;
   if (Status moved = comparison_->follow(run_->step()); !moved.ok())
     say(NoticeKind::warning, comparison_->other().title() + ": " + moved.error().message);
 }
 
-// What is open goes to the last step before a difference that it has no step of; it cannot stand
-// before its first.
+// If the open run lacks the step, it goes to the last one before it, or else to its first.
 Status Workbench::show_difference(std::int64_t step) {
   HS_EXPECT(run_ != nullptr && comparison_ != nullptr);
   const auto marks = run_->marks();
   const bool is_there = !marks.empty() && marks.front().step <= step;
   const std::int64_t nearest = is_there || marks.empty() ? step : marks.front().step;
   if (Status moved = go_to(nearest); !moved.ok()) return moved;
-  comparison_->show(step, control.is_returning() ? control.target() : run_->step());
+  comparison_->show(step, control_.is_returning() ? control_.target() : run_->step());
   follow_step();
   update_selection();
   return Ok{};
@@ -75,10 +74,10 @@ Status Workbench::compare_with(std::unique_ptr<ShownRun> other) {
   if (!comparison.ok()) return comparison.error();
   comparison_ = std::move(comparison).value();
   follow_step();
-  select(selection);
+  select(selection_);
   say(NoticeKind::info,
       fmt::format("compared: {} and {}", run_->title(), comparison_->other().title()));
-  if (view.find_panel("differences") != nullptr) view.layout.show_panel("differences");
+  if (view_.find_panel("differences") != nullptr) view_.layout.show_panel("differences");
   return Ok{};
 }
 
@@ -103,8 +102,9 @@ const DifferenceMarks* Workbench::differences() {
 
 void Workbench::end_comparison() { comparison_.reset(); }
 
-Status Workbench::change_plan(const ForkAt& changes) {
+Status Workbench::change_plan(ForkAt changes) {
   HS_EXPECT(run_ != nullptr && run_->plan() != nullptr);
+  changes.step = static_cast<std::int32_t>(run_->step() + 1);
   auto changed = fork_plan(*run_->plan(), changes);
   if (!changed.ok()) return changed.error();
   if (num_agreed_steps(*run_->plan(), changed.value()) >= kMaxStep) {
@@ -119,7 +119,7 @@ Status Workbench::change_plan(const ForkAt& changes) {
   if (!replaced.ok()) return replaced.error();
   before.session = std::move(replaced).value();
   say(NoticeKind::info, before.words);
-  plans.add(std::move(before));
+  plans_.add(std::move(before));
   has_unsaved_edits_ = true;
   job_saves_edits_ = false;
   return Ok{};
@@ -130,7 +130,7 @@ PlanVersion Workbench::shown_version() const {
       .plan = std::make_shared<const RunPlan>(*run_->plan()), .step = run_->step(), .words = {}};
 }
 
-// The selection stays: what it names is there in both.
+// The selection stays, because what it names exists in both runs.
 Result<std::unique_ptr<ShownRun>> Workbench::show_plan(const RunPlan& plan, std::int64_t step) {
   std::unique_ptr<ShownRun> anew;
   if (!run_->continue_with(plan, step)) {
@@ -146,13 +146,13 @@ Result<std::unique_ptr<ShownRun>> Workbench::show_plan(const RunPlan& plan, std:
   return show_instead(std::move(anew), step);
 }
 
-// `anew` null: the run that is shown has become another one. What it is compared with stays.
+// `anew` null: the shown run itself has changed. The comparison stays.
 std::unique_ptr<ShownRun> Workbench::show_instead(std::unique_ptr<ShownRun> anew,
                                                   std::int64_t step) {
-  control.pause();
+  control_.pause();
   std::unique_ptr<ShownRun> compared = comparison_ ? comparison_->take_other() : nullptr;
   end_comparison();
-  breakpoints.forget_hits_after(step);
+  breakpoints_.forget_hits_after(step);
   ++step_revision_;
   std::unique_ptr<ShownRun> before;
   if (anew != nullptr)
@@ -160,10 +160,10 @@ std::unique_ptr<ShownRun> Workbench::show_instead(std::unique_ptr<ShownRun> anew
   else
     update_selection();
   if (compared != nullptr) {
-    const LayoutTree layout = view.layout;  // an edit brings no list to the front
+    const LayoutTree layout = view_.layout;  // an edit must not bring a panel to the front
     if (Status again = compare_with(std::move(compared)); !again.ok())
       say(NoticeKind::warning, again.error().message);
-    view.layout = layout;
+    view_.layout = layout;
   }
   return before != nullptr && before->is_recorded() ? std::move(before) : nullptr;
 }
@@ -181,22 +181,22 @@ Status Workbench::show_version(PlanVersion& version, PlanVersion& before) {
 }
 
 Status Workbench::undo() {
-  HS_EXPECT(run_ != nullptr && plans.can_undo());
+  HS_EXPECT(run_ != nullptr && plans_.can_undo());
   PlanVersion before = shown_version();
-  if (Status shown = show_version(plans.next_undo(), before); !shown.ok()) return shown;
-  say(NoticeKind::info, "undone: " + plans.undo_words());
-  plans.undone(std::move(before));
-  has_unsaved_edits_ = plans.can_undo();
+  if (Status shown = show_version(plans_.next_undo(), before); !shown.ok()) return shown;
+  say(NoticeKind::info, "undone: " + plans_.undo_words());
+  plans_.undone(std::move(before));
+  has_unsaved_edits_ = plans_.can_undo();
   return Ok{};
 }
 
 Status Workbench::redo() {
-  HS_EXPECT(run_ != nullptr && plans.can_redo());
+  HS_EXPECT(run_ != nullptr && plans_.can_redo());
   PlanVersion before = shown_version();
-  if (Status shown = show_version(plans.next_redo(), before); !shown.ok()) return shown;
-  say(NoticeKind::info, "done again: " + plans.redo_words());
-  plans.redone(std::move(before));
-  has_unsaved_edits_ = plans.can_undo();
+  if (Status shown = show_version(plans_.next_redo(), before); !shown.ok()) return shown;
+  say(NoticeKind::info, "done again: " + plans_.redo_words());
+  plans_.redone(std::move(before));
+  has_unsaved_edits_ = plans_.can_undo();
   return Ok{};
 }
 

@@ -22,7 +22,7 @@ class BatchRowsPanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const BatchRowsModel& model = model_.get(context.workbench, [&] {
-      return make_batch_rows_model(*context.workbench.run(), context.workbench.selection);
+      return make_batch_rows_model(*context.workbench.run(), context.workbench.selection());
     });
     const Look& look = context.look;
     if (model.rows.empty()) {
@@ -52,9 +52,9 @@ class BatchRowsPanel final : public Panel {
                               look.px(kBatchRowsWidths[i]));
     ImGui::TableSetColumnEnabled(kSlotColumn, model.has_slots);
     table_headers(kBatchRowColumns);
-    const auto selected =
-        std::ranges::find(model.rows, context.workbench.selection.request, &ShownBatchRow::request);
-    if (follower_.moves_to(context.workbench.selection.request) && selected != model.rows.end())
+    const auto selected = std::ranges::find(model.rows, context.workbench.selection().request,
+                                            &ShownBatchRow::request);
+    if (follower_.moves_to(context.workbench.selection().request) && selected != model.rows.end())
       scroll_to_row(selected - model.rows.begin(),
                     ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2);
     ImGuiListClipper clipper;
@@ -75,7 +75,7 @@ class BatchRowsPanel final : public Panel {
     ImGui::PushID(index);
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    if (ImGui::Selectable("##row", row.request == context.workbench.selection.request,
+    if (ImGui::Selectable("##row", row.request == context.workbench.selection().request,
                           ImGuiSelectableFlags_SpanAllColumns))
       context.emit("select.request", quoted_word(row.name));
     context.mark_row("row " + row.name);
@@ -112,7 +112,7 @@ class BatchRowsPanel final : public Panel {
     table_cell(words.rows);
     ImGui::TableSetColumnIndex(2);
     ImGui::TextUnformatted(words.name.data());
-    ImGui::TableSetColumnIndex(3);  // the next one is the cell's
+    ImGui::TableSetColumnIndex(3);  // the cell moves to the next one
     table_cell(words.origin);
   }
 

@@ -17,12 +17,12 @@
 namespace hybridscope {
 namespace {
 
-constexpr float kLeastWithLegend = 200;  // points; a lower panel is all for its tables
+constexpr float kLeastWithLegend = 200;  // points; a lower panel has no legend
 constexpr float kLeastMarkPixels = 5;    // smaller cells have no room for marks
 
-// What a cell is made larger or smaller from, where no cell is under the mouse.
+// The size that zooming starts from if no cell is under the mouse.
 std::int32_t points_of_cell(const PanelContext& context) {
-  const std::int32_t chosen = context.workbench.options.block_tables.cell_size;
+  const std::int32_t chosen = context.workbench.options().block_tables.cell_size;
   return chosen == 0 ? static_cast<std::int32_t>(kReadableHeight) : chosen;
 }
 
@@ -32,7 +32,7 @@ class BlockTablesPanel final : public Panel {
 
  private:
   void draw_tools(PanelContext& context, bool has_legend);
-  // What a grid is drawn with that is made once a step.
+  // What a grid needs for drawing, made once per step.
   struct Prepared {
     GridTexture texture;
     GridWords words;
@@ -55,7 +55,7 @@ class BlockTablesPanel final : public Panel {
 
   Cached<BlockTableModel> model_;
   Follower<Selection> follower_;
-  bool follows_ = false;      // the selected cell is still to be brought into view
+  bool follows_ = false;      // the selected cell must be scrolled into view
   float legend_height_ = 40;  // pixels, of the frame before
   CellZoom zoom_;
   struct PreparedFor {
@@ -70,7 +70,8 @@ class BlockTablesPanel final : public Panel {
 
 void BlockTablesPanel::draw(PanelContext& context) {
   const BlockTableModel& model = model_.get(context.workbench, [&] {
-    return make_block_table_model(*context.workbench.run(), context.workbench.options.block_tables);
+    return make_block_table_model(*context.workbench.run(),
+                                  context.workbench.options().block_tables);
   });
   const ShownRun& run = *context.workbench.run();
   if (const std::string lacks = not_kept(run, "block tables"); !lacks.empty()) {
@@ -84,7 +85,7 @@ void BlockTablesPanel::draw(PanelContext& context) {
     wrapped_dim_text(context.look, lacks);
   ImGui::BeginChild("grids", ImVec2(0, has_legend ? -legend_height_ : 0), false,
                     ImGuiWindowFlags_HorizontalScrollbar);
-  follows_ = follower_.moves_to(context.workbench.selection);
+  follows_ = follower_.moves_to(context.workbench.selection());
   for (std::size_t i = 0; i < model.grids.size(); ++i)
     draw_grid(context, model.grids[i], *prepared_[i]);
   zoom_.beside(context, points_of_cell(context));
@@ -113,7 +114,7 @@ void BlockTablesPanel::prepare(const PanelContext& context) {
 }
 
 void BlockTablesPanel::draw_tools(PanelContext& context, bool has_legend) {
-  const BlockTablesOptions& options = context.workbench.options.block_tables;
+  const BlockTablesOptions& options = context.workbench.options().block_tables;
   if (toggle(context.look, "Scheduler", options.side == TableSide::scheduler))
     context.emit("block_tables.side", "scheduler");
   tooltip(side_words(TableSide::scheduler));
@@ -194,12 +195,12 @@ void BlockTablesPanel::draw_grid(PanelContext& context, const BlockTableGrid& gr
     ImGui::PopID();
     return;
   }
-  // Grids below each other scroll, so each may be as high as the panel.
+  // Grids scroll, so each may be as high as the panel.
   const ImVec2 room(ImGui::GetContentRegionAvail().x,
                     ImGui::GetWindowHeight() - 2 * ImGui::GetTextLineHeightWithSpacing());
   const CellMetrics cells = cell_metrics(
-      grid, prepared.words, context.workbench.options.block_tables.cell_size, look, room);
-  follow_selection(context.workbench.selection, grid, cells);
+      grid, prepared.words, context.workbench.options().block_tables.cell_size, look, room);
+  follow_selection(context.workbench.selection(), grid, cells);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size(cells.names + cells.width * static_cast<float>(grid.num_columns),
                     cells.header + cells.height * static_cast<float>(grid.rows.size()));
@@ -237,7 +238,7 @@ void BlockTablesPanel::draw_cells(PanelContext& context, const BlockTableGrid& g
     }
 }
 
-// What a pixel cannot say of the cells that can be seen.
+// Marks of visible cells that a pixel cannot show.
 void BlockTablesPanel::draw_marks(const BlockTableGrid& grid, const CellMetrics& cells,
                                   ImVec2 origin) {
   if (std::min(cells.width, cells.height) < kLeastMarkPixels) return;
@@ -251,7 +252,7 @@ void BlockTablesPanel::draw_marks(const BlockTableGrid& grid, const CellMetrics&
     }
 }
 
-// Names on the left, column numbers above, as many as there is room for.
+// Names on the left, column numbers above, as many as fit.
 void BlockTablesPanel::draw_labels(const PanelContext& context, const BlockTableGrid& grid,
                                    const CellMetrics& cells, ImVec2 origin) const {
   const Look& look = context.look;
@@ -276,7 +277,7 @@ void BlockTablesPanel::draw_labels(const PanelContext& context, const BlockTable
     const BlockTableRow& labelled = grid.rows[static_cast<std::size_t>(row)];
     const float y = origin.y + cells.height * static_cast<float>(row) +
                     std::max(0.0F, (cells.height - font->FontSize) / 2);
-    const bool selected = labelled.request == context.workbench.selection.request;
+    const bool selected = labelled.request == context.workbench.selection().request;
     write(ImVec2(origin.x - cells.names + 2, y), fit_middle(font, labelled.name, cells.names - 8),
           selected                  ? look.ui().accent
           : labelled.batch_row >= 0 ? look.ui().text
@@ -286,7 +287,7 @@ void BlockTablesPanel::draw_labels(const PanelContext& context, const BlockTable
 
 void BlockTablesPanel::draw_frames(PanelContext& context, const BlockTableGrid& grid,
                                    const CellMetrics& cells, ImVec2 origin) const {
-  const Selection& selection = context.workbench.selection;
+  const Selection& selection = context.workbench.selection();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const Visible columns = visible_columns(grid, cells, origin);
   const Visible rows = visible_rows(grid, cells, origin);
@@ -319,9 +320,9 @@ void BlockTablesPanel::draw_differences(PanelContext& context, const BlockTableG
     for (const auto& [group, column] : of->cells) {
       if (group != grid.group || column >= grid.num_columns) continue;
       CellBox box = box_of(cells, origin, static_cast<std::size_t>(row), column);
-      const Selection& selection = context.workbench.selection;
+      const Selection& selection = context.workbench.selection();
       const std::int32_t block = grid.at(static_cast<std::size_t>(row), column).block;
-      // Inside of the frame of what is selected.
+      // Inside the frame of the selection.
       const float inset = block == selection.block && block > kNullBlock ? context.look.px(2) : 0;
       box = {ImVec2(box.min.x + inset, box.min.y + inset),
              ImVec2(box.max.x - inset, box.max.y - inset)};
@@ -345,7 +346,7 @@ void BlockTablesPanel::handle_mouse(PanelContext& context, const BlockTableGrid&
   }
   if (column >= of_row.num_columns) return;
   const BlockCell& cell = grid.at(static_cast<std::size_t>(row), column);
-  const TableSide side = context.workbench.options.block_tables.side;
+  const TableSide side = context.workbench.options().block_tables.side;
   std::vector<Fact> facts = describe_cell(
       *context.workbench.run(),
       {.request = of_row.request, .group = grid.group, .column = column, .side = side}, cell);

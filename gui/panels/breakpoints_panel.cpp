@@ -23,7 +23,7 @@ class BreakpointsPanel final : public Panel {
   }
 
  private:
-  // An expression that is refused stays in the field, with what is wrong below it.
+  // A refused expression stays in the field, with the error below it.
   void draw_field(PanelContext& context) {
     ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - context.look.px(130));
     const bool entered = ImGui::InputTextWithHint(
@@ -53,7 +53,7 @@ class BreakpointsPanel final : public Panel {
   }
 
   static void draw_list(PanelContext& context) {
-    const auto& list = context.workbench.breakpoints.list();
+    const auto& list = context.workbench.breakpoints().list();
     if (list.empty()) {
       wrapped_dim_text(context.look, kNoBreakpoints);
       return;

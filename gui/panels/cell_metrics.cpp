@@ -19,7 +19,7 @@ constexpr float kLeastTextureHeight = 2;
 
 int digits_of(std::int32_t number) { return number < 10 ? 1 : 1 + digits_of(number / 10); }
 
-// Of a cell when so many share the room.
+// Pixels of one cell when `count` cells share the room.
 float share_of(float room, float count, float least, const Look& look) {
   const float most = look.px(kMostTexturePoints);
   return std::clamp(std::floor(std::min(room / count, most)), least, std::max(most, least));

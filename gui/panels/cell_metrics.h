@@ -1,4 +1,4 @@
-// How large the cells of a block table are drawn, and which of them can be seen.
+// The size of the cells of a block table, and which of them are visible.
 #pragma once
 
 #include <imgui.h>
@@ -15,7 +15,7 @@ namespace hybridscope {
 // Points of scale 1.
 inline constexpr float kReadableHeight = 21;
 
-// What the room of a grid's words depends on; made once a step.
+// What determines the room for a grid's words; made once per step.
 struct GridWords {
   float names = 0;  // pixels of the longest name
   std::int32_t largest_block = 0;
@@ -31,15 +31,14 @@ struct CellMetrics {
   float header = 0;      // height of the row with column numbers
 };
 
-// cell_size: points that were chosen. 0: readable cells where all columns fit into the room beside
-// each other and the rows into three times its height; else as large as lets all of the grid be
-// seen at once.
+// cell_size: the chosen size in points. 0: readable cells if all columns fit side by side and the
+// rows into three times the height of the room; else the largest size at which the whole grid fits.
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room);
 
 CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column);
 
-// Indices [first, last) of what lies in the clip rectangle of the current window.
+// Indices [first, last) of the cells in the current window's clip rectangle.
 struct Visible {
   std::int32_t first = 0;
   std::int32_t last = 0;

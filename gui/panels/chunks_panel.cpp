@@ -114,7 +114,7 @@ class ChunksPanel final : public Panel {
   void draw_sequences(PanelContext& context, const ChunkGroup& group, Bar& bar) const {
     const Look& look = context.look;
     begin_line(look, "Sequences", "Rows that the scan works on, in the order of the batch", bar);
-    const RequestId selected = context.workbench.selection.request;
+    const RequestId selected = context.workbench.selection().request;
     for (const ChunkSequence& sequence : group.sequences) {
       if (sequence.last == sequence.first) continue;
       const CellBox box = box_of(look, bar, sequence.first, sequence.last);

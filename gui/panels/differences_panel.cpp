@@ -47,7 +47,7 @@ class DifferencesPanel final : public Panel {
   }
 
   void draw_filter(PanelContext& context) {
-    const std::string& filter = context.workbench.options.differences.filter;
+    const std::string& filter = context.workbench.options().differences.filter;
     if (!typing_) {
       filter_.fill('\0');
       filter.copy(filter_.data(), filter_.size() - 1);
@@ -132,7 +132,7 @@ class DifferencesPanel final : public Panel {
     }
     lines_.clear();
     for (const DifferenceLine& line : found->lines)
-      if (passes(line, context.workbench.options.differences.filter)) lines_.push_back(&line);
+      if (passes(line, context.workbench.options().differences.filter)) lines_.push_back(&line);
     if (lines_.empty()) {
       dim_text(context.look, "Nothing of this step passes the filter.");
       return;
@@ -161,7 +161,7 @@ class DifferencesPanel final : public Panel {
     ImGui::TableNextColumn();
     const std::string request = line.request.empty() ? std::string(kOfTheStep) : line.request;
     const bool selected =
-        !line.request.empty() && line.request == context.workbench.selection.request_name;
+        !line.request.empty() && line.request == context.workbench.selection().request_name;
     const TextColour colour(selected ? context.look.ui().accent : context.look.ui().text);
     if (ImGui::Selectable(request.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
       if (!line.request.empty()) context.emit("select.request", quoted_word(line.request));
@@ -174,13 +174,13 @@ class DifferencesPanel final : public Panel {
     ImGui::PopID();
   }
 
-  // The steps that pass the filter, looked for only when something has changed.
+  // The steps that pass the filter, updated only when something has changed.
   void filter_steps(const Workbench& workbench, const Comparison& comparison) {
     if (shown_revision_ == workbench.revision()) return;
     shown_revision_ = workbench.revision();
     shown_.clear();
     for (const DifferingStep& step : comparison.steps())
-      if (passes(step, workbench.options.differences.filter)) shown_.push_back(&step);
+      if (passes(step, workbench.options().differences.filter)) shown_.push_back(&step);
   }
 
   std::array<char, 64> filter_{};

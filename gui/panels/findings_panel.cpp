@@ -35,12 +35,12 @@ class FindingsPanel final : public Panel {
           kFindingColumns[i].data(),
           kWidths[i] > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
           context.look.px(kWidths[i]));
-    // Where they would leave too little room for the words, which tell the same.
+    // A narrow panel hides rule and request, which the words also contain.
     const bool narrow = ImGui::GetWindowWidth() < context.look.px(kLeastForAll);
     ImGui::TableSetColumnEnabled(kRule, !narrow);
     ImGui::TableSetColumnEnabled(kRequest, !narrow);
     ImGui::TableHeadersRow();
-    follows_ = follower_.moves_to(context.workbench.selection.finding);
+    follows_ = follower_.moves_to(context.workbench.selection().finding);
     for (std::size_t i = 0; i < run.findings().size(); ++i)
       draw_row(context, static_cast<int>(i), run.findings()[i], narrow);
     ImGui::EndTable();
@@ -62,7 +62,7 @@ class FindingsPanel final : public Panel {
     wrapped_text(narrow ? shown.text : finding_message(shown, run.names()));
     const float height = ImGui::GetItemRectSize().y;
     ImGui::TableSetColumnIndex(kStep);
-    const std::ptrdiff_t selected = context.workbench.selection.finding;
+    const std::ptrdiff_t selected = context.workbench.selection().finding;
     const bool here = selected >= 0 ? selected == index : finding.step == run.step();
     if (ImGui::Selectable(
             fmt::format("{}", finding.step).c_str(), here,
@@ -90,7 +90,7 @@ class FindingsPanel final : public Panel {
   }
 
   Follower<std::ptrdiff_t> follower_;
-  bool follows_ = false;  // the selected one is to be brought into view
+  bool follows_ = false;  // the selected one must be scrolled into view
 };
 
 }  // namespace

@@ -90,7 +90,7 @@ class KnownBugsPanel final : public Panel {
   std::array<char, 128> filter_{};
   bool made_ = false;
   Follower<std::string> follower_;
-  bool follows_ = false;  // the shown one is to be brought into view
+  bool follows_ = false;  // the shown one must be scrolled into view
 };
 
 }  // namespace

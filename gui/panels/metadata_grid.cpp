@@ -12,7 +12,7 @@
 namespace hybridscope {
 namespace {
 
-// A vector is laid out in lines of so many elements that fit.
+// A vector is laid out in lines of as many elements as fit.
 struct GridShape {
   std::int64_t elements = 0;
   std::int64_t columns = 1;
@@ -137,7 +137,7 @@ class GridDrawing {
           look.ui().text, text);
     if (differs(index)) draw_frame(list, look, box, FrameKind::differs);
     if (array_.is_changed(index)) draw_changed_corner(list, look, box);
-    const std::int32_t block = context_.workbench.selection.block;
+    const std::int32_t block = context_.workbench.selection().block;
     if (array_.holds_blocks && block > 0 && value == block)
       draw_frame(list, look, box, FrameKind::same_block);
     context_.mark(fmt::format("element {} {}", array_.array.name, index), {box.min, box.max});

@@ -25,12 +25,12 @@ class MetadataPanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const MetadataModel& model = model_.get(context.workbench, [&] {
-      return make_metadata_model(*context.workbench.run(), context.workbench.selection.request);
+      return make_metadata_model(*context.workbench.run(), context.workbench.selection().request);
     });
     draw_notes(context, model);
     const MetadataSection* section = nullptr;
     const MetadataArray* whole = find_whole(context, model, &section);
-    const bool wants_whole = !context.workbench.options.metadata.array.empty();
+    const bool wants_whole = !context.workbench.options().metadata.array.empty();
     const float room = ImGui::GetContentRegionAvail().y;
     ImGui::BeginChild("arrays", ImVec2(0, wants_whole ? room * 0.55F : 0), false,
                       ImGuiWindowFlags_HorizontalScrollbar);
@@ -58,7 +58,7 @@ class MetadataPanel final : public Panel {
 
   static const MetadataArray* find_whole(const PanelContext& context, const MetadataModel& model,
                                          const MetadataSection** of) {
-    const MetadataOptions& wanted = context.workbench.options.metadata;
+    const MetadataOptions& wanted = context.workbench.options().metadata;
     for (const MetadataSection& section : model.sections)
       for (const MetadataArray& array : section.arrays)
         if (section.group == wanted.group && array.array.name == wanted.array &&
@@ -99,7 +99,7 @@ class MetadataPanel final : public Panel {
     ImGui::PopID();
   }
 
-  // What the row has no room for, and what its sign means.
+  // Values that do not fit the row, and the meaning of its sign.
   static void row_tooltip(const MetadataArray& array) {
     std::string words = fmt::format("{} {} {}", array.array.name, array.dtype, array.shape);
     if (array.sign != ReplaySign::none) words += "\n" + std::string(sign_words(array.sign).words);
@@ -112,7 +112,7 @@ class MetadataPanel final : public Panel {
     ImGui::PushID(index);
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    const MetadataOptions& whole = context.workbench.options.metadata;
+    const MetadataOptions& whole = context.workbench.options().metadata;
     const std::string name(array.array.name);
     const bool is_whole = whole.group == section.group && whole.array == name;
     const std::string fitted = fit_middle(look.fonts.words, name, ImGui::GetContentRegionAvail().x);
@@ -154,7 +154,7 @@ class MetadataPanel final : public Panel {
     if (fitted != words) tooltip(words);
   }
 
-  // As many as there is room for, then how many that were.
+  // As many as fit, then how many they are.
   static void draw_values(const Look& look, const MetadataArray& array) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float room = ImGui::GetContentRegionAvail().x;
@@ -204,7 +204,7 @@ class MetadataPanel final : public Panel {
     if (ImGui::Button("Close")) context.emit("metadata.close_array");
     context.mark("metadata.close");
     ImGui::SameLine();
-    heading(look, context.workbench.options.metadata.array);
+    heading(look, context.workbench.options().metadata.array);
     if (array == nullptr) {
       dim_text(look, "The array is None in this step.");
       return;

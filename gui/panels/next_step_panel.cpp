@@ -84,20 +84,21 @@ class NextStepPanel final : public Panel {
       ImGui::TableNextColumn();
       ImGui::AlignTextToFramePadding();
       fitted_text(request.name);
-      const std::string name = quoted_word(request.name);
       ImGui::TableNextColumn();
       for (std::int32_t count = 1; count <= request.max_num_accepted_tokens; ++count) {
         const std::string label = fmt::format("{}", count);
         if (count > 1) flow(button_width(label.c_str()), context.look.px(3));
         if (toggle(context.look, label.c_str(), request.accepts == count))
-          context.emit("edit.accept", fmt::format("{} {}", name, count));
+          context.edit("edit.accept", {.changes = {.accept = {{request.name, count}}}});
         context.mark(fmt::format("accept {} {}", request.name, count));
       }
       ImGui::TableNextColumn();
-      if (toggle(context.look, "Preempt", request.preempted)) context.emit("edit.preempt", name);
+      if (toggle(context.look, "Preempt", request.preempted))
+        context.edit("edit.preempt", {.changes = {.preempt = {request.name}}});
       context.mark("preempt " + request.name);
       ImGui::SameLine(0, context.look.px(3));
-      if (toggle(context.look, "Abort", request.aborted)) context.emit("edit.abort", name);
+      if (toggle(context.look, "Abort", request.aborted))
+        context.edit("edit.abort", {.changes = {.abort = {request.name}}});
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -113,8 +114,9 @@ class NextStepPanel final : public Panel {
     flow(button_width("Add"), ImGui::GetStyle().ItemSpacing.x);
     ImGui::BeginDisabled(name_.front() == '\0');
     if (ImGui::Button("Add"))
-      context.emit("edit.add_request",
-                   fmt::format("{} {} {}", quoted_word(name_.data()), prompt_, max_tokens_));
+      context.edit("edit.add_request", {.requests = {{.id = name_.data(),
+                                                      .prompt = {.tokens = prompt_},
+                                                      .max_tokens = max_tokens_}}});
     ImGui::EndDisabled();
   }
 
@@ -128,22 +130,25 @@ class NextStepPanel final : public Panel {
     ImGui::InputInt("tokens of budget", &wanted_budget_, 0);
     ImGui::SameLine();
     if (ImGui::Button("Set##budget"))
-      context.emit("edit.budget", fmt::format("{}", wanted_budget_));
+      context.edit("edit.budget", {.changes = {.budget = wanted_budget_}});
     const PrefixCacheReset reset = model.planned.script.reset_prefix_cache;
     if (toggle(context.look, "Reset the prefix cache", reset == PrefixCacheReset::unless_running))
-      context.emit("edit.reset_prefix_cache");
+      context.edit("edit.reset_prefix_cache",
+                   {.changes = {.reset_prefix_cache = PrefixCacheReset::unless_running}});
     tooltip("Done only if no request runs, as the engine does it");
     if (flow_toggle(context.look, "Preempt all and reset it",
                     reset == PrefixCacheReset::preempting_running))
-      context.emit("edit.reset_prefix_cache_now");
+      context.edit("edit.reset_prefix_cache_now",
+                   {.changes = {.reset_prefix_cache = PrefixCacheReset::preempting_running}});
     const EngineProfile profile = model.planned.profile;
     if (toggle(context.look, "Engine profile safe", profile == EngineProfile::safe))
-      context.emit("edit.engine", "safe");
+      context.edit("edit.engine", {.changes = {.engine = EngineProfile::safe}});
     tooltip("From this step on: the invariants hold");
     if (flow_toggle(context.look, "Engine profile reference", profile == EngineProfile::reference))
-      context.emit("edit.engine", "reference");
-    tooltip("From this step on: what the reference do, faults included");
-    if (flow_button("No script from here on")) context.emit("edit.drop_script");
+      context.edit("edit.engine", {.changes = {.engine = EngineProfile::reference}});
+    tooltip("From this step on: what the reference does, faults included");
+    if (flow_button("No script from here on"))
+      context.edit("edit.drop_script", {.drop_script = true});
     tooltip("What the scenario scripts for later steps is dropped");
   }
 
@@ -171,9 +176,10 @@ class NextStepPanel final : public Panel {
       ImGui::SetNextItemWidth(context.look.px(220));
       if (ImGui::BeginCombo(name.c_str(),
                             policy.value.empty() ? "as the profile says" : policy.value.c_str())) {
-        for (const std::string_view value : policy.values)
-          if (ImGui::Selectable(std::string(value).c_str(), value == policy.value))
-            context.emit("edit.policy", fmt::format("{} {}", name, value));
+        for (std::size_t i = 0; i < policy.values.size(); ++i)
+          if (ImGui::Selectable(std::string(policy.values[i]).c_str(),
+                                policy.values[i] == policy.value))
+            context.edit("edit.policy", {.changes = {.policies = policy.with_value(i)}});
         ImGui::EndCombo();
       }
       tooltip(policy.help);

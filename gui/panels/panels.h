@@ -1,4 +1,4 @@
-// The panels of the workbench, one source each; panel_table.cpp has a row for each.
+// The panels of the workbench, one source file each; panel_table.cpp has a row for each.
 #pragma once
 
 #include <memory>
@@ -10,59 +10,59 @@ namespace hybridscope {
 // The rows of a step's batch as a table, and their tokens along an axis.
 std::unique_ptr<Panel> make_batch_rows_panel();
 
-// The block tables of a step as grids, one a KV-cache group.
+// The block tables of a step as grids, one per KV cache group.
 std::unique_ptr<Panel> make_block_tables_panel();
 
-// Questions about steps that stop the run, with how often each held.
+// The breakpoints, with how often each held.
 std::unique_ptr<Panel> make_breakpoints_panel();
 
 // How the scan kernels cut the prefill tokens of the step.
 std::unique_ptr<Panel> make_chunks_panel();
 
-// The list of steps in which two runs differ, and the fields of the one that is shown.
+// The list of steps in which two runs differ, and the differing fields of the shown step.
 std::unique_ptr<Panel> make_differences_panel();
 
-// Everything about the step in words, as `run --explain` tells it.
+// Everything about the step in words, as in `run --explain`.
 std::unique_ptr<Panel> make_explanation_panel();
 
-// Broken rules of all steps so far, each a jump to its step.
+// The findings of all steps so far, each a link to its step.
 std::unique_ptr<Panel> make_findings_panel();
 
-// Requested against captured size, which graph ran, and what padding rows hold.
+// Requested and captured size, which graph ran, and what padding rows hold.
 std::unique_ptr<Panel> make_graph_padding_panel();
 
-// The catalogue of known bugs, each to run beside its healthy run.
+// The catalogue of known bugs; each can be run beside its healthy run.
 std::unique_ptr<Panel> make_known_bugs_panel();
 
-// The lesson that is taken: text, questions, and what is said to the answers.
+// The current lesson: text, questions, and the replies to answers.
 std::unique_ptr<Panel> make_lesson_panel();
 
-// Every array that layers were given in the step, one line an array, one of them as a whole.
+// Every array that layers were given in the step, one line each, and one of them in full.
 std::unique_ptr<Panel> make_metadata_panel();
 
-// Changes the step behind the one that is shown: a fork of the run, which undo takes back.
+// Changes the step after the shown one: a fork of the run, which can be undone.
 std::unique_ptr<Panel> make_next_step_panel();
 
-// The pool of physical blocks as a map, and the order in which free ones are given out.
+// The pool of physical blocks as a map, and the order in which free ones are allocated.
 std::unique_ptr<Panel> make_physical_blocks_panel();
 
-// What the prefix cache had for the requests that were looked up in a step, and why not more.
+// What the prefix cache had for the requests looked up in a step, and why not more.
 std::unique_ptr<Panel> make_prefix_cache_panel();
 
 // A table of the requests that the step or its block tables name.
 std::unique_ptr<Panel> make_requests_panel();
 
-// What became of the drafts of a step, and where the state behind each token lives.
+// Which drafts of a step were accepted, and where the state after each token is.
 std::unique_ptr<Panel> make_speculative_panel();
 
-// Which states a step copies, which not and why; one request's copies drawn.
+// Which states a step copies, which not, and why; draws the copies of one request.
 std::unique_ptr<Panel> make_state_copies_panel();
 
-// One block decoded, and the answer to "why is this here?": every write on the way back, a jump
-// each.
+// One block decoded, and the answer to "why is this here?": the chain of writes, each a link to its
+// step.
 std::unique_ptr<Panel> make_state_inspector_panel();
 
-// What requests did over the steps around the one that is shown, a lane a request.
+// What requests did in the steps around the shown one, one lane per request.
 std::unique_ptr<Panel> make_timeline_panel();
 
 }  // namespace hybridscope

@@ -100,7 +100,7 @@ class PhysicalBlocksPanel final : public Panel {
       upload(context, pool, columns, rows);
       texture_.draw(list, at, ImVec2(wide, high));
     }
-    const std::int32_t selected = context.workbench.selection.block;
+    const std::int32_t selected = context.workbench.selection().block;
     if (selected >= 0 && static_cast<std::size_t>(selected) < pool.cells.size())
       draw_frame(list, look, box_of(selected), FrameKind::selected);
     if (!ImGui::IsItemHovered()) return;
@@ -114,7 +114,7 @@ class PhysicalBlocksPanel final : public Panel {
     if (ImGui::IsItemClicked()) context.emit("select.block", fmt::format("{}", block));
   }
 
-  // Its number, and whose it is below that.
+  // The block's number, and its owner below.
   static void draw_block(ImDrawList& list, const Look& look, const CellBox& box,
                          const BlockCell& cell, const std::string& owner) {
     const std::string number = fmt::format("{}", cell.block);

@@ -20,7 +20,7 @@ class PrefixCachePanel final : public Panel {
     const Shown& shown = model_.get(context.workbench, [&] {
       const CacheReport* cache = run.cache_report();
       return Shown{make_prefix_cache_model(run.view(), cache),
-                   find_earlier_lookup(run.view(), cache, context.workbench.selection.request)};
+                   find_earlier_lookup(run.view(), cache, context.workbench.selection().request)};
     });
     wrapped_dim_text(context.look, smallest_prefix_line(run.config()));
     if (shown.cards.empty())
@@ -40,7 +40,7 @@ class PrefixCachePanel final : public Panel {
     std::optional<EarlierLookup> earlier;  // of the selected request
   };
 
-  // What was in common, and a point a reason.
+  // What was shared, and one bullet per reason.
   static void draw_reasons(const std::string& shared, const std::vector<std::string>& lost) {
     ImGui::PushTextWrapPos(0);
     if (!shared.empty()) ImGui::TextUnformatted(shared.c_str());
@@ -61,7 +61,7 @@ class PrefixCachePanel final : public Panel {
   static void draw_card(PanelContext& context, const LookupCard& card) {
     ImGui::PushID(card.request.value);
     ImGui::Spacing();
-    const bool selected = card.request == context.workbench.selection.request;
+    const bool selected = card.request == context.workbench.selection().request;
     {
       const FontScope bold(context.look.fonts.bold);
       if (ImGui::Selectable(card.name.c_str(), selected))

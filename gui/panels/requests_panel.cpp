@@ -19,7 +19,7 @@ class RequestsPanel final : public Panel {
   void draw(PanelContext& context) override {
     const Look& look = context.look;
     const RequestsModel& model = model_.get(context.workbench, [&] {
-      return make_requests_model(*context.workbench.run(), context.workbench.options.requests);
+      return make_requests_model(*context.workbench.run(), context.workbench.options().requests);
     });
     if (context.workbench.run()->level() == RecordLevel::counts) {
       dim_text(look, kNoRequestsKept);
@@ -52,9 +52,9 @@ class RequestsPanel final : public Panel {
     ImGui::EndTable();
   }
 
-  // A click sorts; ImGui's own order would not outlive it.
+  // A click sorts by command; ImGui's own sort order would not be saved.
   static void draw_headers(PanelContext& context) {
-    const RequestsOptions& options = context.workbench.options.requests;
+    const RequestsOptions& options = context.workbench.options().requests;
     ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
     const FontScope bold(context.look.fonts.bold);
     for (std::size_t i = 0; i < kNumRequestColumns; ++i) {
@@ -79,7 +79,7 @@ class RequestsPanel final : public Panel {
     ImGui::PushID(row.request.value);
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    const bool selected = row.request == context.workbench.selection.request;
+    const bool selected = row.request == context.workbench.selection().request;
     if (ImGui::Selectable("##row", selected, ImGuiSelectableFlags_SpanAllColumns))
       context.emit("select.request", quoted_word(row.name));
     context.mark("request " + row.name);

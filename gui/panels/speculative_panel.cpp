@@ -22,7 +22,7 @@ class SpeculativePanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const SpeculativeModel& model = model_.get(context.workbench, [&] {
-      return make_speculative_model(*context.workbench.run(), context.workbench.selection);
+      return make_speculative_model(*context.workbench.run(), context.workbench.selection());
     });
     if (model.rows.empty()) {
       dim_lines(context.look, model.empty);
@@ -64,7 +64,7 @@ class SpeculativePanel final : public Panel {
                               kWeights[i]);
     table_headers(kDraftColumns);
     const std::ptrdiff_t selected = selected_row(context, model);
-    if (table_follows_.moves_to(context.workbench.selection.request) && selected >= 0)
+    if (table_follows_.moves_to(context.workbench.selection().request) && selected >= 0)
       scroll_to_row(selected, line);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()));
@@ -78,7 +78,7 @@ class SpeculativePanel final : public Panel {
     ImGui::PushID(index);
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    if (ImGui::Selectable("##row", row.request == context.workbench.selection.request,
+    if (ImGui::Selectable("##row", row.request == context.workbench.selection().request,
                           ImGuiSelectableFlags_SpanAllColumns))
       context.emit("select.request", quoted_word(row.name));
     context.mark_row(fmt::format("drafts {}", row.name));
@@ -109,7 +109,7 @@ class SpeculativePanel final : public Panel {
                       ImGuiWindowFlags_AlwaysVerticalScrollbar |
                           (wide ? ImGuiWindowFlags_HorizontalScrollbar : 0));
     const std::ptrdiff_t selected = selected_row(context, model);
-    if (strips_follow_.moves_to(context.workbench.selection.request) && selected >= 0)
+    if (strips_follow_.moves_to(context.workbench.selection().request) && selected >= 0)
       scroll_into_view(height * static_cast<float>(selected), height);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()), height);
@@ -124,9 +124,9 @@ class SpeculativePanel final : public Panel {
     ImGui::EndChild();
   }
 
-  // -1: it is not among them.
+  // -1: the selected request has no row.
   static std::ptrdiff_t selected_row(const PanelContext& context, const SpeculativeModel& model) {
-    const auto row = std::ranges::find(model.rows, context.workbench.selection.request,
+    const auto row = std::ranges::find(model.rows, context.workbench.selection().request,
                                        &SpeculativeRow::request);
     return row == model.rows.end() ? -1 : row - model.rows.begin();
   }
@@ -134,7 +134,7 @@ class SpeculativePanel final : public Panel {
   static void draw_strip(PanelContext& context, const SpeculativeModel& model,
                          const SpeculativeRow& row) {
     const Look& look = context.look;
-    const bool selected = row.request == context.workbench.selection.request;
+    const bool selected = row.request == context.workbench.selection().request;
     {
       const TextColour colour(selected ? look.ui().accent : look.ui().text);
       heading(look, row.name);
@@ -151,7 +151,7 @@ class SpeculativePanel final : public Panel {
     }
   }
 
-  // Of the longest words below a strip: all strips take the same room.
+  // The height of the longest words below a strip, so that all strips are equally high.
   static float words_height(const SpeculativeModel& model) {
     const std::string* longest = nullptr;
     std::size_t most_faults = 0;

@@ -23,7 +23,7 @@ class StateCopiesPanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const StateCopiesModel& model = model_.get(context.workbench, [&] {
-      return make_state_copies_model(*context.workbench.run(), context.workbench.selection);
+      return make_state_copies_model(*context.workbench.run(), context.workbench.selection());
     });
     if (model.rows.empty()) {
       wrapped_dim_text(context.look, model.empty);
@@ -74,9 +74,9 @@ class StateCopiesPanel final : public Panel {
       ImGui::TableSetupColumn(kCopyColumns[i].title.data(), ImGuiTableColumnFlags_WidthFixed,
                               look.px(kWidths[i]));
     table_headers(kCopyColumns);
-    const auto selected =
-        std::ranges::find(model.rows, context.workbench.selection.request, &StateCopyRow::request);
-    if (follower_.moves_to(context.workbench.selection.request) && selected != model.rows.end())
+    const auto selected = std::ranges::find(model.rows, context.workbench.selection().request,
+                                            &StateCopyRow::request);
+    if (follower_.moves_to(context.workbench.selection().request) && selected != model.rows.end())
       scroll_to_row(selected - model.rows.begin(), line);
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(model.rows.size()));

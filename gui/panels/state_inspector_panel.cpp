@@ -13,7 +13,7 @@ class StateInspectorPanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const Workbench& workbench = context.workbench;
-    const std::int32_t block = workbench.selection.block;
+    const std::int32_t block = workbench.selection().block;
     if (block < 0 || block >= workbench.run()->config().kv_cache_config.num_blocks) {
       wrapped_dim_text(context.look, kNoBlockSelected);
       return;
@@ -77,7 +77,7 @@ class StateInspectorPanel final : public Panel {
     ImGui::PopID();
   }
 
-  // The step as a button, then what was written; what it copied stands below, one further in.
+  // The step as a button, then what was written; below it, indented, what that copied.
   static void draw_link(PanelContext& context, const ContentStory& story, std::size_t index) {
     const StoryLink& link = story.links[index];
     ImGui::PushID(static_cast<int>(index));

@@ -51,7 +51,7 @@ class TimelinePanel final : public Panel {
  public:
   void draw(PanelContext& context) override {
     const TimelineModel& model = model_.get(context.workbench, [&] {
-      return make_timeline_model(*context.workbench.run(), context.workbench.options.timeline);
+      return make_timeline_model(*context.workbench.run(), context.workbench.options().timeline);
     });
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool has_legend = room.y > context.look.px(kLeastWithLegend.y) &&
@@ -70,7 +70,7 @@ class TimelinePanel final : public Panel {
 
  private:
   static void draw_tools(PanelContext& context, const TimelineModel& model, bool has_legend) {
-    const std::int32_t steps = context.workbench.options.timeline.num_steps;
+    const std::int32_t steps = context.workbench.options().timeline.num_steps;
     if (ImGui::Button("-##steps"))
       context.emit("timeline.steps",
                    fmt::format("{}", std::min(steps * 3 / 2, kMostTimelineSteps)));
@@ -108,7 +108,7 @@ class TimelinePanel final : public Panel {
         std::clamp(room / static_cast<float>(model.columns.size()), look.px(4), look.px(64));
     const ImVec2 at = ImGui::GetCursorScreenPos();
     grid.origin = ImVec2(at.x + grid.name_width, at.y + grid.header);
-    const RequestId selected = context.workbench.selection.request;
+    const RequestId selected = context.workbench.selection().request;
     const auto lane_of = std::ranges::find(model.lanes, selected, &TimelineLane::request);
     if (follower_.moves_to(selected) && lane_of != model.lanes.end())
       scroll_into_view(ImGui::GetCursorPosY() + grid.header +
@@ -141,7 +141,7 @@ class TimelinePanel final : public Panel {
     return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.c_str()).x;
   }
 
-  // Step numbers; below them the frame that returned, where that is another one.
+  // Step numbers; below them the frame that returned, if it is a different one.
   static void draw_header(const Look& look, const TimelineModel& model, const LaneGrid& grid,
                           float line) {
     const float x = grid.origin.x - grid.name_width;
@@ -182,7 +182,7 @@ class TimelinePanel final : public Panel {
   static void draw_lane(PanelContext& context, const TimelineModel& model, const LaneGrid& grid,
                         std::size_t lane) {
     const Look& look = context.look;
-    const bool selected = model.lanes[lane].request == context.workbench.selection.request;
+    const bool selected = model.lanes[lane].request == context.workbench.selection().request;
     const ImVec2 at(grid.origin.x - grid.name_width,
                     grid.origin.y + grid.cell_height * static_cast<float>(lane) + look.px(2));
     small_text(look, at, selected ? look.ui().accent : look.ui().text,
@@ -237,7 +237,7 @@ class TimelinePanel final : public Panel {
                            const LaneGrid& grid) {
     if (!ImGui::IsItemHovered()) return;
     const ImGuiIO& io = ImGui::GetIO();
-    const std::int32_t steps = context.workbench.options.timeline.num_steps;
+    const std::int32_t steps = context.workbench.options().timeline.num_steps;
     if (io.KeyCtrl && io.MouseWheel != 0)
       context.emit("timeline.steps",
                    fmt::format("{}", std::clamp(io.MouseWheel > 0 ? steps * 2 / 3 : steps * 3 / 2,

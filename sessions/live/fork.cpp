@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -77,6 +78,24 @@ Status add_request(RunPlan& plan, const ScenarioRequest& request, std::int32_t s
   return Ok{};
 }
 
+// The ranges that the reader of scenarios holds its numbers to; changes also come as values.
+Status check_ranges(const ForkAt& at) {
+  const auto check = [](std::string_view what, std::int32_t number, std::int32_t most) -> Status {
+    if (number >= 1 && number <= most) return Ok{};
+    return invalid_input(fmt::format("{}: expected 1 to {}, found {}", what, most, number));
+  };
+  if (at.changes.budget)
+    if (Status fits = check("budget", *at.changes.budget, kMaxPromptTokens); !fits.ok())
+      return fits;
+  for (const ScenarioRequest& request : at.requests) {
+    if (Status fits = check("prompt tokens", request.prompt.tokens, kMaxPromptTokens); !fits.ok())
+      return fits;
+    if (Status fits = check("max_tokens", request.max_tokens, kMaxOutputTokens); !fits.ok())
+      return fits;
+  }
+  return Ok{};
+}
+
 JoinSteps join_steps(const RunPlan& plan) {
   JoinSteps steps;
   for (const ArrivingRequest& arriving : plan.requests)
@@ -118,6 +137,8 @@ Result<RunPlan> fork_plan(const RunPlan& plan, const ForkAt& at) {
   const std::string here = fmt::format("fork at step {}", at.step);
   if (at.step < 1 || at.step > kMaxStep)
     return invalid_input(fmt::format("{}: expected a step from 1 to {}", here, kMaxStep));
+  if (Status ranges = check_ranges(at); !ranges.ok())
+    return Error{ranges.error().kind, fmt::format("{}: {}", here, ranges.error().message)};
   RunPlan fork = plan;
   fork.expect = {};
   if (at.drop_script) fork.script.erase(place_of(fork.script, at.step), fork.script.end());

@@ -41,7 +41,7 @@ class WriteLog {
   // Forgets the steps after `step`.
   void forget_after(std::int64_t step);
 
-  // The write whose result of this content kind the block held when the step was over, the write
+  // The write whose result of this content kind the block held at the end of the step, the write
   // whose result that one copied or continued, and so on; at most kMaxChainLinks. Empty and not
   // cut: nothing was written since the block was allocated.
   WriteChain chain(std::int32_t block, ContentKind content, std::int64_t step) const;

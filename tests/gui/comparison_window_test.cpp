@@ -37,19 +37,19 @@ TEST_F(ComparisonWindow, AClickOnTheRightSelectsOnBothSides) {
   driver_->command("panel.show block_tables");
   driver_->frames(3);
   driver_->click("cell A 1 0");  // what is drawn last is the right side
-  const Selection left = driver_->workbench().selection;
+  const Selection left = driver_->workbench().selection();
   EXPECT_EQ(left.request, RequestId{0});
   EXPECT_EQ(left.group, 1);
   EXPECT_EQ(left.column, 0);
-  const SideScope right(driver_->workbench());
-  EXPECT_EQ(driver_->workbench().selection.request, RequestId{0});
+  const Workbench::SideScope right(driver_->workbench());
+  EXPECT_EQ(driver_->workbench().selection().request, RequestId{0});
 }
 
 TEST_F(ComparisonWindow, ALineOfTheListSelectsItsRequest) {
   driver_->command("panel.show differences");
   driver_->frames(3);
   driver_->click("line 0");
-  EXPECT_EQ(driver_->workbench().selection.request_name, "A");
+  EXPECT_EQ(driver_->workbench().selection().request_name, "A");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What was drawn of a panel in the last frame, read from ImGui's windows and lists.
+// What the last frame drew of a panel, read from ImGui's windows and lists.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 namespace hybridscope::test {
 
 struct DrawnPanel {
-  int vertices = 0;  // four a letter
-  std::vector<std::string>
-      clipped;  // places whose content is wider than they are, with both widths
+  int vertices = 0;                  // four a letter
+  std::vector<std::string> clipped;  // items whose content is too wide for them, with both widths
 };
 
 // Of the panels in front of their leaves, tooltips and dialogs left out.

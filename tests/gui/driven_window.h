@@ -1,4 +1,4 @@
-// What tests that use the real window begin with.
+// Fixtures of tests that use the real window.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace hybridscope::test {
 
-// Skips where no image can be drawn without a display.
+// Skips if no image can be drawn without a display.
 class DrivenWindow : public testing::Test {
  protected:
   void SetUp() override {

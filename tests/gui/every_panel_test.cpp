@@ -30,7 +30,7 @@ class EveryPanel : public testing::TestWithParam<int> {
     ASSERT_TRUE(!before_the_first_step || workbench().lesson() != nullptr);
     for (const PanelInfo& panel : panel_infos()) {
       SCOPED_TRACE(fmt::format("panel {}, step {}", panel.id, workbench().run()->step()));
-      workbench().view.layout = LayoutTree::leaf({std::string(panel.id)});
+      workbench().view().layout = LayoutTree::leaf({std::string(panel.id)});
       // Scrollbars that come in one frame change widths in the next.
       for (int i = 0; i < 8 && (i < 2 || !drawn_panels().clipped.empty()); ++i) driver_->frames(1);
       expect_drawn(panel);

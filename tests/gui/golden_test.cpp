@@ -16,7 +16,7 @@ namespace {
 
 struct GoldenPicture {
   const char* name;      // of the file, without .png
-  const char* panel;     // alone in the window; empty: whatever there is
+  const char* panel;     // alone in the window; empty: all panels
   const char* scenario;  // empty: the start screen
   const char* script;    // commands
 };
@@ -72,14 +72,14 @@ class Golden : public testing::TestWithParam<GoldenPicture> {
       driver_->command("file.open " + scenario_path(scenario));
     driver_->command(picture.script);
     if (*picture.panel != '\0')
-      driver_->workbench().view.layout = LayoutTree::leaf({picture.panel});
+      driver_->workbench().view().layout = LayoutTree::leaf({picture.panel});
     driver_->frames(3);
     return driver_->picture();
   }
 
   // Not what is shipped: a scenario more should not make another picture.
   void fill_start_screen() {
-    StartScreen& start = driver_->workbench().start;
+    StartScreen& start = driver_->workbench().start();
     start.lessons = {{"Block tables", "What a column of a block table holds in each group.", "a"}};
     start.scenarios = {{"graph padding", "Three decodes replay a graph of four rows.", "b"}};
     start.recent = {{"before", "", "runs.db:before"}};

@@ -1,4 +1,4 @@
-// The real window drawn into memory, driven as a person would: clicks, keys, typing.
+// The real window drawn into memory, driven by clicks, keys and typing.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace hybridscope::test {
 
 class GuiDriver {
  public:
-  // Null where no image can be drawn without a display; reason() says why.
+  // Null if no image can be drawn without a display; reason() says why.
   static std::unique_ptr<GuiDriver> create(PixelSize size = {1280, 800},
                                            MonitorScale monitor_scale = {});
   static const std::string& reason();
@@ -21,35 +21,35 @@ class GuiDriver {
   const Look& look() const { return session_->look(); }
   const ItemMarks& marks() const { return session_->marks(); }
 
-  // A command as in a script, carried out to its end. Fails the test when it is refused.
+  // Executes a command to its end, as in a script. Fails the test if it is refused.
   void command(std::string_view line);
-  // What the clipboard has.
+  // The content of the clipboard.
   std::string clipboard() const;
-  // Draws so many frames.
+  // Draws `count` frames.
   void frames(int count = 2);
-  // Moves to what is marked by this name, presses and lets go. Fails the test when nothing is.
+  // Moves to the mark with this name and clicks. Fails the test if there is none.
   void click(std::string_view mark);
   void right_click(std::string_view mark);
   void double_click(std::string_view mark);
   void hover(std::string_view mark);
-  // Presses at the middle of what is marked `from` and moves to `to`, as a hand does: in several
-  // frames. The button stays down until release().
+  // Presses at the middle of mark `from` and moves to `to` over several frames. The button stays
+  // down until release().
   void drag(std::string_view from, ImVec2 to);
   void release();
-  // Turns the wheel where the mouse is: 1, a notch away from the hand.
+  // Turns the wheel at the mouse position: 1 is one notch up.
   void wheel(float notches, bool ctrl = false);
   ImVec2 place_in(std::string_view mark, ImVec2 share);  // {0.5, 0.5}: the middle
   void type(std::string_view text);
   // A key by GLFW's number, on a keyboard of the US layout.
   void press(int key, bool ctrl = false, bool shift = false);
-  // On any keyboard: the key where it lies, and what it types.
+  // On any keyboard: the physical key, and what it types.
   void press_as(int key, std::string_view typed, bool shift = false);
-  // What a window hears of a key before the next frame is drawn.
+  // A key event before the next frame is drawn.
   void key_goes_down(int key, const KeyModifiers& held = {}, std::string_view typed = {});
   GuiSession& session() { return *session_; }
   Surface& surface() { return session_->surface(); }
   Image picture();
-  // From now on everything is done for a frame but its pixels, which is most of a frame's time.
+  // From now on frames are made without pixels, which take most of a frame's time.
   void leave_pixels_out();
 
  private:
@@ -59,7 +59,7 @@ class GuiDriver {
   const ItemBox* box_of(std::string_view mark);
 
   std::unique_ptr<GuiSession> session_;
-  std::int64_t now_us_ = 0;  // goes on with every frame
+  std::int64_t now_us_ = 0;  // advances with every frame
 };
 
 std::string scenario_path(const std::string& name);  // of a shipped one: "align_boundary_by_decode"

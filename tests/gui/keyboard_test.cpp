@@ -11,7 +11,7 @@ namespace {
 
 class Keyboard : public OpenWindow {
  protected:
-  Dialog dialog() const { return driver_->workbench().view.dialog; }
+  Dialog dialog() const { return driver_->workbench().view().dialog; }
 };
 
 // The German layout types "?" with Shift and the key that types "-" in the US, and "_" with the one
@@ -34,12 +34,12 @@ TEST_F(Keyboard, ALetterIsTheOneThatIsTyped) {
   EXPECT_EQ(dialog(), Dialog::none);
   driver_->press_as(glfw_key(Key::q), "a");
   EXPECT_EQ(dialog(), Dialog::argument);
-  EXPECT_EQ(driver_->workbench().view.dialog_command, "edit.accept");
+  EXPECT_EQ(driver_->workbench().view().dialog_command, "edit.accept");
 }
 
 TEST_F(Keyboard, LockedCapitalsAreLettersStill) {
   driver_->press_as(glfw_key(Key::g), "G");
-  EXPECT_EQ(driver_->workbench().view.dialog_command, "run.go_to");
+  EXPECT_EQ(driver_->workbench().view().dialog_command, "run.go_to");
 }
 
 TEST_F(Keyboard, WhatIsTypedIntoAFieldIsNoCommand) {
@@ -47,7 +47,7 @@ TEST_F(Keyboard, WhatIsTypedIntoAFieldIsNoCommand) {
   driver_->frames();
   driver_->press_as(glfw_key(Key::minus), "?", true);
   EXPECT_EQ(dialog(), Dialog::argument);
-  EXPECT_EQ(driver_->workbench().view.dialog_command, "breakpoint.add");
+  EXPECT_EQ(driver_->workbench().view().dialog_command, "breakpoint.add");
 }
 
 // The German layout has "+" on the key that is "]" in the US, and "z" where that has "y".
@@ -57,11 +57,11 @@ TEST_F(Keyboard, WithCtrlAKeyIsWhatIsPrintedOnIt) {
     return key == glfw_key(Key::y) ? "z" : "";
   });
   driver_->press(glfw_key(Key::right_bracket), true);
-  EXPECT_FLOAT_EQ(driver_->workbench().view.scale, 1.1F);
+  EXPECT_FLOAT_EQ(driver_->workbench().view().scale, 1.1F);
   driver_->command("edit.budget 1");
   driver_->press(glfw_key(Key::y), true);
-  EXPECT_FALSE(driver_->workbench().plans.can_undo());
-  EXPECT_TRUE(driver_->workbench().plans.can_redo());
+  EXPECT_FALSE(driver_->workbench().plans().can_undo());
+  EXPECT_TRUE(driver_->workbench().plans().can_redo());
 }
 
 TEST_F(Keyboard, EveryPressBetweenTwoFramesCountsInItsOrder) {

@@ -26,7 +26,7 @@ class PanelExport : public testing::Test {
     driver_->command("run.go_to 2");
   }
   const std::string& notice() const { return driver_->workbench().notice().text; }
-  std::string_view focused() const { return driver_->workbench().view.panel_in_focus()->id; }
+  std::string_view focused() const { return driver_->workbench().view().panel_in_focus()->id; }
 
   TemporaryFolder folder_;
   std::unique_ptr<GuiDriver> driver_;
@@ -60,7 +60,7 @@ TEST_F(PanelExport, TheMenuOfATabCopiesItsPanel) {
 TEST_F(PanelExport, TheMenuOfATabClosesItsPanel) {
   driver_->right_click("tab requests");
   driver_->click("tab menu Close");
-  EXPECT_FALSE(driver_->workbench().view.layout.leaf_of("requests").has_value());
+  EXPECT_FALSE(driver_->workbench().view().layout.leaf_of("requests").has_value());
 }
 
 TEST_F(PanelExport, TheKeyCopiesThePanelThatWasClickedLast) {
@@ -78,7 +78,7 @@ TEST_F(PanelExport, TheKeyCopiesThePanelThatWasClickedLast) {
 TEST_F(PanelExport, AClickThatSelectsFocusesAsWell) {
   driver_->click("decision A 0");
   EXPECT_EQ(focused(), "state_copies");
-  EXPECT_EQ(driver_->workbench().selection.request, RequestId{0});
+  EXPECT_EQ(driver_->workbench().selection().request, RequestId{0});
 }
 
 TEST_F(PanelExport, InATextFieldTheKeyIsTheFields) {
@@ -121,10 +121,10 @@ TEST_F(PanelExport, TheMenuAsksForTheNameOfThePicture) {
   const InFolder here(folder_.path());  // where the suggested name leads
   driver_->right_click("tab physical_blocks");
   driver_->click("tab menu Export as PNG...");
-  ASSERT_EQ(driver_->workbench().view.dialog, Dialog::argument);
+  ASSERT_EQ(driver_->workbench().view().dialog, Dialog::argument);
   driver_->frames();  // until the field has the keyboard
   driver_->press(glfw_key(Key::enter));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
   driver_->frames(4);
   EXPECT_TRUE(read_png("physical_blocks-step-2.png").ok());
 }

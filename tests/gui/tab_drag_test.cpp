@@ -9,7 +9,7 @@ namespace {
 
 class TabDragging : public OpenWindow {
  protected:
-  const LayoutTree& layout() const { return driver_->workbench().view.layout; }
+  const LayoutTree& layout() const { return driver_->workbench().view().layout; }
   const LayoutLeaf& leaf_of(std::string_view panel) const {
     return std::get<LayoutLeaf>(
         layout().nodes()[static_cast<std::size_t>(layout().leaf_of(panel).value())]);
@@ -47,7 +47,7 @@ TEST_F(TabDragging, EscapeLeavesItWhereItWasAndKeepsTheSelection) {
   EXPECT_FALSE(driver_->marks().contains("drop preview"));
   driver_->release();
   EXPECT_EQ(layout(), before);
-  EXPECT_EQ(driver_->workbench().selection.block, 1);
+  EXPECT_EQ(driver_->workbench().selection().block, 1);
 }
 
 TEST_F(TabDragging, LetGoOutsideItStays) {

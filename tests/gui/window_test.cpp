@@ -15,7 +15,7 @@ namespace {
 
 class Window : public DrivenWindow {
  protected:
-  Selection selection() const { return driver_->workbench().selection; }
+  Selection selection() const { return driver_->workbench().selection(); }
   std::int64_t step() const { return driver_->workbench().run()->step(); }
 };
 
@@ -69,7 +69,7 @@ TEST_F(Window, CtrlBBookmarksTheStepAndTheRulerShowsIt) {
   driver_->frames();
   ASSERT_TRUE(driver_->marks().contains("bookmark 3"));
   driver_->press(glfw_key(Key::b), true, true);
-  ASSERT_EQ(driver_->workbench().view.dialog, Dialog::argument);
+  ASSERT_EQ(driver_->workbench().view().dialog, Dialog::argument);
   driver_->type("copies");
   driver_->press(glfw_key(Key::enter));
   ASSERT_EQ(driver_->workbench().run()->bookmarks().size(), 1U);
@@ -88,7 +88,7 @@ TEST_F(Window, TheNoteOfABookmarkIsThereToBeChanged) {
   driver_->command("bookmark.note caf\u00e9");
   driver_->press(glfw_key(Key::b), true, true);
   driver_->press(glfw_key(Key::enter));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
   EXPECT_EQ(driver_->workbench().run()->bookmarks()[0].note, "caf\u00e9");
 }
 
@@ -158,20 +158,20 @@ TEST_F(Window, KeysStepAndThePaletteFindsCommands) {
   driver_->press(glfw_key(Key::left));
   EXPECT_EQ(step(), 1);
   driver_->press(glfw_key(Key::f1));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::palette);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::palette);
   driver_->type("next theme");
   driver_->press(glfw_key(Key::enter));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
-  EXPECT_EQ(driver_->workbench().view.theme, ThemeKind::light);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().theme, ThemeKind::light);
 }
 
 TEST_F(Window, AKeyThatNeedsAnArgumentAsksForIt) {
   open("align_boundary_by_accepted_drafts", 1);
   driver_->press(glfw_key(Key::g));
-  ASSERT_EQ(driver_->workbench().view.dialog, Dialog::argument);
+  ASSERT_EQ(driver_->workbench().view().dialog, Dialog::argument);
   driver_->type("3");
   driver_->press(glfw_key(Key::enter));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
   EXPECT_EQ(step(), 3);
 }
 
@@ -180,10 +180,10 @@ TEST_F(Window, ABadArgumentIsToldInTheDialogWhichStays) {
   driver_->press(glfw_key(Key::f9));
   driver_->type("copy.src_col ==");
   driver_->press(glfw_key(Key::enter));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::argument);
-  EXPECT_NE(driver_->workbench().view.dialog_error.find("^"), std::string::npos);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::argument);
+  EXPECT_NE(driver_->workbench().view().dialog_error.find("^"), std::string::npos);
   driver_->press(glfw_key(Key::escape));
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
 }
 
 TEST_F(Window, AClickChoosesASessionOfTheFile) {
@@ -197,7 +197,7 @@ TEST_F(Window, AClickChoosesASessionOfTheFile) {
   driver_->press(glfw_key(Key::enter));
   driver_->click("session first");
   EXPECT_NE(driver_->workbench().run()->title().find("runs.db:first"), std::string::npos);
-  EXPECT_EQ(driver_->workbench().view.dialog, Dialog::none);
+  EXPECT_EQ(driver_->workbench().view().dialog, Dialog::none);
 }
 
 TEST_F(Window, EditsAreNotLostWithoutAQuestion) {

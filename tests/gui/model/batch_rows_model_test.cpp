@@ -97,7 +97,7 @@ TEST(BatchRowsModel, ACountOfAnotherRequestIsToldWithItsOwner) {
   EXPECT_TRUE(seen);
 }
 
-// Rows of the persistent batch (V1) against where the request stood in the step before.
+// Rows of the persistent batch (V1), and the request's row in the step before.
 TEST(BatchRowsModel, RowsThatMovedSayWhereFrom) {
   int num_moved = 0;
   for (const std::string& path : test::shipped_scenarios()) {

@@ -122,7 +122,7 @@ TEST(BlockTableModel, ChangedCellsAreThoseTheStepSet) {
   EXPECT_FALSE(mamba_grid(model).at(0, 0).changed);
 }
 
-// Profile reference: step 5 replays arrays of step 4, so nobody knows that B's state was written
+// Profile reference: step 5 replays arrays of step 4, so it is unknown that B's state was written
 // here.
 TEST(BlockTableModel, WhatAStaleReplayWroteIsAssumed) {
   const auto run = test::reference_at("prompt_as_long_as_a_verify_window", 5);

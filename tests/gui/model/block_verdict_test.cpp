@@ -61,7 +61,7 @@ TEST(BlockVerdict, WhatIsComputedFromAWrongStateIsWrong) {
   EXPECT_EQ(verdict_of(*run, 4), "written, not checked");
 }
 
-// Profile reference: the row of B reads what nobody has written; what it leaves stays wrong.
+// Profile reference: B's row reads a state that was never written; what it leaves stays wrong.
 TEST(BlockVerdict, WhatIsComputedFromAWrongStateIsWrongInLaterSteps) {
   const auto run = reference_at("padded_one_token_prompt", 3);
   EXPECT_EQ(verdict_of(*run, 8), "wrong: read-of-unwritten-block in step 3");
@@ -151,7 +151,7 @@ TEST(BlockFaults, HoldAsLongAsTheWriteThatTheFindingSaw) {
   BlockWrites anew = same;
   anew.conv.step = 8;
   EXPECT_EQ(faults.find(3, anew, 9), nullptr);
-  EXPECT_EQ(faults.find(3, {}, 9), nullptr);  // given out anew
+  EXPECT_EQ(faults.find(3, {}, 9), nullptr);  // allocated again
   faults.forget_after(6);
   EXPECT_EQ(faults.find(3, same, 9), nullptr);
 }

@@ -89,11 +89,11 @@ TEST_F(Bookmarks, TheQuestionForANoteProposesTheOneThereIs) {
   open_live();
   must("run.go_to", "2");
   must("bookmark.note");
-  EXPECT_EQ(workbench_.view.dialog, Dialog::argument);
-  EXPECT_EQ(workbench_.view.dialog_text, "");
+  EXPECT_EQ(workbench_.view().dialog, Dialog::argument);
+  EXPECT_EQ(workbench_.view().dialog_text, "");
   must("bookmark.note", "a copy");
   must("bookmark.note");
-  EXPECT_EQ(workbench_.view.dialog_text, "a copy");
+  EXPECT_EQ(workbench_.view().dialog_text, "a copy");
 }
 
 TEST_F(Bookmarks, NextAndPreviousGoFromOneToTheOther) {
@@ -213,7 +213,7 @@ TEST_F(Bookmarks, TheRulerHasThemInTheColumnOfTheirStep) {
     EXPECT_EQ(bookmark_words(*workbench_.run(), columns, c),
               columns[c].first == 3 ? "bookmark at step 3: look" : "");
   }
-  // Two columns: one stands for several steps.
+  // Two columns: each covers several steps.
   const auto narrow = make_ruler(*workbench_.run(), 1);
   EXPECT_TRUE(narrow[0].bookmarked);
 }

@@ -23,8 +23,8 @@ TEST(Breakpoint, ABreakpointStopsTheRunAndSelectsWhatItIsAbout) {
   apply(workbench, {"run.to_breakpoint"});
   settle(workbench);
   EXPECT_EQ(workbench.run()->step(), 2);
-  EXPECT_EQ(workbench.selection.request, RequestId{0});
-  EXPECT_EQ(workbench.breakpoints.list()[0].hits(), 1);
+  EXPECT_EQ(workbench.selection().request, RequestId{0});
+  EXPECT_EQ(workbench.breakpoints().list()[0].hits(), 1);
 }
 
 TEST(Breakpoint, AStepCountsOnceForABreakpointHoweverOftenItIsShown) {
@@ -32,7 +32,7 @@ TEST(Breakpoint, AStepCountsOnceForABreakpointHoweverOftenItIsShown) {
   apply(workbench, {"breakpoint.add", "step>0"});
   apply(workbench, {"file.open", kScenario});
   EXPECT_THAT(workbench.notice().text, HasSubstr("step 1"));
-  const auto hits = [&] { return workbench.breakpoints.list()[0].hits(); };
+  const auto hits = [&] { return workbench.breakpoints().list()[0].hits(); };
   EXPECT_EQ(hits(), 1);
   for (const char* move : {"run.step", "run.step_back", "run.step", "run.step_back", "run.step"})
     apply(workbench, {move});
@@ -71,7 +71,7 @@ TEST(Breakpoint, ABadOnePointsIntoTheExpression) {
   ASSERT_FALSE(done.ok());
   EXPECT_THAT(done.error().message, HasSubstr("\n"));
   EXPECT_THAT(done.error().message, HasSubstr("^"));
-  EXPECT_TRUE(workbench.breakpoints.list().empty());
+  EXPECT_TRUE(workbench.breakpoints().list().empty());
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ constexpr PanelInfo kPanels[] = {
 class CommandTable : public testing::Test {
  protected:
   CommandTable() : workbench_({std::begin(kPanels), std::end(kPanels)}) {
-    workbench_.memory = UserMemory::at([this](const char* name) {
-                          return std::string(name) == "HOME" ? folder_.path() : std::string();
-                        }).value();
+    workbench_.memory() = UserMemory::at([this](const char* name) {
+                            return std::string(name) == "HOME" ? folder_.path() : std::string();
+                          }).value();
   }
   Status apply(const std::string& id, const std::string& argument = {}) {
     const Status done = workbench_.apply({id, argument});
@@ -70,7 +70,7 @@ class CommandTable : public testing::Test {
     if (row.id == "layout.load" || row.id == "layout.remove") must("layout.save", "wide");
   }
 
-  // Of so many steps that it is not written at once.
+  // Has too many steps to be written at once.
   void begin_long_file() {
     must("file.open", test::long_scenario(folder_));
     must("run.end");
@@ -176,8 +176,8 @@ TEST_F(CommandTable, WhatIsNotPossibleSaysWhatIsMissing) {
 
 TEST_F(CommandTable, ACommandWithoutItsArgumentAsksForIt) {
   ASSERT_TRUE(apply("file.open").ok());
-  EXPECT_EQ(workbench_.view.dialog, Dialog::argument);
-  EXPECT_EQ(workbench_.view.dialog_command, "file.open");
+  EXPECT_EQ(workbench_.view().dialog, Dialog::argument);
+  EXPECT_EQ(workbench_.view().dialog_command, "file.open");
 }
 
 TEST_F(CommandTable, BadArgumentsAreToldAndChangeNothing) {
@@ -190,17 +190,17 @@ TEST_F(CommandTable, BadArgumentsAreToldAndChangeNothing) {
   EXPECT_THAT(apply("edit.policy", "nope by_shape").error().message, HasSubstr("row_classing, "));
   EXPECT_THAT(apply("edit.accept", "A 9").error().message, HasSubstr("fork at step 2"));
   EXPECT_EQ(workbench_.run()->step(), 1);
-  EXPECT_FALSE(workbench_.plans.can_undo());
+  EXPECT_FALSE(workbench_.plans().can_undo());
 }
 
 TEST_F(CommandTable, APanelGoesBeforeAnotherAlsoInItsOwnLeaf) {
   must("panel.move", "findings block_tables tab");
   must("panel.move", "lesson block_tables tab");
   must("panel.move", "lesson findings before");
-  const std::vector<std::string> first = workbench_.view.layout.panels();
+  const std::vector<std::string> first = workbench_.view().layout.panels();
   EXPECT_EQ(first, (std::vector<std::string>{"block_tables", "lesson", "findings"}));
   must("panel.move", "block_tables findings before");
-  EXPECT_EQ(workbench_.view.layout.panels(),
+  EXPECT_EQ(workbench_.view().layout.panels(),
             (std::vector<std::string>{"lesson", "block_tables", "findings"}));
 }
 
@@ -213,7 +213,7 @@ TEST_F(CommandTable, WhileAFileIsWrittenTheRunCanBeUsedAndEdited) {
   EXPECT_EQ(workbench_.apply({"file.export_html", folder_ / "a.html"}).error().message,
             (folder_ / "long.db") + " is being written: wait for its end, or stop it with Escape");
   EXPECT_FALSE(workbench_.apply({"file.quit", ""}).ok());
-  EXPECT_FALSE(workbench_.wants_to_quit);
+  EXPECT_FALSE(workbench_.wants_to_quit());
   while (workbench_.is_busy()) workbench_.advance(1000, [&] { return now_us_ += 500; });
   EXPECT_EQ(workbench_.notice().text, "saved as " + (folder_ / "long.db"));
   must("file.open", folder_ / "long.db");

@@ -61,7 +61,7 @@ TEST_F(ComparisonOf, TheOtherRunFollowsTheSteps) {
   apply(workbench_, {"run.step"});
   EXPECT_EQ(workbench_.comparison()->other().step(), 2);
   {
-    const SideScope other(workbench_);
+    const Workbench::SideScope other(workbench_);
     EXPECT_EQ(workbench_.run(), &workbench_.comparison()->other());
   }
   EXPECT_NE(workbench_.run(), &workbench_.comparison()->other());
@@ -178,11 +178,11 @@ TEST(Comparison, ARunThatBeginsLaterIsNotShownBeforeItsFirstStep) {
   apply(workbench, {"diff.open", folder / "late.json"});
   EXPECT_TRUE(workbench.has_step());
   {
-    const SideScope other(workbench);
+    const Workbench::SideScope other(workbench);
     EXPECT_FALSE(workbench.has_step());
     EXPECT_EQ(workbench.why_no_step(), "This run begins with step 5.");
   }
-  // The other way round: A cannot stand before its first step, B goes to the difference.
+  // The reverse: A cannot go before its first step, so B goes to the difference.
   apply(workbench, {"file.open", folder / "late.json"});
   apply(workbench, {"diff.open", folder / "early.json"});
   settle(workbench);
@@ -200,7 +200,7 @@ TEST(Comparison, ARunDoesNotDifferFromItself) {
   EXPECT_TRUE(workbench.comparison()->error().empty());
 }
 
-// The clock stands still: what one slice may do is look at one step.
+// The clock does not advance, so one slice compares one step.
 TEST(Comparison, LooksAtOneStepAtATimeWhereNothingDiffers) {
   Workbench workbench;
   apply(workbench, {"file.open", kFile});

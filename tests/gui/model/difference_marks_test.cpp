@@ -75,7 +75,7 @@ TEST(DifferenceMarks, AreThoseOfTheShownStepOnBothSides) {
   ASSERT_NE(workbench.differences(), nullptr);
   EXPECT_TRUE(workbench.differences()->of("A")->row);
   EXPECT_TRUE(workbench.differences()->of("A")->post_copy);
-  const SideScope right(workbench);
+  const Workbench::SideScope right(workbench);
   EXPECT_TRUE(workbench.differences()->of("A")->row);
 }
 

@@ -1,4 +1,4 @@
-// Commands of the workbench carried out to their end, as scripts do.
+// Executes commands of the workbench to their end, as scripts do.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ inline void apply(Workbench& workbench, const GuiCommand& command) {
   ASSERT_TRUE(done.ok()) << to_text(command) << ": " << done.error().message;
 }
 
-// Lets everything that goes on end; the clock goes on by a millisecond each time it is read.
+// Runs until nothing is in progress; the clock advances by a millisecond each time it is read.
 inline void settle(Workbench& workbench) {
   std::int64_t now = 0;
   for (int i = 0; i < 100'000 && workbench.is_busy(); ++i)

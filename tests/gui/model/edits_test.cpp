@@ -31,7 +31,7 @@ TEST(Edit, AnEditChangesTheNextStepAndUndoTakesItBack) {
   EXPECT_EQ(sampled_in_step_2(workbench), 2);
   apply(workbench, {"edit.redo"});
   EXPECT_EQ(sampled_in_step_2(workbench), 1);
-  EXPECT_EQ(workbench.plans.undo_words(), "accept 1 of A in step 2");
+  EXPECT_EQ(workbench.plans().undo_words(), "accept 1 of A in step 2");
 }
 
 TEST(Edit, ASavedSessionThatIsOpenedCanBeEditedOn) {
@@ -97,7 +97,7 @@ TEST(Edit, OfASessionThatOurEngineDoesNotReproduceIsRefusedWithTheReason) {
   EXPECT_THAT(edited.error().message, HasSubstr("step 2: schedule"));
   EXPECT_THAT(edited.error().message, HasSubstr("does not reproduce here"));
   EXPECT_EQ(workbench.run(), before);
-  EXPECT_FALSE(workbench.plans.can_undo());
+  EXPECT_FALSE(workbench.plans().can_undo());
 }
 
 TEST(Edit, ThatCannotBeMadeAgainStaysTheOneToMakeAgain) {
@@ -111,21 +111,21 @@ TEST(Edit, ThatCannotBeMadeAgainStaysTheOneToMakeAgain) {
   test::execute(file, "UPDATE digests SET schedule = 7 WHERE step = 2");
   EXPECT_FALSE(workbench.apply({"edit.redo"}).ok());
   EXPECT_TRUE(workbench.run()->is_recorded());
-  ASSERT_TRUE(workbench.plans.can_redo());
-  EXPECT_EQ(workbench.plans.redo_words(), "accept 1 of A in step 3");
-  EXPECT_FALSE(workbench.plans.can_undo());
+  ASSERT_TRUE(workbench.plans().can_redo());
+  EXPECT_EQ(workbench.plans().redo_words(), "accept 1 of A in step 3");
+  EXPECT_FALSE(workbench.plans().can_undo());
 }
 
 TEST(Edit, ThatChangesNothingIsNotPartOfTheHistory) {
   Workbench workbench;
   apply(workbench, {"file.open", kScenario});
   apply(workbench, {"edit.drop_script"});
-  EXPECT_EQ(workbench.plans.undo_words(), "nothing of the script from step 2 on");
+  EXPECT_EQ(workbench.plans().undo_words(), "nothing of the script from step 2 on");
   apply(workbench, {"edit.drop_script"});
   EXPECT_THAT(workbench.notice().text, HasSubstr("nothing changes"));
   apply(workbench, {"edit.undo"});
   EXPECT_EQ(workbench.notice().text, "undone: nothing of the script from step 2 on");
-  EXPECT_FALSE(workbench.plans.can_undo());
+  EXPECT_FALSE(workbench.plans().can_undo());
 }
 
 class UnsavedEdits : public testing::Test {
@@ -137,7 +137,7 @@ class UnsavedEdits : public testing::Test {
   void in_window(const GuiCommand& command) {
     ASSERT_TRUE(workbench_.apply_in_window(command).ok());
   }
-  bool is_edited() const { return workbench_.run() != nullptr && workbench_.plans.can_undo(); }
+  bool is_edited() const { return workbench_.run() != nullptr && workbench_.plans().can_undo(); }
 
   Workbench workbench_;
 };
@@ -147,9 +147,9 @@ TEST_F(UnsavedEdits, WaitForAnAnswerBeforeTheyAreLost) {
        {GuiCommand{"file.open", kScenario}, GuiCommand{"file.close"}, GuiCommand{"file.quit"},
         GuiCommand{"lesson.open", "block_tables"}}) {
     in_window(leaves);
-    EXPECT_EQ(workbench_.view.dialog, Dialog::unsaved);
+    EXPECT_EQ(workbench_.view().dialog, Dialog::unsaved);
     EXPECT_TRUE(is_edited());
-    EXPECT_FALSE(workbench_.wants_to_quit);
+    EXPECT_FALSE(workbench_.wants_to_quit());
     apply(workbench_, {"view.close_dialog"});
     EXPECT_FALSE(workbench_.is_waiting());
     EXPECT_TRUE(is_edited());
@@ -160,17 +160,17 @@ TEST_F(UnsavedEdits, AreDiscardedWhenThatIsTheAnswer) {
   in_window({"file.close"});
   apply(workbench_, {"file.discard_edits"});
   EXPECT_EQ(workbench_.run(), nullptr);
-  EXPECT_EQ(workbench_.view.dialog, Dialog::none);
+  EXPECT_EQ(workbench_.view().dialog, Dialog::none);
 }
 
 TEST_F(UnsavedEdits, AreSavedBeforeWhatWaitedGoesOn) {
   const test::TemporaryFolder folder;
   in_window({"file.close"});
   in_window({"file.save_session"});
-  EXPECT_EQ(workbench_.view.dialog, Dialog::argument);
+  EXPECT_EQ(workbench_.view().dialog, Dialog::argument);
   in_window({"file.save_session", folder / "kept.db"});
   EXPECT_EQ(workbench_.run(), nullptr);
-  EXPECT_EQ(workbench_.view.dialog, Dialog::none);
+  EXPECT_EQ(workbench_.view().dialog, Dialog::none);
   apply(workbench_, {"file.open", folder / "kept.db"});
 }
 
@@ -199,10 +199,10 @@ TEST_F(UnsavedEdits, OfALongRunAreWrittenBeforeWhatWaitedGoesOn) {
 
 TEST_F(UnsavedEdits, AreNotAskedAboutInScriptsOrWhereNothingIsLost) {
   in_window({"file.open", {}});  // asks for the file first
-  EXPECT_EQ(workbench_.view.dialog, Dialog::argument);
+  EXPECT_EQ(workbench_.view().dialog, Dialog::argument);
   apply(workbench_, {"view.close_dialog"});
   in_window({"run.step"});
-  EXPECT_EQ(workbench_.view.dialog, Dialog::none);
+  EXPECT_EQ(workbench_.view().dialog, Dialog::none);
   apply(workbench_, {"edit.undo"});
   in_window({"file.open", kScenario});
   EXPECT_FALSE(is_edited());
@@ -219,15 +219,15 @@ TEST_F(UnsavedEdits, OfALessonAreAskedAboutBeforeItsNextStepIsShown) {
     apply(workbench, {"lesson.next"});
   const std::size_t count = workbench.lesson()->taken().size();
   apply(workbench, {"edit.budget", "5"});
-  const std::string words = workbench.plans.undo_words();
+  const std::string words = workbench.plans().undo_words();
   for (std::size_t i = 1; i <= count; ++i) {
     const auto answer = fmt::format("{} 1", i);
     ASSERT_TRUE(workbench.apply_in_window({"lesson.answer", answer}).ok());
-    EXPECT_EQ(workbench.view.dialog, i == count ? Dialog::unsaved : Dialog::none);
-    EXPECT_EQ(workbench.plans.undo_words(), words);
+    EXPECT_EQ(workbench.view().dialog, i == count ? Dialog::unsaved : Dialog::none);
+    EXPECT_EQ(workbench.plans().undo_words(), words);
   }
   apply(workbench, {"file.discard_edits"});
-  EXPECT_FALSE(workbench.plans.can_undo());
+  EXPECT_FALSE(workbench.plans().can_undo());
   EXPECT_EQ(workbench.run()->step(), workbench.lesson()->part().step);
 }
 

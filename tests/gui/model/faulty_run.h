@@ -1,4 +1,4 @@
-// A run with a bug, to see what becomes of the workbench around it.
+// A run that breaks a contract, to test how the workbench handles it.
 #pragma once
 
 #include <cstdint>

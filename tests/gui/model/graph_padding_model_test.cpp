@@ -139,7 +139,7 @@ TEST(GraphPaddingModel, WhatIsBehindTheLastRowIsNoPaddingRow) {
   EXPECT_EQ(array_of(model, "num_accepted_tokens").note, "behind the last row: a count of 1");
 }
 
-// Our engine always tells; what is read of the trace of another one has no reason.
+// Our engine always has a reason; another engine's trace has none.
 TEST(GraphPaddingModel, WhyAGraphRanIsNotMadeUp) {
   for (const std::string& path : test::shipped_scenarios()) {
     const auto run = LiveRun::create(test::plan_of_file(path)).value();

@@ -134,7 +134,7 @@ TEST(LayoutJson, WhatIsBrokenIsRefusedWithPlaceFoundAndExpected) {
        "wide.json: /layout: key \"second\" is missing"},
       {R"({"split": "vertical", "ratio": 0.5, "first": {"panels": ["log"]},
                          "second": {"panels": ["log"]}})",
-       "wide.json: /layout/second/panels/0: panel \"log\" stands in the layout "
+       "wide.json: /layout/second/panels/0: panel \"log\" is in the layout "
        "twice (expected once)"}};
   for (const BrokenLayout& row : rows) {
     EXPECT_EQ(error_of(row.layout), row.message);

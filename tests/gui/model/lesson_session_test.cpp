@@ -82,24 +82,24 @@ constexpr PanelInfo kPanels[] = {{"block_tables", "Block tables", ""},
                                  {"lesson", "Lesson", ""},
                                  {"timeline", "Timeline", ""}};
 
-// The text has a place of its own; what a part shows comes to the front where it is.
+// The text has a separate leaf; a part's panel comes to the front in its own place.
 TEST(LessonSession, ALessonMovesNoPanelButItsOwnAndBringsItBack) {
   Workbench workbench({std::begin(kPanels), std::end(kPanels)});
-  const LayoutTree before = workbench.view.layout;
+  const LayoutTree before = workbench.view().layout;
   const auto together = [&](const char* a, const char* b) {
-    return workbench.view.layout.leaf_of(a) == workbench.view.layout.leaf_of(b);
+    return workbench.view().layout.leaf_of(a) == workbench.view().layout.leaf_of(b);
   };
   ASSERT_TRUE(together("lesson", "state_copies"));
   apply(workbench, {"lesson.open", "align_boundary"});
   for (std::size_t part = 1; part < workbench.lesson()->lesson().parts.size(); ++part) {
     EXPECT_FALSE(together("lesson", "state_copies"));
     EXPECT_FALSE(together("state_copies", "block_tables"));
-    EXPECT_TRUE(workbench.view.layout.is_active("lesson"));
-    EXPECT_TRUE(workbench.view.layout.is_active("state_copies"));
+    EXPECT_TRUE(workbench.view().layout.is_active("lesson"));
+    EXPECT_TRUE(workbench.view().layout.is_active("state_copies"));
     apply(workbench, {"lesson.next"});
   }
   apply(workbench, {"lesson.close"});
-  EXPECT_EQ(workbench.view.layout, before);
+  EXPECT_EQ(workbench.view().layout, before);
 }
 
 constexpr PanelInfo kLessonPanels[] = {{"block_tables", "Block tables", ""},
@@ -108,7 +108,7 @@ constexpr PanelInfo kLessonPanels[] = {{"block_tables", "Block tables", ""},
                                        {"lesson", "Lesson", ""}};
 
 bool is_covered(const Workbench& workbench, std::string_view panel) {
-  return workbench.view.layout.leaf_of(panel) == workbench.view.layout.leaf_of("lesson");
+  return workbench.view().layout.leaf_of(panel) == workbench.view().layout.leaf_of("lesson");
 }
 
 TEST(LessonSession, ThePanelOfAPartDoesNotCoverTheText) {
@@ -119,10 +119,10 @@ TEST(LessonSession, ThePanelOfAPartDoesNotCoverTheText) {
       if (hides_tables) apply(workbench, {"panel.hide", "block_tables"});
       apply(workbench, {"lesson.open", std::string(name)});
       ASSERT_TRUE(workbench.banner().empty()) << workbench.banner();
-      EXPECT_TRUE(workbench.view.layout.is_active("lesson"));
+      EXPECT_TRUE(workbench.view().layout.is_active("lesson"));
       const std::string& panel = workbench.lesson()->part().show.panel;
-      if (workbench.view.find_panel(panel) == nullptr) continue;
-      EXPECT_TRUE(workbench.view.layout.is_active(panel));
+      if (workbench.view().find_panel(panel) == nullptr) continue;
+      EXPECT_TRUE(workbench.view().layout.is_active(panel));
       EXPECT_FALSE(is_covered(workbench, panel));
     }
 }
@@ -134,7 +134,7 @@ TEST(LessonSession, ThePartBehindBeginsWithoutTheComparisonAndTheSelectionOfTheO
   apply(workbench, {"select.block", "3"});
   apply(workbench, {"lesson.next"});
   EXPECT_EQ(workbench.comparison(), nullptr);
-  EXPECT_EQ(workbench.selection.block, workbench.lesson()->part().show.block.value_or(-1));
+  EXPECT_EQ(workbench.selection().block, workbench.lesson()->part().show.block.value_or(-1));
 }
 
 TEST(LessonSession, OpeningSomethingElseEndsTheLesson) {

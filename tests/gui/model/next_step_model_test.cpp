@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sessions/live/fork.h"
+
 namespace hybridscope::next_step_model_test {
 namespace {
 
@@ -55,6 +62,42 @@ TEST(NextStepModel, ListsWhatTheScriptAndEditsPlanForTheStep) {
     EXPECT_EQ(request.preempted, request.name == "B");
   for (const EditablePolicy& policy : model.policies)
     EXPECT_EQ(policy.value, policy.name == "no_draft_step" ? "column_zero" : "");
+}
+
+GuiCommand edit(std::string id, ForkAt change) {
+  return {.id = std::move(id), .edit = std::make_shared<const ForkAt>(std::move(change))};
+}
+
+// Panels give changes as values, scripts and the palette as text.
+TEST(NextStepModel, AnEditGivenAsAValuePlansWhatItsTextPlans) {
+  Workbench by_value;
+  Workbench by_text;
+  for (Workbench* workbench : {&by_value, &by_text})
+    for (const GuiCommand& command :
+         {GuiCommand{"file.open", "shipped:mixed_gdn_batch"}, GuiCommand{"run.step"},
+          GuiCommand{"run.step"}, GuiCommand{"run.step"}})
+      ASSERT_TRUE(workbench->apply(command).ok());
+  const NextStepModel model = make_next_step_model(by_value);
+  const auto policy = std::ranges::find(model.policies, "no_draft_step", &EditablePolicy::name);
+  ASSERT_NE(policy, model.policies.end());
+  ASSERT_EQ(policy->values[1], "column_zero");
+  for (const GuiCommand& command :
+       {edit("edit.preempt", {.changes = {.preempt = {"B"}}}),
+        edit("edit.budget", {.changes = {.budget = 5}}),
+        edit("edit.policy", {.changes = {.policies = policy->with_value(1)}}),
+        edit("edit.add_request",
+             {.requests = {{.id = "new one", .prompt = {.tokens = 4}, .max_tokens = 2}}})})
+    EXPECT_TRUE(by_value.apply(command).ok());
+  for (const GuiCommand& command : {GuiCommand{"edit.preempt", "B"}, GuiCommand{"edit.budget", "5"},
+                                    GuiCommand{"edit.policy", "no_draft_step column_zero"},
+                                    GuiCommand{"edit.add_request", "\"new one\" 4 2"}})
+    EXPECT_TRUE(by_text.apply(command).ok());
+  EXPECT_EQ(make_next_step_model(by_value).planned.words,
+            make_next_step_model(by_text).planned.words);
+  EXPECT_EQ(by_value.run()->plan()->script, by_text.run()->plan()->script);
+  EXPECT_EQ(by_value.run()->plan()->requests.size(), by_text.run()->plan()->requests.size());
+  EXPECT_EQ(by_value.apply(edit("edit.budget", {.changes = {.budget = 0}})).error().message,
+            "fork at step 5: budget: expected 1 to 16777216, found 0");
 }
 
 // A budget is of one step, a profile and policies stay.

@@ -70,7 +70,10 @@ TEST(PanelContent, EveryPanelIsSoundInEveryShippedScenario) {
     SCOPED_TRACE(path);
     const auto workbench = workbench_with(LiveRun::create(test::plan_of_file(path)).value());
     ASSERT_TRUE(workbench->run()->forward().value());
-    workbench->selection = {.request = {0}, .group = 0, .column = 0, .block = 1};
+    workbench->select({.group = 0,
+                       .column = 0,
+                       .block = 1,
+                       .request_name = workbench->run()->names().request({0})});
     expect_sound(*workbench);
     while (workbench->run()->forward().value() && workbench->run()->step() < 6) {
     }
@@ -85,7 +88,10 @@ TEST(PanelContent, WhatASessionDoesNotKeepIsLeftOut) {
     const auto workbench =
         workbench_with(test::recorded_scenario(folder, "align_boundary_by_accepted_drafts", level));
     ASSERT_TRUE(workbench->run()->go_to(2).ok());
-    workbench->selection = {.request = {0}, .group = 1, .column = 0, .block = 2};
+    workbench->select({.group = 1,
+                       .column = 0,
+                       .block = 2,
+                       .request_name = workbench->run()->names().request({0})});
     expect_sound(*workbench);
   }
 }
@@ -105,7 +111,7 @@ TEST(PanelContent, ABlockTableHasRequestsDownAndColumnsAcross) {
 
 TEST(PanelContent, ABlockTableIsThatOfTheSideThatIsShown) {
   const auto workbench = workbench_with(test::scenario_at("shared_prefix_align", 3));
-  workbench->options.block_tables.side = TableSide::worker;
+  workbench->options().block_tables.side = TableSide::worker;
   EXPECT_THAT(content_of(*workbench, "block_tables").notes,
               ElementsAre(HasSubstr("The block tables of the worker")));
 }
@@ -149,7 +155,7 @@ TEST(PanelContent, ACopyHasItsFormulaItsPlacesAndItsConvWindow) {
 
 TEST(PanelContent, PlainMetadataAreNumbersAndTheOpenArrayIsThereAsAWhole) {
   const auto workbench = workbench_with(test::scenario_at("align_boundary_by_accepted_drafts", 2));
-  workbench->options.metadata = {.group = 1, .array = "state_indices_tensor_d"};
+  workbench->options().metadata = {.group = 1, .array = "state_indices_tensor_d"};
   const PanelContent content = content_of(*workbench, "metadata");
   const ContentTable& group = table_of(content, "group 1 (mamba2), Mamba2AttentionMetadataBuilder");
   EXPECT_EQ(group.rows[2], cells({w("num_decodes"), {}, w("int"), {}, n(1), n(1)}));
@@ -160,7 +166,7 @@ TEST(PanelContent, PlainMetadataAreNumbersAndTheOpenArrayIsThereAsAWhole) {
 
 TEST(PanelContent, TheStoryOfABlockIsThatOfTheSelectedOne) {
   const auto workbench = workbench_with(test::scenario_at("align_boundary_by_accepted_drafts", 2));
-  workbench->selection.block = 2;
+  workbench->select({.block = 2});
   const PanelContent content = content_of(*workbench, "state_inspector");
   EXPECT_EQ(content.tables[0].title, "Block 2");
   EXPECT_THAT(table_of(content, "Held by").rows,

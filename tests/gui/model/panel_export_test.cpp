@@ -27,7 +27,7 @@ class PanelExport : public testing::Test {
     const Status done = workbench_.apply({id, argument});
     return done.ok() ? "" : done.error().message;
   }
-  std::string copied() { return workbench_.outbox.take_clipboard().value_or("nothing"); }
+  std::string copied() { return workbench_.outbox().take_clipboard().value_or("nothing"); }
 
   Workbench workbench_;
 };
@@ -52,7 +52,7 @@ TEST_F(PanelExport, ANamedPanelNeedNotBeShown) {
   must("panel.hide", "requests");
   must("edit.copy_panel", "markdown requests");
   EXPECT_THAT(copied(), StartsWith("## Requests\n"));
-  EXPECT_FALSE(workbench_.view.layout.leaf_of("requests").has_value());
+  EXPECT_FALSE(workbench_.view().layout.leaf_of("requests").has_value());
 }
 
 TEST_F(PanelExport, TheNoticeSaysWhatWasCopied) {
@@ -79,20 +79,20 @@ TEST_F(PanelExport, WrongWordsAreRefusedAndNothingIsCopied) {
 TEST_F(PanelExport, APictureIsAskedForOnceItsPanelIsShown) {
   must("panel.hide", "requests");
   must("panel.export_png", "\"my pictures/a.png\" requests");
-  EXPECT_TRUE(workbench_.view.layout.is_active("requests"));
-  ASSERT_EQ(workbench_.outbox.pictures.size(), 1u);
-  EXPECT_EQ(workbench_.outbox.pictures[0].path, "my pictures/a.png");
-  EXPECT_EQ(workbench_.outbox.pictures[0].panel, "requests");
+  EXPECT_TRUE(workbench_.view().layout.is_active("requests"));
+  ASSERT_EQ(workbench_.outbox().pictures.size(), 1u);
+  EXPECT_EQ(workbench_.outbox().pictures[0].path, "my pictures/a.png");
+  EXPECT_EQ(workbench_.outbox().pictures[0].panel, "requests");
 }
 
 TEST_F(PanelExport, TheDialogSuggestsAName) {
   must("panel.show", "requests");
   must("panel.export_png");
-  EXPECT_EQ(workbench_.view.dialog, Dialog::argument);
-  EXPECT_EQ(workbench_.view.dialog_text, "requests-step-1.png");
+  EXPECT_EQ(workbench_.view().dialog, Dialog::argument);
+  EXPECT_EQ(workbench_.view().dialog_text, "requests-step-1.png");
   must("panel.export_png", "a.png");
-  EXPECT_EQ(workbench_.view.dialog, Dialog::none);
-  EXPECT_EQ(workbench_.view.dialog_text, "");
+  EXPECT_EQ(workbench_.view().dialog, Dialog::none);
+  EXPECT_EQ(workbench_.view().dialog_text, "");
 }
 
 }  // namespace

@@ -100,16 +100,16 @@ TEST(RequestsModel, RowsAreSortedByAColumn) {
 TEST(RequestsModel, TheSameColumnAgainTurnsTheOrderAround) {
   Workbench workbench;
   ASSERT_TRUE(workbench.apply({"requests.sort", "blocks"}).ok());
-  EXPECT_EQ(workbench.options.requests.sort, RequestColumn::blocks);
-  EXPECT_FALSE(workbench.options.requests.descending);
+  EXPECT_EQ(workbench.options().requests.sort, RequestColumn::blocks);
+  EXPECT_FALSE(workbench.options().requests.descending);
   ASSERT_TRUE(workbench.apply({"requests.sort", "blocks"}).ok());
-  EXPECT_TRUE(workbench.options.requests.descending);
+  EXPECT_TRUE(workbench.options().requests.descending);
   const Status refused = workbench.apply({"requests.sort", "size"});
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, HasSubstr("found \"size\""));
 }
 
-// Frames of requests that were aborted or preempted return when they are gone: nobody is running
+// Frames of requests that were aborted or preempted return after these have left: none is running
 // without a block.
 TEST(RequestsModel, NobodyRunsWithoutBlocksInAnyStepOfAnyScenarioLiveOrRecorded) {
   int num_returned = 0;
@@ -137,7 +137,7 @@ TEST(RequestsModel, NobodyRunsWithoutBlocksInAnyStepOfAnyScenarioLiveOrRecorded)
   EXPECT_GT(num_returned, 0);
 }
 
-// A is aborted in step 3, when its frame 2 is in flight; step 3 tells of B alone.
+// A is aborted in step 3, when its frame 2 is in flight; step 3 only has B.
 TEST(RequestsModel, ARequestThatHasLeftIsNotListedWhenItsFrameReturns) {
   const auto run = LiveRun::create(test::plan_of_text(R"({
     "version": 1, "name": "abort", "model": "tiny-mamba2",

@@ -15,8 +15,8 @@ namespace {
 using test::apply;
 
 Selection on_the_right(Workbench& workbench) {
-  const SideScope other(workbench);
-  return workbench.selection;
+  const Workbench::SideScope other(workbench);
+  return workbench.selection();
 }
 
 std::string scenario(const std::string& requests, const std::string& engine = "safe") {
@@ -49,16 +49,16 @@ class SelectionOfTwoRuns : public testing::Test {
 
 TEST_F(SelectionOfTwoRuns, ARequestIsSelectedByItsNameInBoth) {
   apply(workbench_, {"select.request", "P"});
-  EXPECT_EQ(workbench_.selection.request, RequestId{0});
+  EXPECT_EQ(workbench_.selection().request, RequestId{0});
   EXPECT_EQ(on_the_right(workbench_).request, RequestId{2});
 }
 
 TEST_F(SelectionOfTwoRuns, AClickOnTheRightSelectsInBoth) {
   apply(workbench_, {"select.request", "Q", CompareSide::right});
-  EXPECT_EQ(workbench_.selection.request, RequestId{1});
+  EXPECT_EQ(workbench_.selection().request, RequestId{1});
   EXPECT_EQ(on_the_right(workbench_).request, RequestId{0});
   apply(workbench_, {"select.request", "R", CompareSide::right});
-  EXPECT_EQ(workbench_.selection.request, RequestId{});
+  EXPECT_EQ(workbench_.selection().request, RequestId{});
   EXPECT_EQ(on_the_right(workbench_).request, RequestId{1});
   apply(workbench_, {"select.request", "R"});  // of the list of differences, which is of both
   EXPECT_EQ(on_the_right(workbench_).request, RequestId{1});
@@ -68,13 +68,13 @@ TEST_F(SelectionOfTwoRuns, AClickOnTheRightSelectsInBoth) {
 TEST_F(SelectionOfTwoRuns, ACellHasItsOwnBlockInEach) {
   apply(workbench_, {"select.cell", "P 0 0", CompareSide::right});
   const Selection right = on_the_right(workbench_);
-  EXPECT_EQ(workbench_.selection.block,
+  EXPECT_EQ(workbench_.selection().block,
             workbench_.run()->view().scheduler_tables.block_ids({0}, 0)[0]);
   EXPECT_EQ(right.block,
             workbench_.comparison()->other().view().scheduler_tables.block_ids({2}, 0)[0]);
-  EXPECT_NE(workbench_.selection.block, right.block);
+  EXPECT_NE(workbench_.selection().block, right.block);
   apply(workbench_, {"select.block", "3", CompareSide::right});  // a number means the same in both
-  EXPECT_EQ(workbench_.selection.block, 3);
+  EXPECT_EQ(workbench_.selection().block, 3);
   EXPECT_EQ(on_the_right(workbench_).block, 3);
 }
 
@@ -95,9 +95,9 @@ TEST(Selection, OfSafeAndPagesIsTheSameRequestInBoth) {
   apply(workbench, {"diff.open", folder / "reference.json"});
   apply(workbench, {"select.cell", "Q 1 0", CompareSide::right});
   const Selection right = on_the_right(workbench);
-  EXPECT_EQ(workbench.selection.request, RequestId{1});
+  EXPECT_EQ(workbench.selection().request, RequestId{1});
   EXPECT_EQ(right.request, RequestId{1});
-  EXPECT_EQ(workbench.selection.block,
+  EXPECT_EQ(workbench.selection().block,
             workbench.run()->view().scheduler_tables.block_ids({1}, 1)[0]);
   EXPECT_EQ(right.block,
             workbench.comparison()->other().view().scheduler_tables.block_ids({1}, 1)[0]);
@@ -115,13 +115,13 @@ TEST(Selection, OfANameThatIsUsedAgainIsTheOneThatIsAliveOrWasLast) {
   Workbench workbench;
   apply(workbench, {"file.open", place.file});
   apply(workbench, {"select.request", "P"});
-  EXPECT_EQ(workbench.selection.request, RequestId{0});
+  EXPECT_EQ(workbench.selection().request, RequestId{0});
   apply(workbench, {"run.go_to", "20"});
   EXPECT_EQ(workbench.run()->step(), 20);
-  EXPECT_EQ(workbench.selection.request, RequestId{1});
+  EXPECT_EQ(workbench.selection().request, RequestId{1});
   apply(workbench, {"run.step_back"});  // the last step of the first one
   EXPECT_LT(workbench.run()->step(), 20);
-  EXPECT_EQ(workbench.selection.request, RequestId{0});
+  EXPECT_EQ(workbench.selection().request, RequestId{0});
 }
 
 // Under profile reference steps 3 and 4 have one and three findings.
@@ -138,11 +138,11 @@ TEST(Selection, TheNextFindingIsTheNextOneOfTheStepThenThatOfAnotherStep) {
   ASSERT_EQ(findings[1].finding.step, 4);
   ASSERT_EQ(findings[3].finding.step, 4);
   const auto shown = [&] {
-    return std::pair(workbench.run()->step(), workbench.selection.finding);
+    return std::pair(workbench.run()->step(), workbench.selection().finding);
   };
   apply(workbench, {"run.next_finding"});
   EXPECT_EQ(shown(), std::pair(std::int64_t{3}, std::ptrdiff_t{0}));
-  EXPECT_EQ(workbench.selection.block, findings[0].finding.block);
+  EXPECT_EQ(workbench.selection().block, findings[0].finding.block);
   EXPECT_EQ(workbench.notice().text, findings[0].text);
   for (std::ptrdiff_t i = 1; i <= 3; ++i) {
     apply(workbench, {"run.next_finding"});
@@ -164,12 +164,12 @@ TEST(Selection, ACellOfTheWorkersTableHasTheWorkersBlock) {
   Workbench workbench;
   workbench.open(test::scenario_at("align_boundary_by_decode", 6));
   apply(workbench, {"select.cell", "A 1 0 worker"});
-  EXPECT_EQ(workbench.selection.block, 2);
+  EXPECT_EQ(workbench.selection().block, 2);
   apply(workbench, {"select.cell", "A 1 0 scheduler"});
-  EXPECT_EQ(workbench.selection.block, 0);
+  EXPECT_EQ(workbench.selection().block, 0);
   apply(workbench, {"block_tables.side", "worker"});
   apply(workbench, {"select.cell", "A 1 0"});
-  EXPECT_EQ(workbench.selection.block, 2);
+  EXPECT_EQ(workbench.selection().block, 2);
   EXPECT_EQ(workbench.apply({"select.cell", "A 1 0 other"}).error().message,
             "TABLE: expected scheduler or worker, found \"other\"");
 }
@@ -179,7 +179,7 @@ TEST(Selection, ABlockIsThatOfARequestWhichHoldsIt) {
   Workbench workbench;
   workbench.open(test::scenario_at("align_boundary_by_accepted_drafts", 2));
   const auto selected = [&] {
-    const Selection& at = workbench.selection;
+    const Selection& at = workbench.selection();
     return fmt::format("{} {} {} {}", at.request_name, at.group, at.column, at.block);
   };
   apply(workbench, {"select.cell", "A 0 1"});
@@ -196,12 +196,12 @@ TEST(Selection, AnotherRequestLeavesNoCellOfTheOneBefore) {
   Workbench workbench;
   workbench.open(test::scenario_at("mixed_gdn_batch", 5));
   apply(workbench, {"select.cell", "A 1 1"});
-  EXPECT_EQ(workbench.selection.block, 3);
+  EXPECT_EQ(workbench.selection().block, 3);
   apply(workbench, {"select.request", "B"});
-  EXPECT_EQ(workbench.selection.request_name, "B");
-  EXPECT_EQ(workbench.selection.block, -1);
-  EXPECT_EQ(workbench.selection.column, -1);
-  EXPECT_EQ(workbench.selection.group, 1) << "what is looked at in panels of groups stays";
+  EXPECT_EQ(workbench.selection().request_name, "B");
+  EXPECT_EQ(workbench.selection().block, -1);
+  EXPECT_EQ(workbench.selection().column, -1);
+  EXPECT_EQ(workbench.selection().group, 1) << "what is looked at in panels of groups stays";
 }
 
 }  // namespace

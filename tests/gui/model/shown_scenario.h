@@ -1,4 +1,4 @@
-// Shipped scenarios as runs of the workbench, made anew or recorded.
+// Shipped scenarios as runs of the workbench, live or recorded.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace hybridscope::test {
 
 std::string scenario_file(const std::string& name);  // "graph_padding"
 std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step);
-// With the engine profile that keeps the faults of the reference.
+// With engine profile reference.
 RunPlan reference_plan(const std::string& name);
 RunPlan reference_plan_of_file(const std::string& path);
 std::unique_ptr<LiveRun> reference_at(const std::string& name, std::int64_t step);
 // A scenario of some sixty steps, as a file in `folder`.
 std::string long_scenario(const TemporaryFolder& folder);
-// A prompt of 1 + K tokens that passes for a decode by its shape, in step 1: its full graph reads
-// buffers that no build has written.
+// In step 1 a prompt of 1 + K tokens is taken for a decode because of its shape: its full graph
+// reads buffers that no build has written.
 std::unique_ptr<LiveRun> stale_replay();
 // The scenario as a session in `folder`, before its first step.
 std::unique_ptr<RecordedRun> recorded_scenario(const TemporaryFolder& folder,

@@ -174,7 +174,7 @@ struct Told {
   bool in_every_step = true;
 };
 
-// What was told of a request's next step when it ran last, against what that step reads.
+// Compares what the last step said about a request's next step with what that step reads.
 int check_told(LiveRun& run) {
   int num_checked = 0;
   std::map<RequestId, Told> told;
@@ -220,7 +220,7 @@ TEST(SpeculativeModel, WhatIsToldIsWhatTheNextStepOfTheRequestReads) {
   EXPECT_GT(num_checked, 150);
 }
 
-// The state that is told to be read is S(n), or it is told to be another one.
+// The state said to be read is S(n), or is said to be wrong.
 int check_states(LiveRun& run) {
   int num_faulty = 0;
   while (run.forward().value()) {

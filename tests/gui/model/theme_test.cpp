@@ -79,7 +79,7 @@ TEST_P(Themes, TextOnAccentAndBannersIsRead) {
 TEST_P(Themes, BordersFocusAndAccentStandOutFromEverySurface) {
   const UiColours& ui = theme_.ui;
   std::vector<NamedColour> below = surfaces(ui);
-  below.resize(6);  // what is pressed has no border of its own
+  below.resize(6);  // buttons have no separate border
   expect_on({"border", ui.border}, below, kGraphic);
   expect_on({"focus", ui.focus}, below, kGraphic);
   expect_on({"accent", ui.accent}, below, kGraphic);

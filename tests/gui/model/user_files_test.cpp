@@ -41,7 +41,7 @@ TEST(UserFiles, ALinkStaysALink) {
   EXPECT_EQ(folder.read("kept/real.json"), "new");
 }
 
-// Folders below a file cannot be made, by nobody: as in a home that is read-only.
+// Folders below a file cannot be created by any user, as in a read-only home.
 TEST(UserFiles, AFolderThatCannotBeMadeIsAnError) {
   const test::TemporaryFolder folder;
   folder.write("home", "");

@@ -49,8 +49,8 @@ TEST(Workbench, ClosingLeadsToAStartScreenWithAllThatIsShipped) {
     apply(workbench, opens);
     apply(workbench, {workbench.lesson() != nullptr ? "lesson.close" : "file.close"});
     EXPECT_THAT(workbench.notice().text, HasSubstr("closed"));
-    EXPECT_EQ(workbench.start.scenarios.size(), shipped_scenario_names().size());
-    EXPECT_EQ(workbench.start.lessons.size(), shipped_lesson_names().size());
+    EXPECT_EQ(workbench.start().scenarios.size(), shipped_scenario_names().size());
+    EXPECT_EQ(workbench.start().lessons.size(), shipped_lesson_names().size());
   }
 }
 
@@ -85,9 +85,9 @@ TEST(Workbench, ASessionWhoseFirstStepCannotBeReadLeavesWhatIsOpen) {
   EXPECT_FALSE(workbench.apply({"file.open", place.file}).ok());
   EXPECT_EQ(workbench.run(), before);
   EXPECT_EQ(workbench.run()->step(), 2);
-  EXPECT_EQ(workbench.selection.request, RequestId{0});
-  ASSERT_TRUE(workbench.plans.can_undo());
-  EXPECT_EQ(workbench.plans.undo_words(), "accept 1 of A in step 3");
+  EXPECT_EQ(workbench.selection().request, RequestId{0});
+  ASSERT_TRUE(workbench.plans().can_undo());
+  EXPECT_EQ(workbench.plans().undo_words(), "accept 1 of A in step 3");
 }
 
 TEST(Workbench, PlayingEndsWithTheRun) {
@@ -145,11 +145,11 @@ TEST(Workbench, SteppingNeverChangesTheSelection) {
   Workbench workbench;
   apply(workbench, {"file.open", kScenario});
   apply(workbench, {"select.cell", "A 1 0"});
-  const Selection before = workbench.selection;
+  const Selection before = workbench.selection();
   for (const char* move : {"run.step", "run.step", "run.step_back", "run.start", "run.end"}) {
     apply(workbench, {move});
     settle(workbench);
-    EXPECT_EQ(workbench.selection, before);
+    EXPECT_EQ(workbench.selection(), before);
   }
 }
 
@@ -163,11 +163,11 @@ TEST(Workbench, OfSeveralSessionsInAFileOneIsChosenInTheWindow) {
   apply(workbench, {"file.close"});
   ASSERT_TRUE(workbench.apply_in_window({"file.open", folder / "runs.db"}).ok());
   EXPECT_EQ(workbench.run(), nullptr);
-  EXPECT_EQ(workbench.view.dialog, Dialog::session);
-  ASSERT_EQ(workbench.sessions_to_choose.size(), 2u);
-  EXPECT_EQ(workbench.sessions_to_choose[0].name, "good");
-  EXPECT_EQ(workbench.sessions_to_choose[0].num_steps, 2);
-  EXPECT_EQ(workbench.sessions_to_choose[1].place, folder / "runs.db:bad");
+  EXPECT_EQ(workbench.view().dialog, Dialog::session);
+  ASSERT_EQ(workbench.sessions_to_choose().size(), 2u);
+  EXPECT_EQ(workbench.sessions_to_choose()[0].name, "good");
+  EXPECT_EQ(workbench.sessions_to_choose()[0].num_steps, 2);
+  EXPECT_EQ(workbench.sessions_to_choose()[1].place, folder / "runs.db:bad");
   ASSERT_TRUE(workbench.apply_in_window({"file.open", folder / "runs.db:bad"}).ok());
   EXPECT_EQ(workbench.run()->last_known_step(), 1);
   apply(workbench, {"file.open", folder / "runs.db"});

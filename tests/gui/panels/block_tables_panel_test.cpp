@@ -15,7 +15,7 @@ class BlockTablesPanel : public testing::Test {
     driver_->command("run.go_to 6");
     driver_->frames();
   }
-  std::int32_t cell_size() const { return driver_->workbench().options.block_tables.cell_size; }
+  std::int32_t cell_size() const { return driver_->workbench().options().block_tables.cell_size; }
   ItemBox cell(const std::string& mark) const {
     const auto found = driver_->marks().find(mark);
     EXPECT_NE(found, driver_->marks().end()) << mark;

@@ -19,7 +19,7 @@ class CopiesAndRows : public testing::Test {
     driver_->frames();
   }
   std::string selected() const {
-    const RequestId request = driver_->workbench().selection.request;
+    const RequestId request = driver_->workbench().selection().request;
     return request.value < 0 ? "" : driver_->workbench().run()->names().request(request);
   }
 
@@ -36,7 +36,7 @@ TEST_F(CopiesAndRows, AClickOnADecisionSelectsItsRequest) {
 TEST_F(CopiesAndRows, AClickOnAColumnOfACopySelectsTheCell) {
   open("align_boundary_by_accepted_drafts", 2, "state_copies");
   driver_->click("copy cell 1");
-  const Selection& selection = driver_->workbench().selection;
+  const Selection& selection = driver_->workbench().selection();
   EXPECT_EQ(selection.group, 1);
   EXPECT_EQ(selection.column, 1);
   EXPECT_EQ(selection.block, 3);
@@ -52,7 +52,7 @@ TEST_F(CopiesAndRows, AClickOnARowOfDraftsSelectsItsRequest) {
 TEST_F(CopiesAndRows, AClickOnAStateOfAStripSelectsItsColumn) {
   open("trimmed_draft_lists", 3, "speculative");
   driver_->click("strip A 2");
-  const Selection& selection = driver_->workbench().selection;
+  const Selection& selection = driver_->workbench().selection();
   EXPECT_EQ(selected(), "A");
   EXPECT_EQ(selection.column, 2);
   EXPECT_EQ(selection.block, 5);

@@ -22,12 +22,12 @@ TEST_F(Jumps, AFindingLeadsToItsStepAndToTheWriteThatCausedIt) {
   show("findings");
   driver_->click("finding 0");
   EXPECT_EQ(step(), 3);
-  EXPECT_EQ(workbench().selection.block, 2);
-  EXPECT_EQ(workbench().selection.request_name, "A");
-  EXPECT_EQ(workbench().selection.group, 1);
+  EXPECT_EQ(workbench().selection().block, 2);
+  EXPECT_EQ(workbench().selection().request_name, "A");
+  EXPECT_EQ(workbench().selection().group, 1);
   driver_->click("finding 0 write");
   EXPECT_EQ(step(), 2);
-  EXPECT_EQ(workbench().selection.block, 2);
+  EXPECT_EQ(workbench().selection().block, 2);
 }
 
 TEST_F(Jumps, EveryLinkOfAChainOfWritesIsOne) {
@@ -36,7 +36,7 @@ TEST_F(Jumps, EveryLinkOfAChainOfWritesIsOne) {
   show("state_inspector");
   driver_->click("why Temporal state 2");  // the prefill that it began with
   EXPECT_EQ(step(), 1);
-  EXPECT_EQ(workbench().selection.block, 2);
+  EXPECT_EQ(workbench().selection().block, 2);
 }
 
 TEST_F(Jumps, ALessonIsTakenWithTheMouse) {
@@ -95,7 +95,7 @@ TEST_F(Jumps, AnEditOfAComparedRunLeavesThePanelInFront) {
   show("next_step");
   driver_->command("edit.accept A 1");
   EXPECT_NE(workbench().comparison(), nullptr);
-  EXPECT_TRUE(workbench().view.layout.is_active("next_step"));
+  EXPECT_TRUE(workbench().view().layout.is_active("next_step"));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_F(SelectionInView, TheTimelineScrollsToTheSelectedRequest) {
 
 TEST_F(SelectionInView, ADoubleClickOnACellAsksWhyItIsThere) {
   driver_->double_click("cell r1 0 0");
-  EXPECT_TRUE(driver_->workbench().view.layout.is_active("state_inspector"));
+  EXPECT_TRUE(driver_->workbench().view().layout.is_active("state_inspector"));
 }
 
 }  // namespace

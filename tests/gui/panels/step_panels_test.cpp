@@ -17,8 +17,8 @@ class StepPanels : public testing::Test {
     driver_->command("run.go_to " + std::to_string(step));
     driver_->command("panel.show " + panel);
   }
-  Selection selection() const { return driver_->workbench().selection; }
-  const PanelOptions& options() const { return driver_->workbench().options; }
+  Selection selection() const { return driver_->workbench().selection(); }
+  const PanelOptions& options() const { return driver_->workbench().options(); }
 
   std::unique_ptr<GuiDriver> driver_;
 };

@@ -48,6 +48,16 @@ TEST(Fork, ChangesAreLaidOverWhatTheScriptSaysOfTheStep) {
   EXPECT_EQ(fork.expect, Expectation{});
 }
 
+TEST(Fork, NumbersOutsideTheRangesOfAScenarioAreRefused) {
+  EXPECT_EQ(error_of({.step = 4, .changes = {.budget = 0}}),
+            "fork at step 4: budget: expected 1 to 16777216, found 0");
+  EXPECT_EQ(error_of({.step = 4, .requests = {{.id = "C", .prompt = {.tokens = -3}}}}),
+            "fork at step 4: prompt tokens: expected 1 to 16777216, found -3");
+  EXPECT_EQ(
+      error_of({.step = 4, .requests = {{.id = "C", .prompt = {.tokens = 3}, .max_tokens = 0}}}),
+      "fork at step 4: max_tokens: expected 1 to 16777216, found 0");
+}
+
 TEST(Fork, AStepThatTheScriptDoesNotHaveComesInItsPlace) {
   const RunPlan fork =
       fork_plan(parent_plan(), {.step = 5,
