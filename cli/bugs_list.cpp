@@ -86,7 +86,7 @@ struct BugsListOptions {
   std::string runner;  // empty: either
 };
 
-// Which runners a list looks at.
+// The runners that a list covers.
 std::vector<ModelRunner> runners_of(const BugsListOptions& options) {
   if (options.runner == "v1") return {ModelRunner::v1};
   if (options.runner == "v2") return {ModelRunner::v2};
@@ -97,7 +97,7 @@ bool has(const std::vector<const KnownBug*>& bugs, const KnownBug& bug) {
   return std::ranges::find(bugs, &bug) != bugs.end();
 }
 
-// With this runner the first engine has it and the second does not.
+// With this runner, does the first engine have the bug and the second not?
 bool is_listed(const BugsListOptions& options, const KnownBug& bug, ModelRunner runner) {
   const auto engine = parse_engine_profile(options.engine);
   const auto other = parse_engine_profile(options.not_in);
@@ -106,13 +106,13 @@ bool is_listed(const BugsListOptions& options, const KnownBug& bug, ModelRunner 
   return !other || !has(bugs_of(*other, runner), bug);
 }
 
-// With one of the runners.
+// Likewise with any of the runners.
 bool is_listed(const BugsListOptions& options, const KnownBug& bug) {
   return std::ranges::any_of(runners_of(options),
                              [&](ModelRunner runner) { return is_listed(options, bug, runner); });
 }
 
-// Runners with which a bug that is gone from the second engine is still there.
+// The runners with which engine `not_in` still has the bug.
 std::vector<std::string_view> runners_left(const BugsListOptions& options, const KnownBug& bug) {
   std::vector<std::string_view> left;
   const auto other = parse_engine_profile(options.not_in);
@@ -152,7 +152,7 @@ void print_text(const BugsListOptions& options, const std::vector<BugExhibit>& e
              table.format(), still_there);
 }
 
-// For a review comment; all of them are the page docs/known-bugs.md.
+// For a review comment; with all bugs, the page docs/known-bugs.md.
 int print_markdown(const BugsListOptions& options, const std::vector<BugExhibit>& exhibits) {
   if (options.engine.empty() && options.not_in.empty() && options.runner.empty()) {
     const auto page = known_bugs_page();

@@ -40,7 +40,7 @@ struct RanBug {
   BugRun run;
 };
 
-// What is not as declared, for JUnit and for people.
+// What differs from the bug's file, for JUnit and for the text output.
 TestedUnit tested_side(const BugExhibit& exhibit, const BugSide& side, std::string_view which) {
   TestedUnit unit{.name = fmt::format("{} {}", exhibit.bug->id, which),
                   .file = fmt::format("scenarios/bugs/{}.json", exhibit.bug->id),

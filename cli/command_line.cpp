@@ -1,4 +1,5 @@
 #include "cli/command_line.h"
+#include "cli/report_error.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,9 +46,8 @@ int no_such_subcommand(CLI::App& command, const char* name) {
   std::vector<std::string> names;
   for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(subcommand->get_name());
-  fmt::print(stderr, "hybridscope {}: there is no command \"{}\" ({})\n", command.get_name(),
-             one_line(name), fmt::join(names, ", "));
-  return kExitUsage;
+  return report_usage(command.get_name(),
+                      fmt::format("there is no command \"{}\" ({})", name, fmt::join(names, ", ")));
 }
 
 int parse_and_run(int argc, char** argv, const Backends& backends) {
@@ -160,7 +160,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   return kExitUsage;
 }
 
-// Was all of the output written? A full disk shows at the last flush only.
+// Checks that all output was written: a full disk may show only at the last flush.
 int with_written_output(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   fmt::print(stderr, "hybridscope: cannot write the output: {}\n", std::strerror(errno));

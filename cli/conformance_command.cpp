@@ -97,7 +97,7 @@ double total_seconds(const ConformanceReport& report) {
   return sum;
 }
 
-// ": every field is as expected", or what keeps it from that.
+// ": every field is as expected", or why not.
 std::string verdict(const ConformanceReport& report) {
   const std::int64_t failed = report.cases() - report.passed();
   if (report.invalid() > 0)
@@ -107,16 +107,15 @@ std::string verdict(const ConformanceReport& report) {
   return report.cases() > 0 ? ": every field is as expected" : "";
 }
 
-constexpr std::size_t kMaxInvalidShown = 10;  // of one file
+constexpr std::size_t kMaxInvalidShown = 10;  // per file
 
 void print_invalid(const FileReport& file) {
-  if (const std::string hint = name_hint(file); !hint.empty())
-    fmt::print(stderr, "hybridscope conformance: {}\n", hint);
+  if (const std::string hint = name_hint(file); !hint.empty()) report_message("conformance", hint);
   for (std::size_t i = 0; i < file.invalid.size() && i < kMaxInvalidShown; ++i)
-    fmt::print(stderr, "hybridscope conformance: {}\n", file.invalid[i].message);
+    report_message("conformance", file.invalid[i].message);
   if (file.invalid.size() > kMaxInvalidShown)
-    fmt::print(stderr, "hybridscope conformance: {}: {} more lines are no vectors\n", file.path,
-               file.invalid.size() - kMaxInvalidShown);
+    report_message("conformance", fmt::format("{}: {} more lines are no vectors", file.path,
+                                              file.invalid.size() - kMaxInvalidShown));
 }
 
 ConformanceReport check_all(const ConformanceCommandOptions& options, const Backends& backends) {
@@ -148,13 +147,10 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Back
 
 int exit_code(const ConformanceReport& report) {
   if (report.invalid() > 0) return kExitInput;
-  if (report.cases() == 0) {
-    fmt::print(stderr,
-               "hybridscope conformance: nothing to check: no case has an id that contains "
-               "\"{}\"\n",
-               report.filter);
-    return kExitUsage;
-  }
+  if (report.cases() == 0)
+    return report_usage(
+        "conformance",
+        fmt::format("nothing to check: no case has an id that contains \"{}\"", report.filter));
   return report.passed() == report.cases() ? kExitFine : kExitFindings;
 }
 
@@ -260,7 +256,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   }
   const ConformanceReport report = check_all(options, backends);
   if (options.json)
-    // The names of files may be no UTF-8.
+    // File names may not be UTF-8.
     fmt::print("{}\n", conformance_to_json(report).dump(
                            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   else
@@ -270,7 +266,7 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   const Status written =
       write_junit_file(options.junit, "conformance", conformance_testcases(report));
   if (written.ok()) return code;
-  fmt::print(stderr, "hybridscope conformance: {}\n", written.error().message);
+  report_message("conformance", written.error().message);
   return kExitEnvironment;
 }
 

@@ -14,7 +14,7 @@
 
 namespace hybridscope {
 
-// What a conformance run leaves behind, as text, JSON and JUnit testcases.
+// The result of a conformance run, as text, JSON and JUnit testcases.
 
 struct ConformanceReport {
   std::vector<std::string> paths;  // as given

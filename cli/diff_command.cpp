@@ -82,7 +82,7 @@ std::string run_command_of(const DiffOptions& options, const std::vector<SideSet
 Result<DiffSide> open_recorded(const std::string& place) {
   auto source = open_session_source(parse_session_place(place));
   if (!source.ok()) return source.error();
-  // Of level counts there is nothing to explain, only the step's sums.
+  // At level counts there is nothing to explain, only the step's sums.
   const bool explains = source.value()->level() != RecordLevel::counts;
   return DiffSide{.source = std::move(source).value(),
                   .look_further = fmt::format("hybridscope sessions show {} --step {{}}{}",
@@ -134,7 +134,7 @@ void note_digests(const DiffSide& a, const DiffSide& b, DiffReport& report) {
         of_a, of_b));
 }
 
-// Words in the report live as long as `diff`, so it is printed by who owns that.
+// Words in the report live as long as `diff`, so the owner of `diff` prints it.
 int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   if (options.json)
     fmt::print("{}\n",
@@ -144,7 +144,7 @@ int print_and_exit(const DiffOptions& options, const DiffReport& report) {
   return report.differs() ? kExitFindings : kExitFine;
 }
 
-// A rule about steps would seem to have been obeyed. Null: there is none.
+// The first rule about steps, which would be ignored here; null: none.
 const std::string* rule_about_steps(const DiffOptions& options) {
   const auto found = std::ranges::find_if(
       options.ignore, [](const std::string& rule) { return !rule.starts_with("request:"); });

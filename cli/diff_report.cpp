@@ -12,7 +12,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kMaxFieldsShown = 40;  // of a step
+constexpr std::size_t kMaxFieldsShown = 40;  // per step
 constexpr std::size_t kMaxSummaryRows = 12;  // fields, requests
 
 std::string label(const CollectedField& field) {
@@ -108,7 +108,7 @@ void add_first(const DiffReport& report, TextPage& page) {
   add_findings(report.collected, page);
 }
 
-// The commands are not wrapped: they are there to be copied.
+// The commands are not wrapped, so that they can be copied.
 std::string look_further(const DiffReport& report) {
   const CollectedStep& first = report.collected.steps.front();
   std::string text;
@@ -184,7 +184,7 @@ void add_settings(const DiffReport& report, TextPage& page) {
   page.table({{"setting"}, {"A"}, {"B"}}, rows);
 }
 
-// 'present' is a flag, all else are counts; -1 steps: it never finished.
+// 'present' is a flag, all others are counts; -1 steps: it never finished.
 std::string total_text(const TotalDifference& total, std::int64_t value) {
   if (total.field == kPresentField) return value != 0 ? "yes" : "-";
   if (total.field == "steps_until_finished" && value < 0) return "not finished";

@@ -25,7 +25,7 @@ namespace hybridscope {
 namespace {
 
 constexpr std::int64_t kTopOfTraffic = 20;
-// A run with more rows than this is not run again for each row of a table, only for --request.
+// With more rows than this, changes are tried only for --request, not for each row of a table.
 constexpr std::int64_t kMostRowsToTry = 20'000;
 constexpr std::int64_t kMostRowsOfTries = 2'000'000;
 
@@ -54,7 +54,7 @@ const CLI::Validator kPositive(
     },
     "", "positive");
 
-// The run and what is shown of it.
+// The run and what to show.
 class ExplainedRun {
  public:
   ExplainedRun(const ExplainCacheOptions& options, CheckedRun run)
@@ -74,7 +74,7 @@ class ExplainedRun {
   void print(const CacheReportView& view) const;
 
   const ExplainCacheOptions& options_;
-  CheckedRun run_;  // without checks: only decisions are looked at
+  CheckedRun run_;  // without checks, because only decisions are read
   Names names_;
   CacheReport cache_;
   std::int64_t num_rows_ = 0;
@@ -94,7 +94,7 @@ Status ExplainedRun::step_to_the_end() {
                            cache_.lookups().size(), run_.plan().requests.size());
       });
     if (run_.end() == EndReason::no_progress)
-      fmt::print(stderr, "note: the run stopped in step {}: it cannot progress\n", trace.step);
+      report_note(fmt::format("the run stopped in step {}: it cannot progress", trace.step));
   }
   progress.clear();
   return Ok{};
@@ -172,9 +172,9 @@ int ExplainedRun::run() {
   CacheReportView view{.plan = run_.plan(), .cache = cache_, .names = names_};
   view.lookups = shown_lookups();
   try_changes(view.lookups);
-  if (was_interrupted()) fmt::print(stderr, "hybridscope explain-cache: interrupted\n");
+  if (was_interrupted()) report_message("explain-cache", "interrupted");
   if (!options_.request.empty() && view.lookups.empty())
-    fmt::print(stderr, "note: {} was never admitted\n", one_line(options_.request));
+    report_note(fmt::format("{} was never admitted", options_.request));
   print(view);
   return was_interrupted() ? kExitInterrupted : kExitFine;
 }
@@ -231,8 +231,7 @@ int explain_cache_command(const ExplainCacheOptions& options) {
   if (!plan.ok()) return report_error("explain-cache", plan.error());
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});
   if (!run.ok()) return report_error("explain-cache", run.error());
-  for (const std::string& note : run.value().plan().notes)
-    fmt::print(stderr, "note: {}\n", one_line(note, 1000));
+  for (const std::string& note : run.value().plan().notes) report_note(note);
   ask_for_interrupts();
   return ExplainedRun(options, std::move(run).value()).run();
 }

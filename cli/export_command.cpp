@@ -36,8 +36,8 @@ struct ExportCommandOptions {
   bool json = false;
 };
 
-// Those asked for, or all that ran. Error: a request that the scenario does not have, or that never
-// ran.
+// The given requests, or all that ran. Error: a request that the scenario does not have, or that
+// never ran.
 Result<std::vector<std::string>> wanted_requests(const ExportCommandOptions& options,
                                                  const ExportedRun& run) {
   std::vector<std::string> ran;

@@ -30,7 +30,7 @@ constexpr const char* kGuiExamples =
     "Exit codes: 0 fine, 2 usage, 3 input that cannot be opened or a picture that cannot be\n"
     "written, 4 no display, no OpenGL or built without the window, 5 a bug of hybridscope.";
 
-// What does the same work where there is no display.
+// The alternative if there is no display.
 constexpr const char* kHeadless =
     "Without a display, these show the same runs:\n"
     "  hybridscope run SCENARIO.json --explain STEP\n"
@@ -58,7 +58,7 @@ bool is_session(const std::string& file) {
   return file.ends_with(".db") || file.find(".db:") != std::string::npos;
 }
 
-// Files that are opened again by name are left to the window; options make a plan.
+// The window opens files by name; options make a plan here.
 Status fill_run(const GuiOptions& options, GuiStart& start) {
   const bool has_settings = !options.settings.words().empty() || !options.model.empty();
   if (has_settings && is_session(options.file))
@@ -87,7 +87,7 @@ Status fill_run(const GuiOptions& options, GuiStart& start) {
 
 int report_failure(const Error& error) {
   if (error.kind == ErrorKind::not_available) {
-    fmt::print(stderr, "hybridscope gui: {}\n{}", error.message, kHeadless);
+    report_lines("gui", fmt::format("{}\n{}", one_line(error.message), kHeadless));
     return kExitEnvironment;
   }
   return report_error("gui", error);
@@ -131,10 +131,10 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
 
 int gui_command(const GuiOptions& options, const Backends& backends) {
   if (backends.run_gui == nullptr) {
-    fmt::print(stderr,
-               "hybridscope gui: built without the window (ImGui, GLFW, OpenGL, EGL, libpng and "
-               "FreeType are needed: scripts/setup)\n{}",
-               kHeadless);
+    report_lines("gui",
+                 fmt::format("built without the window (ImGui, GLFW, OpenGL, EGL, libpng and "
+                             "FreeType are needed: scripts/setup)\n{}",
+                             kHeadless));
     return kExitEnvironment;
   }
   GuiStart start;

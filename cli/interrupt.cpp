@@ -5,7 +5,7 @@
 namespace hybridscope {
 namespace {
 
-// A signal handler can reach nothing else.
+// Global, because a signal handler can reach nothing else.
 volatile std::sig_atomic_t interrupted = 0;
 
 extern "C" void on_interrupt(int) {

@@ -26,7 +26,7 @@ namespace hybridscope {
 
 namespace {
 
-// A command that judges the trace again; step 0: without telling about a step.
+// A command that judges the trace again; step 0: without --explain.
 std::string judge_words(const JudgeOptions& options, const TraceReport& trace, std::int64_t step) {
   std::string words = "hybridscope judge " + shell_word(options.input);
   if (options.from_pipeline) words += " --from pipeline";
@@ -66,7 +66,7 @@ TestedUnit tested_trace(const JudgeOptions& options, const TraceReport& trace) {
 
 using Clock = std::chrono::steady_clock;
 
-// A vector of the reference is several lines of a trace; they count as the one line.
+// A reference vector becomes several lines of a trace, which all count as its one line.
 Status take_vector(const JudgeOptions& options, const std::string& text, std::int64_t line,
                    JudgeSession& session) {
   if (text.empty()) return Ok{};
@@ -130,8 +130,8 @@ void finish(const Status& judged, JudgeSession& session) {
 int exit_code(const JudgeOptions& options, const JudgeReport& report) {
   if (!report.stopped.empty()) return kExitInput;
   if (report.traces.empty() && options.filter.empty()) {
-    fmt::print(stderr, "hybridscope judge: {}: no trace in it, expected a header line\n",
-               report.input);
+    report_message("judge",
+                   fmt::format("{}: no trace in it, expected a header line", report.input));
     return kExitInput;
   }
   if (report.traces.empty()) {
@@ -247,12 +247,12 @@ int judge_command(const JudgeOptions& options) {
   finish(judged, session);
   JudgeReport& report = session.report();
   if (const auto& failure = session.record_failure()) {
-    fmt::print(stderr, "hybridscope judge: {}\n", failure->message);
+    report_message("judge", failure->message);
     return record_exit_code(*failure);
   }
   if (!judged.ok()) {
     report.stopped = judged.error().message;
-    fmt::print(stderr, "hybridscope judge: {}\n", report.stopped);
+    report_message("judge", report.stopped);
   }
   if (options.convert) return judged.ok() ? kExitFine : kExitInput;
   if (options.timings)

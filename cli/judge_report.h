@@ -1,4 +1,4 @@
-// What judging leaves behind, as text and JSON.
+// The result of judging, as text and JSON.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
 #include "cli/judge_session.h"
+#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -16,7 +17,7 @@ void print_corrections(const EngineConfig& config) {
   const auto cudagraphs = resolve_cudagraphs(config);
   if (!cudagraphs.ok()) return;
   for (const CudagraphCorrection& correction : cudagraphs.value().corrections)
-    fmt::print(stderr, "note: {}\n", correction_words(correction));
+    report_note(correction_words(correction));
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ Status JudgeSession::take(const std::string& text, std::int64_t line) {
   return judge(trace_.read(std::string_view(text), line), text);
 }
 
-// Steps of a trace that the filter left out are passed over.
+// Skips steps of traces that the filter left out.
 Status JudgeSession::judge(const Result<TraceLine>& kind, std::string_view text) {
   if (!kind.ok()) return kind.error();
   if (kind.value() == TraceLine::header) return begin(text);

@@ -16,7 +16,7 @@ bool fails(const Problem& problem, std::string_view type) {
   return problem.type == type && problem.severity == Severity::error;
 }
 
-// Texts of the failures first: the first is the message. Then one command that shows the first.
+// The failures' texts, the first of which is the message, then a command that shows the first.
 JunitCase testcase(const TestedUnit& unit, const std::string& type) {
   JunitCase test{.name = type, .type = type, .file = unit.file};
   std::string command;
@@ -47,7 +47,7 @@ JunitCase run_case(const TestedUnit& unit) {
   return test;
 }
 
-// Types of problems that are no rules, each once.
+// Types of problems that are not rules, each once.
 std::vector<std::string> other_types(const TestedUnit& unit) {
   std::vector<std::string> types;
   for (const Problem& problem : unit.problems) {
@@ -82,7 +82,7 @@ std::string xml(std::string_view text) {
   return escaped;
 }
 
-// In an attribute a reader makes a space of each newline that is not written as a reference.
+// XML readers turn newlines in attributes into spaces unless they are character references.
 std::string attribute(std::string_view name, std::string_view value) {
   std::string text = fmt::format(" {}=\"", name);
   for (const char c : xml(value))

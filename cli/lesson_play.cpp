@@ -47,7 +47,7 @@ constexpr std::array kPanels = {
     PanelTopics{"findings", {StepTopic::rows, StepTopic::forward, StepTopic::findings}, 3},
     PanelTopics{"", {StepTopic::schedule, StepTopic::rows}, 2}};
 
-// Plays one lesson and counts.
+// Plays one lesson and counts the answers.
 class LessonPlay {
  public:
   LessonPlay(LessonRun run, AnswerSource source, std::istream& answers)
@@ -76,7 +76,7 @@ class LessonPlay {
   std::size_t num_asked_ = 0;
   std::size_t num_right_ = 0;
   std::size_t num_answered_ = 0;
-  std::size_t num_problems_ = 0;  // stored answers that are not the engine's
+  std::size_t num_problems_ = 0;  // stored answers that differ from the engine's
 };
 
 Status LessonPlay::show_step() const {
@@ -95,7 +95,7 @@ Status LessonPlay::play_part(std::size_t part) {
   return run_.part().predict ? show_step() : Status(Ok{});
 }
 
-// Nothing: there are no more answers.
+// Empty: there are no more answers.
 std::optional<std::string> LessonPlay::next_line() {
   if (source_ == AnswerSource::nobody) return std::nullopt;
   if (source_ == AnswerSource::terminal) fmt::print("> ");

@@ -45,7 +45,7 @@ std::string format_lesson_question(const LessonQuestion& question, std::size_t n
 
 namespace {
 
-// The stored answer and where the engine's comes from; why, as far as the engine has one.
+// The stored answer, the source of the engine's answer, and the reason if the engine has an answer.
 std::string format_answer(const LessonRun& run, std::size_t index) {
   const LessonQuestion& question = run.part().questions[index];
   const std::string where = question.where == "true" ? "" : " where " + question.where;

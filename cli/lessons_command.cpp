@@ -48,7 +48,7 @@ Result<Lesson> find_lesson(const std::string& name) {
   return is_file(name) ? read_lesson_file(name) : shipped_lesson(name);
 }
 
-// A name that there is not is a mistake of the command line, a file that cannot be read is not.
+// An unknown name is a usage error; a file that cannot be read is not.
 int fail(std::string_view command, const std::string& name, const Error& error) {
   const int code = report_error(fmt::format("lessons {}", command), error);
   return is_file(name) ? code : static_cast<int>(kExitUsage);

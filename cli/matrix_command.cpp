@@ -46,7 +46,7 @@ std::string file_name(const MatrixCell& cell, std::int64_t index) {
 
 using Json = nlohmann::ordered_json;
 
-// Why a text is no number from 0 to 2^63 - 1; empty: it is one.
+// Why a text is not a number from 0 to 2^63 - 1; empty: it is one.
 std::string whole_number_fault(const std::string& text) {
   std::int64_t number = -1;
   const char* const end = text.data() + text.size();
@@ -70,20 +70,21 @@ std::string progress_text(const MatrixProgress& at) {
                      counted(at.num_with_findings, "cell"));
 }
 
-// Of "id" or "id+id": what the first of them is called.
+// The title of the first bug of "id" or "id+id".
 std::string title_of(const std::string& bugs) {
   const auto bug = shipped_bug(bugs.substr(0, bugs.find('+')));
   if (!bug.ok() || bugs.find('+') != std::string::npos) return {};
   return bug.value().title;
 }
 
-// An option that runs no cell, and options that mean nothing beside it.
+// An option that runs no cell, and the options that it excludes.
 struct OptionUse {
   const CLI::Option* option = nullptr;
   std::vector<const CLI::Option*> without;
 };
 
-// The first that was given in vain; empty: none. Not left to CLI11, whose help lists each of them.
+// The first excluded option that was given; empty: none. Not left to CLI11, whose help would list
+// each exclusion.
 std::string meaningless_option(const std::vector<OptionUse>& uses) {
   for (const auto& [option, without] : uses)
     for (const CLI::Option* other : without)
@@ -100,7 +101,7 @@ struct MatrixStory {
   bool interrupted = false;
 };
 
-// The file of a fault as a page at `page` can name it.
+// The path of a fault's file relative to the page.
 std::string path_from(const std::string& page, const std::string& folder, const std::string& file) {
   const std::filesystem::path path = std::filesystem::path(folder) / file;
   std::error_code code;
@@ -176,7 +177,7 @@ int merge(const MatrixCommandOptions& options) {
       options, [&](const MatrixProgress& at) { progress.show([&] { return progress_text(at); }); });
   progress.clear();
   if (!merged.ok()) return report_error("matrix", merged.error());
-  auto page = open_page(options);  // may lie in the folder that was made
+  auto page = open_page(options);  // may be in the folder just made
   if (!page.ok()) return report_error("matrix", page.error());
   return report(options,
                 {.contents = merged.value().contents,

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kPolicies = "policies";  // section of the settings
 
-// The row called so. Error: there is none, with the nearest.
+// The row with this name. Error: there is none; the message has the nearest.
 Result<const Setting*> find_policy(const std::string& name) {
   if (const Setting* setting = find_setting(kPolicies, name)) return setting;
   std::vector<std::string_view> known;
@@ -31,7 +31,8 @@ Result<const Setting*> find_policy(const std::string& name) {
                                    quoted_text(name), nearest_key_hint(name, known)));
 }
 
-// Of "name=value"; the last of a name counts. Error: no such policy or value, with the nearest.
+// Reads "name=value"; the last value of a name counts. Error: no such policy or value, with the
+// nearest.
 Result<PolicyOverrides> read_policies(const std::vector<std::string>& texts) {
   EngineSettings settings;
   for (const std::string& text : texts) {
@@ -47,7 +48,7 @@ Result<PolicyOverrides> read_policies(const std::vector<std::string>& texts) {
   return settings.policies;
 }
 
-// "name=value name=value" in the order of the table, however they were given.
+// "name=value name=value" in the order of the table.
 std::string policies_text(const PolicyOverrides& policies) {
   EngineSettings settings;
   settings.policies = policies;

@@ -17,7 +17,7 @@ struct MatrixCommandOptions {
   std::vector<std::string> only;      // "axis=value,value"
   std::int64_t scenarios = CellRunOptions{}.num_scenarios;
   std::uint64_t seed = 1;
-  std::int32_t jobs = 0;  // 0: one a core
+  std::int32_t jobs = 0;  // 0: one per core
   std::string shard;
   std::string folder;  // empty: from the engine
   std::vector<std::string> merge;

@@ -10,7 +10,7 @@
 namespace hybridscope {
 namespace {
 
-// Cells that the file lacks. Error: it has other ones.
+// Adds the cells that the file lacks. Error: the file has different ones.
 Status add_cells(const MatrixContents& merged, MatrixFile& file) {
   const MatrixContents& there = file.contents();
   for (const auto& [name, cell] : there.cells) {

@@ -12,13 +12,13 @@ namespace hybridscope {
 
 struct MergedMatrix {
   MatrixContents contents;
-  std::string folder;  // with its faults' files; empty: each fault is shown with its own folder
+  std::string folder;        // of its faults' files; empty: each fault has its own
   bool interrupted = false;  // its faults are not all small yet
 };
 
 // The results of the folders of `options.merge` as one. With `options.folder` they are written
 // there, and their faults made small as one run of all cells makes them; what an interrupted merge
-// had written it goes on with. Errors: those of read_matrix, merge_matrices, shrink_options_of and
+// had written is continued. Errors: those of read_matrix, merge_matrices, shrink_options_of and
 // MatrixFile; invalid_input when the folder has faults of other cells.
 Result<MergedMatrix> merge_folders(const MatrixCommandOptions& options,
                                    const std::function<void(const MatrixProgress&)>& progress);

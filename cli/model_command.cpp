@@ -43,8 +43,7 @@ int model_command(const ModelOptions& options) {
   if (!setup.ok()) {
     return report_error("model", setup.error());
   }
-  for (const std::string& note : start_up_notes(setup.value()))
-    fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : start_up_notes(setup.value())) report_note(note);
   if (options.json) {
     nlohmann::ordered_json json = explain_model_json(setup.value().layout);
     json["start_up"] = start_up_to_json(setup.value());

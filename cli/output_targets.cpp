@@ -11,7 +11,7 @@ namespace {
 
 bool is_there(const OutputTarget& output) { return output.path == "-"; }
 
-// Without links and dots as far as it exists; as given where even that cannot be asked.
+// The path with links and dots resolved as far as it exists; as given if that fails.
 std::filesystem::path whole_path(const std::string& path) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(path, error);
@@ -20,7 +20,7 @@ std::filesystem::path whole_path(const std::string& path) {
   return error ? absolute : whole;
 }
 
-// Also where neither is there yet; `equivalent` knows hard links.
+// Works even if neither file exists yet; `equivalent` recognises hard links.
 bool same_file(const std::string& a, const std::string& b) {
   if (a == "-" || b == "-") return a == b;
   std::error_code error;

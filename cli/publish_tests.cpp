@@ -1,4 +1,5 @@
 #include "cli/publish_tests.h"
+#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -20,8 +21,7 @@ void tell_github(std::span<const TestedUnit> units, const PublishOptions& option
   if (options.environment.step_summary.empty()) return;
   const Status written = append_step_summary(options.environment.step_summary,
                                              fmt::format("hybridscope {}", options.command), units);
-  if (!written.ok())
-    fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
+  if (!written.ok()) report_message(options.command, written.error().message);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ int publish_tests(std::span<const TestedUnit> units, const PublishOptions& optio
     if (path.empty()) return;
     const Status written = write_output_file(path, text);
     if (written.ok()) return;
-    fmt::print(stderr, "hybridscope {}: {}\n", options.command, written.error().message);
+    report_message(options.command, written.error().message);
     code = kExitEnvironment;
   };
   write(options.junit, junit_text(suites));

@@ -34,8 +34,8 @@ Result<RecordedPlan> open_recorded_plan(std::string_view text) {
 bool takes_file_alone(std::string_view command, const std::string& text) {
   const SessionPlace place = parse_session_place(text);
   if (place.name.empty()) return true;
-  fmt::print(stderr, "hybridscope {}: {}: takes a file without a session's name, expected {}\n",
-             command, text, place.file);
+  report_message(command, fmt::format("{}: takes a file without a session's name, expected {}",
+                                      text, place.file));
   return false;
 }
 

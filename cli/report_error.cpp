@@ -21,13 +21,25 @@ int error_exit_code(const Error& error) {
 }
 
 int report_error(std::string_view command, const Error& error) {
-  fmt::print(stderr, "hybridscope {}: {}\n", command, one_line(error.message, kMaxMessage));
+  report_message(command, error.message);
   return error_exit_code(error);
 }
 
 int report_usage(std::string_view command, std::string_view message) {
-  fmt::print(stderr, "hybridscope {}: {}\n", command, one_line(message, kMaxMessage));
+  report_message(command, message);
   return kExitUsage;
+}
+
+void report_message(std::string_view command, std::string_view message) {
+  report_lines(command, one_line(message, kMaxMessage));
+}
+
+void report_lines(std::string_view command, std::string_view text) {
+  fmt::print(stderr, "hybridscope {}: {}\n", command, text);
+}
+
+void report_note(std::string_view text) {
+  fmt::print(stderr, "note: {}\n", one_line(text, kMaxMessage));
 }
 
 }  // namespace hybridscope

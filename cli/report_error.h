@@ -17,4 +17,13 @@ int report_error(std::string_view command, const Error& error);
 // The same for an invalid command line; returns kExitUsage.
 int report_usage(std::string_view command, std::string_view message);
 
+// The same where the exit code follows from something else.
+void report_message(std::string_view command, std::string_view message);
+
+// The same for text of several lines, which stay separate. Requires: no foreign text in it.
+void report_lines(std::string_view command, std::string_view text);
+
+// Prints "note: text" on stderr, control characters escaped: the command goes on.
+void report_note(std::string_view text);
+
 }  // namespace hybridscope

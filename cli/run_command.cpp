@@ -50,7 +50,7 @@ PublishOptions publish_options(const RunOptions& options) {
 
 enum class FailedAt : std::uint8_t { input, recording };
 
-// What cannot even start, because of its input or of what --record asks for.
+// Reports a run that could not start, because of its input or of --record.
 int fail(const RunOptions& options, const Error& error, FailedAt failed = FailedAt::input) {
   report_error("run", error);
   const bool by_recording = failed == FailedAt::recording;
@@ -207,7 +207,7 @@ int RunSession::run() {
   report_ = run_.finish(end);
   const int code = finish(refused);
   if (record_failure_) {
-    fmt::print(stderr, "hybridscope run: {}\n", record_failure_->message);
+    report_message("run", record_failure_->message);
     return record_exit_code(*record_failure_);
   }
   return refused ? report_error("run", *refused) : code;
@@ -235,7 +235,7 @@ int RunSession::finish(const std::optional<Error>& refused) {
     fmt::print(stderr, "{}, the run's last one\n", break_words());
   if (const int published = publish(refused); published != kExitFine) return published;
   if (traced_ && !traced_->flush()) {
-    fmt::print(stderr, "hybridscope run: cannot write {}\n", options_.trace);
+    report_message("run", fmt::format("cannot write {}", options_.trace));
     return kExitEnvironment;
   }
   if (was_interrupted()) return kExitInterrupted;
@@ -260,7 +260,7 @@ void RunSession::print_report() {
 }
 
 void print_heading(const RunOptions& options, const RunPlan& plan) {
-  for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", one_line(note, 1000));
+  for (const std::string& note : plan.notes) report_note(note);
   if (options.output != RunOutput::table || options.quiet || options.explain > 0) return;
   const EngineConfig& config = plan.setup.config;
   std::FILE* const out = text_stream(options);
@@ -280,13 +280,10 @@ int run_command(const RunOptions& options, const Backends& backends) {
     fmt::print("{}", break_help());
     return kExitFine;
   }
-  if (options.scenario.empty() == options.traffic.empty()) {
-    fmt::print(stderr,
-               "hybridscope run: give a scenario file or --traffic, not {} "
-               "(hybridscope run --help)\n",
-               options.scenario.empty() ? "nothing" : "both");
-    return kExitUsage;
-  }
+  if (options.scenario.empty() == options.traffic.empty())
+    return report_usage(
+        "run", fmt::format("give a scenario file or --traffic, not {} (hybridscope run --help)",
+                           options.scenario.empty() ? "nothing" : "both"));
   if (const auto settings = options.settings.apply({}); !settings.ok()) {
     report_error("run", settings.error());
     return kExitUsage;
@@ -297,8 +294,7 @@ int run_command(const RunOptions& options, const Backends& backends) {
   }
   auto breakpoints = Breakpoints::make(options.breaks);
   if (!breakpoints.ok()) {
-    // The lines that point into the expression stay lines.
-    fmt::print(stderr, "hybridscope run: {}\n", breakpoints.error().message);  // some lines
+    report_lines("run", breakpoints.error().message);  // lines that point into the expression
     return kExitUsage;
   }
   if (options.suite.is_suite() && !breakpoints.value().empty()) {

@@ -9,7 +9,7 @@
 namespace hybridscope {
 namespace {
 
-// What was decided, and what was said ("settings"): enough to run the same again.
+// The resolved configuration and the given "settings": enough to run the same again.
 nlohmann::ordered_json config_to_json(const RunPlan& plan) {
   const EngineConfig& config = plan.setup.config;
   const ModelLayout& layout = plan.setup.layout;

@@ -1,4 +1,4 @@
-// What a run leaves behind, as text and JSON.
+// The result of a run, as text and JSON.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace hybridscope {
 
 namespace {
 
-// Offset behind `token` and the spaces before it, or npos when something else comes.
+// The offset after spaces and `token`, or npos if something else follows.
 std::size_t skip(std::string_view text, std::size_t at, std::string_view token) {
   at = text.find_first_not_of(" \t\r\n", at);
   if (at == std::string_view::npos || !text.substr(at).starts_with(token))

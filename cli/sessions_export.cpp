@@ -89,8 +89,9 @@ Status export_html(const ExportOptions& options, const SessionPlace& place,
   const auto report = write_html_report(*source.value(), about);
   if (!report.ok()) return report.error();
   if (!report.value().left_out.empty())
-    fmt::print(stderr, "hybridscope {}: {}{}\n", kExport, report.value().left_out,
-               options.steps.empty() ? "; --steps A-B chooses others" : "");
+    report_message(kExport,
+                   fmt::format("{}{}", report.value().left_out,
+                               options.steps.empty() ? "; --steps A-B chooses others" : ""));
   return write_output_file(options.html, report.value().html);
 }
 
@@ -129,7 +130,7 @@ Status export_jsonl(const std::string& path, SessionReader& reader) {
   return written.ok() ? file.value().finish() : written;
 }
 
-// Holds what is decided now against what was recorded. Findings are no part of a trace.
+// Compares new decisions with recorded ones. Findings are not part of a trace.
 class SameDecisions {
  public:
   SameDecisions(StepSource& recorded, const Engine& engine)
@@ -233,7 +234,7 @@ Status export_session(const ExportOptions& options) {
   const auto reader = SessionReader::open(place);
   if (!reader.ok()) return reader.error();
   const SessionInfo& info = reader.value()->info();
-  // The session that was found, also where none was named.
+  // The session that was found, even if none was named.
   const SessionPlace found{.file = place.file, .name = info.header.name};
   if (!options.html.empty())
     if (Status done = export_html(options, found, info); !done.ok()) return done;
@@ -244,16 +245,12 @@ Status export_session(const ExportOptions& options) {
 }
 
 int run_export(const ExportOptions& options) {
-  if (options.html.empty() && options.jsonl.empty() && options.trace.empty()) {
-    fmt::print(stderr, "hybridscope {}: nothing to write, expected --html, --jsonl or --trace\n",
-               kExport);
-    return kExitUsage;
-  }
-  if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps))) {
-    fmt::print(stderr, "hybridscope {}: --steps {}: expected A-B with 1 <= A <= B, and --html\n",
-               kExport, options.steps);
-    return kExitUsage;
-  }
+  if (options.html.empty() && options.jsonl.empty() && options.trace.empty())
+    return report_usage(kExport, "nothing to write, expected --html, --jsonl or --trace");
+  if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps)))
+    return report_usage(
+        kExport,
+        fmt::format("--steps {}: expected A-B with 1 <= A <= B, and --html", options.steps));
   const std::array<OutputTarget, 3> outputs = {
       {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
   if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);

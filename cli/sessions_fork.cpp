@@ -1,4 +1,5 @@
 #include "cli/sessions_fork.h"
+#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -27,7 +28,7 @@ struct NameValue {
   std::string value;
 };
 
-// Split at the last '=': names may have one.
+// Split at the last '=', because names may contain one.
 Result<NameValue> name_and_value(std::string_view option, const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
@@ -116,7 +117,7 @@ Status ForkRun::record(const RecordOption& option, SessionHeader header) {
 }
 
 Status ForkRun::run(ForkGuard& guard) {
-  if (const std::string note = guard.note(); !note.empty()) fmt::print(stderr, "note: {}\n", note);
+  if (const std::string note = guard.note(); !note.empty()) report_note(note);
   Status ended = Ok{};
   while (ended.ok() && !run_.has_ended() && !was_interrupted()) ended = step(guard);
   if (ended.ok() && !was_interrupted()) ended = guard.finish();
@@ -220,7 +221,7 @@ int sessions_fork_command(const SessionsForkOptions& options) {
   const auto source = open_session_source(parent.value().place);
   if (!source.ok()) return fail_sessions("fork", source.error());
   for (std::size_t i = parent.value().plan.notes.size(); i < plan.value().notes.size(); ++i)
-    fmt::print(stderr, "note: {}\n", plan.value().notes[i]);
+    report_note(plan.value().notes[i]);
   SessionHeader header = header_of(parent.value(), plan.value(), options.step);
   std::error_code apart;
   if (std::filesystem::equivalent(parent.value().place.file,

@@ -29,8 +29,8 @@ class ForkRun {
   // From the first step on. Error: what the file or the name does not allow.
   Status record(const RecordOption& option, SessionHeader header);
 
-  // To the run's end or to Ctrl-C. Error: a step that is not the parent's, what the engine refuses,
-  // what keeps the file from being written.
+  // To the run's end or to Ctrl-C. Error: a step that differs from the parent's, what the engine
+  // refuses, what keeps the file from being written.
   Status run(ForkGuard& guard);
 
   std::int64_t num_steps() const { return run_.num_steps(); }

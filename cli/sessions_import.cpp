@@ -93,7 +93,7 @@ Status import_session(const ImportOptions& options) {
   if (copied.ok()) copied = annotate(place.file, session, *reader.end());
   if (!copied.ok()) {
     if (Status removed = writer->discard(); !removed.ok())
-      fmt::print(stderr, "hybridscope {}: {}\n", kImport, removed.error().message);
+      report_message(kImport, removed.error().message);
     return copied;
   }
   fmt::print("{}:{}: {} steps\n", place.file, name, reader.end()->num_steps);

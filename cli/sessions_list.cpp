@@ -148,13 +148,12 @@ SessionsSubcommand add_sessions_delete(CLI::App& sessions) {
   const auto place = std::make_shared<std::string>();
   add_place(app, *place)->description("session file and name; the name has to be given");
   return {&app, [=] {
-            if (parse_session_place(*place).name.empty()) {
-              fmt::print(stderr,
-                         "hybridscope sessions delete: \"{}\" names no session, expected "
-                         "FILE.db:NAME (hybridscope sessions list FILE.db)\n",
-                         *place);
-              return static_cast<int>(kExitUsage);
-            }
+            if (parse_session_place(*place).name.empty())
+              return report_usage(
+                  "sessions delete",
+                  fmt::format("\"{}\" names no session, expected FILE.db:NAME (hybridscope "
+                              "sessions list FILE.db)",
+                              *place));
             return with_session("sessions delete", *place, FileAccess::write,
                                 [](SessionFile& file, const SessionInfo& info) {
                                   return file.remove(info.session);

@@ -89,8 +89,8 @@ int query(const QueryOptions& options) {
     fmt::print("{}", table.format());
   }
   if (cut)
-    fmt::print(stderr, "hybridscope sessions query: the first {} rows are shown (--limit 0: all)\n",
-               options.limit);
+    report_message("sessions query",
+                   fmt::format("the first {} rows are shown (--limit 0: all)", options.limit));
   return kExitFine;
 }
 

@@ -49,7 +49,7 @@ class SessionView {
   void print_bookmarks(const std::vector<Bookmark>& bookmarks) const;
   Status print_steps();
   StepRow describe(const StepRecord& record) const;
-  // What another engine decided does not say how many blocks it had left.
+  // Another engine's decisions do not say how many blocks were free.
   FreeBlocks free_blocks() const {
     return player_.reader().info().header.kind == SessionKind::judge ? FreeBlocks::unknown
                                                                      : FreeBlocks::known;

@@ -29,7 +29,7 @@ constexpr std::array kShortForms = {
     ShortForm{"speculative_config/method", "--speculative-method"},
 };
 
-// "--max-num-seqs,--short"; settings inside an object are called by the object too.
+// "--max-num-seqs,--short"; settings inside an object also have a name with the object's.
 std::string option_names(const Setting& setting) {
   std::string name = "--" + setting_path(setting);
   std::ranges::replace(name, '_', '-');

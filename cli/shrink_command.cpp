@@ -99,7 +99,7 @@ bool is_input_file(const std::string& a, const std::string& b) {
   return a == b || std::filesystem::equivalent(a, b, ignored);
 }
 
-// Error: no rule is called that.
+// Error: no rule has this name.
 Result<std::optional<Rule>> read_rule(const std::string& slug) {
   if (slug.empty()) return std::optional<Rule>();
   std::vector<std::string_view> known;
@@ -196,16 +196,16 @@ Result<ShrinkReport> shrink_trace_file(const ShrinkCommandOptions& options,
       .content = std::move(content)};
 }
 
-// Nothing to shrink is an answer, not an error of the input.
+// "Nothing to shrink" is a result, not an input error.
 int fail(const ShrinkCommandOptions& options, const Error& error) {
   if (was_interrupted()) {
-    fmt::print(stderr, "hybridscope shrink: {}\n", one_line(error.message, 4000));
+    report_message("shrink", error.message);
     return kExitInterrupted;
   }
   if (error.kind != ErrorKind::not_found) return report_error("shrink", error);
-  fmt::print(stderr, "hybridscope shrink: {}: {}, so there is nothing to shrink{}\n",
-             one_line(options.input), error.message,
-             options.rule.empty() ? " (a warning is kept with --rule SLUG)" : "");
+  report_message(
+      "shrink", fmt::format("{}: {}, so there is nothing to shrink{}", options.input, error.message,
+                            options.rule.empty() ? " (a warning is kept with --rule SLUG)" : ""));
   return kExitFindings;
 }
 

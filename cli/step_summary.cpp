@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kRoomForCut = 200;  // bytes of the line that says what was cut
 constexpr std::size_t kMaxCell = 400;     // bytes
 
-// Text of a cell: nothing in it ends the cell, starts a tag or is a link.
+// Text of a cell, escaped so that it cannot end the cell, start a tag or make a link.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : one_line(text, kMaxCell)) {

@@ -14,8 +14,8 @@ namespace hybridscope {
 // GitHub refuses a longer page as a whole.
 inline constexpr std::size_t kMaxStepSummaryBytes = 1 << 20;
 
-// A heading and a table with a row a unit, those with problems first; at most `max_bytes`, with a
-// last line that says how many rows were cut. Empty when not even that fits.
+// A heading and a table with one row per unit, those with problems first; at most `max_bytes`, with
+// a last line that says how many rows were cut. Empty when not even that fits.
 std::string step_summary_text(std::string_view title, std::span<const TestedUnit> units,
                               std::size_t max_bytes);
 

@@ -13,7 +13,7 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kMaxRequests = 8;  // of one step that are spelled out
+constexpr std::size_t kMaxRequests = 8;  // of one step that are shown
 constexpr std::size_t kMaxRequestColumns = 40;
 constexpr std::size_t kMaxCopyColumns = 18;
 
@@ -105,7 +105,7 @@ std::string describe_commit(const CommitTrace& commit) {
                      commit.finished ? std::string("done") : counts);
 }
 
-// The lane of the frame that returns; nothing where it is the step's own.
+// The line of the frame that returns; empty if it is the step's own.
 std::string describe_returned(const StepTrace& trace, const Names& names) {
   std::string cell;
   if (!is_asynchronous(trace)) return cell;
@@ -247,7 +247,7 @@ constexpr std::array<const char*, 7> kHeadings = {"step",   "requests", "hits", 
                                                   "copies", "graph",    "findings"};
 using Line = std::array<std::string, 7>;
 
-// The frame that is scheduled, its later lines indented, then the frame that returns.
+// The scheduled frame, its later lines indented, then the frame that returns.
 std::vector<std::string> request_lines(const StepRow& row) {
   std::vector<std::string> lines = wrap(row.requests, " | ", kMaxRequestColumns);
   for (std::size_t i = 1; i < lines.size(); ++i) lines[i] = "  " + lines[i];

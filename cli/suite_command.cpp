@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMaxNamesShown = 20;
 
-// What means one run, and would be written over or mixed up by several; "" when there is nothing.
+// The first option that only works with a single run; "" if there is none.
 std::string excluded_option(const RunOptions& options) {
   if (!options.traffic.empty()) return "--traffic";
   if (options.explain > 0) return "--explain";
@@ -57,7 +57,7 @@ std::string nothing_selected(const SuiteOptions& options, const SuiteSelection& 
                      one_line(options.filter), names);
 }
 
-// Bazel takes a test that leaves this file alone for one that cannot be sharded.
+// Bazel assumes that a test which does not touch this file cannot be sharded.
 void tell_that_shards_work() {
   for (const char* name : {"TEST_SHARD_STATUS_FILE", "GTEST_SHARD_STATUS_FILE"})
     if (const std::string path = environment_variable(name); !path.empty())
@@ -82,7 +82,7 @@ class SuitePrinter {
              (!options_.quiet || result.outcome != RunOutcome::fine))
       fmt::print(text_, "{}", format_suite_line(result, options_.timings));
     if (options_.output != RunOutput::table && !result.unit.broken.empty())
-      fmt::print(stderr, "hybridscope run: {}\n", result.unit.broken);
+      report_message("run", result.unit.broken);
     std::fflush(stdout);
   }
   void end(const SuiteReport& report) const {
@@ -91,7 +91,7 @@ class SuitePrinter {
       return;
     }
     nlohmann::ordered_json json = suite_to_json(report);
-    if (options_.output == RunOutput::jsonl) json.erase("scenarios");  // they were printed
+    if (options_.output == RunOutput::jsonl) json.erase("scenarios");  // already printed
     fmt::print("{}\n", json_line(json, options_.output == RunOutput::json ? 2 : -1));
   }
 
@@ -114,7 +114,7 @@ PublishOptions publish_options(const RunOptions& options) {
           .environment = read_ci_environment(environment_variable)};
 }
 
-// Nothing can be recorded: found out once, not by each scenario, which has nothing to do with it.
+// Recording is impossible: reported once, not for each scenario.
 int fail_to_record(const RunOptions& options, const Error& error) {
   const int code = report_error("run", error);
   TestedUnit unit{.name = "--record " + options.record.place,
@@ -178,11 +178,11 @@ int suite_command(const RunOptions& options, const Backends& backends) {
       select_scenarios(find_scenarios(suite.paths),
                        {.filter = suite.filter, .failed = failed, .shard = shard.value()});
   if (failed && failed->empty()) {
-    fmt::print(stderr, "hybridscope run: nothing failed in {}\n", suite.failed_in);
+    report_message("run", fmt::format("nothing failed in {}", suite.failed_in));
     return kExitFine;
   }
   if (selection.num_matching == 0) {
-    fmt::print(stderr, "hybridscope run: {}\n", nothing_selected(suite, selection));  // some lines
+    report_lines("run", nothing_selected(suite, selection));
     return kExitUsage;
   }
   if (!selection.runs.empty())

@@ -67,8 +67,8 @@ std::string format_problems(const TestedUnit& unit) {
 
 }  // namespace
 
-// 5 is worse than 4, and so on down: the graver the cause, the less the other results say. 130 is
-// above all of them, because then scenarios are missing.
+// Higher codes are worse: the graver the cause, the less the other results mean. 130 outranks all,
+// because scenarios are missing then.
 int SuiteReport::exit_code() const {
   int worst = kExitFine;
   for (const SuiteResult& result : results)

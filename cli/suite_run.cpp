@@ -1,4 +1,5 @@
 #include "cli/suite_run.h"
+#include "cli/report_error.h"
 
 #include <fmt/core.h>
 
@@ -52,7 +53,7 @@ void SuiteRun::show_progress(const SuiteEntry& entry, const ReportedRun& run) {
   });
 }
 
-// One session a scenario, named after its file. Null without --record.
+// One session per scenario, named after its file. Null without --record.
 Result<std::unique_ptr<RecordedSession>> SuiteRun::begin_recording(const SuiteEntry& entry,
                                                                    ReportedRun& run) const {
   if (options_.record.place.empty()) return std::unique_ptr<RecordedSession>();
@@ -86,7 +87,7 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   if (!created.ok()) return broken(entry, outcome_of(created.error()), created.error().message);
   ReportedRun& run = *created.value();
   for (const std::string& note : run.plan().notes)
-    fmt::print(stderr, "note: {}: {}\n", one_line(entry.name), note);
+    report_note(fmt::format("{}: {}", entry.name, note));
   auto session = begin_recording(entry, run);
   if (!session.ok()) return unrecorded(entry, session.error());
   Status went = step_to_the_end(entry, run, session.value().get());

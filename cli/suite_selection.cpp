@@ -32,7 +32,7 @@ SuiteEntry entry_of(const std::string& file) {
   return {.file = file, .name = scenario.value().name, .error = std::nullopt};
 }
 
-// A link to nothing is a scenario that cannot be read; a pipe, say, is none.
+// A broken link is a scenario that cannot be read; a pipe, say, is not a scenario.
 bool is_scenario_file(const fs::directory_entry& entry) {
   const fs::path path = entry.path();
   if (path.extension() != ".json" || path.filename().string().starts_with('.')) return false;

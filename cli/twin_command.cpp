@@ -47,7 +47,7 @@ std::vector<Pair> pairs_of(const Twins& twins) {
   return pairs;
 }
 
-// Whose running column, q or d differ as well.
+// Do running column, q or d differ as well?
 bool others_differ(const Pair& pair) {
   if (pair.base == nullptr || pair.twin == nullptr) return true;
   const auto key = [](const TwinRow& row) {
@@ -64,7 +64,7 @@ std::string computed_words(const TwinRow& row) {
   return fmt::format("{} ({})", row.reported_num_computed_tokens, row.num_computed_tokens);
 }
 
-// "[1-3][0 4-6]": runs are written short, so that a frame fits a line.
+// "[1-3][0 4-6]": consecutive ids are shortened, so that a frame fits on a line.
 std::string compact_ids(const std::vector<std::vector<std::int32_t>>& groups) {
   std::string text;
   for (const auto& ids : groups) text += fmt::format("[{}]", step_sections::id_list(ids));
@@ -87,7 +87,7 @@ std::string difference_mark(const Pair& pair) {
   return others_differ(pair) ? "." : "";
 }
 
-// Do the ids of both runs and all other columns fit a line?
+// Do the ids of both runs and all other columns fit on a line?
 bool fits_side_by_side(const std::vector<Pair>& pairs) {
   constexpr std::size_t kOtherColumns = 60;
   std::size_t widest = 0;
