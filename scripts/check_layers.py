@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the #include lines keep to the arrows between folders (docs/architecture.md)?
+"""Do the #include lines follow the arrows between folders (docs/architecture.md)?
 
 check_layers.py [ROOT] prints one line for each include that does not, and exits with 1.
 """
@@ -23,7 +23,7 @@ def _room(*rooms: str) -> tuple[str, ...]:
 _BELOW_RUN = ("text", "scenario", "explain")
 _BELOW_RECORD = _BELOW_RUN + ("run",)
 
-# The rooms of sessions, from below to above, then a room a tool.
+# The folders of sessions from the bottom layer up, then one per tool.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/scenario": _room("text"),
@@ -45,8 +45,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/matrix": _room(*_BELOW_RECORD, "shrink"),
 }
 
-# Folder -> folders whose headers it may include beside its own. A file belongs to the longest
-# folder here that holds it. `app` joins everything.
+# Folder -> folders whose headers it may include besides its own. A file belongs to the longest
+# folder here that contains it. `app` may include everything.
 ARROWS: dict[str, tuple[str, ...]] = {
     "core/base": (),
     "core/model": ("core/base",),
@@ -65,12 +65,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "app": _CORE + tuple(_ROOMS) + ("kernels", "storage", "gui/model", "gui", "cli"),
 }
 
-# Tests and benches include any folder above; the external headers of one stay in the folder that
-# it mirrors (tests/gui/model may not see ImGui either).
+# Tests and benches may include any folder above, but external headers only as the folder that they
+# mirror (tests/gui/model may not include ImGui either).
 MIRRORS = ("tests", "bench")
 
-# How an external header begins -> its homes. The most specific folder counts: gui does not cover
-# gui/model; sessions stands for all its rooms.
+# Prefix of an external header -> folders that may include it. The most specific folder counts: gui
+# does not cover gui/model; sessions covers all its subfolders.
 HOMES: dict[str, tuple[str, ...]] = {
     "imgui": ("gui",),
     "GLFW/": ("gui",),
@@ -107,8 +107,8 @@ NOT_IN_CORE = frozenset(
     " chrono ctime random".split()
 )
 
-# What most of the program includes reaches values only: structs, enums and small functions of them,
-# no class (a manager, a builder) and none of the standard headers that cost more than all values.
+# Headers that most of the program includes may reach only values (structs, enums and small
+# functions of them): no class such as a manager or builder, and no expensive standard header.
 VALUE_HEADERS = ("core/trace/step_trace.h",)
 NOT_IN_VALUES = frozenset(
     "algorithm deque functional map memory numeric ranges regex set string unordered_map"
@@ -124,13 +124,13 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def unit_of(path: str) -> str | None:
-    """The longest folder of ARROWS that holds `path`."""
+    """The longest folder of ARROWS that contains `path`."""
     holders = [folder for folder in ARROWS if _holds(folder, path)]
     return max(holders, key=len, default=None)
 
 
 def _external_fault(where: str, unit: str | None, header: str) -> str | None:
-    """`where` is the including folder: a unit, tests or bench; `unit` what a test mirrors."""
+    """`where`: the including folder (a unit, tests or bench); `unit`: the folder a test mirrors."""
     if re.fullmatch(r"[a-z_0-9]+", header):
         if where.startswith("core/") and header in NOT_IN_CORE:
             return f"core includes no <{header}> (no I/O, threads, clock, formatting, random)"
@@ -167,7 +167,7 @@ def include_fault(path: str, kind: str, header: str) -> str | None:
 
 
 def value_faults(root: Path) -> list[str]:
-    """What VALUE_HEADERS reach that is no value."""
+    """What VALUE_HEADERS reach that is not a value."""
     found: list[str] = []
     seen: set[str] = set()
     waiting = [header for header in VALUE_HEADERS if (root / header).is_file()]

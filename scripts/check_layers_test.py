@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants includes in a small tree and looks at what check_layers finds."""
+"""Plants includes in a small tree and checks what check_layers finds."""
 
 import tempfile
 import unittest

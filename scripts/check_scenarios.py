@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Applies docs/scenario.schema.json to all shipped scenarios, to those written inside lessons and
-to the examples of the format's document, and makes sure that it refuses planted mistakes.
+"""Applies docs/scenario.schema.json to all shipped scenarios, to those inside lessons and to the
+examples in the format's documentation, and checks that it refuses planted mistakes.
 
 usage: check_scenarios.py [PROJECT_ROOT]
 Exit: 0 fine, 1 a scenario or the schema is wrong, 77 the jsonschema module is missing.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Unfinished marks, paths of one machine, dead links, citations of rules and bugs that do not exist,
-tests that documents name and nobody wrote, and C++ files that nothing builds.
+"""Finds unfinished marks, paths of one machine, dead links, citations of rules and bugs that do not
+exist, tests that documents name but that do not exist, and C++ files that nothing builds.
 
-check_tree.py [ROOT] prints one line a fault and exits with 1; long C++ files are only named.
+check_tree.py [ROOT] prints one line per fault and exits with 1; long C++ files are only listed.
 """
 
 import re
@@ -15,7 +15,7 @@ from source_tree import CPP_SUFFIXES, files
 
 LONG_FILE_LINES = 400
 
-# A class of one letter keeps these lines from matching themselves.
+# Character classes of one letter keep these lines from matching themselves.
 _LINE_RULES = (
     (re.compile(r"\bTOD[O]\b|\bFIXM[E]\b|\bstu[b]s?\b|\bnot implemente[d]\b", re.IGNORECASE),
      "unfinished mark"),
@@ -51,7 +51,7 @@ def _unbuilt(root: Path, path: str) -> str | None:
     .cmake file beside it, which the root's CMakeLists.txt includes."""
     file = root / path
     if path.startswith("tests/") and path.endswith(".h"):
-        return None  # headers between the files of one test program belong to no library
+        return None  # headers shared by the files of one test program belong to no library
     for folder in file.parents:
         if (folder / "CMakeLists.txt").exists():
             listings = (folder / "CMakeLists.txt", *file.parent.glob("*.cmake"))
@@ -92,7 +92,7 @@ def faults(root: Path) -> list[str]:
 
 
 def long_files(root: Path) -> list[str]:
-    """C++ files that a reviewer asks about (above 400 lines)."""
+    """C++ files that are too long for a review (above 400 lines)."""
     lengths = {path: len(_read(root / path) or ()) for path in files(root, CPP_SUFFIXES)}
     return [f"{path}: {n} lines" for path, n in lengths.items() if n > LONG_FILE_LINES]
 

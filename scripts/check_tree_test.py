@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants faults in a small tree and looks at what check_tree finds."""
+"""Plants faults in a small tree and checks what check_tree finds."""
 
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""Citations that have to name something: a rule of docs/semantics, as in
+"""Citations that must name something: a rule of docs/semantics, as in
 "(semantics: preprocess-mamba, I13)", or a number of docs/known-bugs.md, as in "known bugs 12, 15".
 """
 
@@ -10,13 +10,13 @@ _PAGES = "docs/semantics"
 _BUG_PAGE = "docs/known-bugs.md"
 _RULE = re.compile(r"^### (\S+)", re.MULTILINE)
 _INDEX_ROW = re.compile(r"^\| \[`([^`]+)`\]", re.MULTILINE)
-# A row of the table of bugs, or an item of the list of those that are left out.
+# A row of the table of bugs, or an item in the list of bugs without an entry.
 _BUG = re.compile(r"^(?:\| |- )(\d+) ", re.MULTILINE)
 
-_GAP = r"[\s/#]+"  # a comment may go on in the next line between any two words
+_GAP = r"[\s/#]+"  # a comment may continue on the next line between any two words
 _CITED_RULES = re.compile(rf"(?:\(|;{_GAP})semantics:{_GAP}([\w-]+(?:,{_GAP}[\w-]+)*)")
 _CITED_BUGS = re.compile(rf"\b[Kk]nown{_GAP}bugs?{_GAP}(\d+(?:(?:,|{_GAP}and){_GAP}\d+)*)")
-# A class of one letter keeps these lines from matching themselves.
+# Character classes of one letter keep these lines from matching themselves.
 _RETIRED = re.compile(r"\b(?:SEMANTIC[S]\b|KNOWN_BUG[S]\b|RUNNE[R] \d|FORWAR[D]\.md|PAGE[S]\.md"
                       r"|STYL[E] R\d|DESIG[N]\.md)")
 
@@ -36,7 +36,7 @@ class Citations:
                 self._rules.setdefault(heading[1], []).append(place)
 
     def faults_of_pages(self) -> Iterator[str]:
-        """Rules of one name, and rules that the index and the pages do not share."""
+        """Rules with the same name, and rules that only the index or only the pages have."""
         for name, places in self._rules.items():
             for place in places[1:]:
                 yield f"{place}: rule {name} is at {places[0]} as well"
@@ -47,7 +47,7 @@ class Citations:
             yield f"{_PAGES}/README.md: rule {name} {what}"
 
     def faults_of_text(self, path: str, text: str) -> Iterator[str]:
-        """What the file cites and is not there."""
+        """The file's citations that name nothing."""
         for pattern, word, known, kind in ((_CITED_RULES, r"[\w-]+", self._rules, "rule"),
                                            (_CITED_BUGS, r"\d+", self._bugs, "known bug")):
             for cited in pattern.finditer(text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """junit_summary.py JUNIT [GTEST]: prints "N passed, N failed, N skipped" of a JUnit file that ctest
-wrote, and on stderr what each failed test said last. A test that has a file GTEST/NAME.xml is a
-program with tests of its own, and these are counted."""
+wrote, and on stderr the end of each failed test's output. A test that has a file GTEST/NAME.xml is
+a GoogleTest program, whose tests are counted one by one."""
 
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -16,7 +16,7 @@ def is_failed(case: ElementTree.Element) -> bool:
 
 
 def words_of_failed(junit: str) -> str:
-    """The ends of the failed tests' output, each under the test's name."""
+    """The end of each failed test's output, under the test's name."""
     words = ""
     for case in ElementTree.parse(junit).getroot().iter("testcase"):
         if is_failed(case):
@@ -26,7 +26,7 @@ def words_of_failed(junit: str) -> str:
 
 
 def tests_of(case: ElementTree.Element, gtest: Path) -> list[ElementTree.Element]:
-    """A test of ctest, or the tests inside it; one that failed without saying which counts too."""
+    """A CTest test, or the tests inside it; counts a failure that names no test, too."""
     inside = gtest / f"{case.get('name')}.xml"
     if not inside.is_file():
         return [case]

@@ -4,7 +4,7 @@ from collections import Counter
 
 from mutation_table import AREAS, MISSED, Mutation
 
-# Random scenarios a cell; what the few miss gets as many as a real run of the matrix.
+# Random scenarios per cell; mutations that the few miss get as many as a real run of the matrix.
 FEW, MANY = 12, 150
 
 _HEAD = """# Mutations: does the matrix notice a mistake?

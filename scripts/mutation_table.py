@@ -1,8 +1,8 @@
-"""Mistakes of one line that scripts/mutations plants in the program, one at a time.
+"""One-line mistakes that scripts/mutations plants in the program, one at a time.
 
-Each is a mistake somebody could make: off by one, < for <=, another operand, a reset forgotten, a
-condition dropped. None changes what profile `safe` is asked for (core/check judges, tests/ is not
-run), and none only costs speed: a graph that is used less often is no corrupted state.
+Each is a plausible mistake: off by one, < for <=, another operand, a forgotten reset, a dropped
+condition. None is in core/check, which judges the runs (tests/ is not run), and none only costs
+speed: a graph that is used less often is not corrupted state.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Mutation:
     area: str
     file: str
     before: str  # text of the file, without a line break
-    after: str   # what stands there instead; empty: nothing
-    # Where `before` occurs more than once: text that occurs once, the first `before` behind it is
+    after: str   # replaces `before`; may be empty
+    # If `before` occurs more than once: text that occurs once; the first `before` after it is
     # meant.
     behind: str = ""
 
@@ -65,8 +65,8 @@ SINGLE = "core/caching/single_type_manager.cpp"
 MAMBA_MANAGER = "core/caching/mamba_manager.cpp"
 KEY_MAP = "core/caching/block_key_map.cpp"
 
-# Headers of inline functions that are mutated: what a source has to name to be changed by it. Most
-# of the program includes them, few call them, and only those are compiled again.
+# Headers with mutated inline functions: the names by which a source uses them. Most of the program
+# includes these headers, but only sources that use a name are compiled again.
 HEADER_USERS = {
     DECISION: r"\bdecide_\w+",
     SAFE_DECISION: r"\b(?:decide_all_mode_boundary_copy|all_mode_boundaries)\b",
@@ -75,7 +75,7 @@ HEADER_USERS = {
 }
 
 MUTATIONS = (
-    # Whether a state is copied, from where to where.
+    # Whether a state is copied, and from where to where.
     Mutation("v1_precopy_bias", COPY, DECISION,
              "d.accept_token_bias = in.num_accepted_tokens - 1;",
              "d.accept_token_bias = in.num_accepted_tokens;"),
@@ -184,7 +184,7 @@ MUTATIONS = (
              "(scheduled.num_draft_tokens - (row.num_sampled_tokens - 1))",
              "(scheduled.num_draft_tokens - row.num_sampled_tokens)"),
 
-    # Rows and tokens that are added to fill a captured graph.
+    # Rows and tokens that pad a captured graph.
     Mutation("padding_offsets_zero", PADDING, BATCH,
              "query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, num_tokens);",
              "query_start_loc_.resize(static_cast<std::size_t>(padded_reqs) + 1, 0);"),
@@ -293,7 +293,7 @@ MUTATIONS = (
              "if (missing > 0) append(std::min(missing, left));",
              "if (missing > 0) append(missing);"),
 
-    # Rows and slots of the batch, and the tables that go with them.
+    # Rows and slots of the batch, and their tables.
     Mutation("v1_holes_unsorted", ROWS, V1_ROWS,
              "holes_.insert(std::lower_bound(holes_.begin(), holes_.end(), row), row);",
              "holes_.push_back(row);"),
@@ -332,7 +332,7 @@ MUTATIONS = (
     Mutation("v2_preempted_keeps_slot", ROWS, V2,
              "std::ranges::for_each(trace.preempted, free);", ""),
 
-    # Blocks that are given back, moved along or kept.
+    # Blocks that are freed, moved or kept.
     Mutation("shared_block_freed", BLOCKS, POOL,
              "if (freed.ref_cnt > 0) continue;", "if (freed.ref_cnt > 1) continue;"),
     Mutation("touch_does_not_count", BLOCKS, POOL, "++touched.ref_cnt;", "touched.ref_cnt = 1;"),
@@ -381,7 +381,7 @@ MUTATIONS = (
              "request.last_frame > num_frames_returned_ + 1)"),
 )
 
-# Why the matrix does not find these.
+# Reasons why the matrix does not find these.
 MISSED: dict[str, str] = {
     "gdn_offsets_end_early":
         "the last padding row ends where a row of an earlier batch did. It has the null block, so "
@@ -403,7 +403,7 @@ MISSED: dict[str, str] = {
 
 
 def place(mutation: Mutation, text: str) -> int:
-    """Where in the file's text the mutation's line begins; ValueError where that is not clear."""
+    """Offset of the mutation's line in the file's text; ValueError if it is ambiguous."""
     start = 0
     if mutation.behind:
         if (times := text.count(mutation.behind)) != 1:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks whether every mutation still fits the tree, without building anything."""
+"""Checks that every mutation still fits the tree, without building anything."""
 
 import re
 import unittest
@@ -37,7 +37,7 @@ class Table(unittest.TestCase):
                 self.assertFalse(one.file.startswith("core/check/"))
 
     def test_headers_say_who_calls_them(self) -> None:
-        """Functions of a header that a mutation stands in are those its users are known by."""
+        """A mutated function of a header is one of the names that identify the header's users."""
         for one in MUTATIONS:
             if not one.file.endswith(".h"):
                 continue

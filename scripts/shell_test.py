@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the shell scripts with stand-ins for apt-get, hybridscope and the like on the PATH."""
+"""Runs the shell scripts with fakes of apt-get, hybridscope and others on the PATH."""
 
 import json
 import os
@@ -158,7 +158,7 @@ class RunScenarios(ShellTest):
 
 
 class CiRun(ShellTest):
-    """A copy of .ci/run in a tree whose scripts are stand-ins."""
+    """A copy of .ci/run in a tree whose scripts are fakes."""
 
     STAGES = {
         "test": 'echo "output"; echo "asan: 7 passed, 0 failed, 2 skipped (junit.xml)"',
@@ -202,7 +202,7 @@ class CiRun(ShellTest):
 
 
 class FuzzRun(ShellTest):
-    """A copy of scripts/fuzz in a tree with two readers whose programs are stand-ins."""
+    """A copy of scripts/fuzz in a tree with two readers whose programs are fakes."""
 
     EXECUTIONS = 'echo "stat::number_of_executed_units: 1234"'
 

@@ -28,7 +28,7 @@ stage() {
   timings+=("$(printf '%5d s  exit %-3d %s' $((SECONDS - begin)) "$status" "$name")")
 }
 
-# Fails where a stage has failed.
+# Fails if a stage has failed.
 report_stages() {
   cat "$failures"
   printf '\n=== timing\n'

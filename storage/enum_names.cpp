@@ -8,7 +8,7 @@
 namespace hybridscope {
 namespace {
 
-// Numbers in the tables that are no enum in C++, or that get shorter names.
+// Numbers in the tables that are not enums in C++, or that get shorter names.
 constexpr std::array kLaunches = {"before_forward", "after_sampling"};
 constexpr std::array kWriteKinds = {"never",    "prefill",   "decode",
                                     "pre_copy", "post_copy", "attention"};

@@ -2,7 +2,7 @@
 
 namespace hybridscope {
 
-// Requests are numbered from 0 in order of arrival; -1 is no request. Blocks, columns, rows and
+// Requests are numbered from 0 in order of arrival; -1: no request. Blocks, columns, rows and
 // groups are the engine's. Enums are stored as codes of enum_names. Columns follow
 // sessions/record/step_fields.h.
 std::string_view schema_v1_steps() {

@@ -3,7 +3,7 @@
 Plain Python 3.9 without dependencies: arguments are read by vLLM's attribute names, so stand-ins
 work too; tensors and numpy arrays are converted with .tolist(). The names are those of vLLM main at
 61ab70ec3 (2026-06-29), scheduler and worker in one process. With asynchronous scheduling a step is
-finished after the next one has begun; the calls stay the same. This was never run inside a vLLM: it
+finished after the next one has begun; the calls stay the same. It was never run inside vLLM; it
 is tested with stand-ins only.
 
     from vllm.forward_context import get_forward_context
@@ -67,21 +67,21 @@ _MAMBA_TYPES = {"MAMBA1": "mamba1", "MAMBA2": "mamba2", "SHORT_CONV": "short_con
 def _group(group):
     spec = group.kv_cache_spec
     kinds = {cls.__name__ for cls in type(spec).__mro__}
-    told = {"block_size": spec.block_size}
+    record = {"block_size": spec.block_size}
     if "MambaSpec" in kinds:
         mamba_type = _name(spec.mamba_type)
-        told.update(type="mamba", mamba_type=_MAMBA_TYPES.get(mamba_type, mamba_type),
-                    num_speculative_blocks=spec.num_speculative_blocks)
+        record.update(type="mamba", mamba_type=_MAMBA_TYPES.get(mamba_type, mamba_type),
+                      num_speculative_blocks=spec.num_speculative_blocks)
     elif "FullAttentionSpec" in kinds:
-        told.update(type="full_attention")
+        record.update(type="full_attention")
     else:
         raise ValueError(f"{type(spec).__name__} is not modelled by hybridscope")
-    return {**told, "is_eagle_group": bool(getattr(group, "is_eagle_group", False))}
+    return {**record, "is_eagle_group": bool(getattr(group, "is_eagle_group", False))}
 
 
 def _config(kv_cache_config, vllm_config):
     cache, scheduler = vllm_config.cache_config, vllm_config.scheduler_config
-    told = {
+    record = {
         "mamba_cache_mode": cache.mamba_cache_mode,
         "block_size": cache.block_size,
         "enable_prefix_caching": bool(cache.enable_prefix_caching),
@@ -98,26 +98,26 @@ def _config(kv_cache_config, vllm_config):
     }
     speculative = getattr(vllm_config, "speculative_config", None)
     if speculative is not None:
-        told["num_speculative_tokens"] = speculative.num_speculative_tokens
-        told["speculative_method"] = "ngram" if speculative.method == "ngram" else "mtp"
-        told["use_eagle"] = bool(speculative.use_eagle())
+        record["num_speculative_tokens"] = speculative.num_speculative_tokens
+        record["speculative_method"] = "ngram" if speculative.method == "ngram" else "mtp"
+        record["use_eagle"] = bool(speculative.use_eagle())
     compilation = getattr(vllm_config, "compilation_config", None)
     if compilation is not None and compilation.cudagraph_mode is not None:
-        told["cudagraph_mode"] = _name(compilation.cudagraph_mode)
-        told["cudagraph_capture_sizes"] = sorted(compilation.cudagraph_capture_sizes or [])
-    return told
+        record["cudagraph_mode"] = _name(compilation.cudagraph_mode)
+        record["cudagraph_capture_sizes"] = sorted(compilation.cudagraph_capture_sizes or [])
+    return record
 
 
 def _metadata(metadata):
     """The fields of one metadata object, None included; an empty array keeps its shape."""
-    told = {}
+    record = {}
     for field, value in vars(metadata).items():
         shape = list(getattr(value, "shape", ()))
         if 0 in shape and len(shape) == 2:
-            told[field] = {"shape": shape, "data": []}
+            record[field] = {"shape": shape, "data": []}
         elif value is None or (value := plain(value)) is not None:
-            told[field] = value
-    return told
+            record[field] = value
+    return record
 
 
 class TraceWriter:
@@ -159,16 +159,16 @@ class TraceWriter:
         if len(self._lines) > (1 if self._async else 0):
             raise ValueError(f"step {self._lines[0]['step']} has no finish()")
         self._number += 1
-        told = self._scheduler_output(scheduler_output)
+        record = self._scheduler_output(scheduler_output)
         preempted = getattr(scheduler_output, "preempted_req_ids", None)
-        told["preempted_req_ids"] = (self._lost_blocks(told, kv_cache_manager)
-                                     if preempted is None else plain(set(preempted)))
-        line = {"step": self._number, "scheduler_output": told,
-                "scheduler_block_ids": self._changed_block_ids(told, kv_cache_manager)}
+        record["preempted_req_ids"] = (self._lost_blocks(record, kv_cache_manager)
+                                       if preempted is None else plain(set(preempted)))
+        line = {"step": self._number, "scheduler_output": record,
+                "scheduler_block_ids": self._changed_block_ids(record, kv_cache_manager)}
         managers = kv_cache_manager.coordinator.single_type_managers
         line["num_cached_block"] = {
             request: [manager.num_cached_block.get(request, 0) for manager in managers]
-            for request in told["num_scheduled_tokens"]}
+            for request in record["num_scheduled_tokens"]}
         if self._reset:
             line["reset_prefix_cache"], self._reset = True, False
         self._lines.append(line)
@@ -177,14 +177,14 @@ class TraceWriter:
         """The rows in their final order, before the pre-copies. `num_computed_tokens`,
         `num_accepted_tokens`: the device's, one per row; reading them waits for the device."""
         rows = list(input_batch.req_ids)
-        told = {"req_ids": rows,
-                "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
-                "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
-                "num_accepted_tokens_cpu": self._host_counts(input_batch),
-                "num_computed_tokens": num_computed_tokens,
-                "num_accepted_tokens": num_accepted_tokens}
+        record = {"req_ids": rows,
+                  "idx_mapping": getattr(input_batch, "idx_mapping_np", None),
+                  "num_computed_tokens_cpu": getattr(input_batch, "num_computed_tokens_cpu", None),
+                  "num_accepted_tokens_cpu": self._host_counts(input_batch),
+                  "num_computed_tokens": num_computed_tokens,
+                  "num_accepted_tokens": num_accepted_tokens}
         self._lines[-1]["input_batch"] = {
-            key: plain(value)[:len(rows)] for key, value in told.items() if value is not None}
+            key: plain(value)[:len(rows)] for key, value in record.items() if value is not None}
 
     def _host_counts(self, input_batch):
         """The host's accepted counts; asynchronously only mode align waits for them."""
@@ -196,11 +196,11 @@ class TraceWriter:
         """What the layers are given, after the pre-copies. In mode align `mamba_state_idx` is
         GPUModelRunner's, and `preprocess_copies` what record_copies() collected."""
         line = self._lines[-1]
-        told = line["input_batch"]
+        record = line["input_batch"]
         if (counts := self._host_counts(input_batch)) is not None:
-            told["num_accepted_tokens_after_preprocess"] = plain(counts)[:len(told["req_ids"])]
-        if mamba_state_idx and all(request in mamba_state_idx for request in told["req_ids"]):
-            told["mamba_state_idx"] = [mamba_state_idx[request] for request in told["req_ids"]]
+            record["num_accepted_tokens_after_preprocess"] = plain(counts)[:len(record["req_ids"])]
+        if mamba_state_idx and all(request in mamba_state_idx for request in record["req_ids"]):
+            record["mamba_state_idx"] = [mamba_state_idx[request] for request in record["req_ids"]]
         if preprocess_copies is not None:
             line["preprocess_copies"] = list(preprocess_copies)
         graph = {"cudagraph_runtime_mode": _name(forward_context.cudagraph_runtime_mode)}
@@ -249,27 +249,27 @@ class TraceWriter:
             "finished_req_ids": plain(set(output.finished_req_ids))}
 
     def _new_request(self, new):
-        told = {"req_id": new.req_id, "block_ids": plain(new.block_ids),
-                "num_computed_tokens": new.num_computed_tokens}
+        record = {"req_id": new.req_id, "block_ids": plain(new.block_ids),
+                  "num_computed_tokens": new.num_computed_tokens}
         parameters = getattr(new, "sampling_params", None)
         optional = {"prompt_token_ids": plain(new.prompt_token_ids),
                     "max_tokens": getattr(parameters, "max_tokens", None)}
-        return {**told, **{key: value for key, value in optional.items() if value is not None}}
+        return {**record, **{key: value for key, value in optional.items() if value is not None}}
 
-    def _lost_blocks(self, told, kv_cache_manager):
+    def _lost_blocks(self, record, kv_cache_manager):
         """The preempted requests, which V1 does not name: they had blocks and have none left."""
-        gone = told["finished_req_ids"] + list(told["num_scheduled_tokens"])
+        gone = record["finished_req_ids"] + list(record["num_scheduled_tokens"])
         return sorted(request for request, lists in self._block_ids.items()
                       if request not in gone and any(lists)
                       and not any(kv_cache_manager.get_block_ids(request)))
 
-    def _changed_block_ids(self, told, kv_cache_manager):
-        for request in told["finished_req_ids"] + told["preempted_req_ids"]:
+    def _changed_block_ids(self, record, kv_cache_manager):
+        for request in record["finished_req_ids"] + record["preempted_req_ids"]:
             self._block_ids.pop(request, None)
-        always = {new["req_id"] for new in told["scheduled_new_reqs"]}
-        always.update(told["scheduled_cached_reqs"]["resumed_req_ids"])
+        always = {new["req_id"] for new in record["scheduled_new_reqs"]}
+        always.update(record["scheduled_cached_reqs"]["resumed_req_ids"])
         changed = {}
-        for request in told["num_scheduled_tokens"]:
+        for request in record["num_scheduled_tokens"]:
             lists = plain(kv_cache_manager.get_block_ids(request))
             if request in always or self._block_ids.get(request) != lists:
                 self._block_ids[request] = changed[request] = lists

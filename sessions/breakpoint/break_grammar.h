@@ -56,7 +56,7 @@ class BreakParser {
   // A part of the expression that has been read.
   struct Part {
     enum class Type : std::uint8_t { number, flag, word, request, name };
-    std::int32_t node = -1;  // -1: `name` holds a word that is no field
+    std::int32_t node = -1;  // -1: `name` holds a word that is not a field
     Type type = Type::number;
     const BreakField* field = nullptr;  // of types word and request
     std::string name;                   // the word as written

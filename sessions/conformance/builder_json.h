@@ -32,7 +32,7 @@ struct OptionalCounts {
 };
 OptionalCounts read_optional_counts(const VectorValue& call, std::string_view name);
 
-// The batch of a build or capture. Throws when so many tokens would make the answer too long.
+// The batch of a build or capture. Throws when its number of tokens would make the answer too long.
 VectorBatch read_builder_batch(const VectorValue& call);
 
 // {"metadata": {...}} with every field of the reference's metadata class.

@@ -1,5 +1,4 @@
-// The batch object that vectors share and other arrays of token
-// counts.
+// The batch object that vectors share, and other arrays of token counts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The raw buffers that hold a vector's state tensors, and whether
-// copies of one launch conflict.
+// The raw buffers that hold a vector's state tensors, and whether copies of one launch conflict.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ namespace hybridscope {
 std::string explain_decision(const StateCopyDecision& decision, const StatesKept& kept = {});
 
 // Mode all with drafts: why there is no post-copy decision about a verify row's boundary states.
-// Empty: there is one, or the row is no verify row. Requires: `row` is in the batch.
+// Empty: there is one, or the row is not a verify row. Requires: `row` is in the batch.
 std::string explain_no_decision(const StepTrace& trace, const EngineConfig& config,
                                 std::int32_t row);
 

@@ -21,7 +21,8 @@ std::string_view runner_name(ModelRunner runner);
 std::string correction_words(const CudagraphCorrection& correction);
 
 // Where start-up departed from the user's settings: one sentence each, without full stop. Rounded
-// default capture sizes are not noted, because nobody asked for them (explain_start_up has them).
+// default capture sizes are not noted, because the user did not set them (explain_start_up has
+// them).
 std::vector<std::string> start_up_notes(const EngineSetup& setup);
 
 // A section of `hybridscope model`.

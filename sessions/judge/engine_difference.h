@@ -63,7 +63,7 @@ struct EngineDifference {
 };
 
 // An example of the text: "step 7, request r3, group 1, column 2: scheduler_block_ids: ours block
-// 5, told block 6 (rule: KVCacheManager.allocate_slots)".
+// 5, trace block 6 (rule: KVCacheManager.allocate_slots)".
 std::string format_difference(const EngineDifference& difference);
 
 // {step, line, phase, decision, ...}; members that do not apply are left out.

@@ -20,7 +20,7 @@ bool goes_on_running(const ForeignStep& step, RequestId request) {
 }
 
 constexpr std::int32_t kMaxGraphTokens = 1 << 24;
-// A stand-in for the last step's samples, when the trace ends before it has them.
+// A placeholder for the last step's samples if the trace ends before it has them.
 constexpr std::array<std::int32_t, 1> kUntracedToken = {0};
 
 }  // namespace

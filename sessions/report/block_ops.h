@@ -17,7 +17,7 @@ namespace hybridscope {
 //   0 request group column n block...   columns from `column` on hold these blocks
 //   1 request group column n block      the same, block, block + 1, ...: n of them
 //   2 request group                     the request's table of the group is dropped
-//   3 block request group num_tokens    the block is labelled as the state after so many tokens
+//   3 block request group num_tokens    the block is labelled as the state after num_tokens tokens
 //   4 block                             it loses its label
 nlohmann::json block_ops(std::span<const CacheEvent> events);
 // The same for the worker's tables.

@@ -8,10 +8,10 @@
 
 namespace hybridscope {
 
-// Reports unknown keys, values out of range and settings that exclude each other.
+// Reports unknown keys, values out of range and settings that contradict each other.
 EngineSettings read_settings(const JsonPlace& place, JsonErrors& errors);
 
-// The same for settings that are laid over others: alone they may exclude each other.
+// The same for settings that are laid over others; these are not checked against each other.
 EngineSettings read_changed_settings(const JsonPlace& place, JsonErrors& errors);
 
 // The settings that a script step may change: members "engine" and "policies" of `reader`'s object.

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
 constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_attn_2", "triton",
                                                        "flex"};
 
-// Choices stand in the order of their enums.
+// Choices are in the order of their enums.
 constexpr std::array kSettings = {
     choice<&S::mamba_cache_mode, &C::mamba_cache_mode>(
         {"", "mamba_cache_mode", kModes,

@@ -16,7 +16,7 @@ namespace hybridscope {
 
 // The size of a scenario. Scenarios are compared by the first member that differs.
 struct ScenarioSize {
-  std::int64_t whole_profiles = 0;  // `engine` other than safe, which stands for many policies
+  std::int64_t whole_profiles = 0;  // `engine` other than safe, which sets many policies
   std::int64_t requests = 0;
   std::int64_t draws = 0;          // random draws up to the violation
   std::int64_t script_things = 0;  // commands, budgets, counts, changes of policy

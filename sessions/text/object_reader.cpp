@@ -41,7 +41,7 @@ std::string shortened(const std::string& text, std::size_t max_bytes) {
   return text.substr(0, end) + "...";
 }
 
-// Keeps a message on one line whatever names it contains.
+// Keeps a message on one line, even if names in it contain newlines.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

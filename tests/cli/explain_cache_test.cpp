@@ -15,7 +15,7 @@ using testing::Not;
 
 constexpr const char* kShared = "explain-cache scenarios/shared_prefix_align.json";
 
-// What stands in docs/explain-cache.md between the marks, without the fence.
+// The text in docs/explain-cache.md between the marks, without the fence.
 std::string documented_example() {
   const std::string page =
       read_file(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/docs/explain-cache.md");

@@ -148,7 +148,7 @@ TEST(Lessons, AFileThatCannotBeReadIsInput) {
   EXPECT_EQ(answers.err, "hybridscope lessons run: no/such: cannot be opened\n");
 }
 
-// What a terminal shows when somebody types these lines.
+// What a terminal shows when these lines are typed.
 std::string played(const std::string& typed) {
   std::istringstream answers(typed);
   testing::internal::CaptureStdout();

@@ -157,7 +157,7 @@ TEST_F(Record, EveryTraceOfAnInputIsASession) {
   std::filesystem::remove(one);
 }
 
-// A program that records for minutes unless it is told to stop.
+// A program that records for minutes unless it is stopped.
 pid_t start_recording(const std::string& place) {
   const pid_t child = fork();
   if (child != 0) return child;

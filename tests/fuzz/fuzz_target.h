@@ -1,4 +1,4 @@
-// What the fuzzed readers share: the entry point, and how a broken promise is told.
+// Shared by the fuzzed readers: the entry point, and how a broken promise is reported.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Ends the program, which is what a fuzzer takes for a find.
+// Aborts the program if the promise is broken, which a fuzzer counts as a find.
 inline void expect(bool holds, std::string_view promise, std::string_view about = {}) {
   if (holds) return;
   std::cerr << "broken: " << promise << ": " << about << std::endl;

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   int num_inputs = 0;
   for (int i = 1; i < argc; ++i)
     for (const fs::path& file : files_of(argv[i])) {
-      std::cout << file.filename().string() << std::endl;  // told before a crash
+      std::cout << file.filename().string() << std::endl;  // printed before a crash
       std::ifstream in(file, std::ios::binary);
       if (!in) {
         std::cerr << "cannot read " << file << "\n";

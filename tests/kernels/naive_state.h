@@ -1,5 +1,5 @@
-// What state memory holds after operations, written down from docs/semantics/forward.md element by
-// element: no bytes, no order of dimensions, no views. A state is a list of logical elements.
+// A naive model of state memory, written from docs/semantics/forward.md element by element: no
+// bytes, no order of dimensions, no views. A state is a list of logical elements.
 #pragma once
 
 #include <cstddef>

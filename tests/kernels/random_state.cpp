@@ -31,7 +31,7 @@ std::int32_t random_block(const Draw& draw, const StateMemory& memory) {
   return draw(0, memory.num_blocks - 1);
 }
 
-// A block, or what stands for one that is not there.
+// A block, or the value for a missing one.
 std::int32_t random_source(const Draw& draw, const StateMemory& memory, std::int32_t least) {
   return draw(1, 5) == 5 ? draw(least, -1) : random_block(draw, memory);
 }

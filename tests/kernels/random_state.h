@@ -1,5 +1,5 @@
 // Small state memories and what can happen to them, drawn at random: layouts, element sizes,
-// padding, groups, and operations of every kind, also ones that no right engine decides on.
+// padding, groups, and operations of every kind, including ones that no correct engine makes.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct ExportedRun {
 // `file` of scenarios/.
 ExportedRun export_run(const std::string& file, RecordLevel level);
 
-// The records that the lines say; the first error, should there be one, in `error`.
+// The records in the lines; the first error, if any, in `error`.
 std::vector<std::vector<std::string>> read_lines(const std::vector<std::string>& lines,
                                                  std::string& error);
 

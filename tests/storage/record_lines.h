@@ -1,4 +1,4 @@
-// A step record as lines, one a field, so that two of them can be compared and differences read.
+// A step record as lines, one per field, to compare two records readably.
 #pragma once
 
 #include <string>

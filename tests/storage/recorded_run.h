@@ -21,7 +21,7 @@ RunPlan synthetic_run(std::int64_t num_requests);
 struct Recording {
   SessionPlace place;
   RecordLevel level = RecordLevel::full;
-  std::int64_t max_steps = 0;  // stop after so many, 0: at the end
+  std::int64_t max_steps = 0;  // stop after this many, 0: at the end
   bool finishes = true;        // false: the writer is left without finish()
   std::int64_t busy_timeout_ms = 10000;
   // Sees each record as it is handed over, and what blocks hold after its step.
@@ -29,7 +29,7 @@ struct Recording {
   std::size_t batch_steps = kMaxBatchSteps;
 };
 
-// Runs the plan under the checker into a session. What storage answers last is the answer.
+// Runs the plan under the checker and records a session. Returns the last status of storage.
 Status record_run(const RunPlan& plan, const Recording& recording);
 
 // The header that record_run gives.

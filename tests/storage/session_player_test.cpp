@@ -25,7 +25,7 @@ constexpr int kMostBack = 100;
 struct Tables {
   std::map<std::int64_t, Lines> scheduler;       // during the step, from the run's events
   std::map<std::int64_t, Lines> after_the_step;  // as the checker has them
-  std::map<std::int64_t, Lines> worker;          // as the worker was told
+  std::map<std::int64_t, Lines> worker;          // as given to the worker
 };
 
 Tables record(const RunPlan& plan, const Recording& recording) {
@@ -54,7 +54,7 @@ Tables record(const RunPlan& plan, const Recording& recording) {
   return tables;
 }
 
-// What is wrong with what the player shows of the step it stands at; empty: nothing.
+// What is wrong with the player's current step; empty: nothing.
 std::string fault_of(const SessionPlayer& player, const Tables& tables) {
   const std::int64_t step = player.step();
   if (player.record().trace.step != step) return "another record";

@@ -214,7 +214,9 @@ TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {
   EXPECT_THAT(ask("PRAGMA foreign_key_check"), IsEmpty());
 }
 
-TEST_F(SessionWriterTest, StepsAreInTheFileWithinASecondHoweverFewTheyAre) {
+// The writer commits after a while, not only when a batch is full: steps can be read while the run
+// is still going on. Waits as long as that takes, at most 20 s.
+TEST_F(SessionWriterTest, StepsAreInTheFileWhileTheRunGoesOnHoweverFewTheyAre) {
   std::int64_t num_records = 0;
   std::int64_t num_steps = 0;
   ASSERT_TRUE(record_run(synthetic_run(2),
@@ -224,8 +226,10 @@ TEST_F(SessionWriterTest, StepsAreInTheFileWithinASecondHoweverFewTheyAre) {
                           .watch =
                               [&](const StepRecord&, const CheckState&) {
                                 if (++num_records != 4) return;
-                                std::this_thread::sleep_for(std::chrono::milliseconds(1000));
-                                num_steps = query_number(file_, "SELECT count(*) FROM steps");
+                                for (int i = 0; i < 4000 && num_steps < 3; ++i) {
+                                  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                                  num_steps = query_number(file_, "SELECT count(*) FROM steps");
+                                }
                               }})
                   .ok());
   EXPECT_EQ(num_steps, 3);

@@ -28,7 +28,8 @@ KVCacheManager manager_of(const SmallCache& cache, CacheEventLog* log = nullptr)
 KVCacheGroup full_attention_group(std::int32_t block_size);
 KVCacheGroup mamba_group(std::int32_t block_size, std::int32_t num_speculative_blocks = 0);
 
-// A request whose prompt is `shared` tokens that every request has and then tokens of its own.
+// A request whose prompt is `shared` tokens that all requests share, then tokens of no other
+// request.
 struct TestRequest {
   RequestId id = {};
   BlockHashChain chain = {};
@@ -36,13 +37,13 @@ struct TestRequest {
   RequestStatus status = RequestStatus::waiting;
 
   RequestCacheView view() const;
-  void append(std::int32_t num_tokens);  // tokens of its own
+  void append(std::int32_t num_tokens);  // tokens of no other request
 };
 
 TestRequest a_request(std::int32_t id, std::int32_t shared, std::int32_t own,
                       std::int32_t hash_block_size = 4);
 
-// Requires: granted. The request's computed tokens move on, it runs from now on.
+// Requires: granted. Advances the request's computed tokens; it runs from now on.
 void schedule(KVCacheManager& manager, TestRequest& request, std::int32_t num_new_tokens,
               std::int32_t num_lookahead_tokens = 0);
 

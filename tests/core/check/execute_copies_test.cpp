@@ -141,7 +141,7 @@ TEST(CopyExecutor, SourcesBelongToTheRequest) {
   RowBench bench({}, {{.computed = 8, .query = 1, .blocks = {2, 3}},
                       {.computed = 8, .query = 1, .blocks = {4}}});
   bench.put(4, 1, 8);
-  bench.put(9, 0, 8);  // nobody's block
+  bench.put(9, 0, 8);  // no request's block
   execute(bench, launch_of({{.src = 4, .dst = 3, .dst_column = 1}}));
   EXPECT_TRUE(found_only(bench.findings(), {{.rule = Rule::foreign_row_datum,
                                              .request = 0,

@@ -136,7 +136,7 @@ TEST(ExecuteMamba, RowWithNullOrPadInItsFirstColumnIsSkippedWhole) {
 
 TEST(ExecuteMamba, RowWithoutTokensDoesNothing) {
   RowBench bench({.num_speculative_tokens = 1}, {{.computed = 5, .query = 0, .blocks = {2, 3}}});
-  bench.put(2, 0, 4);  // not S(5): a read would be told
+  bench.put(2, 0, 4);  // not S(5): a read would be a finding
   const std::vector<std::int32_t> states = {2, 3};
   const std::vector<std::int32_t> starts = {0, 0};
   const std::vector<std::int32_t> accepted = {1};

@@ -29,18 +29,18 @@ class HandMadeTrace {
 
   // Rows: decode rows (one token, computed == known - 1) first.
   HandMadeTrace& rows(const std::vector<HandMadeRow>& rows);
-  // Block `block` is given out and put into the column.
+  // Allocates block `block` for the column.
   HandMadeTrace& allocate(std::int32_t request, std::int32_t group, std::int32_t column,
                           std::int32_t block);
-  // A cached block is put into the column of one more request.
+  // Puts a cached block into the column of another request.
   HandMadeTrace& share(std::int32_t request, std::int32_t group, std::int32_t column,
                        std::int32_t block);
   // An empty column.
   HandMadeTrace& null_column(std::int32_t request, std::int32_t group, std::int32_t column);
-  // The block in the column is registered as the request's prefix that ends with it.
+  // Registers the block in the column as the request's prefix that ends with it.
   HandMadeTrace& register_block(std::int32_t request, std::int32_t group, std::int32_t column,
                                 std::int32_t block);
-  // State moves from one column to another before the forward.
+  // Copies state from one column to another before the forward pass.
   HandMadeTrace& pre_copy(std::int32_t row, std::int32_t src_column, std::int32_t dst_column);
 
   const StepTrace& trace() const { return trace_; }

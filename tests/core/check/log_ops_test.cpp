@@ -18,7 +18,7 @@ constexpr auto kState = ForwardWriteKind::temporal;
 constexpr auto kTail = ForwardWriteKind::conv_tail;
 constexpr auto kWindow = ForwardWriteKind::conv_window;
 
-// The operations of whatever `bench` executes.
+// The operations that `bench` executes.
 const StateOps& ops_of(RowBench& bench) { return bench.shared().ops; }
 
 void log(RowBench& bench) {

@@ -1,4 +1,4 @@
-// Engines whose traces are spoilt between engine and checker.
+// Engines whose traces get a fault between engine and checker.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class PlantedRun {
   void keep_state_in(StateBackend& backend) { run_.keep_state_in(backend); }
   // Requests get the ids 0, 1, 2, ...
   PlantedRun& add(const AddRequest& request);
-  // For the next step.
+  // Before the next step.
   PlantedRun& apply(const Command& command);
   PlantedRun& steps(int count);
   PlantedRun& step(const Plant& plant);
@@ -59,7 +59,7 @@ MambaMetadata& mamba_of(StepTrace& trace, std::size_t group = 1);
 Mamba2Metadata& mamba2_of(StepTrace& trace, std::size_t group = 1);
 GdnMetadata& gdn_of(StepTrace& trace, std::size_t group = 1);
 
-// Takes out the cache events for which `predicate` holds; returns how many there were.
+// Removes the cache events for which `predicate` holds; returns their number.
 std::size_t drop_events(std::vector<CacheEvent>& events,
                         const std::function<bool(const CacheEvent&)>& predicate);
 // The only event of this kind in this group. Fails the test if there is none.

@@ -214,7 +214,7 @@ TEST(PlantedBlocks, GivenOutWhileATableHoldsIt) {
                                      .block = 3,
                                      .expected = 2,
                                      .seen = 1}));
-  // The worker writes where it was told to, B's keys and values are gone.
+  // The worker writes to the given block, so B's keys and values are overwritten.
   EXPECT_TRUE(found(run.findings(), {.rule = Rule::attention_slot_unwritten,
                                      .step = 2,
                                      .request = 1,

@@ -9,7 +9,7 @@ namespace hybridscope::test::planted_gdn_test {
 namespace {
 
 // K = 1. A (6 tokens) decodes when B's prompt arrives: step 2 has A's verify row (2 tokens) and B's
-// prefill row (8 of 20 tokens). Sorted by region A stands in row 0.
+// prefill row (8 of 20 tokens). Sorted by region, A is in row 0.
 PlantedRun mixed_batch() {
   PlantedRun run({.mamba_type = MambaType::gdn_attention, .num_speculative_tokens = 1});
   run.add(request_of(6, 20, 1)).steps(1).add(request_of(20, 9, 2));

@@ -36,7 +36,7 @@ TEST(PlantedLimits, MoreTokensThanTheBudget) {
                                            .detail = "tokens of the step"}}));
 }
 
-// The checker is told other settings than the engine runs with.
+// The checker gets settings that differ from the engine's.
 std::vector<Finding> found_with(const CheckLimits& limits) {
   const EngineConfig config = engine_config({.num_speculative_tokens = 1, .max_num_seqs = 4});
   Engine engine = Engine::create(config).value();
@@ -81,7 +81,7 @@ TEST(PlantedLimits, GraphThatNobodyCaptured) {
        .step = 2,
        .seen = 8,
        .detail = "tokens of a graph that nobody captured"}));
-  // Sizes that nobody told are not looked at.
+  // Sizes that were not given are not checked.
   EXPECT_TRUE(nothing_found(found_with({.max_num_seqs = 4, .max_model_len = 256})));
 }
 

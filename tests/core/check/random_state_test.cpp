@@ -84,7 +84,7 @@ class BytesRun {
   std::vector<std::string> step(CheckScope scope) {
     for (; next_ < scenario_.commands.size() && scenario_.commands[next_].step <= num_steps_;
          ++next_)
-      (void)engine_.apply(scenario_.commands[next_].command);  // refused: nobody is there yet
+      (void)engine_.apply(scenario_.commands[next_].command);  // refused: there is no request yet
     const StepTrace& trace = engine_.step();
     ++num_steps_;
     num_errors_ += std::ssize(checker_.check(trace, CheckScope::step));

@@ -1,5 +1,5 @@
 // One batch of rows with a checker's state around it, for tests of single units. One mamba group,
-// number 0; token number p (1-based) of a request is told by its fingerprint F(p).
+// number 0; token number p (1-based) of a request is identified by its fingerprint F(p).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct BenchSettings {
   std::int32_t conv_kernel = 4;
 };
 
-// What conv positions hold that is no token of the request.
+// Conv positions that hold no token of the request.
 inline constexpr std::int32_t kBefore = 0;  // before its first token
 inline constexpr std::int32_t kUnwritten = -1;
 inline constexpr std::int32_t kForeign = -2;

@@ -1,4 +1,4 @@
-// Single changes of a trace, each of which some rule has to notice.
+// Single changes of a trace, each of which a rule must notice.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 namespace hybridscope::test {
 
 struct TraceMutation {
-  std::string name;             // which number of the trace, for all its places
+  std::string name;             // of the changed number, the same for all its places
   std::function<void()> plant;  // changes one of the places
 };
 
-// Every change that the trace has room for; arrays that are changed move to `arrays`.
+// Every change that is possible in the trace; changed arrays move to `arrays`.
 std::vector<TraceMutation> trace_mutations(StepTrace& trace, OwnedArrays& arrays,
                                            std::mt19937_64& random);
 

@@ -49,7 +49,7 @@ TEST(TraceMutations, EachIsFound) {
   EXPECT_GT(names.size(), 90u);
 }
 
-// Bytes follow whatever the trace says, as long as it can be carried out.
+// The mirror follows any trace that can be executed.
 TEST(TraceMutations, BytesAreAsWrongAsSymbolicState) {
   int planted = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

@@ -33,7 +33,7 @@ class Drive {
 
   StepDigests step() {
     for (; next_ < scenario_->commands.size() && scenario_->commands[next_].step <= step_; ++next_)
-      (void)engine_.apply(scenario_->commands[next_].command);  // refused: nobody is there yet
+      (void)engine_.apply(scenario_->commands[next_].command);  // refused: there is no request yet
     ++step_;
     const StepTrace& trace = engine_.step();
     return digester_.digest(trace, checker_.check(trace, CheckScope::all));

@@ -17,7 +17,7 @@ struct ScenarioShape {
   MambaCacheMode mode = MambaCacheMode::align;
   MambaType mamba_type = MambaType::mamba2;
   int block_size = 4;              // B, tokens
-  int num_speculative_tokens = 0;  // K; cut to B - 1 where blocks of B hold states
+  int num_speculative_tokens = 0;  // K; cut to B - 1 if blocks of B hold states
   bool ngram = false;
   int num_mamba_groups = 1;
   int second_attention_blocks = 0;  // block size of a second attention group in blocks, 0: none
@@ -31,7 +31,7 @@ struct ScenarioShape {
   int long_prefill_blocks = 0;   // long_prefill_token_threshold in blocks, 0: off
   int cut_model_len = 0;         // tokens by which max_model_len is below the longest request
   int steps_between_arrivals = 0;
-  int num_budget_steps = 0;  // first steps, each second one with a budget of its own
+  int num_budget_steps = 0;  // first steps, every second one with its own budget
   int num_preemptions = 0;
   int num_aborts = 0;
   int num_resets = 0;

@@ -6,8 +6,8 @@
 
 namespace hybridscope::test {
 
-// Modes none and align: the oracle's configuration and the oracle's tokens, which share nothing
-// with core but which request repeats what of which text.
+// Modes none and align: the oracle's configuration and tokens. They share with core only which
+// request repeats which part of which text.
 NaiveConfig naive_config(const EngineScenario& scenario);
 NaiveRequestSpec naive_request(const AddRequest& request, int arrival);
 

@@ -18,7 +18,7 @@ void run(const EngineScenario& scenario, int every) {
   std::size_t next = 0;
   for (int step = 0; step < kMaxSteps; ++step) {
     for (; next < scenario.commands.size() && scenario.commands[next].step <= step; ++next)
-      (void)engine.apply(scenario.commands[next].command);  // refused: nobody is there yet
+      (void)engine.apply(scenario.commands[next].command);  // refused: there is no request yet
     if (step % every == 0) {
       Policies policies = step / every % 2 == 0 ? reference_policies() : safe_policies();
       policies.cache = scenario.config.policies.cache;

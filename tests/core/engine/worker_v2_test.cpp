@@ -69,7 +69,7 @@ TEST(WorkerV2, ASkippedRequestKeepsItsSlotAndCount) {
   EXPECT_EQ(trace.rows[0].origin, RowOrigin::returned);
 }
 
-// Finished, preempted and reset requests leave; the last one is told by its resumption alone.
+// Finished, preempted and reset requests leave; a reset shows only when the request resumes.
 TEST(WorkerV2, SlotsOfFinishedPreemptedAndResumedRequestsAreFreed) {
   WorkerBenchV2 bench(
       config_v2({.mode = MambaCacheMode::none, .num_attention_groups = 0, .max_num_seqs = 3}));
@@ -185,7 +185,7 @@ TEST(WorkerV2, PaddingRowsAreNulledOverTheirFullWidthAndOldTailsStay) {
   EXPECT_EQ(trace.common.num_reqs, 4);
   EXPECT_THAT(table_row(trace, 3), Each(0));
   EXPECT_THAT(table_row(trace, 0), ElementsAre(40, 41, 42, 0));
-  // One row in a graph of one: B stands where D's longer list was.
+  // One row in a graph of one: B is where D's longer list was.
   bench.frame({{.request = B, .c = 5, .q = 1, .known = 6}});
   EXPECT_THAT(table_row(trace, 0), ElementsAre(20, 21, 42, 0));
 }

@@ -1,4 +1,4 @@
-// What tests on a CUDA device begin with: they skip, with the reason, where there is none.
+// Shared by tests on a CUDA device, which are skipped with a reason if there is none.
 #pragma once
 
 #include <gtest/gtest.h>

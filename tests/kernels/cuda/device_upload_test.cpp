@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What is launched behind it begins when somebody opens it, or after ten seconds.
+// Launches after it begin when the test opens it, or after ten seconds.
 class Gate {
  public:
   void hold(cudaStream_t stream) {

@@ -16,7 +16,7 @@ class FusedAlignLimits : public testing::Test {
   }
 };
 
-// One temporal state [num_blocks, elements] of 2-byte elements with so many bytes between blocks.
+// One temporal state [num_blocks, elements] of 2-byte elements with a given block stride in bytes.
 StateLayout temporal_layout(std::int64_t num_blocks, std::int64_t elements,
                             std::int64_t block_stride_bytes) {
   MambaStateTensors tensors;
@@ -188,7 +188,7 @@ TEST_F(FusedAlignLimits, CountsOfManySlotsSurviveSeveralLaunches) {
   EXPECT_EQ(on_host(out), expected);
 }
 
-// A row without a slot: nobody's slot changes.
+// A row without a slot: no slot changes.
 TEST_F(FusedAlignLimits, TheAdvanceSkipsPaddingRows) {
   const auto mapping = on_device({-1, 1});
   const auto computed = on_device({7, 7});
@@ -214,7 +214,7 @@ TEST_F(FusedAlignLimits, TheAdvanceSkipsPaddingRows) {
   EXPECT_EQ(on_host(src_off), (std::vector<std::int32_t>{9, 2}));
 }
 
-// Four blocks of rows, in the other order and one late: each row has a slot of its own.
+// Four blocks of rows, in another order and one late: each row has a different slot.
 TEST_F(FusedAlignLimits, TheAdvanceDoesNotDependOnTheOrderOfItsBlocks) {
   constexpr std::int32_t kRows = 1000;
   std::vector<std::int32_t> mapping;

@@ -1,5 +1,5 @@
-// Each change that is told is made by hand in the scenario's text and run: the hit has to become as
-// long as was told, and one token, step or block less must not do.
+// Each reported change is made by hand in the scenario's text and run: the hit must become as long
+// as reported, and one token, step or block less must not suffice.
 #include "sessions/cache_report/cache_changes.h"
 
 #include <fmt/core.h>

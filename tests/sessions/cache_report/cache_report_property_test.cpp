@@ -79,7 +79,7 @@ AddRequest random_request(const std::vector<AddRequest>& known) {
 
 using Key = std::pair<Fingerprint, std::int32_t>;
 
-// What is held against the report, kept in the simplest way.
+// The expected report, computed in the simplest way.
 class NaiveReport {
  public:
   explicit NaiveReport(const EngineConfig& config) : config_(config), rules_(cache_rules(config)) {}

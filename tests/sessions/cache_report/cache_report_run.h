@@ -24,7 +24,7 @@ class CacheReportRun {
   const Names& names() const { return names_; }
   // The last admission of the request.
   const LookupReport& lookup(const std::string& request) const;
-  std::string other(const LookupReport& report) const;  // whose prefix it is; empty: nobody's
+  std::string other(const LookupReport& report) const;  // whose prefix it is; empty: none
   std::vector<std::string> sentences(const std::string& request) const;
   std::vector<CacheChange> changes(const std::string& request) const;
 

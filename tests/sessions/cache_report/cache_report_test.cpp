@@ -137,7 +137,7 @@ TEST(CacheReport, UnequalSaltsHaveNothingInCommon) {
   EXPECT_EQ(run->lookup("B").common.num_tokens, 0);
 }
 
-// B is preempted with 13 known tokens and comes back in step 14: a lookup of its own, against its
+// B is preempted with 13 known tokens and comes back in step 14: a separate lookup, against its
 // own earlier run.
 TEST(CacheReport, APreemptedRequestIsLookedUpAgain) {
   const auto run = explain_shipped("preemption_and_resume");

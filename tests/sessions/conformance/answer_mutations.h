@@ -1,4 +1,4 @@
-// Small changes of an expected answer, each of which a comparer has to find.
+// Small changes of an expected answer, each of which a comparison must find.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,8 +17,8 @@ struct AnswerMutation {
 };
 
 // Places of `output` that may be changed: numbers, booleans, texts, members of objects, last
-// elements of arrays; none inside an object with an error, of which only its being one counts, and
-// none that is null, the elements that nobody wrote. All of them, or `limit` drawn ones.
+// elements of arrays; none inside an error object, whose content is not compared, and no nulls,
+// which are unwritten elements. All of them, or `limit` random ones.
 std::vector<AnswerMutation> answer_mutations(const nlohmann::json& output, std::size_t limit,
                                              std::mt19937& random);
 

@@ -54,7 +54,7 @@ TEST_P(GoldenFile, TheReadmeOfTheVectorsNamesItAndItsFields) {
   EXPECT_EQ(first_missing(readme.str(), kind().input_fields), "");
 }
 
-// Of a file, so many cases are taken, and of each so many places.
+// The number of cases per file, and of places per case.
 constexpr std::size_t kCasesAFile = 8;
 constexpr std::size_t kPlacesACase = 150;
 constexpr std::uint32_t kSeed = 20250;

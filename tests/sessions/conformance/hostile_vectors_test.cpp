@@ -1,4 +1,4 @@
-// Whatever stands in a vector, checking it ends with an answer or a VectorError.
+// Checking any vector ends with an answer or a VectorError.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ constexpr std::size_t kVectorsAFile = 40;
 constexpr int kChangesAVector = 8;
 constexpr std::uint32_t kSeed = 20251;
 
-// Values that no generator of vectors would write where they come to stand.
+// Values that no generator of vectors would write in these places.
 json hostile_value(std::mt19937& random) {
   const std::vector<json> values = {nullptr,
                                     0,

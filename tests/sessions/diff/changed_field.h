@@ -15,7 +15,7 @@ struct ChangedField {
   std::string field;
 };
 
-// Changes field number `chosen`; null if there are not so many.
+// Changes field number `chosen`; empty if there are fewer fields.
 std::optional<ChangedField> change_field(StepRecord& record, std::int32_t chosen);
 std::int32_t num_fields(StepRecord& record);
 

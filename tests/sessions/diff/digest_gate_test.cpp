@@ -70,7 +70,7 @@ struct ChangeArray {
   }
 };
 
-// Changes array number `chosen`; its name, empty if there are not so many.
+// Changes array number `chosen` and returns its name; empty if there are fewer arrays.
 std::string change_array(StepTrace& trace, std::int32_t chosen, ChangedArrays& kept) {
   ChangeArray change{chosen, kept};
   TensorView<std::int32_t> starts =

@@ -110,7 +110,7 @@ TEST(SessionDiff, RunnersDecideTheSameInOtherRows) {
   EXPECT_EQ(compared.summary.verdict(), "The same decisions in other rows.");
 }
 
-// Blocks stand in other rows too, but that is not what made the builder's inputs differ.
+// Blocks are in other rows too, but that is not why the builder's inputs differ.
 TEST(SessionDiff, WhatTheBuildersWereToldIsADecision) {
   const Scenario v2 = shipped_scenario("v2_slots");
   Scenario v1 = v2;
@@ -162,7 +162,7 @@ TEST(SessionDiff, LevelBlocksSaysThatADigestDiffersWhereItKeepsNoMore) {
   Scenario v1 = v2;
   v1.settings.runner = ModelRunner::v1;
   const Compared compared = compare_runs(v2, v1, {"layout"}, RecordLevel::blocks);
-  ASSERT_EQ(compared.lines.size(), 1U);  // only in step 3 rows stand otherwise
+  ASSERT_EQ(compared.lines.size(), 1U);  // rows differ only in step 3
   EXPECT_THAT(compared.lines[0], StartsWith("step 3 digests.metadata: 0x"));
 }
 

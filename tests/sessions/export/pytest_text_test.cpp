@@ -100,7 +100,7 @@ TEST(PytestText, WhoIsPreemptedForARowStandsAtTheRow) {
   EXPECT_THAT(pytest_text(run).value(), HasSubstr("{\"request\": \"H\", \"preempts\": [\"L\"], "));
 }
 
-// B is the last of the queue: it preempts itself, and nobody gets its blocks in that step.
+// B is the last of the queue: it preempts itself, and no request gets its blocks in that step.
 TEST(PytestText, WhoIsPreemptedForNobodyComesLast) {
   const ExportedRun run = run_of("preemption_and_resume");
   const ExportedStep& step = run.steps.at(8);
@@ -109,7 +109,7 @@ TEST(PytestText, WhoIsPreemptedForNobodyComesLast) {
   EXPECT_THAT(pytest_text(run).value(), HasSubstr("\"preempted_last\": [\"B\"],\n"));
 }
 
-// A ran, is preempted by the reset and admitted anew in the same step.
+// A ran, is preempted by the reset and admitted again in the same step.
 TEST(PytestText, WhoAResetPreemptsIsPreemptedBeforeTheStep) {
   for (const ExportedStep& step : run_of("prefix_cache_reset").steps) {
     EXPECT_EQ(step.preempted.size(), step.reset_running_requests ? 1U : 0U) << step.step;

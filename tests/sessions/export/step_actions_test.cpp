@@ -102,7 +102,7 @@ TEST(StepActions, SharedPrefixAlign) {
                           action(7, 21, 1, {0, 0, 1})));
 }
 
-// Mode none: one block for the state, whatever the length, and no copies.
+// Mode none: one block for the state at any length, and no copies.
 TEST(StepActions, OneTokenPrompt) {
   EXPECT_THAT(step_actions_of(run_of("one_token_prompt"), "A"),
               ElementsAre(action(4, 0, 1, {1}), action(5, 1, 1, {1}), action(6, 2, 1, {1}),
@@ -138,7 +138,7 @@ TEST(StepActions, MultiTurnWithDrafts) {
                           action(6, 14, 2, {0, 0, 0, 1, 1}, kNone, {4, 3})));
 }
 
-// B 4, K 0. B is preempted with 13 known tokens and computes them anew: attention still finds the
+// B 4, K 0. B is preempted with 13 known tokens and computes them again: attention still finds the
 // first 4, whose state is gone, so B stops at 4 to leave it there again; then up to the boundary
 // 12, which skips column 1.
 TEST(StepActions, PreemptionAndResume) {

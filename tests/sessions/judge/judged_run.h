@@ -1,4 +1,5 @@
-// A scenario's run as a trace, and what the judge says of a trace; for tests to change in between.
+// A scenario's run as a trace, and the judge's result for a trace, which tests may change in
+// between.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace hybridscope::test {
 std::vector<nlohmann::json> trace_of(const std::string& scenario,
                                      const std::function<void(EngineConfig&)>& change = {});
 
-// Takes out all that a line need not tell: copies, graphs, metadata, the worker's counts.
+// Removes everything optional from the lines: copies, graphs, metadata, the worker's counts.
 // `keeps_copies`: mode all, whose boundary copies are each engine's own decision
 // (semantics: mode-all-with-drafts).
 void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);

@@ -130,7 +130,7 @@ TEST(PlantedAsyncFault, RejectionsOfAStaleFrame) {
               Contains("rejected-draft-counted step 4 r1: expected 21, seen 19"));
 }
 
-// The same run as runner V2 would tell it: r1 has slot 7, r2 slot 6.
+// The same run as runner V2 would trace it: r1 has slot 7, r2 slot 6.
 Lines in_slots(bool asynchronous) {
   Lines lines = worked_example();
   lines[0]["config"]["runner"] = "v2";

@@ -173,7 +173,7 @@ const Case kRequestsCases[] = {
      "introduced or is finished"},
     {"ResumedRequestsAreDifferent", 3, "/scheduler_output/scheduled_cached_reqs/resumed_req_ids",
      "[\"b\", \"b\"]",
-     "3: /scheduler_output/scheduled_cached_reqs/resumed_req_ids/1: request \"b\" stands here "
+     "3: /scheduler_output/scheduled_cached_reqs/resumed_req_ids/1: request \"b\" is listed "
      "twice"},
     {"ResumedRequestHasAllBlocks", 3, "/scheduler_output/scheduled_cached_reqs/new_block_ids/1",
      "null",

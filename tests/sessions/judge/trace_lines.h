@@ -1,5 +1,5 @@
 // A small healthy trace for tests to change: a header, step 1 that admits "a" and "b", step 2 in
-// which both go on with drafts.
+// which both continue with drafts.
 #pragma once
 
 #include <cstdint>

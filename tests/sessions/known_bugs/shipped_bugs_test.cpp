@@ -73,7 +73,7 @@ TEST_P(ReleasedBug, AProfileOfADayOnWhichItLivedShowsItsRule) {
   BugExhibit dated = bug;
   dated.scenario.settings.engine = profile->first;
   dated.scenario.settings.runner = profile->second;
-  const auto run = run_bug(dated);  // the healthy side sets no policy of its own
+  const auto run = run_bug(dated);  // the healthy side sets no policy
   ASSERT_TRUE(run.ok()) << run.error().message;
   const std::string& rule = bug.scenario.expect.findings->front().rule;
   EXPECT_TRUE(std::ranges::any_of(

@@ -85,7 +85,7 @@ TEST_P(ShippedLesson, IsTheFileOfScenarios) {
   EXPECT_TRUE(of_file == embedded) << "the program was built with another version of the file";
 }
 
-// An answer that is not the engine's has to be found, whatever the question.
+// For every question an answer that differs from the engine's must be found.
 TEST_P(ShippedLesson, AChangedNumberIsFound) {
   const Lesson right = lesson();
   for (std::size_t p = 0; p < right.parts.size(); ++p)

@@ -80,7 +80,7 @@ TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
   EXPECT_FALSE(belongs(MatrixEvent::pre_copy, all, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::post_copy, all, safe_policies()));
   EXPECT_FALSE(
-      belongs(MatrixEvent::post_copy, all, reference_policies()));  // nobody stores boundaries
+      belongs(MatrixEvent::post_copy, all, reference_policies()));  // boundaries are not stored
   EXPECT_FALSE(belongs(MatrixEvent::hit, none, safe_policies()));
   EXPECT_FALSE(belongs(MatrixEvent::padded_row, none, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::skipped_step, none, safe_policies()));

@@ -18,7 +18,7 @@ TEST(RandomScenario, TheSameSeedGivesTheSameScenario) {
   EXPECT_NE(random_scenario(cell, 7), random_scenario(cell, 8));
 }
 
-// Digests of results would change if this did: it may not, whatever the compiler and its library.
+// Must not change with compiler or library, because digests of results depend on it.
 TEST(RandomScenario, ItsDrawsAreTheSameEverywhere) {
   const Scenario scenario =
       random_scenario(cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption"), 7);

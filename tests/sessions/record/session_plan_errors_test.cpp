@@ -1,4 +1,4 @@
-// What is wrong with a plan is told with the file and the place; nothing is thrown.
+// Errors in a plan are reported with file and place; nothing is thrown.
 #include <gmock/gmock.h>
 
 #include "core/base/fingerprint.h"

@@ -24,7 +24,7 @@ TEST(StepDigests, KnowRequestsByNameWhateverTheirNumbersAndRows) {
   EXPECT_EQ(a[StepSection::rows], b[StepSection::rows]);
   EXPECT_EQ(a[StepSection::schedule], b[StepSection::schedule]);
   EXPECT_EQ(a[StepSection::copies], b[StepSection::copies]);
-  EXPECT_NE(a[StepSection::layout], b[StepSection::layout]);  // A stood in row 0, B does now
+  EXPECT_NE(a[StepSection::layout], b[StepSection::layout]);  // A was in row 0, now B is
   EXPECT_NE(a[StepSection::blocks], b[StepSection::blocks]);  // and had block 1
 }
 

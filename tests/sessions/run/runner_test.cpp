@@ -48,7 +48,7 @@ TEST(Runner, IdleStepsAreLeftOut) {
               ElementsAre("1: A", "900: B"));
 }
 
-// A frame in flight returns in a step of its own.
+// A frame in flight returns in a separate step.
 TEST(Runner, AsynchronouslyTheLastFrameReturnsBeforeStepsAreLeftOut) {
   EXPECT_THAT(steps_of(plan_of(R"({"id": "A", "prompt": 4, "max_tokens": 1},
                                   {"id": "B", "prompt": 4, "max_tokens": 1, "at_step": 900})",

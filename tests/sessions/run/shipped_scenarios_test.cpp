@@ -51,7 +51,7 @@ TEST(ShippedScenarios, TeachOneSentenceAndExpectNoErrors) {
     ASSERT_TRUE(s.expect.findings) << file;
     for (const ExpectedFinding& finding : *s.expect.findings)
       EXPECT_EQ(finding.rule, "drafts-cut") << file;  // a warning
-    // Its lesson is what the reference does; nobody reads the state that it leaves.
+    // It shows what the reference does; the state that it leaves is never read.
     if (s.name != "padded one token prompt") {
       EXPECT_EQ(resolve_policies(s.settings), safe_policies()) << file;
     }

@@ -1,5 +1,5 @@
 // docs/scenario.schema.json and docs/scenario-format.md against the tables of settings and
-// policies. HYBRIDSCOPE_UPDATE_GOLDEN=1 in the environment writes the schema anew.
+// policies. HYBRIDSCOPE_UPDATE_GOLDEN=1 in the environment rewrites the schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::string one_line(const Json& json) {
   return json.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
-// What fits into a line from `column` on stands in one line.
+// What fits on a line from `column` on is written on one line.
 std::string pretty(const Json& json, std::size_t indent, std::size_t column) {
   std::string text = one_line(json);
   if (!json.is_structured() || column + text.size() < kColumns) return text;

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Reduces `list` to what has to stay; tells each try as "first+count".
+// Reduces `list` to the required elements; records each try as "first+count".
 std::vector<std::string> reduce(std::string& list, const std::string& has_to_stay) {
   std::vector<std::string> tries;
   const auto drop = [&](std::size_t first, std::size_t count) {

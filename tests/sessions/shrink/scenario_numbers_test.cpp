@@ -74,7 +74,7 @@ TEST(ScenarioNumbers, SettingsOfWholeNumbersButNotTheSeed) {
   scenario.settings.num_speculative_tokens = 3;
   scenario.settings.seed = 99;
   scenario.settings.acceptance_rate = 0.5;
-  // The pool has 2 blocks at least; no drafts at all is for whoever leaves the setting out.
+  // The pool has at least 2 blocks; K = 0 would mean leaving out the setting.
   EXPECT_THAT(values(scenario), ElementsAre(Pair(16, 2), Pair(3, 1)));
 }
 

@@ -26,7 +26,7 @@ ShrunkScenario shrink(const Scenario& scenario, const ShrinkOptions& options = {
 }
 
 // Three requests, commands, a shared prefix, drafts by the seed. Under `reference` a prompt of one
-// token is taken for a decode row, which reads a state that nobody wrote.
+// token is taken for a decode row, which reads a state that was never written.
 Scenario crowded() {
   Scenario scenario;
   scenario.name = "crowded";
@@ -84,7 +84,7 @@ TEST(ShrinkScenario, TheFileSaysWhatItsRunFinds) {
       *shrunk.scenario.expect.findings,
       ElementsAre(ExpectedFinding{.rule = "read-of-unwritten-block", .step = 1, .request = "B"}));
   EXPECT_EQ(shrunk.scenario.name, "crowded");
-  EXPECT_EQ(shrunk.scenario.teaches, "");  // it told of another run
+  EXPECT_EQ(shrunk.scenario.teaches, "");  // it described another run
 }
 
 // A and C decode with a draft each; the budget of step 3 is spent by A, so C is skipped and the row

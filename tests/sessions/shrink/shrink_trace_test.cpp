@@ -58,8 +58,8 @@ std::vector<std::string> requests_of(const std::vector<std::string>& lines) {
   return names;
 }
 
-// Five requests; C is skipped in step 4 and reads the wrong state in step 5. A told trace has the
-// wrong accepted count in C's own row, so that nobody else is needed; in step 4 nobody is left.
+// Five requests; C is skipped in step 4 and reads the wrong state in step 5. A trace has the wrong
+// accepted count in C's own row, so no other request is needed; in step 4 no request is left.
 TEST(ShrinkTrace, OnlyTheRequestThatIsWrongIsLeft) {
   const ShrunkTrace shrunk = shrink(pages_trace("skipped_for_a_step"));
   EXPECT_EQ(shrunk.rule, Rule::running_state_wrong);
