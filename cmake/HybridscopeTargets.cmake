@@ -124,12 +124,16 @@ function(hybridscope_library name)
   endif()
 endfunction()
 
-# hybridscope_test(NAME [SHARDS N] SOURCES a_test.cpp ... LINKS lib ...)
+# Test programs that take longest, the longest last. CTest starts them first, so that no processor
+# waits for one of them at the end.
+set(hybridscope_long_tests gui storage core_engine cli sessions judge)
+
+# hybridscope_test(NAME SOURCES a_test.cpp ... LINKS lib ...)
 # Tests of the GoogleTest program test_NAME. Folders share a program: linking dozens would take as
-# long as compiling them. CTest knows the program, as N parts that can run at once where the first
-# call says so; gtest/NAME.xml or gtest/NAME_I.xml says what became of its tests.
+# long as compiling them. To CTest the program is one test; gtest/NAME.xml says what became of each
+# of its tests.
 function(hybridscope_test name)
-  cmake_parse_arguments(ARG "" "SHARDS" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   set(target test_${name})
   if(NOT TARGET ${target})
     add_executable(${target})
@@ -140,26 +144,11 @@ function(hybridscope_test name)
     target_compile_definitions(${target} PRIVATE HYBRIDSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     hybridscope_precompile(${target} tests
       LINKS hybridscope_flags_tests GTest::gmock nlohmann_json::nlohmann_json)
-    hybridscope_add_shards(${name} ${ARG_SHARDS})
+    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1
+             --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${name}.xml)
+    list(FIND hybridscope_long_tests ${name} cost)  # -1: not there
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST ${cost})
   endif()
   target_sources(${target} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE ${ARG_LINKS})
-endfunction()
-
-# hybridscope_add_shards(NAME [N]): the program test_NAME as one test of CTest, or as N.
-function(hybridscope_add_shards name)
-  set(shards ${ARGN})
-  set(xml ${PROJECT_BINARY_DIR}/gtest)
-  if(NOT shards)
-    add_test(NAME ${name} COMMAND test_${name} --gtest_brief=1 --gtest_output=xml:${xml}/${name}.xml)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
-    return()
-  endif()
-  math(EXPR last "${shards} - 1")
-  foreach(shard RANGE ${last})
-    add_test(NAME ${name}_${shard}
-             COMMAND test_${name} --gtest_brief=1 --gtest_output=xml:${xml}/${name}_${shard}.xml)
-    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT 1200
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
-  endforeach()
 endfunction()

@@ -103,7 +103,8 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
       merged->is_eagle = merged->is_eagle || is_eagle_[group];
     }
   }
-  // One eagle group makes all groups of its spec eagle groups (semantics: hybrid-kv-cache-coordinator).
+  // One eagle group makes all groups of its spec eagle groups (semantics:
+  // kv-cache-coordinator).
   for (const SpecGroup& merged : spec_groups_)
     for (const std::int32_t group : merged.groups)
       is_eagle_[static_cast<std::size_t>(group)] = merged.is_eagle;

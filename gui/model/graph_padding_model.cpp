@@ -59,7 +59,7 @@ void add_captured(const StepView& view, GraphPaddingModel& model) {
 }
 
 // How many elements of the first dimension belong to real rows, and how many a build wrote.
-struct Extent {
+struct RowCounts {
   std::int64_t real = 0;
   std::int64_t rows = 0;  // of the batch, padding rows included
   std::int64_t written = 0;
@@ -84,7 +84,7 @@ class ArrayPadding {
   PaddedArray describe(const NamedArray& array) const {
     PaddedArray shown{.name = std::string(array.name)};
     const std::int64_t size = array.dims.empty() ? 0 : array.dims[0];
-    const Extent extent = extent_of(array, size);
+    const RowCounts extent = extent_of(array, size);
     add_elements(array, 0, extent.real, kMostReal, PaddedPart::real, shown);
     add_elements(array, extent.real, extent.rows, kMostPadding, PaddedPart::padding, shown);
     add_elements(array, extent.rows, extent.written, kMostPadding, PaddedPart::no_row, shown);
@@ -99,7 +99,7 @@ class ArrayPadding {
   }
 
  private:
-  Extent extent_of(const NamedArray& array, std::int64_t size) const {
+  RowCounts extent_of(const NamedArray& array, std::int64_t size) const {
     const auto up_to = [&](std::int64_t count) { return std::min(count, size); };
     if (is_offsets(array.name)) return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
     if (array.name == "spec_token_indx") return {up_to(num_tokens_), up_to(num_tokens_), size};
@@ -130,7 +130,7 @@ class ArrayPadding {
     }
   }
 
-  static std::string padding_words(const NamedArray& array, const Extent& extent) {
+  static std::string padding_words(const NamedArray& array, const RowCounts& extent) {
     if (extent.real >= extent.written) return "";
     const std::int64_t columns = array.dims.size() == 2 ? array.dims[1] : 1;
     const auto holds = [&](std::int64_t value) {

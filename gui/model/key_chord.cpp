@@ -39,11 +39,12 @@ struct Modifier {
 constexpr std::array<Modifier, 3> kModifiers = {
     {{"Ctrl", &KeyChord::ctrl}, {"Shift", &KeyChord::shift}, {"Alt", &KeyChord::alt}}};
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_word(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return lower_case(x) == lower_case(y);
+         });
 }
 
 Error bad_chord(std::string_view text, std::string_view what) {

@@ -15,7 +15,7 @@ namespace hybridscope {
 namespace {
 
 constexpr std::size_t kMostTableRows = 5;
-constexpr float kLeastTable = 440;  // points wide; a narrower panel scrolls it
+constexpr float kLeastRequestTable = 440;  // points wide; a narrower panel scrolls it
 constexpr float kMostTable = 640;
 
 class SpeculativePanel final : public Panel {
@@ -49,12 +49,12 @@ class SpeculativePanel final : public Panel {
     const float most = std::max(std::floor(ImGui::GetContentRegionAvail().y * 0.3F / line), 3.0F);
     const float shown =
         std::min(static_cast<float>(std::min(model.rows.size(), kMostTableRows) + 1), most);
-    const bool narrow = ImGui::GetContentRegionAvail().x < look.px(kLeastTable);
+    const bool narrow = ImGui::GetContentRegionAvail().x < look.px(kLeastRequestTable);
     const float height = line * shown + look.px(2) + (narrow ? ImGui::GetStyle().ScrollbarSize : 0);
     const ImVec2 size(std::min(ImGui::GetContentRegionAvail().x, look.px(kMostTable)), height);
     if (!ImGui::BeginTable("drafts", static_cast<int>(kDraftColumns.size()),
                            kFlags | (narrow ? ImGuiTableFlags_ScrollX : 0), size,
-                           narrow ? look.px(kLeastTable) : 0))
+                           narrow ? look.px(kLeastRequestTable) : 0))
       return;
     ImGui::TableSetupScrollFreeze(0, 1);
     constexpr std::array<float, kDraftColumns.size()> kWeights = {1.0F, 0.9F, 1.4F, 1.0F,

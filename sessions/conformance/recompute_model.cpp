@@ -14,10 +14,10 @@ namespace {
 using nlohmann::json;
 
 // Larger than any real dimension, but twice a product of two still fits 63 bits.
-constexpr std::int64_t kMaxDim = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxModelDim = std::int64_t{1} << 30;
 
 std::int64_t dim(const VectorValue& input, std::string_view name) {
-  return input[name].int64_in(-kMaxDim, kMaxDim);
+  return input[name].int64_in(-kMaxModelDim, kMaxModelDim);
 }
 
 std::optional<std::int64_t> optional_dim(const VectorValue& input, std::string_view name) {

@@ -49,7 +49,7 @@ class SchedulerCalls {
 using nlohmann::json;
 
 // {name: [token ids]}.
-std::map<std::string, TokenIds> read_token_ids(const VectorValue& object) {
+std::map<std::string, TokenIds> read_token_ids_by_name(const VectorValue& object) {
   std::map<std::string, TokenIds> result;
   for (const auto& [name, ids] : object.members()) result[name] = ids.int64s();
   return result;
@@ -120,12 +120,12 @@ json SchedulerCalls::answer(const VectorValue& call) {
       return schedule();
     case 4: {
       const VectorValue sampled = call["sampled_token_ids"];
-      const Status updated = replay_.update_from_output(read_token_ids(sampled));
+      const Status updated = replay_.update_from_output(read_token_ids_by_name(sampled));
       if (!updated) sampled.fail(updated.error().message);
       return update_json(replay_);
     }
     default:
-      replay_.update_draft_token_ids(read_token_ids(call["draft_token_ids"]));
+      replay_.update_draft_token_ids(read_token_ids_by_name(call["draft_token_ids"]));
       return draft_counts_json(replay_);
   }
 }

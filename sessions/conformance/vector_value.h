@@ -18,7 +18,7 @@
 namespace hybridscope {
 
 // The most elements that one case may ask to allocate: sizes in a vector are not trusted.
-inline constexpr std::int64_t kMaxVectorElements = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxVectorElements = std::int64_t{1} << 21;
 
 // The vector itself is invalid; this is not an answer of the reference.
 class VectorError : public std::exception {

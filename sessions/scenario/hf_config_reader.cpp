@@ -10,7 +10,7 @@ constexpr std::string_view kCountText = "a whole number from 1 to 2147483647";
 
 // The number, if it is whole and within [least, 2^31-1]. JSON numbers beyond 64 bits are parsed as
 // floating point and refused as such.
-std::optional<std::int64_t> whole_number(const nlohmann::json& value, std::int64_t least) {
+std::optional<std::int64_t> whole_number_from(const nlohmann::json& value, std::int64_t least) {
   if (!value.is_number_integer()) return {};
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{kMaxNumber})
     return {};
@@ -65,7 +65,7 @@ const nlohmann::json* HfConfigReader::find(const char* key, std::string_view exp
 std::int64_t HfConfigReader::count(const char* key) {
   const nlohmann::json* value = find(key, kCountText);
   if (value == nullptr) return 1;
-  if (const auto number = whole_number(*value, 1)) return *number;
+  if (const auto number = whole_number_from(*value, 1)) return *number;
   fail(wrong(key, kCountText));
   return 1;
 }
@@ -114,7 +114,7 @@ std::vector<std::int64_t> HfConfigReader::numbers(const char* key) {
   std::vector<std::int64_t> result;
   bool good = value->is_array();
   for (std::size_t i = 0; good && i < value->size(); ++i) {
-    const auto number = whole_number((*value)[i], 0);
+    const auto number = whole_number_from((*value)[i], 0);
     good = number.has_value();
     if (good) result.push_back(*number);
   }

@@ -21,7 +21,7 @@ constexpr BugLife between(CalendarDate appeared, CalendarDate fixed) {
   return {.appeared = appeared, .fixed = fixed};
 }
 
-constexpr std::array kTable = {
+constexpr std::array kKnownBugs = {
     KnownBug{"mid-block-chunk-poisons-slot",
              1,
              {AlignedSplit::until_last_cache_position},
@@ -184,7 +184,7 @@ constexpr std::array kTable = {
 
 std::vector<std::string_view> ids() {
   std::vector<std::string_view> all;
-  for (const KnownBug& bug : kTable) all.push_back(bug.id);
+  for (const KnownBug& bug : kKnownBugs) all.push_back(bug.id);
   return all;
 }
 
@@ -202,15 +202,15 @@ bool has_values(const PolicyOverrides& policies, const KnownBug& bug) {
 
 }  // namespace
 
-std::span<const KnownBug> known_bug_table() { return kTable; }
+std::span<const KnownBug> known_bug_table() { return kKnownBugs; }
 
 Result<const KnownBug*> find_known_bug(std::string_view name) {
   const std::int32_t number = number_in(name);
-  for (const KnownBug& bug : kTable)
+  for (const KnownBug& bug : kKnownBugs)
     if (bug.id == name || (number > 0 && bug.number == number)) return &bug;
   return Error{ErrorKind::not_found,
                fmt::format("there is no known bug {}{} (\"hybridscope bugs list\" names the {})",
-                           quoted_text(name), nearest_key_hint(name, ids()), kTable.size())};
+                           quoted_text(name), nearest_key_hint(name, ids()), kKnownBugs.size())};
 }
 
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
@@ -223,7 +223,7 @@ PolicyOverrides policies_of(std::span<const KnownBug* const> bugs) {
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner) {
   std::vector<const KnownBug*> found;
   const PolicyOverrides reference = overrides_of(reference_policies());
-  for (const KnownBug& bug : kTable) {
+  for (const KnownBug& bug : kKnownBugs) {
     const BugLife& life = bug.life(runner);
     switch (profile.kind) {
       case EngineProfile::Kind::safe:

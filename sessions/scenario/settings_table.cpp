@@ -155,34 +155,34 @@ constexpr auto make_table() {
     table[size++] = policy(place, kPolicyTexts[place]);
   return table;
 }
-constexpr std::array<Setting, kSettings.size() + kNumPolicies> kTable = make_table();
+constexpr std::array<Setting, kSettings.size() + kNumPolicies> kSettingsAndPolicies = make_table();
 
 }  // namespace
 
-std::span<const Setting> settings_table() { return kTable; }
+std::span<const Setting> settings_table() { return kSettingsAndPolicies; }
 
 std::vector<const Setting*> traced_settings() {
   std::vector<const Setting*> settings;
-  for (const Setting& setting : kTable)
+  for (const Setting& setting : kSettingsAndPolicies)
     if (setting.use.trace_place > 0) settings.push_back(&setting);
   std::ranges::sort(settings, {}, [](const Setting* setting) { return setting->use.trace_place; });
   return settings;
 }
 
 const Setting* find_setting(std::string_view section, std::string_view name) {
-  for (const Setting& setting : kTable)
+  for (const Setting& setting : kSettingsAndPolicies)
     if (setting.section == section && setting.name == name) return &setting;
   return nullptr;
 }
 
 void store_in_config(const EngineSettings& settings, EngineConfig& config) {
-  for (const Setting& setting : kTable)
+  for (const Setting& setting : kSettingsAndPolicies)
     if (setting.to_config != nullptr) setting.to_config(settings, config);
 }
 
 EngineSettings settings_of(const EngineConfig& config) {
   EngineSettings settings;
-  for (const Setting& setting : kTable)
+  for (const Setting& setting : kSettingsAndPolicies)
     if (setting.from_config != nullptr) setting.from_config(config, settings);
   settings.num_gpu_blocks_override = config.kv_cache_config.num_blocks;
   if (config.policies == safe_policies()) settings.engine = EngineProfile::safe;

@@ -23,7 +23,6 @@ class ScenarioRun {
   // request finished; else the first thing that went wrong.
   std::string run();
 
-  std::int64_t num_steps() const { return step_; }
   std::int64_t num_copies() const { return num_copies_; }
   std::int64_t num_hits() const { return num_hits_; }
   std::int64_t num_preempted() const { return num_preempted_; }
