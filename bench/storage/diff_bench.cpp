@@ -15,7 +15,7 @@
 namespace hybridscope::bench {
 namespace {
 
-constexpr std::int64_t kSteps = 50000;
+constexpr std::int64_t kDiffSteps = 50000;
 constexpr int kRequestsAtOnce = 16;
 constexpr std::int64_t kStepsBetween = 5;  // arrivals; a request stays for about 80 steps
 
@@ -32,7 +32,7 @@ RunPlan plan_of(std::int64_t diverges) {
   scenario.settings.speculative_method = SpeculativeMethod::mtp;
   scenario.settings.num_speculative_tokens = 2;
   RunPlan plan = plan_scenario(scenario, "bench").value();
-  for (std::int64_t r = 0; r < kSteps / kStepsBetween; ++r) {
+  for (std::int64_t r = 0; r < kDiffSteps / kStepsBetween; ++r) {
     ArrivingRequest arriving;
     arriving.request.name = "r" + std::to_string(r);
     arriving.request.key = static_cast<std::uint64_t>(r) + 1;
@@ -55,7 +55,7 @@ RunPlan plan_of(std::int64_t diverges) {
 }
 
 void record(const std::string& file, const std::string& name, std::int64_t diverges) {
-  CheckedRun run = CheckedRun::create(plan_of(diverges), {.max_steps = kSteps}).value();
+  CheckedRun run = CheckedRun::create(plan_of(diverges), {.max_steps = kDiffSteps}).value();
   const EngineConfig& config = run.engine().config();
   SessionHeader header;
   header.name = name;
@@ -86,7 +86,7 @@ class Sessions {
   Sessions() {
     std::filesystem::remove(file_);
     record(file_, "base", 0);
-    record(file_, "late", kSteps - 10);
+    record(file_, "late", kDiffSteps - 10);
     record(file_, "early", 10);
   }
   ~Sessions() { std::filesystem::remove(file_); }
