@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/report_error.h"
 #include "cli/run_options.h"
+#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/scenario/scenario_reader.h"
 

@@ -13,13 +13,17 @@ _HEAD = """# Mutations: does the matrix notice a mistake?
 ([scripts/mutation_table.py](../scripts/mutation_table.py) has them), builds the program and runs
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe`, with {few}
 random scenarios per cell, and with {many} where {few} find nothing. Behind it come the reference
-vectors (`conformance`) and the shipped scenarios (`run scenarios`), whatever the matrix found. It
-is run by hand: all of them take 40 minutes, `--only NAME` one; it goes on where it was
-interrupted. This page is `scripts/mutations --markdown`.
+vectors (`conformance`) and the shipped scenarios and known bugs (`run scenarios`,
+`bugs run --all`), whatever the matrix found. It is run by hand: all of them take 40 minutes,
+`--only NAME` one; it goes on where it was interrupted. This page is `scripts/mutations --markdown`.
 
 A mistake is found by the matrix when a rule of [core/check](../core/check) reports an error, or
 when the program stops because one of its own contracts does not hold. No mistake here only costs
 speed, and none changes the checker; six that turned out to corrupt nothing were replaced.
+
+No vector can notice a mistake in the boundary copies of mode all (`all_mode_misses_last_boundary`,
+`all_mode_bias`, `all_mode_resets_at_any_copy`): the reference makes no such copies. A scenario does,
+and so do the tests of `core/state/all_mode.h`.
 """
 
 
