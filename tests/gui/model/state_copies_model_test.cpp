@@ -98,6 +98,7 @@ class DrawnWindows {
       for (const RowTrace& row : trace.rows) {
         const StateCopiesModel model = make_state_copies_model(
             run, {.request = row.request, .group = static_cast<std::int32_t>(group)});
+        if (model.request != row.request) continue;  // the row has no decision: another is shown
         for (const StateCopyDetail& detail : model.details) {
           if (!detail.drawing) continue;
           SCOPED_TRACE(run.title() + ", step " + std::to_string(trace.step) + ", " + model.name +
