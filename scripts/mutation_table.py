@@ -5,27 +5,7 @@ condition. None is in core/check, which judges the runs (tests/ is not run), and
 speed: a graph that is used less often is not corrupted state.
 """
 
-from dataclasses import dataclass
-
-COPY = "copy decision"
-PADDING = "padding"
-SPLIT = "split"
-ROWS = "row moves"
-BLOCKS = "block freeing"
-AREAS = (COPY, PADDING, SPLIT, ROWS, BLOCKS)
-
-
-@dataclass(frozen=True)
-class Mutation:
-    name: str
-    area: str
-    file: str
-    before: str  # text of the file, without a line break
-    after: str   # replaces `before`; may be empty
-    # If `before` occurs more than once: text that occurs once; the first `before` after it is
-    # meant.
-    behind: str = ""
-
+from mutation import BLOCKS, COPY, PADDING, ROWS, SPLIT, Mutation
 
 DECISION = "core/state/copy_decision.h"
 SAFE_DECISION = "core/state/safe_copy_decision.h"
@@ -385,50 +365,3 @@ MUTATIONS = (
              "request.last_frame > num_frames_returned_)",
              "request.last_frame > num_frames_returned_ + 1)"),
 )
-
-# Reasons why the matrix does not find these.
-MISSED: dict[str, str] = {
-    "all_mode_remembers_any_step":
-        "the function is the reference's and profile `safe` does not call it: it remembers the "
-        "column after every step.",
-    "gdn_offsets_end_early":
-        "the last padding row ends where a row of an earlier batch did. It has the null block, so "
-        "no state is read or written for it, and the checker looks at the offsets of rows that "
-        "hold a request.",
-    "last_state_is_last_block":
-        "with drafts, the state before a chunk that skips columns is held until the request ends. "
-        "Nothing wrong is read and all is given back; it would show as a request that never gets "
-        "its blocks, in a pool that is just large enough. No rule bounds how many blocks of state "
-        "a request may hold.",
-    "grid_ends_at_prompt":
-        "nothing is wrong in the end: a chunk of a preempted request's answer ends off the grid, "
-        "which is a warning, and the branch above lets the next one end at the boundary.",
-    "frees_under_frame_in_flight":
-        "blocks of a KV consumer are free while a frame in flight still writes them. Later frames "
-        "run behind it, so only a connector's writes can go wrong, and they are not modelled "
-        "(`hybridscope matrix --list`).",
-}
-
-
-def place(mutation: Mutation, text: str) -> int:
-    """Offset of the mutation's line in the file's text; ValueError if it is ambiguous."""
-    start = 0
-    if mutation.behind:
-        if (times := text.count(mutation.behind)) != 1:
-            raise ValueError(f"{mutation.name}: {mutation.file} has {mutation.behind!r} {times} "
-                             "times (expected once)")
-        start = text.index(mutation.behind)
-        found = text.find(mutation.before, start)
-        if found < 0:
-            raise ValueError(f"{mutation.name}: {mutation.file} has no {mutation.before!r} behind "
-                             f"{mutation.behind!r}")
-        return found
-    if (times := text.count(mutation.before)) != 1:
-        raise ValueError(f"{mutation.name}: {mutation.file} has {mutation.before!r} {times} times "
-                         "(expected once)")
-    return text.index(mutation.before)
-
-
-def mutated(mutation: Mutation, text: str) -> str:
-    begin = place(mutation, text)
-    return text[:begin] + mutation.after + text[begin + len(mutation.before):]

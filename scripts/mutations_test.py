@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import mutation_doc
-from mutation_table import AREAS, HEADER_USERS, MISSED, MUTATIONS, Mutation, mutated, place
+from mutation import AREAS, Mutation, mutated, place
+from mutation_doc import MISSED
+from mutation_table import HEADER_USERS, MUTATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = Mutation("sample", AREAS[0], "a.cpp", "x = 1;", "x = 2;")
