@@ -35,10 +35,10 @@ _HEAD = """# Mutations: does the matrix notice a mistake?
 `scripts/mutations` plants one mistake of one line at a time in a copy of the tree
 ([scripts/mutation_table.py](../scripts/mutation_table.py) has them), builds the program and runs
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe`, with {few}
-random scenarios per cell, and with {many} where {few} find nothing. Behind it come the reference
-vectors (`conformance`) and the shipped scenarios and known bugs (`run scenarios`,
-`bugs run --all`), whatever the matrix found. It is run by hand: all of them take 40 minutes,
-`--only NAME` one; it goes on where it was interrupted. This page is `scripts/mutations --markdown`.
+random scenarios per cell, and with {many} where {few} find nothing. After that come the reference
+vectors (`conformance`) and the shipped scenarios and known bugs (`run scenarios --state bytes`,
+`bugs run --all`), whatever the matrix found. All of them take 40 minutes (`scripts/nightly`),
+`--only NAME` runs one; an interrupted run resumes. This page is `scripts/mutations --markdown`.
 
 A mistake is found by the matrix when a rule of [core/check](../core/check) reports an error, or
 when the program stops because one of its own contracts does not hold. No mistake here only costs
@@ -141,7 +141,7 @@ def markdown(mutations: list[Mutation], results: dict) -> str:
     if not done:
         return ""
     return "\n".join((_HEAD.format(few=FEW, many=MANY), _numbers(done), _areas(done),
-                      "## What the matrix does not find\n", "Why is told from reading the code, not "
+                      "## What the matrix does not find\n", "Deduced from reading the code, not "
                       "from a run that does find them.\n", _missed(done),
                       "## All of them\n", "Files are below `core/`; a cell counts once, however "
                       "often it went wrong.\n", _table(done)))

@@ -9,6 +9,7 @@ from mutation import BLOCKS, COPY, PADDING, ROWS, SPLIT, Mutation
 
 DECISION = "core/state/copy_decision.h"
 SAFE_DECISION = "core/state/safe_copy_decision.h"
+STATE_COPY = "core/state/state_copy.h"
 PREFIX_INDICES = "core/metadata/prefix_block_indices.h"
 PREPROCESS = "core/state/align_preprocess.cpp"
 PRECOPY = "core/state/align_precopy.cpp"
@@ -49,6 +50,7 @@ KEY_MAP = "core/caching/block_key_map.cpp"
 # includes these headers, but only sources that use a name are compiled again.
 HEADER_USERS = {
     DECISION: r"\bdecide_\w+",
+    STATE_COPY: r"\b(?:make_state_copy|make_copy_of_state|for_each_copy_of_state)\b|copy_bodies\.h",
     SAFE_DECISION: r"\b(?:decide_all_mode_boundary_copy|all_mode_boundaries)\b",
     ALL_MODE_HEADER: r"\blast_scheduled_column\b",
     PREFIX_INDICES: r"\bcompute_prefix_block_indices\b",
@@ -106,6 +108,10 @@ MUTATIONS = (
     Mutation("all_mode_remembers_any_step", COPY, ALL_MODE,
              "inputs.num_scheduled_tokens[row] == 1 + inputs.num_spec_tokens)",
              "inputs.num_scheduled_tokens[row] >= 1)"),
+    Mutation("all_mode_forgets_last_row", COPY, ALL_MODE,
+             "row < inputs.req_ids.size(); ++row)",
+             "row + 1 < inputs.req_ids.size(); ++row)",
+             behind="Status remember_last_scheduled_columns("),
     Mutation("all_mode_resets_at_any_copy", COPY, ALL_MODE,
              "if (decisions.back().resets_accepted_count) num_accepted_tokens = 1;",
              "if (decisions.back().copies()) num_accepted_tokens = 1;"),
@@ -158,6 +164,11 @@ MUTATIONS = (
              "floor_div(added.num_computed_tokens, added.block_size);"),
     Mutation("temporal_source_without_bias", COPY, COLLECT,
              "decision.src_col + decision.accept_token_bias),", "decision.src_col),"),
+    Mutation("bytes_not_shifted", COPY, STATE_COPY,
+             "copy.src_byte_offset += blocks.accept_token_bias * position_bytes;", ""),
+    Mutation("bytes_lack_a_position", COPY, STATE_COPY,
+             "copy.row_bytes = kept > 0 ? kept * position_bytes : 0;",
+             "copy.row_bytes = kept > 1 ? (kept - 1) * position_bytes : 0;"),
     Mutation("copy_shift_forgotten", COPY, COLLECT,
              ".accept_token_bias = decision.accept_token_bias});", ".accept_token_bias = 0});"),
     Mutation("copy_blocks_of_first_group", COPY, COLLECT,
