@@ -23,7 +23,7 @@ struct PageView {
   }
 };
 
-// Word `word` of a page, little endian; the last one is filled up with zeros. Pages whose size is
+// Word `word` of a page, little endian; the last one is padded with zeros. Pages whose size is
 // not a multiple of a word are not aligned to words: their words are assembled from 2 bytes at a
 // time.
 HS_HOST_DEVICE inline std::uint64_t load_word(const PageView& page, std::int64_t word) {

@@ -19,9 +19,9 @@ HS_HOST_DEVICE inline Fingerprint load_start(const StateView& state, const Forwa
   return row.temporal_src_block == kNoSource ? row.start : kPoison;
 }
 
-// folded[w * stride] = the state that write w leaves behind, of the row's temporal writes; the
-// others stay as they are. `writes` and `tokens` are the row's own. Writes in order of their tokens
-// cost one pass over the tokens.
+// For each temporal write w of the row, folded[w * stride] = the state that it writes; other
+// elements are not changed. `writes` and `tokens` are the row's. If writes ascend by num_tokens,
+// one pass over the tokens is enough.
 HS_HOST_DEVICE inline void fold_row(const ForwardRow& row, const ForwardWrite* writes,
                                     const TokenContent* tokens, Fingerprint start,
                                     Fingerprint* folded, std::int64_t stride = 1) {

@@ -1,5 +1,5 @@
 // A run of rows in three launches: fold the tokens of each row and layer, write the recurrent
-// states, advance the conv states. Folding reads every recurrent state before one is written.
+// states, advance the conv states. Folding reads every recurrent state before any is written.
 #pragma once
 
 #include <cstdint>

@@ -23,6 +23,10 @@ struct MemoryMap {
   std::int32_t num_blocks = 0;
   std::int32_t conv_kernel = 0;  // W
 
+  std::int32_t num_states() const { return static_cast<std::int32_t>(states.size()); }
+  const StateGeometry& geometry(std::int32_t state_index) const {
+    return states[static_cast<std::size_t>(state_index)].geometry;
+  }
   std::int64_t widest_conv() const;  // positions; 0: no conv state
   std::int32_t num_layers(std::int32_t group_index) const {
     return group_states[static_cast<std::size_t>(group_index)].count / num_state_types;

@@ -67,19 +67,4 @@ void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* ou
   }
 }
 
-Result<TensorView<std::int32_t>> mamba_get_block_table_tensor(const BlockTableGatherInput& input,
-                                                              std::span<std::int32_t> storage) {
-  if (input.config.mamba_cache_mode != MambaCacheMode::align) return input.block_table;
-  const std::size_t rows = input.seq_lens.size();
-  const std::size_t width = static_cast<std::size_t>(input.config.num_speculative_blocks) + 1;
-  if (storage.size() < (width + 1) * rows)
-    return invalid_input("storage of " + std::to_string(storage.size()) + " elements for " +
-                         std::to_string(rows) + " rows of " + std::to_string(width + 1));
-  const auto window = find_block_table_window(input, storage.last(rows));
-  if (!window) return window.error();
-  const BlockTableWindow& found = window.value();
-  copy_window_rows(found, {.count = found.rows, .width = found.width}, storage.data());
-  return matrix_view<std::int32_t>(storage.data(), found.rows, found.width);
-}
-
 }  // namespace hybridscope

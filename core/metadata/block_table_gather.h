@@ -55,7 +55,7 @@ HS_HOST_DEVICE constexpr std::int32_t first_window_column(std::int32_t seq_len,
 // What stays the same over all calls of one builder.
 struct BlockTableGatherConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
-  ReciprocalDivider block_size{1};  // tokens a block
+  ReciprocalDivider block_size{1};  // tokens per block
   std::int32_t num_speculative_blocks = 0;
 };
 
@@ -92,13 +92,7 @@ struct WindowRows {
 };
 
 // Writes [count, width] block ids of the window to `out`. Takes its arguments by value so that the
-// compiler knows that the stores do not change them.
+// compiler may assume that the stores do not change them. Requires: rows inside the window.
 void copy_window_rows(BlockTableWindow window, WindowRows rows, std::int32_t* out);
-
-// The gathered tensor itself. none, all: a view of the table. align: int32
-// [seq_lens.size(), 1 + num_speculative_blocks] written to `storage`, which needs
-// (2 + num_speculative_blocks) * seq_lens.size() elements. Errors as above, storage too small.
-Result<TensorView<std::int32_t>> mamba_get_block_table_tensor(const BlockTableGatherInput& input,
-                                                              std::span<std::int32_t> storage);
 
 }  // namespace hybridscope

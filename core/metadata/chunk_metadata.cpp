@@ -30,33 +30,6 @@ std::int32_t tokens_to_chunk_end(std::int32_t computed, std::int32_t chunk_size)
 
 }  // namespace
 
-Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
-    std::span<const std::int32_t> query_start_loc, std::int32_t chunk_size) {
-  if (chunk_size < 1) return bad_chunk_size(chunk_size);
-  if (query_start_loc.empty() || query_start_loc[0] != 0)
-    return invalid_input("query_start_loc must begin with 0");
-  const std::size_t sequences = query_start_loc.size() - 1;
-  VarlenChunkMetadata result;
-  result.cu_chunk_seqlens.push_back(0);
-  result.last_chunk_indices.assign(sequences, -1);
-  for (std::size_t i = 0; i < sequences; ++i) {
-    const std::int32_t end = query_start_loc[i + 1];
-    for (std::int32_t pos = query_start_loc[i]; pos < end;) {
-      const std::int32_t room = chunk_size - (pos % chunk_size + chunk_size) % chunk_size;
-      const std::int32_t take = std::min(room, end - pos);
-      result.last_chunk_indices[i] = static_cast<std::int32_t>(result.seq_idx_chunks.size());
-      result.seq_idx_chunks.push_back(static_cast<std::int32_t>(i));
-      result.cu_chunk_seqlens.push_back(result.cu_chunk_seqlens.back() + take);
-      pos += take;
-    }
-  }
-  if (!result.seq_idx_chunks.empty() && result.cu_chunk_seqlens.back() != query_start_loc.back())
-    return invalid_input("chunks hold " + std::to_string(result.cu_chunk_seqlens.back()) +
-                         " tokens, query_start_loc ends at " +
-                         std::to_string(query_start_loc.back()));
-  return result;
-}
-
 Result<Mamba2ChunkMetadata> Mamba2ChunkMetadataBuilder::compute(const Mamba2ChunkInput& input) {
   const std::int32_t chunk_size = input.chunk_size;
   const std::size_t rows = input.num_computed_tokens_p.size();

@@ -11,19 +11,6 @@
 
 namespace hybridscope {
 
-struct VarlenChunkMetadata {
-  std::vector<std::int32_t> cu_chunk_seqlens{};    // [chunks + 1] exclusive prefix sum, tokens
-  std::vector<std::int32_t> last_chunk_indices{};  // [sequences], -1: empty sequence
-  std::vector<std::int32_t> seq_idx_chunks{};      // [chunks]
-  friend bool operator==(const VarlenChunkMetadata&, const VarlenChunkMetadata&) = default;
-};
-
-// Chunks that cross neither a sequence nor a multiple of chunk_size in the packed tokens
-// (compute_varlen_chunk_metadata in mamba2_attn.py). query_start_loc: [sequences + 1]. Errors:
-// empty array, first element not 0, lengths that do not add up to the last element, chunk_size < 1.
-Result<VarlenChunkMetadata> compute_varlen_chunk_metadata(
-    std::span<const std::int32_t> query_start_loc, std::int32_t chunk_size);
-
 // Views of arrays that a Mamba2ChunkMetadataBuilder owns; absent without prefill rows.
 struct Mamba2ChunkMetadata {
   TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
@@ -56,7 +43,8 @@ class Mamba2ChunkMetadataBuilder {
 class FlaChunkBuilder {
  public:
   // int32 [chunks, 2]: number of the sequence among those that have a chunk, chunk inside it
-  // (prepare_chunk_indices). Errors: fewer than 2 elements, a negative length, chunk_size < 1.
+  // (prepare_chunk_indices). Errors: fewer than 2 elements, a length of -chunk_size or less,
+  // chunk_size < 1, 2^31 chunks or more.
   Result<TensorView<std::int32_t>> prepare_chunk_indices(std::span<const std::int32_t> cu_seqlens,
                                                          std::int32_t chunk_size);
 

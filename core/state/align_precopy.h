@@ -38,7 +38,7 @@ struct AlignAdvanceInputs {
   std::span<const std::int32_t> query_start_loc;      // [num_reqs + 1]
 };
 
-// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): writes one decision a
+// preprocess_mamba_align_fused_kernel (semantics: preprocess-mamba-align): writes one decision per
 // row and advances the slots; slots outside the batch keep everything. Errors, which change
 // nothing: block_size < 1, an array too short, a slot outside the arrays (also -1: the kernel has
 // no guard there).

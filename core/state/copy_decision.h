@@ -26,7 +26,7 @@ enum class StateCopyOutcome : std::uint8_t {
   copy,                // from src_col to dst_col, another column
   within_block_shift,  // src_col == dst_col: conv window shifts, temporal comes from a later column
   self_copy_skipped,   // src_col == dst_col and nothing to shift
-  no_boundary,         // no multiple of block_size in [num_tokens_running_state, new_num_computed]
+  no_boundary,         // no boundary from num_tokens_running_state to new_num_computed_tokens
   fresh_state,         // nothing was stored for this request yet
   same_column,         // the running column did not change
   padded_row           // the row holds no request

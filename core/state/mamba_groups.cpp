@@ -23,9 +23,4 @@ Result<MambaGroups> get_mamba_groups(const KVCacheConfig& kv_cache_config) {
   return result;
 }
 
-std::int64_t copy_buffer_capacity(const CopyBufferShape& shape) {
-  return static_cast<std::int64_t>(shape.max_num_reqs) * shape.num_mamba_layers *
-         shape.num_state_types;
-}
-
 }  // namespace hybridscope

@@ -18,13 +18,4 @@ struct MambaGroups {
 // ones.
 Result<MambaGroups> get_mamba_groups(const KVCacheConfig& kv_cache_config);
 
-// Entries of MambaCopyBuffers (semantics: mamba-copy-buffers): one request may copy each state of
-// each layer once.
-struct CopyBufferShape {
-  std::int32_t max_num_reqs = 0;
-  std::int32_t num_mamba_layers = 0;  // over all mamba groups
-  std::int32_t num_state_types = 0;   // states a layer
-};
-std::int64_t copy_buffer_capacity(const CopyBufferShape& shape);
-
 }  // namespace hybridscope

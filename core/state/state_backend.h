@@ -26,7 +26,7 @@ struct BlockContent {
 };
 struct BlockContents {
   std::vector<BlockContent> blocks;
-  std::vector<Fingerprint> conv_fingerprints;  // [conv states, state_len] one a position
+  std::vector<Fingerprint> conv_fingerprints;  // [conv states, state_len] one per position
 };
 
 // The first element, row-major, of one layer's state that is not what the content says.
@@ -54,7 +54,8 @@ class StateBackend {
   // Compares every element that the contents name. Mismatches in order of content, then state
   // index.
   virtual Result<std::vector<StateMismatch>> verify(const BlockContents& contents) = 0;
-  // One state of one layer, dense and row-major, without padding.
+  // One state of one layer in one block: its bytes, dense and row-major, without padding.
+  // `state_index`: flat. Requires: both exist. Error: the device's.
   virtual Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) = 0;
   // One 64-bit digest a block, over all bytes of its pages in all buffers, padding included: equal
   // bytes have equal digests on every backend.

@@ -1,4 +1,4 @@
-// How the recurrent state of a model lies in memory: `num_buffers` buffers of num_blocks pages
+// The memory layout of a model's recurrent state: `num_buffers` buffers of num_blocks pages
 // each. Buffer i serves layer i of every group, as one block id belongs to one group at a time. A
 // page begins with the layer's states, one right after the other; its rest is padding (vLLM
 // v1/worker/gpu_model_runner.py, _reshape_kv_cache_tensors).

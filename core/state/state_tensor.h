@@ -1,4 +1,4 @@
-// Where the recurrent state of a model lies: one strided tensor per layer and kind of state, as the
+// Where the recurrent state of a model is: one strided tensor per layer and kind of state, as the
 // engine hands them out. Plain descriptions that own no bytes.
 #pragma once
 

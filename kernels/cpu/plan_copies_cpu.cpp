@@ -12,11 +12,9 @@ namespace {
 // One call with (state, copy) for each state of the copy's group, in order.
 template <class Use>
 void for_each_state(const MemoryMap& map, const StateCopyOp& op, const Use& use) {
-  const StateRange& range = map.group_states[static_cast<std::size_t>(op.group_index)];
-  for (std::int32_t i = range.first; i < range.first + range.count; ++i) {
-    const StateView& state = map.states[static_cast<std::size_t>(i)];
-    use(state, make_copy_of_state(i, state.geometry, op));
-  }
+  for_each_copy_of_state(map, op, [&](const CopyOfState& made) {
+    use(map.states[static_cast<std::size_t>(made.copy.state_index)], made);
+  });
 }
 
 template <class Use>

@@ -80,26 +80,4 @@ void execute_copies(std::span<const StateCopy> copies, StateBytes states) {
   }
 }
 
-std::vector<std::byte> read_state(const StateTensor& tensor, std::span<const std::byte> state) {
-  const std::size_t dims = tensor.shape.size();
-  HS_EXPECT(dims > 0 && tensor.stride.size() == dims);
-  const auto elem_size = static_cast<std::size_t>(tensor.elem_size);
-  std::vector<std::byte> dense(
-      static_cast<std::size_t>(tensor.elements_per_block() * tensor.shape[0]) * elem_size);
-  std::vector<std::int64_t> index(dims, 0);
-  std::int64_t element = 0;  // offset of `index` in the strided tensor
-  for (std::size_t to = 0; to < dense.size(); to += elem_size) {
-    const std::size_t from = static_cast<std::size_t>(element) * elem_size;
-    HS_EXPECT(from + elem_size <= state.size());
-    std::memcpy(dense.data() + to, state.data() + from, elem_size);
-    for (std::size_t axis = dims; axis-- > 0;) {
-      element += tensor.stride[axis];
-      if (++index[axis] < tensor.shape[axis]) break;
-      element -= tensor.stride[axis] * tensor.shape[axis];
-      index[axis] = 0;
-    }
-  }
-  return dense;
-}
-
 }  // namespace hybridscope

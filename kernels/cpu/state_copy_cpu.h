@@ -1,12 +1,10 @@
-// Executes copy plans on state bytes in host memory, and reads states back without their padding.
+// Executes copy plans on state bytes in host memory.
 #pragma once
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "core/state/state_copy.h"
-#include "core/state/state_tensor.h"
 
 namespace hybridscope {
 
@@ -24,9 +22,5 @@ void execute_copy(const StateCopy& copy, std::span<std::byte> state);
 
 // Runs the copies in order.
 void execute_copies(std::span<const StateCopy> copies, StateBytes states);
-
-// The logical elements of a tensor, dense and row-major, padding left out. Requires: the tensor
-// lies inside `state`.
-std::vector<std::byte> read_state(const StateTensor& tensor, std::span<const std::byte> state);
 
 }  // namespace hybridscope

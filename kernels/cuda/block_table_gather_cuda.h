@@ -10,9 +10,9 @@
 
 namespace hybridscope {
 
-// The gathered tensor, [rows, width] row-major: as mamba_get_block_table_tensor, in align mode one
-// thread a block id. Arrays go to the device and back. Errors: those of find_block_table_window,
-// found before anything runs; no usable device, the device's.
+// The gathered tensor, [rows, width] row-major: the rows of the window that find_block_table_window
+// finds, in align mode one thread a block id. Arrays go to the device and back. Errors: those of
+// find_block_table_window, found before anything runs; no usable device, the device's.
 Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGatherInput& input,
                                                           std::int32_t device,
                                                           const LaunchOrder& order = {});

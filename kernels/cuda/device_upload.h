@@ -53,8 +53,8 @@ class DeviceUpload {
   Status reserve(int device, std::int64_t num_bytes);
   // Copies the piece on the stream. What was launched before on the stream still sees the previous
   // piece. Waits only if kPiecesUnderWay pieces are already in flight, allocates only if the piece
-  // is larger than the room; both are counted. May be captured in a graph, the first time and with
-  // room made: a replay sends the same bytes again.
+  // is larger than the room; both are counted. Can be captured in a graph as the object's first
+  // piece, after reserve(): a replay sends the same bytes again.
   Status send(const ArrayPiece& piece, const LaunchContext& context);
   const std::byte* data() const { return device_.data(); }
 

@@ -11,7 +11,7 @@ namespace hybridscope::fused {
 
 // One thread: looks moves up and passes them to the engine. It takes a move's number from the
 // counter only when it has room for the move: a number that waits is moved long after its
-// neighbours. The first kStatic numbers are fixed, which saves a short launch the counter.
+// neighbours. The first kStatic numbers are fixed, so that a short launch needs no counter.
 __device__ inline void produce(const Args& args, Shared& shared, int count, int producer) {
   const int num_moves = count * args.tiles_per_row;
   const int num_producers = static_cast<int>(gridDim.x) * kProducers;

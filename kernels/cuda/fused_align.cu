@@ -83,6 +83,7 @@ __global__ void align_advance(const AlignAdvanceDevice in, const LaunchOrder ord
   const int row = static_cast<int>(block * blockDim.x + threadIdx.x);
   if (row >= in.num_reqs) return;
   const std::int32_t slot = in.idx_mapping[row];
+  if (slot < 0) return;
   const StateCopyDecision decision =
       decide_align_advance_v2({.state_idx = in.state_idx[slot],
                                .num_accepted_tokens = in.num_accepted_tokens[slot],

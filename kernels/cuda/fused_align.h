@@ -20,7 +20,7 @@ using CudaStream = CUstream_st*;  // cudaStream_t
 // All pointers below are to device memory that lives until the launch is over. A launch does not
 // write what it reads, except AlignAdvanceDevice, whose slots belong to one row each.
 
-// One table a mamba group, all of one row stride (StateLayout::block_table_stride_req).
+// One table per mamba group, all with one row stride (StateLayout::block_table_stride_req).
 using DeviceBlockTables = std::span<const std::int32_t* const>;
 
 // run_fused_postprocess (semantics: postprocess-mamba): see PostprocessV1Inputs
@@ -63,7 +63,7 @@ struct AlignAdvanceDevice {
   std::int32_t* src_off = nullptr;                    // [slots] out
 };
 
-// precopy_mamba_align_fused_kernel (semantics: precopy-mamba-align): see PrecopyInputs.
+// precopy_mamba_align_fused_kernel (semantics: precopy-mamba-align): see run_fused_precopy.
 struct PrecopyDevice {
   std::int32_t num_reqs = 0;
   const std::int32_t* idx_mapping = nullptr;  // [num_reqs] row -> slot, -1: skip
@@ -89,8 +89,8 @@ struct FusedAlignOptions {
 class FusedAlign {
  public:
   // state_base_addrs: [layout.num_states()] device addresses of element [0, 0, ...] of each state
-  // tensor. On the current device. Errors: make_copy_tiles', more than 16 mamba groups; the
-  // device's.
+  // tensor. On the current device. Errors: those of make_copy_tiles; another number of addresses,
+  // more than 16 mamba groups; the device's.
   static Result<FusedAlign> create(const StateLayout& layout,
                                    std::span<const std::uintptr_t> state_base_addrs,
                                    const FusedAlignOptions& options = {});
@@ -98,7 +98,7 @@ class FusedAlign {
   FusedAlign& operator=(FusedAlign&&) noexcept;
   ~FusedAlign();
 
-  // Errors: not one block table a group, a negative number of rows; the device's.
+  // Errors of all three: not one block table per group, a negative num_reqs; the device's.
   Status postprocess(const PostprocessV1Device& in, CudaStream stream) const;
   Status postprocess_align(const PostprocessV2Device& in, CudaStream stream) const;
   Status precopy(const PrecopyDevice& in, CudaStream stream) const;

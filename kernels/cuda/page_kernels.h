@@ -18,7 +18,8 @@ struct Pages {
   std::int64_t page_size_bytes = 0;
   std::int32_t num_buffers = 0;
 };
-// Adds the digest of blocks[i] to digests[i].
+// Adds the digest of blocks[i] to digests[i], [count] each, on the device. Does not wait. Error:
+// the launch was refused.
 Status launch_digests(const Pages& pages, const std::int32_t* blocks, std::int32_t count,
                       std::uint64_t* digests, const LaunchContext& context);
 

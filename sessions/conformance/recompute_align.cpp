@@ -9,7 +9,6 @@
 #include "core/state/align_postprocess.h"
 #include "core/state/align_precopy.h"
 #include "core/state/align_preprocess.h"
-#include "core/state/mamba_groups.h"
 #include "sessions/conformance/answer_json.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/request_block_tables.h"
@@ -79,12 +78,9 @@ class PreprocessRun {
         execute_copies_(execute_copies) {}
 
   json raw_crc32() const { return memory_.raw_crc32(); }
-  std::int64_t capacity() const {
-    return copy_buffer_capacity(
-        {.max_num_reqs = max_num_reqs_,
-         .num_mamba_layers = static_cast<std::int32_t>(tensors_.layers.size()),
-         .num_state_types = static_cast<std::int32_t>(tensors_.state_kinds.size())});
-  }
+  // Entries of MambaCopyBuffers (semantics: mamba-copy-buffers): one request may copy each state of
+  // each layer once.
+  std::int64_t capacity() const { return std::int64_t{max_num_reqs_} * tensors_.num_states(); }
 
   json step(const VectorValue& step) {
     const std::vector<std::string> names = step["req_ids"].strings();

@@ -5,13 +5,14 @@
 
 #include "core/engine/scheduler.h"
 #include "core/metadata/batch_split.h"
-#include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/num_computed_tokens.h"
 #include "core/metadata/prefix_block_indices.h"
 #include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/block_table_tensor.h"
 #include "sessions/conformance/recompute.h"
+#include "sessions/conformance/varlen_chunks.h"
 #include "sessions/conformance/vector_batch.h"
 
 namespace hybridscope {
@@ -156,11 +157,10 @@ json recompute_prefix_block_indices(const VectorCase& vector, ExecuteCopies) {
   json last_computed = json::array();
   json first_scheduled = json::array();
   json last_scheduled = json::array();
-  const std::vector<std::int32_t> num_computed = compute_num_computed_tokens(batch.view());
-  for (std::size_t row = 0; row < num_computed.size(); ++row) {
+  for (std::int32_t row = 0; row < batch.num_reqs; ++row) {
     const PrefixBlockIndices indices =
-        compute_prefix_block_indices({.num_computed_tokens = num_computed[row],
-                                      .seq_len = batch.seq_lens[row],
+        compute_prefix_block_indices({.num_computed_tokens = num_computed_tokens(batch.view(), row),
+                                      .seq_len = batch.seq_lens[static_cast<std::size_t>(row)],
                                       .block_size = block_size});
     last_computed.push_back(indices.block_idx_last_computed_token);
     first_scheduled.push_back(indices.block_idx_first_scheduled_token);

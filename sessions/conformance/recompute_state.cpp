@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/state/all_mode.h"
-#include "core/state/copy_spec.h"
 #include "core/state/stage_inputs.h"
 #include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/copy_spec.h"
 #include "sessions/conformance/recompute.h"
 #include "sessions/conformance/vector_requests.h"
 #include "sessions/conformance/vector_states.h"

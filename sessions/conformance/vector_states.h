@@ -8,9 +8,9 @@
 
 #include "core/base/tensor_view.h"
 #include "core/state/collect_copies.h"
-#include "core/state/planned_copies.h"
 #include "core/state/state_layout.h"
 #include "core/state/state_tensor.h"
+#include "sessions/conformance/planned_copies.h"
 #include "sessions/conformance/vector_value.h"
 
 namespace hybridscope {

@@ -81,18 +81,6 @@ TEST(StateCopyCpu, ACopyBehindTheBufferIsOurBug) {
   EXPECT_THROW(execute_copy(copy, state), ContractViolation);
 }
 
-TEST(StateCopyCpu, ReadingAStateSkipsPagePadding) {
-  const auto page = bytes_of({1, 2, 3, 4, 90, 91, 11, 12, 13, 14, 92, 93});
-  const StateTensor tensor{.shape = {2, 2, 1}, .stride = {3, 1, 1}, .elem_size = 2};
-  EXPECT_THAT(ints_of(read_state(tensor, page)), ElementsAre(1, 2, 3, 4, 11, 12, 13, 14));
-}
-
-TEST(StateCopyCpu, ReadingATransposedStateIsRowMajor) {
-  const auto data = bytes_of({1, 2, 3, 4, 5, 6});
-  const StateTensor tensor{.shape = {1, 2, 3}, .stride = {6, 1, 2}, .elem_size = 1};
-  EXPECT_THAT(ints_of(read_state(tensor, data)), ElementsAre(1, 3, 5, 2, 4, 6));
-}
-
 // Against a copy through a second buffer, for all kinds of overlap.
 TEST(StateCopyCpu, AnyOverlapEqualsACopyThroughASecondBuffer) {
   constexpr std::uint32_t kSeed = 20260629;

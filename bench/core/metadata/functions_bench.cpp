@@ -35,14 +35,19 @@ BENCHMARK(split_by_length);
 
 void gather_align(benchmark::State& state) {
   const BenchBatch batch(Shape::mixed, kNumSpec);
-  std::vector<std::int32_t> storage(kRows * (2 + kNumSpec));
+  std::vector<std::int32_t> starts(kRows);
+  std::vector<std::int32_t> gathered(kRows * (1 + kNumSpec));
   measure(state, kRows, [&] {
-    return mamba_get_block_table_tensor({.config = {.mamba_cache_mode = MambaCacheMode::align,
-                                                    .block_size = ReciprocalDivider(kBlockSize),
-                                                    .num_speculative_blocks = kNumSpec},
-                                         .block_table = batch.common().block_table_tensor,
-                                         .seq_lens = batch.common().seq_lens},
-                                        storage);
+    const BlockTableWindow window =
+        find_block_table_window({.config = {.mamba_cache_mode = MambaCacheMode::align,
+                                            .block_size = ReciprocalDivider(kBlockSize),
+                                            .num_speculative_blocks = kNumSpec},
+                                 .block_table = batch.common().block_table_tensor,
+                                 .seq_lens = batch.common().seq_lens},
+                                starts)
+            .value();
+    copy_window_rows(window, {.count = window.rows, .width = window.width}, gathered.data());
+    return gathered.data();
   });
 }
 BENCHMARK(gather_align);
@@ -56,7 +61,9 @@ BENCHMARK(causal_conv1d_metadata);
 
 void mamba2_chunks(benchmark::State& state) {
   const BenchBatch batch(Shape::mixed, kNumSpec);
-  const std::vector<std::int32_t> computed = compute_num_computed_tokens(batch.common());
+  std::vector<std::int32_t> computed;
+  for (std::int32_t row = 0; row < batch.common().num_reqs; ++row)
+    computed.push_back(num_computed_tokens(batch.common(), row));
   Mamba2ChunkMetadataBuilder builder;
   measure(state, kRows, [&] {
     return builder.compute({.chunk_size = 256,
@@ -65,13 +72,6 @@ void mamba2_chunks(benchmark::State& state) {
   });
 }
 BENCHMARK(mamba2_chunks);
-
-void varlen_chunks(benchmark::State& state) {
-  const BenchBatch batch(Shape::mixed, kNumSpec);
-  measure(state, kRows,
-          [&] { return compute_varlen_chunk_metadata(batch.common().query_start_loc, 256); });
-}
-BENCHMARK(varlen_chunks);
 
 void fla_chunk_indices(benchmark::State& state) {
   const BenchBatch batch(Shape::mixed, kNumSpec);

@@ -133,7 +133,7 @@ TEST(CGSupport, OfBackendsAndBuilders) {
   EXPECT_EQ(cg_support(AttentionBackend::flash_attn_2), Support::uniform_batch);
   EXPECT_EQ(cg_support(AttentionBackend::triton), Support::always);
   EXPECT_EQ(cg_support(AttentionBackend::flex), Support::always);
-  for (const MetadataBuilderRow& row : metadata_builders())
+  for (const MetadataBuilderRow& row : kMetadataBuilders)
     EXPECT_EQ(row.cg_support, row.mamba_type == MambaType::linear_attention
                                   ? Support::uniform_single_token_decode
                                   : Support::uniform_batch)

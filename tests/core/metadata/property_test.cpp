@@ -5,9 +5,10 @@
 #include <random>
 
 #include "core/metadata/batch_split.h"
-#include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
+#include "sessions/conformance/block_table_tensor.h"
+#include "sessions/conformance/varlen_chunks.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::property_test {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/metadata/batch_split.h"
-#include "core/metadata/block_table_gather.h"
+#include "sessions/conformance/block_table_tensor.h"
 #include "tests/core/metadata/batch_support.h"
 #include "tests/support/property.h"
 

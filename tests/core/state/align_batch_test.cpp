@@ -7,7 +7,7 @@
 #include "core/state/align_preprocess.h"
 #include "core/state/collect_copies.h"
 #include "core/state/copy_variants.h"
-#include "core/state/planned_copies.h"
+#include "sessions/conformance/planned_copies.h"
 
 namespace hybridscope::align_batch_test {
 namespace {

@@ -139,10 +139,5 @@ TEST(MambaGroups, DifferentSpecsOrNoneAreErrors) {
   EXPECT_FALSE(get_mamba_groups(config_of({FullAttentionSpec{}})).ok());
 }
 
-TEST(MambaGroups, ARequestMayCopyEachStateOfEachLayerOnce) {
-  EXPECT_EQ(copy_buffer_capacity({.max_num_reqs = 3, .num_mamba_layers = 5, .num_state_types = 2}),
-            30);
-}
-
 }  // namespace
 }  // namespace hybridscope::state_idx_test

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "core/base/math.h"
+#include "core/state/copy_of_state.h"
 #include "kernels/cpu/state_copy_cpu.h"
 
 namespace hybridscope::test {
@@ -91,27 +93,38 @@ RandomStates draw_states(Draw& draw, const RandomStatesOptions& options) {
   return states;
 }
 
-void RandomStates::execute(const std::vector<RowStateCopy>& copies) {
-  for (const RowStateCopy& copy : copies)
-    execute_copy(copy.copy, std::span(bytes).subspan(static_cast<std::size_t>(
-                                state_offsets[static_cast<std::size_t>(copy.copy.state_index)])));
+void RandomStates::execute(const std::vector<StateCopy>& copies) {
+  for (const StateCopy& copy : copies)
+    execute_copy(copy, std::span(bytes).subspan(static_cast<std::size_t>(
+                           state_offsets[static_cast<std::size_t>(copy.state_index)])));
 }
 
-std::vector<RowStateCopy> RandomStates::plan(
-    std::span<const StateCopyDecision> decisions,
-    std::span<const TensorView<std::int32_t>> tables) const {
+std::vector<StateCopy> RandomStates::plan(std::span<const StateCopyDecision> decisions,
+                                          std::span<const TensorView<std::int32_t>> tables) const {
   std::vector<MambaBlockTable> of_groups;
   for (std::size_t i = 0; i < tables.size(); ++i)
     of_groups.push_back(
         {.group = layout.mamba_group_ids[i], .ids = tables[i], .num_blocks_per_row = {}});
-  CopyLaunch launch;
-  for (std::size_t r = 0; r < decisions.size(); ++r)
-    launch.decisions.push_back(
-        {.request = {}, .row = static_cast<std::int32_t>(r), .decision = decisions[r]});
-  collect_batch_copy_meta(decisions, of_groups, launch.copies);
-  auto copies = plan_fused_copies(layout, launch);
-  if (!copies) throw std::runtime_error(copies.error().message);
-  return std::move(copies).value();
+  std::vector<StateCopyTrace> launched;
+  collect_batch_copy_meta(decisions, of_groups, launched);
+  std::vector<StateCopy> copies;
+  for (const StateCopyTrace& copy : launched) {
+    for (const std::int32_t block : {copy.conv_src_block, copy.temporal_src_block, copy.dst_block})
+      if (block < 0 || block >= layout.state_num_blocks.front())
+        throw std::runtime_error("block " + std::to_string(block) + " is outside the states");
+    const auto group = std::ranges::find(layout.mamba_group_ids, copy.group);
+    for_each_copy_of_state(
+        layout,
+        {.group_index = static_cast<std::int32_t>(group - layout.mamba_group_ids.begin()),
+         .conv_src_block = copy.conv_src_block,
+         .temporal_src_block = copy.temporal_src_block,
+         .dst_block = copy.dst_block,
+         .accept_token_bias = copy.accept_token_bias},
+        [&](const CopyOfState& made) {
+          if (made.copy.row_bytes > 0) copies.push_back(made.copy);
+        });
+  }
+  return copies;
 }
 
 std::vector<TensorView<std::int32_t>> RandomTables::views() const {

@@ -8,7 +8,7 @@
 
 #include "core/base/tensor_view.h"
 #include "core/state/collect_copies.h"
-#include "core/state/planned_copies.h"
+#include "core/state/state_copy.h"
 #include "core/state/state_layout.h"
 #include "kernels/cuda/device_buffer.cuh"
 
@@ -35,11 +35,11 @@ struct RandomStates {
   std::vector<std::byte> bytes;
 
   // Copies run on `bytes`, which are then what a launch must give.
-  void execute(const std::vector<RowStateCopy>& copies);
+  void execute(const std::vector<StateCopy>& copies);
   // What decisions[r] of row r copies with these tables, in order of the mamba groups. Throws
   // std::runtime_error where a block lies outside a state.
-  std::vector<RowStateCopy> plan(std::span<const StateCopyDecision> decisions,
-                                 std::span<const TensorView<std::int32_t>> tables) const;
+  std::vector<StateCopy> plan(std::span<const StateCopyDecision> decisions,
+                              std::span<const TensorView<std::int32_t>> tables) const;
 };
 struct RandomStatesOptions {
   std::int32_t num_blocks = 0;

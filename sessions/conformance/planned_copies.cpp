@@ -1,4 +1,4 @@
-#include "core/state/planned_copies.h"
+#include "sessions/conformance/planned_copies.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,10 +7,18 @@
 #include <string>
 
 #include "core/state/copy_of_state.h"
-#include "core/state/copy_spec.h"
+#include "sessions/conformance/copy_spec.h"
 
 namespace hybridscope {
 namespace {
+
+StateCopyOp op_of(const StateCopyTrace& copy, std::int32_t group_index) {
+  return {.group_index = group_index,
+          .conv_src_block = copy.conv_src_block,
+          .temporal_src_block = copy.temporal_src_block,
+          .dst_block = copy.dst_block,
+          .accept_token_bias = copy.accept_token_bias};
+}
 
 // Position of the copy's group among the mamba groups.
 Result<std::int32_t> group_index_of(const StateCopyTrace& copy,
@@ -33,20 +41,30 @@ Status check_copy_blocks(const StateCopyTrace& copy, std::int64_t num_blocks) {
   return Ok{};
 }
 
+// Of all states of the copy's group in the layout.
+Status check_copy_blocks(const StateCopyTrace& copy, const StateLayout& layout,
+                         std::int32_t group_index) {
+  for (std::size_t state = 0; state < layout.state_num_blocks.size(); ++state)
+    if (layout.state_group_indices[state] == group_index)
+      if (Status status = check_copy_blocks(copy, layout.state_num_blocks[state]); !status)
+        return status;
+  return Ok{};
+}
+
 Result<StateCopy> batched_copy(const StateTensor& state, std::optional<StateKind> kind,
-                               ConvStateLayout layout, const StateCopyTrace& copy) {
+                               ConvStateLayout layout, const StateCopyOp& op) {
   if (!kind)
     return invalid_input("the copy function of a state is not known (expected conv or temporal)");
   const bool conv = *kind == StateKind::conv;
-  const std::int32_t source = conv ? copy.conv_src_block : copy.temporal_src_block;
+  const std::int32_t source = src_block_of(*kind, op);
   const Result<CopySpec> spec =
       get_copy_spec(state,
                     {.block_ids = std::span(&source, 1),
                      .cur_block_idx = 0,
-                     .num_accepted_tokens = conv ? copy.accept_token_bias + 1 : 1},
+                     .num_accepted_tokens = conv ? op.accept_token_bias + 1 : 1},
                     *kind, layout);
   if (!spec) return spec.error();
-  const Result<std::int64_t> destination = block_byte_offset(state, copy.dst_block);
+  const Result<std::int64_t> destination = block_byte_offset(state, op.dst_block);
   if (!destination) return destination.error();
   StateCopy planned;
   planned.src_byte_offset = spec.value().start_byte_offset.value_or(0);
@@ -64,22 +82,11 @@ Result<std::vector<RowStateCopy>> plan_fused_copies(const StateLayout& layout,
     const auto group_index = group_index_of(copy, layout.mamba_group_ids);
     if (!group_index) return group_index.error();
     const std::int32_t row = launch.decisions[static_cast<std::size_t>(copy.decision)].row;
-    for (std::int32_t state = 0; state < layout.num_states(); ++state) {
-      const StateGeometry geometry = layout.geometry(state);
-      if (geometry.group_index != group_index.value()) continue;
-      if (Status status =
-              check_copy_blocks(copy, layout.state_num_blocks[static_cast<std::size_t>(state)]);
-          !status)
-        return status.error();
-      const StateCopy made = make_copy_of_state(state, geometry,
-                                                {.group_index = group_index.value(),
-                                                 .conv_src_block = copy.conv_src_block,
-                                                 .temporal_src_block = copy.temporal_src_block,
-                                                 .dst_block = copy.dst_block,
-                                                 .accept_token_bias = copy.accept_token_bias})
-                                 .copy;
-      if (made.row_bytes > 0 && made.num_rows > 0) planned.push_back({row, made});
-    }
+    if (Status status = check_copy_blocks(copy, layout, group_index.value()); !status)
+      return status.error();
+    for_each_copy_of_state(layout, op_of(copy, group_index.value()), [&](const CopyOfState& made) {
+      if (made.copy.row_bytes > 0 && made.copy.num_rows > 0) planned.push_back({row, made.copy});
+    });
   }
   return planned;
 }
@@ -100,7 +107,8 @@ Result<std::vector<StateCopy>> plan_batched_copies(const MambaStateTensors& tens
             !status)
           return status.error();
         Result<StateCopy> made =
-            batched_copy(state, tensors.state_kinds.at(i), tensors.conv_state_layout, copy);
+            batched_copy(state, tensors.state_kinds.at(i), tensors.conv_state_layout,
+                         op_of(copy, group_index.value()));
         if (!made) return made.error();
         made.value().state_index = state_index;
         planned.push_back(made.value());

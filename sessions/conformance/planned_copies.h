@@ -1,4 +1,6 @@
-// From block ids to bytes: what the copies of a launch move in each state of each layer.
+// The copies of a launch as the vectors list them: what each moves in each state of each layer.
+// Blocks become bytes in core/state/copy_of_state.h and state_copy.h, as in the backends that hold
+// state; here are the checks of foreign numbers and the two forms of the lists.
 #pragma once
 
 #include <cstdint>

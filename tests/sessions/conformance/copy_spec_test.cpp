@@ -1,4 +1,4 @@
-#include "core/state/copy_spec.h"
+#include "sessions/conformance/copy_spec.h"
 
 #include <gtest/gtest.h>
 
