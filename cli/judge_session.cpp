@@ -8,6 +8,7 @@
 #include "core/engine/cudagraph_setup.h"
 #include "sessions/explain/explain_start_up.h"
 #include "sessions/explain/explain_step.h"
+#include "sessions/record/session_plan.h"
 
 namespace hybridscope {
 namespace {
@@ -23,33 +24,36 @@ void print_corrections(const EngineConfig& config) {
 }  // namespace
 
 JudgeSession::JudgeSession(const JudgeOptions& options)
-    : options_(options), trace_(options.input, options.check) {
+    : options_(options), trace_(options.input, options.check, [this](const ForeignHeader& header) {
+        return ends_previous_and_wants(header);
+      }) {
   report_.input = trace_.file();
   report_.engine = options.engine;
 }
 
 Status JudgeSession::take(PaddedLine text, std::int64_t line) {
-  return judge(trace_.read(text, line), text.text);
+  return follow(trace_.take(text, line), text.text);
 }
 
 Status JudgeSession::take(const std::string& text, std::int64_t line) {
-  return judge(trace_.read(std::string_view(text), line), text);
+  return follow(trace_.take(std::string_view(text), line), text);
 }
 
-// Skips steps of traces that the filter left out.
-Status JudgeSession::judge(const Result<TraceLine>& kind, std::string_view text) {
-  if (!kind.ok()) return kind.error();
-  if (kind.value() == TraceLine::header) return begin(text);
-  if (kind.value() == TraceLine::step && trace_.has_begun()) return judge_step();
+bool JudgeSession::ends_previous_and_wants(const ForeignHeader& header) {
+  finish(SessionStatus::complete, "");
+  return !record_failure_ && header.name.find(options_.filter) != std::string::npos;
+}
+
+Status JudgeSession::follow(const Result<JudgedLine>& taken, std::string_view text) {
+  if (!taken.ok()) return taken.error();
+  if (record_failure_) return *record_failure_;
+  if (taken.value().step) return add_step(*taken.value().step);
+  if (taken.value().kind == TraceLine::header && trace_.has_begun()) return begin(text);
   return Ok{};
 }
 
 Status JudgeSession::begin(std::string_view text) {
-  finish(SessionStatus::complete, "");
-  if (record_failure_) return *record_failure_;
   const ForeignHeader& header = trace_.reader().header();
-  if (header.name.find(options_.filter) == std::string::npos) return Ok{};
-  if (Status begun = trace_.begin(); !begun.ok()) return begun;
   if (Status begun = begin_comparison(); !begun.ok()) {
     trace_.end();
     return begun;
@@ -69,14 +73,14 @@ Status JudgeSession::begin_recording(std::string_view header_line) {
   SessionPlace place = parse_session_place(options_.record.place);
   if (!place.name.empty() && report_.traces.size() > 1)
     place.name += fmt::format("-{}", report_.traces.size());
-  SessionHeader header;
-  header.kind = SessionKind::judge;
-  header.source = foreign.name.empty() ? report_.input : foreign.name;
-  header.engine = foreign.engine;
-  header.plan = header_line;
-  header.config = foreign.config;
-  header.check = options_.check;
-  auto begun = RecordedSession::begin(options_.record, place, std::move(header), trace_.names());
+  auto begun = RecordedSession::begin(
+      options_.record, place,
+      judge_header({.source = foreign.name.empty() ? report_.input : foreign.name,
+                    .engine = foreign.engine,
+                    .header_line = header_line,
+                    .config = foreign.config,
+                    .scope = options_.check}),
+      trace_.names());
   if (!begun.ok()) {
     record_failure_ = begun.error();
     return begun.error();
@@ -100,17 +104,13 @@ Status JudgeSession::begin_comparison() {
   return Ok{};
 }
 
-Status JudgeSession::judge_step() {
-  const auto judged = trace_.judge();
-  if (!judged.ok()) return judged.error();
+Status JudgeSession::add_step(const JudgedStep& step) {
   if (comparison_) comparison_->compare(trace_.reader().step());
   TraceReport& trace = report_.traces.back();
-  for (const Finding& finding : judged.value().findings)
-    trace.findings.add(finding, false, trace_.names());
+  for (const Finding& finding : step.findings) trace.findings.add(finding, false, trace_.names());
   trace.finding_lines.resize(trace.findings.kept().size(), trace_.line());
-  if (judged.value().trace.step == options_.explain) explain(judged.value());
+  if (step.trace.step == options_.explain) explain(step);
   if (!recorded_) return Ok{};
-  const JudgedStep& step = judged.value();
   Status added = recorded_->add(step.trace, step.findings, step.writes);
   if (!added.ok()) record_failure_ = added.error();
   return added;

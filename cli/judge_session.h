@@ -31,11 +31,12 @@ class JudgeSession {
   bool explained() const { return explained_; }
 
  private:
-  Status judge(const Result<TraceLine>& kind, std::string_view text);
+  bool ends_previous_and_wants(const ForeignHeader& header);
+  Status follow(const Result<JudgedLine>& taken, std::string_view text);
   Status begin(std::string_view text);
   Status begin_recording(std::string_view header_line);
   Status begin_comparison();
-  Status judge_step();
+  Status add_step(const JudgedStep& step);
   void explain(const JudgedStep& step);
 
   const JudgeOptions& options_;

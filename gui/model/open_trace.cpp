@@ -10,6 +10,7 @@
 #include "gui/model/recorded_run.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/judge/judged_trace.h"
+#include "sessions/record/session_plan.h"
 #include "sessions/record/step_recorder.h"
 #include "sessions/text/line_source.h"
 #include "storage/session_writer.h"
@@ -45,7 +46,12 @@ class TemporaryFolder {
 class TraceRecording {
  public:
   TraceRecording(std::string path, SessionPlace place)
-      : path_(std::move(path)), place_(std::move(place)), trace_(path_, CheckScope::step) {}
+      : path_(std::move(path)),
+        place_(std::move(place)),
+        trace_(path_, kScope, [this](const ForeignHeader&) {
+          has_more_traces_ = writer_ != nullptr;
+          return !has_more_traces_;
+        }) {}
 
   Status run() {
     auto lines = LineSource::open(path_);
@@ -65,28 +71,24 @@ class TraceRecording {
 
  private:
   Status take(PaddedLine text, std::int64_t number) {
-    const auto kind = trace_.read(text, number);
-    if (!kind.ok()) return kind.error();
-    if (kind.value() == TraceLine::header) {
-      has_more_traces_ = writer_ != nullptr;
-      return has_more_traces_ ? Status(Ok{}) : begin(text.text);
-    }
-    return kind.value() == TraceLine::step ? judge() : Status(Ok{});
+    const auto taken = trace_.take(text, number);
+    if (!taken.ok()) return taken.error();
+    if (taken.value().step) return add(*taken.value().step);
+    return taken.value().kind == TraceLine::header && trace_.has_begun() ? begin(text.text)
+                                                                         : Status(Ok{});
   }
 
   Status begin(std::string_view text) {
-    if (Status begun = trace_.begin(); !begun.ok()) return begun;
     trace_.log_writes();
     const ForeignHeader& foreign = trace_.reader().header();
     const auto& name_of = trace_.names().request;
-    SessionHeader header;
+    SessionHeader header = judge_header({.source = path_,
+                                         .engine = foreign.engine,
+                                         .header_line = text,
+                                         .config = foreign.config,
+                                         .scope = kScope});
     header.name = place_.name;
-    header.kind = SessionKind::judge;
     header.level = RecordLevel::full;
-    header.source = path_;
-    header.engine = foreign.engine;
-    header.plan = text;
-    header.config = foreign.config;
     recorder_.emplace(header.config, header.level, name_of);
     auto writer = SessionWriter::begin(place_, header,
                                        {.program = "hybridscope",
@@ -99,14 +101,12 @@ class TraceRecording {
     return Ok{};
   }
 
-  Status judge() {
-    const auto step = trace_.judge();
-    if (!step.ok()) return step.error();
-    const JudgedStep& judged = step.value();
-    recorder_->record(judged.trace, judged.findings, judged.writes, writer_->next_record());
+  Status add(const JudgedStep& step) {
+    recorder_->record(step.trace, step.findings, step.writes, writer_->next_record());
     return writer_->push();
   }
 
+  static constexpr CheckScope kScope = CheckScope::step;
   std::string path_;
   SessionPlace place_;
   JudgedTrace trace_;

@@ -134,12 +134,17 @@ void ForeignImporter::post_copy(const ForeignStep& step) {
     request.num_accepted_tokens = std::max(row.num_sampled_tokens, 1);
     if (!metadata_.has_mamba()) continue;
     copy_rows_.num_accepted_tokens[r] = request.num_accepted_tokens;
-    if (config_.mamba_cache_mode == MambaCacheMode::all)
-      mamba_state_idx_.set(row.request, last_scheduled_column(copy_rows_.num_computed_tokens[r],
-                                                              copy_rows_.num_scheduled_tokens[r],
-                                                              metadata_.mamba_block_size()));
   }
   if (!metadata_.has_mamba()) return;
+  // Without drafts too: traced copies are completed from the column.
+  if (config_.mamba_cache_mode == MambaCacheMode::all)
+    remember_last_scheduled_columns({.num_spec_tokens = std::max(config_.num_speculative_tokens, 1),
+                                     .block_size = metadata_.mamba_block_size(),
+                                     .req_ids = copy_rows_.req_ids,
+                                     .num_scheduled_tokens = copy_rows_.num_scheduled_tokens,
+                                     .num_computed_tokens = copy_rows_.num_computed_tokens},
+                                    mamba_state_idx_)
+        .value();
   decide_post_copies();
   if (align)
     for (std::size_t r = 0; r < trace_.rows.size(); ++r)

@@ -1,4 +1,4 @@
-// What the judge knows of another engine's requests: their tokens and prefixes, and the worker's
+// What the judge keeps about another engine's requests: their tokens and prefixes, and the worker's
 // view of them.
 #pragma once
 

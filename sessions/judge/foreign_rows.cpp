@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/engine/token_sequence.h"
+#include "core/state/all_mode.h"
 #include "sessions/judge/foreign_importer.h"
 
 namespace hybridscope {
@@ -308,9 +309,10 @@ Status ForeignImporter::dispatch(const ForeignStep& step) {
 
 Status ForeignImporter::build_metadata(const ForeignStep& step) {
   remembered_columns_.clear();
-  if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0)
-    for (const RowTrace& row : trace_.rows)
-      remembered_columns_.push_back(mamba_state_idx_.find(row.request).value_or(-1));
+  if (config_.mamba_cache_mode == MambaCacheMode::all && config_.num_speculative_tokens > 0) {
+    remembered_columns_.resize(trace_.rows.size());
+    preprocess_mamba_all_specdec(copy_rows_.req_ids, mamba_state_idx_, remembered_columns_).value();
+  }
   const Status built = metadata_.build(trace_, worker_tables_, remembered_columns_);
   bool traced_all = true;
   for (GroupTrace& group : trace_.groups) {

@@ -12,6 +12,8 @@ inline constexpr std::int64_t kTraceVersion = 1;
 // The member that marks a line as a header.
 inline constexpr std::string_view kVersionKey = "hybridscope_trace";
 
+// `line`: a parsed header line. Reports to `errors`, with a JSON pointer, what is missing, of the
+// wrong type or unsupported.
 ForeignHeader read_header(const LineValue& line, JsonErrors& errors);
 
 }  // namespace hybridscope

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "core/base/check.h"
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
@@ -31,21 +30,39 @@ Result<JudgedStep> TraceJudge::judge(const ForeignStep& step, CheckScope scope) 
   return JudgedStep{*trace.value(), findings, importer_.tables(), checker_.writes()};
 }
 
-JudgedTrace::JudgedTrace(std::string file, CheckScope scope)
-    : reader_(std::move(file)), scope_(scope), names_(numbered_names()) {}
+JudgedTrace::JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted)
+    : reader_(std::move(file)),
+      scope_(scope),
+      is_wanted_(std::move(is_wanted)),
+      names_(numbered_names()) {}
 
-Result<TraceLine> JudgedTrace::read(PaddedLine text, std::int64_t line) {
+Result<JudgedLine> JudgedTrace::take(PaddedLine text, std::int64_t line) {
   line_ = line;
-  return reader_.read_line(text, line);
+  return judge_line(reader_.read_line(text, line));
 }
 
-Result<TraceLine> JudgedTrace::read(std::string_view text, std::int64_t line) {
+Result<JudgedLine> JudgedTrace::take(std::string_view text, std::int64_t line) {
   line_ = line;
-  return reader_.read_line(text, line);
+  return judge_line(reader_.read_line(text, line));
+}
+
+Result<JudgedLine> JudgedTrace::judge_line(const Result<TraceLine>& read) {
+  if (!read.ok()) return read.error();
+  JudgedLine taken{.kind = read.value(), .step = {}};
+  if (taken.kind == TraceLine::header) {
+    if (Status begun = begin(); !begun.ok()) return begun.error();
+  } else if (taken.kind == TraceLine::step && has_begun()) {
+    const auto judged = judge();
+    if (!judged.ok()) return judged.error();
+    taken.step.emplace(judged.value());
+  }
+  return taken;
 }
 
 Status JudgedTrace::begin() {
-  judge_.reset();
+  const bool wanted = !is_wanted_ || is_wanted_(reader_.header());
+  end();
+  if (!wanted) return Ok{};
   auto judge = TraceJudge::create(reader_.header());
   if (!judge.ok()) return at_line(judge.error());
   judge_.emplace(std::move(judge).value());
@@ -55,7 +72,6 @@ Status JudgedTrace::begin() {
 }
 
 Result<JudgedStep> JudgedTrace::judge() {
-  HS_EXPECT(judge_.has_value());
   auto judged = judge_->judge(reader_.step(), scope_);
   if (!judged.ok()) return at_line(judged.error());
   return judged;

@@ -54,25 +54,29 @@ class TraceJudge {
   std::int64_t num_request_steps_ = 0;
 };
 
+// What a line was, and its step if a trace is being judged.
+struct JudgedLine {
+  TraceLine kind = TraceLine::empty;
+  std::optional<JudgedStep> step;
+};
+
+// Shall the trace with this header be judged? Called while the previous trace is still there.
+using IsTraceWanted = std::function<bool(const ForeignHeader&)>;
+
 class JudgedTrace {
  public:
-  // Messages name `file`; "-" is "<stdin>".
-  JudgedTrace(std::string file, CheckScope scope);
+  // Messages name `file`; "-" is "<stdin>". Without `is_wanted` every trace is judged.
+  JudgedTrace(std::string file, CheckScope scope, IsTraceWanted is_wanted = {});
   JudgedTrace(const JudgedTrace&) = delete;  // names_ refers to reader_
   JudgedTrace& operator=(const JudgedTrace&) = delete;
 
-  // Reads line number `line` (from 1) and returns its kind. Errors: those of
-  // TraceReader::read_line.
-  Result<TraceLine> read(PaddedLine text, std::int64_t line);
-  Result<TraceLine> read(std::string_view text, std::int64_t line);
-
-  // After a header line: judges its trace from now on, in place of the previous one. Error
-  // "FILE:LINE: ...": a set-up that no engine can have.
-  Status begin();
-  // After a step line. Requires: has_begun(). Error "FILE:LINE: ...": the trace cannot be judged
-  // any further.
-  Result<JudgedStep> judge();
-  // Judges no trace until the next begin().
+  // Takes line number `line` (from 1). A header ends the previous trace, and its own trace is
+  // judged from now on if it is wanted; steps of a trace that is not judged are only read. Errors:
+  // those of TraceReader::read_line; "FILE:LINE: ...": a set-up that no engine can have, or a trace
+  // that cannot be judged any further.
+  Result<JudgedLine> take(PaddedLine text, std::int64_t line);
+  Result<JudgedLine> take(std::string_view text, std::int64_t line);
+  // Judges no trace until the next header.
   void end() { judge_.reset(); }
 
   // The error, prefixed with the file and the number of the last line.
@@ -92,8 +96,13 @@ class JudgedTrace {
   const Names& names() const { return names_; }
 
  private:
+  Result<JudgedLine> judge_line(const Result<TraceLine>& read);
+  Status begin();
+  Result<JudgedStep> judge();
+
   TraceReader reader_;
   CheckScope scope_;
+  IsTraceWanted is_wanted_;
   std::optional<TraceJudge> judge_;
   Names names_;
   std::int64_t line_ = 0;

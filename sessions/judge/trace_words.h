@@ -1,4 +1,5 @@
-// The names of a trace's enum values, each list in the order of its enum.
+// The names of a trace's enum values, each list in the order of its enum. Those that are choices of
+// a setting as well are in sessions/scenario/settings_table.h.
 #pragma once
 
 #include <array>
@@ -6,11 +7,6 @@
 
 namespace hybridscope {
 
-inline constexpr std::array<std::string_view, 3> kCacheModeWords = {"none", "all", "align"};
-inline constexpr std::array<std::string_view, 4> kSpeculativeMethodWords = {"none", "mtp", "ngram",
-                                                                            "draft_model"};
-inline constexpr std::array<std::string_view, 5> kCudagraphModeWords = {
-    "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
 inline constexpr std::array<std::string_view, 2> kGroupTypeWords = {"full_attention", "mamba"};
 inline constexpr std::array<std::string_view, 6> kMambaTypeWords = {
     "mamba1", "mamba2", "linear_attention", "short_conv", "gdn_attention", "kda"};

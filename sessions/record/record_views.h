@@ -17,7 +17,7 @@ namespace hybridscope {
 // Arrays that the metadata's views need but the record stores in another form.
 struct RestoredArrays {
   std::deque<std::vector<std::uint8_t>> flags;  // bool
-  // Batch_ptr and token_chunk_offset_ptr, in full length.
+  // batch_ptr and token_chunk_offset_ptr, in full length.
   std::deque<std::vector<std::int32_t>> pointers;
 };
 

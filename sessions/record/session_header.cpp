@@ -38,14 +38,6 @@ std::string_view check_scope_name(CheckScope scope) {
   return kScopes[static_cast<std::size_t>(scope)];
 }
 
-std::optional<SessionKind> session_kind_of(std::string_view name) {
-  return enum_of<SessionKind>(kKinds, name);
-}
-
-std::optional<SessionStatus> session_status_of(std::string_view name) {
-  return enum_of<SessionStatus>(kStatuses, name);
-}
-
 std::optional<RecordLevel> record_level_of(std::string_view name) {
   return enum_of<RecordLevel>(kLevels, name);
 }

@@ -30,9 +30,7 @@ std::string_view session_status_name(SessionStatus status);
 std::string_view record_level_name(RecordLevel level);
 std::string_view check_scope_name(CheckScope scope);
 
-// The kind or status with this name; empty: none has it.
-std::optional<SessionKind> session_kind_of(std::string_view name);
-std::optional<SessionStatus> session_status_of(std::string_view name);
+// The level or scope with this name; empty: none has it.
 std::optional<RecordLevel> record_level_of(std::string_view name);
 std::optional<CheckScope> check_scope_of(std::string_view name);
 

@@ -173,6 +173,17 @@ SessionHeader run_header(const RunPlan& plan, CheckScope scope) {
   return header;
 }
 
+SessionHeader judge_header(const JudgedSession& session) {
+  SessionHeader header;
+  header.kind = SessionKind::judge;
+  header.check = session.scope;
+  header.source = session.source;
+  header.engine = session.engine;
+  header.plan = session.header_line;
+  header.config = session.config;
+  return header;
+}
+
 Result<RunPlan> read_session_plan(std::string_view text, const std::string& file) {
   simdjson::dom::parser parser;
   JsonErrors errors(file);

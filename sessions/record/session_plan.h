@@ -19,6 +19,18 @@ std::string write_session_plan(const RunPlan& plan);
 // The session header of a run of the plan, without name and level; the source is the plan's name.
 SessionHeader run_header(const RunPlan& plan, CheckScope scope);
 
+// What the session header of a judged trace is made from.
+struct JudgedSession {
+  std::string_view source;
+  std::string_view engine;
+  std::string_view header_line;  // of the trace
+  const EngineConfig& config;
+  CheckScope scope = CheckScope::step;
+};
+
+// The session header of a judged trace, without name and level.
+SessionHeader judge_header(const JudgedSession& session);
+
 // The plan as written: running it makes the same traces. Error corrupt: not JSON. Error
 // invalid_input, "FILE: POINTER: ...": another version, unknown or missing keys, values out of
 // range, settings the model does not allow, requests that could never finish, scripts that name

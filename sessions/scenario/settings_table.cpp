@@ -15,13 +15,9 @@ using C = EngineConfig;
 constexpr std::int64_t kMaxInt64 = 9'223'372'036'854'775'807;
 constexpr std::int64_t kMaxTokens = 1 << 24;
 
-constexpr std::array<std::string_view, 3> kModes = {"none", "all", "align"};
 constexpr std::array<std::string_view, 4> kDtypes = {"auto", "float16", "bfloat16", "float32"};
 constexpr std::array<std::string_view, 2> kLayouts = {"SD", "DS"};
 constexpr std::array<std::string_view, 2> kSchedulingPolicies = {"fcfs", "priority"};
-constexpr std::array<std::string_view, 4> kMethods = {"none", "mtp", "ngram", "draft_model"};
-constexpr std::array<std::string_view, 5> kGraphModes = {"NONE", "PIECEWISE", "FULL",
-                                                         "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
 constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
 constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_attn_2", "triton",
                                                        "flex"};
@@ -29,7 +25,7 @@ constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_at
 // Choices are in the order of their enums.
 constexpr std::array kSettings = {
     choice<&S::mamba_cache_mode, &C::mamba_cache_mode>(
-        {"", "mamba_cache_mode", kModes,
+        {"", "mamba_cache_mode", kCacheModeWords,
          "all if the model has it, else align; none without prefix caching",
          "where recurrent states are kept for reuse"}),
     integer<&S::tensor_parallel_size>(
@@ -82,7 +78,7 @@ constexpr std::array kSettings = {
         {"", "scheduler_reserve_full_isl", "true", "admit a request only if its whole prompt fits"},
         {.vllm_flag = true, .trace_place = 4}),
     boolean<&S::async_scheduling, &C::async_scheduling>(
-        {"", "async_scheduling", "true; false with method ngram",
+        {"", "async_scheduling", "true; false with methods ngram and draft_model",
          "whether a step is scheduled while the previous one is in flight"},
         {.trace_place = 6}),
     boolean<&S::kv_consumer, &C::kv_consumer>(
@@ -101,7 +97,7 @@ constexpr std::array kSettings = {
         {"", "attention_backend", kBackends, "flash_attn_3",
          "backend whose metadata builder limits full graphs"}),
     choice<&S::speculative_method, &C::speculative_method>(
-        {"speculative_config", "method", kMethods,
+        {"speculative_config", "method", kSpeculativeMethodWords,
          "mtp if num_speculative_tokens is set, else none", "who drafts tokens"}),
     integer<&S::num_speculative_tokens, &C::num_speculative_tokens>(
         {"speculative_config", "num_speculative_tokens", 0, 64, "0",
@@ -114,7 +110,7 @@ constexpr std::array kSettings = {
     integer<&S::optimization_level>({"", "optimization_level", 0, 3, "2",
                                      "default graph mode: NONE, PIECEWISE, FULL_AND_PIECEWISE"},
                                     {.vllm_flag = true}),
-    choice<&S::cudagraph_mode, &C::cudagraph_mode>({"", "cudagraph_mode", kGraphModes,
+    choice<&S::cudagraph_mode, &C::cudagraph_mode>({"", "cudagraph_mode", kCudagraphModeWords,
                                                     "FULL_AND_PIECEWISE, from optimization_level",
                                                     "which batches replay a graph"}),
     integer_list<&S::cudagraph_capture_sizes, &C::cudagraph_capture_sizes>(

@@ -4,6 +4,7 @@
 // made from the list of policies (core/engine/policies.h).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -66,6 +67,13 @@ struct Setting {
   void (*to_config)(const EngineSettings&, EngineConfig&) = nullptr;
   void (*from_config)(const EngineConfig&, EngineSettings&) = nullptr;
 };
+
+// Choices that traces use as well, in the order of their enums.
+inline constexpr std::array<std::string_view, 3> kCacheModeWords = {"none", "all", "align"};
+inline constexpr std::array<std::string_view, 4> kSpeculativeMethodWords = {"none", "mtp", "ngram",
+                                                                            "draft_model"};
+inline constexpr std::array<std::string_view, 5> kCudagraphModeWords = {
+    "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"};
 
 // In the order in which documents list them.
 std::span<const Setting> settings_table();

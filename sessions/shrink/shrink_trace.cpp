@@ -234,11 +234,11 @@ ShrunkTrace TraceShrinker::result() const {
 LineJudge::LineJudge(std::string file, CheckScope scope) : trace_(std::move(file), scope) {}
 
 Result<TraceLine> LineJudge::take(const std::string& text, std::int64_t line) {
-  return judge(trace_.read(std::string_view(text), line));
+  return keep(trace_.take(std::string_view(text), line));
 }
 
 Result<TraceLine> LineJudge::take(PaddedLine text, std::int64_t line) {
-  return judge(trace_.read(text, line));
+  return keep(trace_.take(text, line));
 }
 
 TracedFinding LineJudge::traced(const Finding& finding) const {
@@ -258,16 +258,12 @@ TracedFinding LineJudge::traced(const Finding& finding) const {
           .cause_request = has_cause ? name(cause.request) : std::string()};
 }
 
-Result<TraceLine> LineJudge::judge(Result<TraceLine> kind) {
+Result<TraceLine> LineJudge::keep(const Result<JudgedLine>& taken) {
   found_.clear();
-  if (!kind.ok() || kind.value() == TraceLine::empty) return kind;
-  if (kind.value() == TraceLine::header) {
-    if (Status begun = trace_.begin(); !begun.ok()) return begun.error();
-    return kind;
-  }
-  const auto judged = trace_.judge();
-  if (!judged.ok()) return judged.error();
-  for (const Finding& finding : judged.value().findings)
+  if (!taken.ok()) return taken.error();
+  const auto& [kind, step] = taken.value();
+  if (!step) return kind;
+  for (const Finding& finding : step->findings)
     found_.push_back({.traced = traced(finding), .text = explain_finding(finding, trace_.names())});
   return kind;
 }

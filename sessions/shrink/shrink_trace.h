@@ -50,7 +50,7 @@ class LineJudge {
   const std::vector<FoundInTrace>& found() const { return found_; }
 
  private:
-  Result<TraceLine> judge(Result<TraceLine> kind);
+  Result<TraceLine> keep(const Result<JudgedLine>& taken);
   TracedFinding traced(const Finding& finding) const;
 
   JudgedTrace trace_;

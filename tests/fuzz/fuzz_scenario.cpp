@@ -2,9 +2,7 @@
 // runs a few steps under the checker, and under the safe policies no error is found.
 #include <algorithm>
 
-#include "core/check/step_checker.h"
-#include "sessions/run/check_setup.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -31,20 +29,21 @@ bool is_small(const Scenario& scenario) {
 }
 
 void run(const RunPlan& plan) {
-  auto runner = Runner::create(plan);
-  expect(runner.ok(), "a plan can be run", runner.ok() ? "" : runner.error().message);
+  auto checked = CheckedRun::create(plan, {.check = CheckScope::all, .max_steps = kMaxSteps});
+  if (!checked.ok()) {  // only the checker may refuse it
+    expect(!checked.error().message.empty(), "an error has a message");
+    return expect(Runner::create(plan).ok(), "a plan can be run", checked.error().message);
+  }
   const EngineConfig& config = plan.setup.config;
   // What other policies spoil stays spoilt when the script goes back.
   const bool safe = config.policies == Policies{} &&
                     std::all_of(plan.script.begin(), plan.script.end(), [](const ScriptStep& step) {
                       return !step.engine && step.policies == PolicyOverrides{};
                     });
-  auto checker = StepChecker::create(make_check_config(config));
-  if (!checker.ok()) return expect(!checker.error().message.empty(), "an error has a message");
-  for (int step = 0; step < kMaxSteps && !runner.value().done(); ++step) {
-    const auto trace = runner.value().step();
-    if (!trace.ok()) return expect(!trace.error().message.empty(), "an error has a message");
-    for (const Finding& finding : checker.value().check(*trace.value(), CheckScope::all)) {
+  while (!checked.value().has_ended()) {
+    const auto step = checked.value().step();
+    if (!step.ok()) return expect(!step.error().message.empty(), "an error has a message");
+    for (const Finding& finding : step.value().findings) {
       const RuleInfo& rule = rule_info(finding.rule);
       expect(!safe || rule.severity != Severity::error, "no error under the safe policies",
              rule.slug);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sessions/record/session_plan.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hybridscope::test {
@@ -30,11 +30,11 @@ void read(std::string_view text) {
   expect(again.ok(), "what was written can be read", again.ok() ? "" : again.error().message);
   expect(write_session_plan(again.value()) == written, "written again it is equal", written);
   if (!is_small(plan.value())) return;
-  auto runner = Runner::create(plan.value());
-  if (!runner.ok()) return expect(!runner.error().message.empty(), "an error has a message");
-  for (int step = 0; step < kMaxSteps && !runner.value().done(); ++step)
-    if (const auto trace = runner.value().step(); !trace.ok())
-      return expect(!trace.error().message.empty(), "an error has a message");
+  auto run = CheckedRun::create(plan.value(), {.check = std::nullopt, .max_steps = kMaxSteps});
+  if (!run.ok()) return expect(!run.error().message.empty(), "an error has a message");
+  while (!run.value().has_ended())
+    if (const auto step = run.value().step(); !step.ok())
+      return expect(!step.error().message.empty(), "an error has a message");
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace hybridscope::test {
 
 CacheReportRun::CacheReportRun(RunPlan plan)
-    : runner_(Runner::create(std::move(plan)).value()),
-      names_(make_names(runner_.engine())),
-      cache_(runner_.engine().config(), planned_requests(runner_.plan(), names_.request)) {
-  for (int step = 0; step < 2000 && !runner_.done(); ++step) cache_.add(*runner_.step().value());
+    : run_(CheckedRun::create(std::move(plan), {.check = std::nullopt, .max_steps = 2000}).value()),
+      names_(make_names(run_.engine())),
+      cache_(run_.engine().config(), planned_requests(run_.plan(), names_.request)) {
+  while (!run_.has_ended()) cache_.add(run_.step().value().trace);
 }
 
 const LookupReport& CacheReportRun::lookup(const std::string& request) const {

@@ -8,7 +8,7 @@
 #include "sessions/cache_report/cache_changes.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
-#include "sessions/run/runner.h"
+#include "sessions/run/checked_run.h"
 
 namespace hybridscope::test {
 
@@ -18,8 +18,8 @@ class CacheReportRun {
   CacheReportRun(const CacheReportRun&) = delete;
   CacheReportRun& operator=(const CacheReportRun&) = delete;
 
-  const RunPlan& plan() const { return runner_.plan(); }
-  const EngineConfig& config() const { return runner_.engine().config(); }
+  const RunPlan& plan() const { return run_.plan(); }
+  const EngineConfig& config() const { return run_.engine().config(); }
   const CacheReport& cache() const { return cache_; }
   const Names& names() const { return names_; }
   // The last admission of the request.
@@ -29,7 +29,7 @@ class CacheReportRun {
   std::vector<CacheChange> changes(const std::string& request) const;
 
  private:
-  Runner runner_;
+  CheckedRun run_;
   Names names_;
   CacheReport cache_;
 };

@@ -46,21 +46,13 @@ Judgement judge(const std::vector<std::string>& lines) {
   judgement.computed.resize(kNumComputed);
   JudgedTrace trace("t.jsonl", CheckScope::all);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto kind = trace.read(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
-    if (!kind.ok()) {
-      judgement.error = kind.error().message;
+    const auto taken = trace.take(std::string_view(lines[i]), static_cast<std::int64_t>(i) + 1);
+    if (!taken.ok()) {
+      judgement.error = taken.error().message;
       return judgement;
     }
-    if (kind.value() == TraceLine::header) {
-      trace.begin().value();
-      continue;
-    }
-    const auto judged = trace.judge();
-    if (!judged.ok()) {
-      judgement.error = judged.error().message;
-      return judgement;
-    }
-    for (const Finding& finding : judged.value().findings)
+    if (!taken.value().step) continue;
+    for (const Finding& finding : taken.value().step->findings)
       judgement.findings.push_back(fmt::format(
           "{} step {} {}: expected {}, seen {}", rule_info(finding.rule).slug, finding.step,
           finding.request.value < 0 ? "-" : trace.names().request(finding.request),
