@@ -12,8 +12,9 @@ namespace hybridscope {
 // `word` as a POSIX shell reads it back: as it is, or in single quotes.
 std::string shell_word(std::string_view word);
 
-// "hybridscope run scenarios/a.json --mamba-cache-mode align --explain 4": what runs the scenario
-// alone (the traffic, when `file` is empty) with the settings of `options`; step 0: no --explain.
+// "hybridscope run scenarios/NAME.json --mamba-cache-mode align --explain 4": what runs the
+// scenario alone (the traffic, when `file` is empty) with the settings of `options`; step 0: no
+// --explain.
 std::string run_words(const RunOptions& options, std::string_view file, std::int64_t explain = 0);
 
 }  // namespace hybridscope

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Finds unfinished marks, paths of one machine, dead links, citations of rules and bugs that do not
-exist, tests that documents name but that do not exist, and C++ files that nothing builds.
+"""Finds unfinished marks, paths of one machine, dead links, citations of rules, bugs and files that
+do not exist, tests that documents name but that do not exist, and C++ files that nothing builds.
 
 check_tree.py [ROOT] prints one line per fault and exits with 1; long C++ files are only listed.
 """

@@ -86,12 +86,58 @@ class CheckTree(unittest.TestCase):
 
     def test_texts_that_a_clone_does_not_have_are_found(self) -> None:
         for text in ("SEMANT" + "ICS C5", "RUN" + "NER 3.4", "KNOWN_" + "BUGS", "FORW" + "ARD.md",
-                     "PAG" + "ES.md", "STY" + "LE R22c", "DES" + "IGN.md"):
+                     "PAG" + "ES.md", "STY" + "LE R22c", "DES" + "IGN.md", "NUMER" + "ICS 2",
+                     "RELEA" + "SES", "U" + "X.md", "../sha" + "red/spec"):
             with self.subTest(text=text):
                 self.assertEqual(self.faults_of("scripts/demo", f"\n# ({text})\n"),
                                  ["scripts/demo:2: cites a text that a clone does not have"])
-        text = "semantics, MODEL_RUNNER=1, RUNNER, FORWARD_CONTEXT, _SC_PAGES, known bugs\n"
+        text = ("semantics, MODEL_RUNNER=1, RUNNER, FORWARD_CONTEXT, _SC_PAGES, known bugs, "
+                "../shared_prefix.json, releases\n")
         self.assertEqual(self.faults_of("scripts/demo", text), [])
+
+    def test_invariants_behind_the_list_of_rules_are_looked_up(self) -> None:
+        self.plant_rules()
+        text = "(semantics: " + "pre-copy; see I7, and I99)\n"
+        self.assertEqual(self.faults_of("scripts/demo", text),
+                         ["scripts/demo:1: rule I99, which does not exist"])
+
+    def plant_sources(self) -> None:
+        self.plant("CMakeLists.txt", "core/base/check.h core/base/check.cpp core/base/x.h\n"
+                   "set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)\n"
+                   "configure_file(version.h.in generated/cli/version.h)\n")
+        self.plant("core/base/check.h", "")
+        self.plant("core/base/check.cpp", "")
+        self.plant("docs/adding.md", "text\n")
+
+    def test_paths_of_files_and_folders_pass(self) -> None:
+        self.plant_sources()
+        text = ("core/base/check.h, core/base/check, `core/base`, core/base/, docs/adding.\n"
+                "../core/gone.h, hardcore/gone, https://a.org/docs/gone, vllm/core/gone.py\n"
+                "v1/core/gone.py, model_executor/gone.py, tests/v1/e2e/gone.py\n"
+                "core/FOLDER/check.h, storage/schema_vN.cpp, tests/*_test.cpp, docs/<page>.md\n"
+                "tests/golden/NAME.png, core/.../x.h, cli/version.h\n")
+        self.assertEqual(self.faults_of("docs/page.md", text), [])
+
+    def test_paths_that_do_not_exist_are_found(self) -> None:
+        self.plant_sources()
+        for text, path in (("see core/base/chec.h", "core/base/chec.h"),
+                           ("`core/bases`, as said", "core/bases"),
+                           ("(docs/gone.md: x)", "docs/gone.md"),
+                           ("tests/golden/README.md", "tests/golden/README.md"),
+                           ("scripts/gone CTest", "scripts/gone")):
+            with self.subTest(text=text):
+                self.assertEqual(self.faults_of("README.md", f"\n{text}\n"),
+                                 [f"README.md:2: path {path}, which does not exist"])
+                self.assertEqual(self.faults_of("core/base/x.h", f"int x;  // {text}\n"),
+                                 [f"core/base/x.h:1: path {path}, which does not exist"])
+                self.assertEqual(self.faults_of("core/base/x.h", f'f("{text}");\n'), [])
+
+    def test_names_of_sources_in_comments_are_looked_up(self) -> None:
+        self.plant_sources()
+        text = "#include <gone.h>\n// check.cpp, version.h, vllm/csrc/gone.h, NAME.h, *_test.cpp\n"
+        self.assertEqual(self.faults_of("core/base/x.h", text), [])
+        self.assertEqual(self.faults_of("core/base/x.h", "f();  // chec.cpp has it\n"),
+                         ["core/base/x.h:1: file chec.cpp, which does not exist"])
 
     def test_two_rules_of_one_name_are_found(self) -> None:
         self.plant_rules()

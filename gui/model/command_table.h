@@ -51,10 +51,10 @@ struct CommandRow {
 std::span<const CommandRow> file_commands();      // commands_file.cpp
 std::span<const CommandRow> edit_commands();      // commands_edit.cpp
 std::span<const CommandRow> run_commands();       // commands_run.cpp
-std::span<const CommandRow> bookmark_commands();  // commands_bookmark.cpp
+std::span<const CommandRow> bookmark_commands();  // commands_select.cpp
 std::span<const CommandRow> select_commands();    // commands_select.cpp
 std::span<const CommandRow> view_commands();      // commands_view.cpp
-std::span<const CommandRow> lesson_commands();    // commands_lesson.cpp
+std::span<const CommandRow> lesson_commands();    // commands_panels.cpp
 std::span<const CommandRow> diff_commands();      // commands_diff.cpp
 std::span<const CommandRow> panel_commands();     // commands_panels.cpp
 // The whole table.

@@ -79,7 +79,7 @@ Result<MatrixCell> parse_cell(std::string_view name);
 EngineSettings cell_settings(const MatrixCell& cell);
 
 // The cell that this one reduces to, where the reference changes a setting: without prefix caching
-// the mode becomes none, mode none turns prefix caching off (docs/architecture: mode_choice), and
+// the mode becomes none, mode none turns prefix caching off (semantics: cache-mode-choice), and
 // the CUDA graph mode becomes what the metadata builders allow (semantics: resolve-cudagraph-mode;
 // with recurrent layers full becomes full_and_piecewise).
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
