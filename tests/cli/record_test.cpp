@@ -3,7 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -157,37 +160,48 @@ TEST_F(Record, EveryTraceOfAnInputIsASession) {
   std::filesystem::remove(one);
 }
 
-// A program that records for minutes unless it is stopped.
-pid_t start_recording(const std::string& place) {
+struct Recorder {
+  pid_t child = 0;
+  std::FILE* out = nullptr;  // what it prints
+};
+
+// A program that records for minutes unless it is stopped; it prints a line for each step, once the
+// step is handed over.
+Recorder start_recording(const std::string& place) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
   const pid_t child = fork();
-  if (child != 0) return child;
-  for (const int stream : {1, 2})
-    if (freopen("/dev/null", "w", stream == 1 ? stdout : stderr) == nullptr) _exit(99);
+  if (child != 0) {
+    close(ends[1]);
+    return {.child = child, .out = fdopen(ends[0], "r")};
+  }
+  close(ends[0]);
+  if (dup2(ends[1], STDOUT_FILENO) < 0 || freopen("/dev/null", "w", stderr) == nullptr) _exit(99);
+  close(ends[1]);
   execl(HYBRIDSCOPE_PROGRAM, HYBRIDSCOPE_PROGRAM, "run", "--traffic", "synthetic", "--limit",
         "100000", "--model", "tiny-gdn", "--num-speculative-tokens", "2", "--check", "all",
-        "--record", place.c_str(), nullptr);
+        "--jsonl", "--record", place.c_str(), nullptr);
   _exit(98);
 }
 
-// The session's steps so far; waits up to 20 s for the first ones.
-std::int64_t wait_for_steps(const std::string& file) {
-  for (int i = 0; i < 4000; ++i) {
-    usleep(5000);
-    const auto opened = SessionFile::open(file, FileAccess::read);
-    if (!opened.ok()) continue;
-    const auto found = opened.value().find("");
-    if (found.ok() && found.value().num_steps > 0) return found.value().num_steps;
-  }
-  return 0;
+// Reads up to `at_most` whole lines; returns how many there were.
+std::int64_t read_lines(std::FILE* in, std::int64_t at_most) {
+  std::int64_t num_lines = 0;
+  for (int c = 0; num_lines < at_most && (c = std::fgetc(in)) != EOF;)
+    if (c == '\n') ++num_lines;
+  return num_lines;
 }
 
 TEST_F(Record, CtrlCLeavesAWholeSession) {
-  const pid_t child = start_recording(file_ + ":asked to stop");
-  const std::int64_t seen = wait_for_steps(file_);
-  EXPECT_GT(seen, 0);
-  kill(child, SIGINT);
+  const Recorder recorder = start_recording(file_ + ":asked to stop");
+  ASSERT_NE(recorder.out, nullptr);
+  const std::int64_t seen = read_lines(recorder.out, 20);
+  EXPECT_EQ(seen, 20);
+  kill(recorder.child, SIGINT);
+  read_lines(recorder.out, INT64_MAX);  // it ends even if it has much to print
   int status = 0;
-  waitpid(child, &status, 0);
+  waitpid(recorder.child, &status, 0);
+  std::fclose(recorder.out);
   ASSERT_TRUE(WIFEXITED(status));
   const auto all = sessions();
   ASSERT_EQ(all.size(), 1U);

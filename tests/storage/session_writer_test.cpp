@@ -215,7 +215,8 @@ TEST_F(SessionWriterTest, DiscardTakesTheSessionOutAgain) {
 }
 
 // The writer commits after a while, not only when a batch is full: steps can be read while the run
-// is still going on. Waits as long as that takes, at most 20 s.
+// is still going on. A real delay, at most 20 s: what is shown is that the writer's time-out ends,
+// and nothing but the file tells when it has.
 TEST_F(SessionWriterTest, StepsAreInTheFileWhileTheRunGoesOnHoweverFewTheyAre) {
   std::int64_t num_records = 0;
   std::int64_t num_steps = 0;

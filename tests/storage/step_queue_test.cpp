@@ -41,6 +41,7 @@ TEST(StepQueue, ThePusherWaitsWhileAllAreOnTheirWay) {
   StepQueue queue({.max_steps = 2, .wake = 1});
   push_steps(queue, 2);
   auto pusher = std::async(std::launch::async, [&] { push_steps(queue, 1); });
+  // A real delay: only time shows that a thread goes on waiting.
   EXPECT_EQ(pusher.wait_for(milliseconds(50)), std::future_status::timeout);
   queue.give_back(queue.take(seconds(10), 1));
   EXPECT_EQ(pusher.wait_for(seconds(10)), std::future_status::ready);

@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <random>
@@ -84,19 +85,28 @@ TEST_F(Survival, ALockedFileIsWaitedFor) {
           .ok());
   const std::int64_t num_steps = steps_of("first");
   ASSERT_GT(num_steps, 600);  // more than the queue holds
-  std::thread locker([&] {
-    SQLite::Database other(path_, SQLite::OPEN_READWRITE);
-    other.setBusyTimeout(5000);
-    for (int i = 0; i < 4; ++i) {
-      other.exec("BEGIN IMMEDIATE");
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));
-      other.exec("COMMIT");
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+  // Locked before the first step is handed over, until the queue is full.
+  SQLite::Database other(path_, SQLite::OPEN_READWRITE);
+  std::size_t num_records = 0;
+  std::atomic<bool> full = false;
+  std::thread unlocker([&] {
+    full.wait(false);
+    if (num_records > 0) other.exec("COMMIT");
   });
-  const Status recorded =
-      record_run(plan_, {.place = {.file = path_, .name = "second"}, .level = RecordLevel::blocks});
-  locker.join();
+  const auto set_full = [&] {
+    full = true;
+    full.notify_one();
+  };
+  const auto lock_until_full = [&](const StepRecord&, const CheckState&) {
+    if (full) return;
+    if (++num_records == 1) other.exec("BEGIN IMMEDIATE");
+    if (num_records == kMaxQueuedSteps) set_full();
+  };
+  const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"},
+                                             .level = RecordLevel::blocks,
+                                             .watch = lock_until_full});
+  set_full();  // also where recording has failed early
+  unlocker.join();
   ASSERT_TRUE(recorded.ok()) << recorded.error().message;
   EXPECT_EQ(steps_of("second"), num_steps);
   expect_whole();
@@ -107,26 +117,17 @@ TEST_F(Survival, AFileThatStaysLockedEndsTheRecordingAndKeepsWhatIsIn) {
       record_run(plan_, {.place = {.file = path_, .name = "first"}, .level = RecordLevel::blocks})
           .ok());
   const auto before = dump(1);
-  std::atomic<bool> locked = false;
-  std::atomic<bool> done = false;
+  bool locked = false;
   SQLite::Database other(path_, SQLite::OPEN_READWRITE);
-  std::thread locker([&] {
-    other.setBusyTimeout(5000);
-    while (other.execAndGet("SELECT count(*) FROM sessions").getInt() < 2) usleep(200);
-    other.exec("BEGIN IMMEDIATE");
+  // The session is in the file by then, and none of its steps.
+  const auto lock = [&](const StepRecord&, const CheckState&) {
+    if (!locked) other.exec("BEGIN IMMEDIATE");
     locked = true;
-    while (!done) usleep(200);
-  });
-  // The run goes on once the lock is there, however busy the machine is.
-  const auto wait_for_lock = [&](const StepRecord&, const CheckState&) {
-    while (!locked) usleep(200);
   };
   const Status recorded = record_run(plan_, {.place = {.file = path_, .name = "second"},
                                              .level = RecordLevel::blocks,
                                              .busy_timeout_ms = 30,
-                                             .watch = wait_for_lock});
-  done = true;
-  locker.join();
+                                             .watch = lock});
   other.exec("ROLLBACK");
   ASSERT_TRUE(locked);
   ASSERT_FALSE(recorded.ok());
@@ -205,18 +206,26 @@ TEST_F(Survival, AFullDiskEndsTheRecordingAndKeepsWhatIsIn) {
   expect_whole();
 }
 
-// One recording in a child that is killed after `delay`.
-void record_and_kill(const RunPlan& plan, const Recording& recording,
-                     std::chrono::microseconds delay) {
+// One recording in a child that is killed once it has handed over `num_steps`.
+void record_and_kill(const RunPlan& plan, Recording recording, std::size_t num_steps) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t child = fork();
   if (child == 0) {
+    close(ends[0]);
+    recording.watch = [&](const StepRecord&, const CheckState&) {
+      if (write(ends[1], "", 1) != 1) _exit(2);
+    };
     const Status recorded = record_run(plan, recording);
     _exit(recorded.ok() ? 0 : 1);
   }
-  std::this_thread::sleep_for(delay);
+  close(ends[1]);
+  char byte = 0;
+  for (std::size_t i = 0; i < num_steps && read(ends[0], &byte, 1) == 1;) ++i;
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
+  close(ends[0]);
   ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
 }
 
@@ -231,11 +240,12 @@ TEST_F(Survival, KilledFiftyTimesTheFileStaysWhole) {
   const auto before = dump(1);
   const RunPlan plan = synthetic_run(200);
   for (int i = 0; i < 52; ++i) {
-    const auto delay = std::chrono::microseconds(1000 + random() % 90'000);
+    // More than the queue holds, so that some transactions of 3 steps are in the file.
+    const std::size_t num_steps = random() % (2 * kMaxQueuedSteps + 32);
     record_and_kill(plan,
                     {.place = {.file = path_, .name = "killed " + std::to_string(i)},
                      .batch_steps = i % 2 == 0 ? 3 : kMaxBatchSteps},
-                    delay);
+                    num_steps);
     ASSERT_TRUE(SessionFile::open(path_, FileAccess::read).ok());
     if (i % 10 == 9) expect_whole();
   }

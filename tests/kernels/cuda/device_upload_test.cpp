@@ -16,19 +16,19 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Launches after it begin when the test opens it, or after ten seconds.
+// Launches after it begin when the test opens it.
 class Gate {
  public:
   void hold(cudaStream_t stream) {
     ASSERT_EQ(cudaLaunchHostFunc(stream, &Gate::wait, this), cudaSuccess);
   }
-  void open() { open_ = true; }
+  void open() {
+    open_ = true;
+    open_.notify_all();
+  }
 
  private:
-  static void wait(void* gate) {
-    for (int i = 0; i < 10000 && !static_cast<Gate*>(gate)->open_; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  static void wait(void* gate) { static_cast<Gate*>(gate)->open_.wait(false); }
   std::atomic<bool> open_ = false;
 };
 
@@ -42,6 +42,11 @@ class DeviceUploadTest : public ::testing::Test {
     ASSERT_TRUE(seen_.reserve(0, kMostPieces * 4));
     ASSERT_TRUE(upload_.reserve(0, 4096));
     allocations_ = upload_.num_allocations();
+  }
+  // Also after a failure: the stream must not outlive the gate that it waits for.
+  void TearDown() override {
+    gate_.open();
+    if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_.get()));
   }
 
   // One piece with one number, which a copy behind it keeps.
@@ -93,6 +98,7 @@ TEST_F(DeviceUploadTest, FourPiecesAreSentToADeviceThatIsHeldUp) {
 TEST_F(DeviceUploadTest, TheFifthPieceWaitsUntilTheFirstHasLeft) {
   gate_.hold(context_.stream);
   for (const std::int32_t number : {11, 12, 13, 14}) send(number);
+  // A real delay: nothing tells when send() has begun to wait.
   std::thread opens([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     gate_.open();
