@@ -15,7 +15,7 @@ using BlockHash = Fingerprint;
 
 // A request's hashes and what is needed to extend them.
 struct BlockHashChain {
-  std::int32_t hash_block_size = 16;         // tokens a hash block, positive
+  std::int32_t hash_block_size = 16;         // tokens per hash block, positive
   std::int32_t num_tokens = 0;               // tokens folded so far
   Fingerprint fingerprint = 0;               // F(num_tokens)
   std::vector<BlockHash> block_hashes = {};  // [num_tokens / hash_block_size]

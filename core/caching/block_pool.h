@@ -1,5 +1,5 @@
-// All blocks of a KV cache: who holds them, in which order the free ones are given out, and under
-// which hash a block can be found (semantics: block-pool). Shared by all groups; knows no block
+// All blocks of a KV cache: how many tables hold each, in which order free ones are given out, and
+// under which hash a block can be found (semantics: block-pool). Shared by all groups; has no block
 // tables.
 #pragma once
 
@@ -73,7 +73,7 @@ class BlockPool {
   void free_blocks(std::span<const std::int32_t> blocks, BlockOwner owner);
 
   // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
-  // block and on a block that has this key; another key, of a shorter prefix, is replaced.
+  // block or on a block that has this key; another key, of a shorter prefix, is replaced.
   void cache_full_block(const BlockRegistrationArgs& args);
 
   // The blocks lose their hashes; references and queue order stay.

@@ -35,7 +35,7 @@ constexpr void for_each_cache_policy(Visit visit) {
   visit(PolicyRow(&CachePolicies::mamba_eagle_lookahead,
                   {.name = "mamba_eagle_lookahead",
                    .values = {"longer_limit", "none"},
-                   .help = "whether a recurrent group looks one block beyond the hit with drafts"},
+                   .help = "with drafts, whether a recurrent group looks one block beyond the hit"},
                   MambaEagleLookahead::longer_limit));
   visit(PolicyRow(&CachePolicies::full_attention_cut,
                   {.name = "full_attention_cut",

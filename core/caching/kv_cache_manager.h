@@ -116,7 +116,7 @@ class KVCacheManager {
   // Frees all blocks of the request. No effect on a request without blocks.
   void free(RequestId request);
 
-  // The request gives its lists up, but the blocks keep their references until they are handed to
+  // take_blocks clears the request's lists; the blocks keep their references until they reach
   // free_blocks (semantics: deferred-frees).
   struct DeferredBlocks {
     RequestId request;
@@ -147,7 +147,6 @@ class KVCacheManager {
   std::int32_t num_free_blocks() const { return pool_.num_free_blocks(); }
   std::int32_t num_requests() const { return num_tables_; }  // that hold a block list
   const BlockPool& pool() const { return pool_; }
-  const HybridCoordinator& coordinator() const { return coordinator_; }
 
  private:
   using Manager = std::variant<FullAttentionManager, MambaManager>;

@@ -13,7 +13,7 @@ struct AcceptanceConfig {
   double rate = 0.7;  // 0..1: chance of each draft, if all before it were accepted
 };
 
-// The draft for output position `position` of the request: is it what the model would say?
+// Is the draft for output position `position` of the request the token that the model generates?
 bool draft_is_accepted(const AcceptanceConfig& config, std::uint64_t request_key,
                        std::int64_t position);
 

@@ -23,7 +23,7 @@ struct BatchRow {
 
 class BatchRowsV1 {
  public:
-  // `columns`: widths of the worker's block tables, one a KV-cache group.
+  // `columns`: widths of the worker's block tables, one per KV-cache group.
   BatchRowsV1(std::int32_t max_num_reqs, std::span<const std::int32_t> columns);
 
   std::span<const BatchRow> rows() const { return rows_; }
@@ -50,7 +50,7 @@ class BatchRowsV1 {
   // Moves the last row into the lowest hole until none is left.
   void condense();
   // Brings rows into the order of their regions by the reference's swaps, which are not stable.
-  // Requires: no holes; `region` has one element a row.
+  // Requires: no holes; `region` has one element per row.
   void reorder(std::span<const RowRegion> region);
 
  private:

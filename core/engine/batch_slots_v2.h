@@ -39,7 +39,7 @@ struct AdmittedRequest {
 
 class BatchSlotsV2 {
  public:
-  // `columns`: widths of the worker's block tables, one a KV-cache group.
+  // `columns`: widths of the worker's block tables, one per KV-cache group.
   BatchSlotsV2(std::int32_t max_num_reqs, std::span<const std::int32_t> columns);
 
   // Slot of a request, -1: none.

@@ -41,8 +41,8 @@ struct SetStepBudget {
   std::int32_t max_num_batched_tokens = 0;
 };
 
-// Sets num_accepted_tokens (bonus token included, 1..1+drafts) of what the request samples in the
-// next step; ignored (as the trace then reports) when it samples nothing.
+// Sets num_accepted_tokens (bonus token included) of what the request samples in the next step; a
+// count above 1 + its drafts is cut to that. The trace reports a count that was cut or not used.
 struct SetAcceptedTokens {
   RequestId request;
   std::int32_t num_accepted_tokens = 1;

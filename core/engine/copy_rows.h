@@ -15,7 +15,7 @@
 
 namespace hybridscope {
 
-// One element a row, in batch order.
+// One element per row, in batch order.
 struct CopyRows {
   std::vector<RequestId> req_ids;
   std::vector<std::int32_t> num_scheduled_tokens;

@@ -28,7 +28,7 @@ struct Frame {
   std::vector<RequestId> finished;  // ended since the last schedule
 };
 
-// What a frame brings back to the scheduler.
+// What a frame returns to the scheduler.
 struct FrameOutput {
   struct Row {
     RequestId request;
@@ -50,8 +50,8 @@ class Engine {
   Engine(Engine&&) = default;
   Engine& operator=(Engine&&) = default;
 
-  // Adds a request before the next step. Errors: an empty or too long prompt, a segment without
-  // tokens, max_tokens below 1, a pool that could never hold it.
+  // Adds a request, which joins the waiting queue before the next step. Errors: those of
+  // check_request_fits.
   Result<RequestId> add_request(const AddRequest& request);
 
   // Applied before the next step is scheduled, in the order in which they come. Errors: a request
@@ -129,8 +129,8 @@ class Engine {
 };
 
 // Could the request ever finish? Error, naming it and the numbers: an empty prompt, max_tokens
-// below 1, more tokens than max_model_len, than the pool holds, or (without chunked prefill) than
-// the token budget.
+// below 1, a prompt of max_model_len tokens or more, more tokens than the pool holds or (without
+// chunked prefill) than the token budget.
 Status check_request_fits(const EngineConfig& config, const AddRequest& request);
 
 // Blocks that one request can hold at once over all groups, at `num_tokens` tokens.

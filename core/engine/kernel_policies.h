@@ -76,7 +76,7 @@ constexpr void for_each_kernel_policy(Visit visit) {
   visit(PolicyRow(&KernelPolicies::gdn_gates,
                   {.name = "gdn_gates",
                    .values = {"gathered", "in_batch_order"},
-                   .help = "whether GDN's gates are gathered in the order of its tokens"}));
+                   .help = "whether GDN's gates are gathered like its tokens"}));
   visit(PolicyRow(&KernelPolicies::conv_roll,
                   {.name = "conv_roll",
                    .values = {"row_length", "window_length"},

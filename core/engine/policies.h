@@ -106,7 +106,7 @@ enum class PostCopyBlockTable : std::uint8_t { of_each_group, of_first_group };
 enum class BackwardPostCopy : std::uint8_t { made, suppressed };
 
 // V2, mode align: where does the post-copy launch write an accepted count of 1? In place, programs
-// that run later read that 1 and copy nothing. Modelled is the worst order, in which the writing
+// that run later read that 1 and copy nothing. This models the worst order, in which the writing
 // program runs first; the one conv state of one layer that it copies itself is not modelled. (known
 // bug 3)
 enum class AcceptedCountReset : std::uint8_t { separate_output, in_place };
@@ -221,7 +221,7 @@ constexpr void for_each_policy(Visit visit) {
   visit(PolicyRow(&Policies::deferred_free_refusal,
                   {.name = "deferred_free_refusal",
                    .values = {"wait_for_the_frame", "preempt_on"},
-                   .help = "wait for blocks of a frame in flight, or preempt a request"},
+                   .help = "when blocks run out: wait for deferred frees, or preempt"},
                   DeferredFreeRefusal::preempt_on));
   visit(PolicyRow(&Policies::row_order,
                   {.name = "row_order",

@@ -20,7 +20,7 @@ struct Request {
   std::int32_t num_tokens = 0;    // known: prompt and generated, without drafts
   std::int32_t num_computed_tokens = 0;
   std::int32_t num_draft_tokens = 0;  // length of spec_token_ids, the list for the next step
-  // Asynchronous: tokens that frames in flight will bring if every draft is accepted; computed
+  // Asynchronous: tokens that frames in flight will return if every draft is accepted; computed
   // tokens are counted the same way.
   std::int32_t num_output_placeholders = 0;
   std::int64_t last_frame = 0;               // number of the last frame with tokens of it, from 1

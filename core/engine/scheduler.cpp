@@ -54,13 +54,6 @@ Scheduler::Scheduler(const Scheduler& other, KVCacheManager& kv_cache,
   for (const Request* request : other.waiting_) waiting_.push_back(&request_of(request->id));
 }
 
-void Scheduler::set_policies(const Policies& policies) {
-  config_.aligned_split = policies.aligned_split;
-  config_.one_token_prompt = policies.one_token_prompt;
-  config_.stale_frame = policies.stale_frame;
-  config_.deferred_free_refusal = policies.deferred_free_refusal;
-}
-
 void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
 
 void Scheduler::enqueue_waiting(Request& request, bool at_front) {
@@ -181,7 +174,7 @@ Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32
       return Allocated::granted;
     }
     if (!deferred_frees_.empty() &&
-        config_.deferred_free_refusal == DeferredFreeRefusal::wait_for_the_frame)
+        config_.policies.deferred_free_refusal == DeferredFreeRefusal::wait_for_the_frame)
       return Allocated::waits;
     Request* victim = preemption_victim();
     take_out_of_step(*victim, index);
@@ -314,7 +307,7 @@ bool Scheduler::admit(Request& request) {
 // left. It does so if running requests were scheduled and, before this step, none of them was in
 // the middle of its prefill (semantics: padded-prompt).
 bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
-  if (config_.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
+  if (config_.policies.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
   if (config_.num_speculative_tokens == 0 || num_new_tokens != 1) return false;
   bool any_running = false;
   for (const ScheduledRequest& entry : output_.scheduled) {
@@ -341,7 +334,7 @@ std::int32_t Scheduler::split(const Request& request, std::int32_t num_new_token
                                   .num_uncached_common_prefix_tokens = uncached_common_prefix,
                                   .block_size = config_.block_size,
                                   .use_eagle = config_.use_eagle};
-  return config_.aligned_split == AlignedSplit::every_chunk_on_grid
+  return config_.policies.aligned_split == AlignedSplit::every_chunk_on_grid
              ? mamba_block_aligned_split_on_grid(inputs)
              : mamba_block_aligned_split(inputs);
 }

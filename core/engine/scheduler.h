@@ -30,10 +30,7 @@ struct SchedulerConfig {
   std::int32_t block_size = 16;  // cache_config.block_size
   bool async_scheduling = false;
   bool defer_frees = false;  // asynchronous, with a consuming KV connector
-  AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
-  OneTokenPrompt one_token_prompt = OneTokenPrompt::as_is;
-  StaleFrame stale_frame = StaleFrame::dropped_by_run;
-  DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
+  Policies policies = {};
 };
 
 // One request's part in a step. `first_new_column` of its groups is in ScheduleOutput.
@@ -60,7 +57,7 @@ struct ScheduleOutput {
   std::int32_t total_num_scheduled_tokens = 0;
 };
 
-// What a frame that returns brings for one request.
+// One request's part of a frame that returns.
 struct ReturnedRow {
   std::int32_t run = 0;                 // Request::run when it was scheduled
   std::int32_t num_draft_tokens = 0;    // d
@@ -86,7 +83,7 @@ class Scheduler {
   // The caller owns the request and does not move it until it is aborted or finished.
   void add_request(Request& request);
 
-  // Decides one step; the answer is valid until the next call (semantics: schedule-running,
+  // Decides one step; the output is valid until the next call (semantics: schedule-running,
   // schedule-waiting).
   const ScheduleOutput& schedule(std::int32_t token_budget);
 
@@ -119,7 +116,7 @@ class Scheduler {
   const std::vector<Request*>& running() const { return running_; }
   const std::deque<Request*>& waiting() const { return waiting_; }
 
-  void set_policies(const Policies& policies);
+  void set_policies(const Policies& policies) { config_.policies = policies; }
 
  private:
   void schedule_running();

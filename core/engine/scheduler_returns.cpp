@@ -39,7 +39,7 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
   const bool ran = request.status == RequestStatus::running && row.run == request.run;
   if (row.num_sampled_tokens == 0)
     return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
-  if (config_.stale_frame == StaleFrame::discard_by_token_count &&
+  if (config_.policies.stale_frame == StaleFrame::discard_by_token_count &&
       request.async_tokens_to_discard > 0) {
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
@@ -76,7 +76,7 @@ void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
 
 // What a frame in flight will bring no longer counts (semantics: reset-in-flight).
 void Scheduler::forget_frame_in_flight(Request& request) const {
-  if (config_.stale_frame == StaleFrame::dropped_by_run)
+  if (config_.policies.stale_frame == StaleFrame::dropped_by_run)
     request.first_valid_run = request.run;
   else
     request.async_tokens_to_discard = request.num_output_placeholders;

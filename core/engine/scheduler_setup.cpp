@@ -27,10 +27,7 @@ SchedulerConfig scheduler_config(const EngineConfig& config) {
           .block_size = config.block_size,
           .async_scheduling = config.async_scheduling,
           .defer_frees = config.async_scheduling && config.kv_consumer,
-          .aligned_split = config.policies.aligned_split,
-          .one_token_prompt = config.policies.one_token_prompt,
-          .stale_frame = config.policies.stale_frame,
-          .deferred_free_refusal = config.policies.deferred_free_refusal};
+          .policies = config.policies};
 }
 
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config) {

@@ -27,7 +27,7 @@ class WorkerV2 : public RunnerBase {
  public:
   static Result<WorkerV2> create(const EngineConfig& config);
 
-  // One pre-copy decision a row: the advance kernel's, whose columns and bias the pre-copy kernel
+  // One pre-copy decision per row: the advance kernel's, whose columns and bias the pre-copy kernel
   // uses.
   void prepare(StepTrace& trace, const NewBlocks& new_blocks, std::span<const RequestId> finished,
                RequestList& requests);
