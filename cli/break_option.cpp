@@ -27,8 +27,8 @@ void add_break_options(CLI::App& command, BreakOption& option) {
       ->type_name("N");
 }
 
-Result<Breakpoints> Breakpoints::make(const BreakOption& option) {
-  Breakpoints breakpoints;
+Result<BreakConditions> BreakConditions::make(const BreakOption& option) {
+  BreakConditions breakpoints;
   breakpoints.wanted_hits_ = option.hits;
   for (const std::string& text : option.expressions) {
     auto condition = BreakCondition::parse(text);
@@ -39,13 +39,13 @@ Result<Breakpoints> Breakpoints::make(const BreakOption& option) {
   return breakpoints;
 }
 
-bool Breakpoints::reads_writes() const {
+bool BreakConditions::reads_writes() const {
   return std::any_of(conditions_.begin(), conditions_.end(),
                      [](const BreakCondition& condition) { return condition.reads_writes(); });
 }
 
-void Breakpoints::look_at(const BreakStep& step,
-                          const std::function<std::string(RequestId)>& name) {
+void BreakConditions::look_at(const BreakStep& step,
+                              const std::function<std::string(RequestId)>& name) {
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     const auto hit = conditions_[i].holds(step, name);
     if (!hit) continue;
@@ -55,7 +55,7 @@ void Breakpoints::look_at(const BreakStep& step,
   }
 }
 
-std::string Breakpoints::describe() const {
+std::string BreakConditions::describe() const {
   std::string lines;
   for (std::size_t i = 0; i < conditions_.size(); ++i)
     lines += fmt::format("--break '{}': {}\n", conditions_[i].text(),

@@ -28,10 +28,10 @@ struct BreakStop {
   std::string words;  // of BreakHit; may be empty
 };
 
-class Breakpoints {
+class BreakConditions {
  public:
   // Error invalid_input: an expression that cannot be read.
-  static Result<Breakpoints> make(const BreakOption& option);
+  static Result<BreakConditions> make(const BreakOption& option);
 
   bool empty() const { return conditions_.empty(); }
   bool reads_writes() const;

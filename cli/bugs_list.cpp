@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bugs_run.h"
+#include "cli/bugs_words.h"
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
 #include "cli/text_table.h"
@@ -35,16 +38,16 @@ struct BugsShowOptions {
 void print_bug(const BugExhibit& exhibit, const BugRun& run) {
   const KnownBug& bug = *exhibit.bug;
   fmt::print("{}{}\n{}\n", bug.id, bug.number > 0 ? fmt::format(" (no. {})", bug.number) : "",
-             wrapped_text(exhibit.title + "."));
+             wrapped_lines(exhibit.title + "."));
   fmt::print("where      {}\n", exhibit.function);
   for (const PolicyValue& value : bug.values())
     fmt::print("policy     {} = {}\n", policy_name(value), value_name(value));
   fmt::print("V1         {}\nV2         {}\n", life_text(bug.v1), life_text(bug.v2));
   if (!exhibit.upstream.empty()) fmt::print("upstream   {}\n", fmt::join(exhibit.upstream, ", "));
   fmt::print("\n");
-  if (!exhibit.dates.empty()) fmt::print("{}\n", wrapped_text(exhibit.dates));
-  fmt::print("{}\n", wrapped_text("Users saw: " + exhibit.users_saw));
-  for (const std::string& sentence : exhibit.mechanism) fmt::print("{}", wrapped_text(sentence));
+  if (!exhibit.dates.empty()) fmt::print("{}\n", wrapped_lines(exhibit.dates));
+  fmt::print("{}\n", wrapped_lines("Users saw: " + exhibit.users_saw));
+  for (const std::string& sentence : exhibit.mechanism) fmt::print("{}", wrapped_lines(sentence));
   fmt::print("\nThe scenario under safe finds nothing; with the policy:\n");
   for (const KeptFinding& finding : run.faulty.findings.kept())
     fmt::print("  {}\n", printable(finding.text, 1000));
@@ -195,8 +198,6 @@ int list_command(const BugsListOptions& options) {
   return kExitFine;
 }
 
-}  // namespace
-
 BugsSubcommand add_bugs_show(CLI::App& bugs) {
   const auto options = std::make_shared<BugsShowOptions>();
   CLI::App& app = *bugs.add_subcommand("show", "what a bug is, when it existed, and what it does");
@@ -226,6 +227,31 @@ BugsSubcommand add_bugs_list(CLI::App& bugs) {
                "as a table for a review comment; all of them: the page docs/known-bugs.md")
       ->excludes(json);
   return {&app, [options] { return list_command(*options); }};
+}
+
+}  // namespace
+
+std::function<int()> add_bugs_command(CLI::App& bugs) {
+  bugs.require_subcommand(0, 1);
+  bugs.footer(
+      "Examples:\n"
+      "  hybridscope bugs\n"
+      "  hybridscope bugs list --engine vllm@2026-06-29 --not-in vllm@2026-08-18\n"
+      "  hybridscope bugs show 48\n"
+      "  hybridscope bugs run mid-block-chunk-poisons-slot --explain\n"
+      "  hybridscope bugs run --all --junit bugs.xml\n"
+      "\n"
+      "Profiles: safe, reference, vllm@DATE. Exit codes: 0 fine, 1 a scenario does not do what "
+      "its\n"
+      "file says, 2 usage or no such bug, 4 a report that cannot be written.\n"
+      "The catalogue: docs/known-bugs.md.");
+  const std::vector<BugsSubcommand> subcommands = {add_bugs_list(bugs), add_bugs_show(bugs),
+                                                   add_bugs_run(bugs)};
+  return [subcommands] {
+    for (const BugsSubcommand& subcommand : subcommands)
+      if (subcommand.app->parsed()) return subcommand.run();
+    return subcommands.front().run();
+  };
 }
 
 }  // namespace hybridscope

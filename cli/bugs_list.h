@@ -1,14 +1,13 @@
-// Every known bug, or what a release fixed.
+// `hybridscope bugs`: lists, shows and runs the catalogue of known bugs.
 #pragma once
 
-#include "cli/bugs_words.h"
+#include <functional>
+
+#include "cli/cli_fwd.h"
 
 namespace hybridscope {
 
-// What one is, when it lived, and what it does.
-
-BugsSubcommand add_bugs_show(CLI::App& bugs);
-
-BugsSubcommand add_bugs_list(CLI::App& bugs);
+// Adds the subcommands; the result runs the one that was given.
+std::function<int()> add_bugs_command(CLI::App& bugs);
 
 }  // namespace hybridscope

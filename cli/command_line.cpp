@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/bugs_command.h"
+#include "cli/bugs_list.h"
 #include "cli/conformance_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
@@ -29,7 +29,6 @@
 #include "cli/model_command.h"
 #include "cli/run_command.h"
 #include "cli/sessions_command.h"
-#include "cli/shown_text.h"
 #include "cli/shrink_command.h"
 #include "cli/version.h"
 #include "core/base/check.h"
@@ -52,7 +51,7 @@ int no_such_subcommand(CLI::App& command, const char* name) {
 
 int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App app(
-      "Step the state caching of hybrid language models, and prove what every block holds.",
+      "Step through the state caching of hybrid language models and check what every block holds.",
       "hybridscope");
   app.set_version_flag("--version", std::string("hybridscope ") + kVersion);
   app.require_subcommand(1);
@@ -91,7 +90,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   add_explain_cache_options(explain_cache_app, explain_cache);
   ModelOptions model;
   CLI::App& model_app =
-      *app.add_subcommand("model", "explain a model's shapes, pages, blocks, and why");
+      *app.add_subcommand("model", "explain a model's shapes, pages and block sizes");
   add_model_options(model_app, model);
   ConformanceCommandOptions conformance;
   CLI::App& conformance_app =
@@ -118,7 +117,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
   CLI::App& gui_app =
       *app.add_subcommand("gui", "the workbench: step, see and change a run in a window");
   add_gui_options(gui_app, gui);
-  CLI::App& doctor_app = *app.add_subcommand("doctor", "say what this build and machine have");
+  CLI::App& doctor_app = *app.add_subcommand("doctor", "show what this build and machine support");
   describe_doctor(doctor_app);
 
   const std::vector<const CLI::App*> commands = {
@@ -127,12 +126,10 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
       &export_app, &explain_cache_app, &gui_app,      &doctor_app};
   if (argc > 1 && argv[1][0] != '-' &&
       std::ranges::none_of(commands, [&](auto* command) { return command->check_name(argv[1]); })) {
-    fmt::print(
-        stderr,
-        "hybridscope: there is no command \"{}\" (run, judge, sessions, diff, "
-        "conformance, model, lessons, bugs, matrix, shrink, export, explain-cache, gui, doctor)\n",
-        argv[1]);
-    return kExitUsage;
+    return report_usage(
+        "", fmt::format("there is no command \"{}\" (run, judge, sessions, diff, conformance, "
+                        "model, lessons, bugs, matrix, shrink, export, explain-cache, gui, doctor)",
+                        argv[1]));
   }
   for (CLI::App* command : {&sessions_app, &lessons_app, &bugs_app})
     if (argc > 2 && command->check_name(argv[1]) && argv[2][0] != '-' &&
@@ -163,7 +160,7 @@ int parse_and_run(int argc, char** argv, const Backends& backends) {
 // Checks that all output was written: a full disk may show only at the last flush.
 int with_written_output(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "hybridscope: cannot write the output: {}\n", std::strerror(errno));
+  report_message("", fmt::format("cannot write the output: {}", std::strerror(errno)));
   return kExitEnvironment;
 }
 
@@ -173,17 +170,17 @@ int run_command_line(int argc, char** argv, const Backends& backends) {
   try {
     return with_written_output(parse_and_run(argc, argv, backends));
   } catch (const ContractViolation& violation) {
-    fmt::print(stderr,
-               "hybridscope: internal error: {}\nThis is a bug of hybridscope; please report it.\n",
-               violation.what());
+    report_lines("",
+                 fmt::format("internal error: {}\nThis is a bug of hybridscope; please report it.",
+                             violation.what()));
     return kExitInternal;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "hybridscope: not enough memory for these sizes (num_gpu_blocks_override, "
-               "max_num_seqs, max_model_len)\n");
+    report_message("",
+                   "not enough memory for these sizes (num_gpu_blocks_override, max_num_seqs, "
+                   "max_model_len)");
     return kExitEnvironment;
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "hybridscope: {}\n", error.what());
+    report_message("", error.what());
     return kExitEnvironment;
   }
 }

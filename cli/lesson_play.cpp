@@ -113,7 +113,7 @@ void LessonPlay::ask(std::size_t question) {
   fmt::print("\n{}", format_lesson_question(asked, num_asked_));
   if (const auto problem = run_.disagreement(question)) {
     ++num_problems_;
-    fmt::print("{}", wrapped_text(*problem));
+    fmt::print("{}", wrapped_lines(*problem));
     return;
   }
   answer(question);
@@ -125,7 +125,7 @@ void LessonPlay::answer(std::size_t question) {
     const auto checked = run_.check(question, *line);
     if (!checked.ok()) break;
     const bool readable = checked.value().verdict != AnswerVerdict::unreadable;
-    fmt::print("{}", wrapped_text(checked.value().words));
+    fmt::print("{}", wrapped_lines(checked.value().words));
     if (!readable && source_ == AnswerSource::terminal) continue;
     ++num_answered_;
     if (checked.value().verdict == AnswerVerdict::right) ++num_right_;
@@ -137,7 +137,7 @@ void LessonPlay::answer(std::size_t question) {
 
 void LessonPlay::tell(std::size_t question) {
   const EngineAnswer& engine = run_.answer_of(question).value();
-  fmt::print("{}", wrapped_text(fmt::format("The engine: {}. {}", engine.words, engine.because)));
+  fmt::print("{}", wrapped_lines(fmt::format("The engine: {}. {}", engine.words, engine.because)));
 }
 
 int LessonPlay::finish() const {

@@ -12,18 +12,18 @@
 namespace hybridscope {
 namespace {
 
-constexpr std::size_t kColumns = 100;
+constexpr std::size_t kTextColumns = 100;
 constexpr std::size_t kMaxText = 4000;
 
 }  // namespace
 
-std::string wrapped_text(std::string_view text) {
-  return wrap_words(one_line(text, kMaxText), kColumns) + "\n";
+std::string wrapped_lines(std::string_view text) {
+  return wrap_words(one_line(text, kMaxText), kTextColumns) + "\n";
 }
 
 std::string format_lesson_heading(const Lesson& lesson) {
-  return wrapped_text(fmt::format("{}: {}", lesson.name, lesson.title)) +
-         wrapped_text(lesson.teaches);
+  return wrapped_lines(fmt::format("{}: {}", lesson.name, lesson.title)) +
+         wrapped_lines(lesson.teaches);
 }
 
 std::string format_lesson_part(const Lesson& lesson, std::size_t part) {
@@ -31,15 +31,15 @@ std::string format_lesson_part(const Lesson& lesson, std::size_t part) {
   std::string text = fmt::format("Part {} of {}: step {}{}\n", part + 1, lesson.parts.size(),
                                  shown.step, shown.predict ? ", questions first" : "");
   if (!(shown.settings == EngineSettings{}))
-    text += wrapped_text("with settings " + settings_to_json(shown.settings).dump());
-  for (const std::string& paragraph : shown.text) text += "\n" + wrapped_text(paragraph);
+    text += wrapped_lines("with settings " + settings_to_json(shown.settings).dump());
+  for (const std::string& paragraph : shown.text) text += "\n" + wrapped_lines(paragraph);
   return text;
 }
 
 std::string format_lesson_question(const LessonQuestion& question, std::size_t number) {
-  std::string text = wrapped_text(fmt::format("Question {}: {}", number, question.ask));
+  std::string text = wrapped_lines(fmt::format("Question {}: {}", number, question.ask));
   if (!question.choices.empty())
-    text += wrapped_text(fmt::format("One of: {}", fmt::join(question.choices, ", ")));
+    text += wrapped_lines(fmt::format("One of: {}", fmt::join(question.choices, ", ")));
   return text;
 }
 
@@ -49,10 +49,10 @@ namespace {
 std::string format_answer(const LessonRun& run, std::size_t index) {
   const LessonQuestion& question = run.part().questions[index];
   const std::string where = question.where == "true" ? "" : " where " + question.where;
-  std::string text =
-      wrapped_text(fmt::format("Answer: {}, that is {}{}", question.answer, question.value, where));
+  std::string text = wrapped_lines(
+      fmt::format("Answer: {}, that is {}{}", question.answer, question.value, where));
   const auto problem = run.disagreement(index);
-  return text + wrapped_text(problem ? *problem : run.answer_of(index).value().because);
+  return text + wrapped_lines(problem ? *problem : run.answer_of(index).value().because);
 }
 
 }  // namespace

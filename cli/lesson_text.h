@@ -12,7 +12,7 @@
 namespace hybridscope {
 
 // Foreign text without control characters, in lines of at most 100 columns, newline at the end.
-std::string wrapped_text(std::string_view text);
+std::string wrapped_lines(std::string_view text);
 
 // Title, and what it teaches.
 std::string format_lesson_heading(const Lesson& lesson);

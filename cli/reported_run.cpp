@@ -48,7 +48,7 @@ Result<CheckedStep> ReportedRun::step() {
   return stepped;
 }
 
-std::string ReportedRun::why_stopped(const RunEnd& end) const {
+std::string ReportedRun::why_stopped(const EarlyEnd& end) const {
   if (!end.refused.empty()) return end.refused;
   if (finished()) return {};
   if (end.interrupted) return fmt::format("interrupted after {} steps", summary().steps);
@@ -59,7 +59,7 @@ std::string ReportedRun::why_stopped(const RunEnd& end) const {
                      summary().steps);
 }
 
-RunReport ReportedRun::finish(const RunEnd& end) {
+RunReport ReportedRun::finish(const EarlyEnd& end) {
   report_.summary = summary();
   report_.stopped = why_stopped(end);
   if (report_.state) report_.state->num_elements_verified = run_.num_elements_verified();

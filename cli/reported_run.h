@@ -16,7 +16,7 @@
 namespace hybridscope {
 
 // Why a run ends early.
-struct RunEnd {
+struct EarlyEnd {
   bool interrupted = false;
   std::string refused = {};  // what the engine refused, empty: nothing
   std::string broken = {};   // what it stopped at, empty: at nothing
@@ -41,9 +41,9 @@ class ReportedRun {
   // After the last step: digests the bytes. Error: the device is lost.
   Status digest_state();
   // What it was; the steps so far count when it has not ended.
-  RunReport finish(const RunEnd& end);
+  RunReport finish(const EarlyEnd& end);
   // One line, empty when it is finished.
-  std::string why_stopped(const RunEnd& end) const;
+  std::string why_stopped(const EarlyEnd& end) const;
 
   // From the next step on, steps include their writes to state.
   void log_writes() { run_.log_writes(); }

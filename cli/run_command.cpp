@@ -68,7 +68,7 @@ int fail(const RunOptions& options, const Error& error, FailedAt failed = Failed
 // One run: the loop, and what it collects for the outputs.
 class RunSession {
  public:
-  RunSession(const RunOptions& options, ReportedRun& run, Breakpoints breakpoints)
+  RunSession(const RunOptions& options, ReportedRun& run, BreakConditions breakpoints)
       : options_(options),
         run_(run),
         breakpoints_(std::move(breakpoints)),
@@ -107,8 +107,8 @@ class RunSession {
 
   const RunOptions& options_;
   ReportedRun& run_;
-  Breakpoints breakpoints_;  // --break
-  BlockTableMirror tables_;  // for --explain
+  BreakConditions breakpoints_;  // --break
+  BlockTableMirror tables_;      // for --explain
   std::vector<StepRow> rows_;
   RunReport report_;
   bool explained_ = false;
@@ -196,11 +196,11 @@ int RunSession::run() {
   if (!refused)
     if (Status digested = run_.digest_state(); !digested.ok()) refused = digested.error();
   progress_.clear();
-  const RunEnd end{.interrupted = was_interrupted(),
-                   .refused = refused ? refused->message : std::string(),
-                   .broken = break_words(),
-                   .unrecorded = record_failure_.has_value(),
-                   .timings = options_.timings};
+  const EarlyEnd end{.interrupted = was_interrupted(),
+                     .refused = refused ? refused->message : std::string(),
+                     .broken = break_words(),
+                     .unrecorded = record_failure_.has_value(),
+                     .timings = options_.timings};
   if (recorded_)
     if (Status recorded = end_run_recording(*recorded_, run_, end); !recorded.ok())
       record_failure_ = recorded.error();
@@ -280,10 +280,8 @@ int run_command(const RunOptions& options, const Backends& backends) {
     fmt::print("{}", break_help());
     return kExitFine;
   }
-  if (options.scenario.empty() == options.traffic.empty())
-    return report_usage(
-        "run", fmt::format("give a scenario file or --traffic, not {} (hybridscope run --help)",
-                           options.scenario.empty() ? "nothing" : "both"));
+  if (options.scenario.empty() && options.traffic.empty())
+    return report_usage("run", "give a scenario file or --traffic (hybridscope run --help)");
   if (const auto settings = options.settings.apply({}); !settings.ok()) {
     report_error("run", settings.error());
     return kExitUsage;
@@ -292,7 +290,7 @@ int run_command(const RunOptions& options, const Backends& backends) {
     report_error("run", one.error());
     return kExitUsage;
   }
-  auto breakpoints = Breakpoints::make(options.breaks);
+  auto breakpoints = BreakConditions::make(options.breaks);
   if (!breakpoints.ok()) {
     report_lines("run", breakpoints.error().message);  // lines that point into the expression
     return kExitUsage;

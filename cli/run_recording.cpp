@@ -18,7 +18,7 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
   return begun;
 }
 
-Status end_run_recording(RecordedSession& session, const ReportedRun& run, const RunEnd& end) {
+Status end_run_recording(RecordedSession& session, const ReportedRun& run, const EarlyEnd& end) {
   if (!end.refused.empty()) return session.finish(SessionStatus::failed, end.refused);
   if (end.interrupted) return session.finish(SessionStatus::interrupted, run.why_stopped(end));
   if (run.finished()) return session.finish(SessionStatus::complete, "");

@@ -19,6 +19,6 @@ Result<std::unique_ptr<RecordedSession>> begin_run_recording(const RecordOption&
                                                              ReportedRun& run);
 
 // Ends the session as the run ended. Error: what keeps it from being written.
-Status end_run_recording(RecordedSession& session, const ReportedRun& run, const RunEnd& end);
+Status end_run_recording(RecordedSession& session, const ReportedRun& run, const EarlyEnd& end);
 
 }  // namespace hybridscope

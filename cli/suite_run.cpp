@@ -94,9 +94,9 @@ SuiteResult SuiteRun::run_to_the_end(const SuiteEntry& entry) {
   if (went.ok()) went = run.digest_state();
   progress_.clear();
   const bool interrupted = was_interrupted() && !run.has_ended();
-  const RunEnd end{.interrupted = interrupted,
-                   .refused = went.ok() ? std::string() : went.error().message,
-                   .timings = options.timings};
+  const EarlyEnd end{.interrupted = interrupted,
+                     .refused = went.ok() ? std::string() : went.error().message,
+                     .timings = options.timings};
   if (session.value())
     if (Status kept = end_run_recording(*session.value(), run, end); !kept.ok())
       return unrecorded(entry, kept.error());

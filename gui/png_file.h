@@ -10,7 +10,5 @@ namespace hybridscope {
 
 // Writes the whole file or nothing. Error io: the file cannot be written.
 Status write_png(const Image& image, const std::string& path);
-// Error io: no such file, not a PNG.
-Result<Image> read_png(const std::string& path);
 
 }  // namespace hybridscope

@@ -20,29 +20,28 @@ def _room(*rooms: str) -> tuple[str, ...]:
     return _CORE + tuple(f"sessions/{room}" for room in rooms)
 
 
-_BELOW_RUN = ("text", "scenario", "explain")
-_BELOW_RECORD = _BELOW_RUN + ("run",)
+_BELOW_RECORD = ("text", "scenario", "explain", "run")
 
 # The folders of sessions from the bottom layer up, then one per tool.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "sessions/text": ("core/base",),
     "sessions/scenario": _room("text"),
     "sessions/explain": _room("text", "scenario"),
-    "sessions/run": _room(*_BELOW_RUN),
+    "sessions/run": _room("scenario", "explain"),
     "sessions/record": _room(*_BELOW_RECORD),
     "sessions/live": _room(*_BELOW_RECORD, "record"),
     "sessions/replay": _room(),
     "sessions/conformance": _room("text", "replay"),
     "sessions/judge": _room(*_BELOW_RECORD, "replay", "conformance"),
     "sessions/breakpoint": _room("text", "record"),
-    "sessions/cache_report": _room(*_BELOW_RECORD),
+    "sessions/cache_report": _room("text", "explain", "run"),
     "sessions/diff": _room(*_BELOW_RECORD, "record"),
     "sessions/export": _room(*_BELOW_RECORD, "live"),
     "sessions/known_bugs": _room(*_BELOW_RECORD),
-    "sessions/lessons": _room(*_BELOW_RECORD, "live", "breakpoint"),
-    "sessions/report": _room("text", "explain", "run", "record"),
+    "sessions/lessons": _room("text", "scenario", "run", "live", "breakpoint"),
+    "sessions/report": _room("explain", "run", "record"),
     "sessions/shrink": _room(*_BELOW_RECORD, "judge"),
-    "sessions/matrix": _room(*_BELOW_RECORD, "shrink"),
+    "sessions/matrix": _room("text", "scenario", "run", "shrink"),
 }
 
 # Folder -> folders whose headers it may include besides its own. A file belongs to the longest

@@ -107,7 +107,7 @@ struct RecordJsonlReader::Unpacker {
         member = info.rule;
         return;
       }
-    fail(name, fmt::format("{} is no rule", quoted_text(*slug)));
+    fail(name, fmt::format("{} is not a rule", quoted_text(*slug)));
   }
 
   template <class T>
@@ -242,7 +242,7 @@ Status RecordJsonlReader::read_names(const nlohmann::json& object) {
       return fault(place, "expected [number, name]");
     const std::optional<std::int64_t> number = whole_number(entry[0]);
     if (!number || *number < 0 || *number > std::ssize(names_) + kMaxNamesAhead)
-      return fault(place + "/0", fmt::format("{} is no number of a request, {} are named before",
+      return fault(place + "/0", fmt::format("{} is not a number of a request, {} are named before",
                                              describe_json(entry[0]), names_.size()));
     const auto id = static_cast<std::size_t>(*number);
     if (id >= names_.size()) names_.resize(id + 1);

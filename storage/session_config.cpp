@@ -11,7 +11,7 @@ Result<EngineConfig> read_judge_config(const SessionInfo& info, const std::strin
   const auto line = reader.read_line(std::string_view(info.header.plan), 1);
   if (!line) return line.error();
   if (line.value() != TraceLine::header)
-    return Error{ErrorKind::corrupt, place + ": the plan of a judged session is no header line"};
+    return Error{ErrorKind::corrupt, place + ": the plan of a judged session is not a header line"};
   return reader.header().config;
 }
 

@@ -110,7 +110,7 @@ Result<BegunSession> insert_session(SQLite::Database& database, const NewSession
   return begun;
 }
 
-void SessionTotals::add(const StepRecord& record) {
+void SessionRowTotals::add(const StepRecord& record) {
   ++num_steps;
   num_request_steps += record.counts.num_reqs;
   num_errors += record.counts.num_errors;
@@ -118,7 +118,7 @@ void SessionTotals::add(const StepRecord& record) {
 }
 
 bool update_totals(SQLite::Database& database, const BegunSession& session,
-                   const SessionTotals& totals) {
+                   const SessionRowTotals& totals) {
   SQLite::Statement update(database,
                            "UPDATE sessions SET num_steps = ?, num_request_steps = ?, "
                            "num_errors = ?, num_warnings = ? WHERE session = ? AND created_us = ?");

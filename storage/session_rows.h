@@ -32,7 +32,7 @@ struct BegunSession {
 Result<BegunSession> insert_session(SQLite::Database& database, const NewSession& session);
 
 // Totals over the steps of a session.
-struct SessionTotals {
+struct SessionRowTotals {
   std::int64_t num_steps = 0;
   std::int64_t num_request_steps = 0;
   std::int64_t num_errors = 0;
@@ -42,7 +42,7 @@ struct SessionTotals {
 
 // False: the session has been deleted.
 bool update_totals(SQLite::Database& database, const BegunSession& session,
-                   const SessionTotals& totals);
+                   const SessionRowTotals& totals);
 bool update_status(SQLite::Database& database, const BegunSession& session, SessionStatus status,
                    const std::string& reason);
 // Is the session still in the file?

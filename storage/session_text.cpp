@@ -61,8 +61,6 @@ std::size_t first_control(std::string_view text) {
 
 }  // namespace
 
-bool is_valid_utf8(std::string_view text) { return first_invalid(text) == std::string_view::npos; }
-
 Status check_session_name(std::string_view name) {
   if (name.empty()) return invalid_input("a session's name must not be empty");
   if (name.size() > kMaxNameBytes)

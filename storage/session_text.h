@@ -8,8 +8,6 @@
 
 namespace hybridscope {
 
-bool is_valid_utf8(std::string_view text);
-
 // Error invalid_input: empty, longer than kMaxNameBytes, control characters, invalid UTF-8.
 Status check_session_name(std::string_view name);
 // Error invalid_input: longer than kMaxNoteBytes, a zero byte, invalid UTF-8. Everything else,

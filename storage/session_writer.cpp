@@ -122,7 +122,7 @@ class SessionWriter::Recorder {
   std::size_t batch_steps_;
   StepQueue queue_;
   std::unique_ptr<QueuedStep> step_;  // the step being filled
-  SessionTotals totals_;              // of the committed steps
+  SessionRowTotals totals_;           // of the committed steps
   // A contract violation on the recorder's thread, set before the queue fails; rethrown on the
   // caller's thread.
   std::exception_ptr broken_;
@@ -198,7 +198,7 @@ void SessionWriter::Recorder::write(const QueuedStep& step, StepRows& rows) {
 // One transaction: `steps`, and more from the queue up to the limits of a batch. False: the session
 // was deleted from the file, and nothing of the batch was written.
 bool SessionWriter::Recorder::write_batch(StepQueue::Steps steps, StepRows& rows) {
-  SessionTotals totals = totals_;
+  SessionRowTotals totals = totals_;
   SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
   if (!is_there(*database_, begun_)) return false;
   const auto begin = std::chrono::steady_clock::now();

@@ -35,7 +35,6 @@ class StepRows {
 
  private:
   struct Inserts;
-  void write_step(const StepRecord& record);
   void write_schedule(const StepTrace& trace);
   void write_rows(const StepTrace& trace);
   void write_blocks(const StepRecord& record);

@@ -174,7 +174,7 @@ void RowFields::read_rule(int column, Rule& rule) {
       rule = info.rule;
       return;
     }
-  cursor_.fail("rule", fmt::format("'{}' is no rule of this version", slug));
+  cursor_.fail("rule", fmt::format("'{}' is not a rule of this version", slug));
 }
 
 }  // namespace hybridscope

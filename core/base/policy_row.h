@@ -5,7 +5,7 @@
 namespace hybridscope {
 
 // The names of a policy in scenarios and on the command line. Plain pointers keep the header cheap:
-// every unit that knows a policy parses it.
+// every source file that uses a policy includes it.
 struct PolicyWords {
   const char* name;         // the member's name
   const char* values[4]{};  // the enumerators' names, in order; null after the last

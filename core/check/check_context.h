@@ -111,7 +111,7 @@ class CheckContext {
   // the write must be dropped.
   bool may_write(std::int32_t block, const Finding& where);
 
-  // Call before a write that belongs to no request: a registered block goes on that list as well.
+  // Call before a write that belongs to no request: puts registered blocks on the recheck list.
   void look_again_at(std::int32_t block);
 
   // Call before reading state of `where.request` from an existing block: reports a block that no

@@ -19,7 +19,7 @@ class ContentGroups {
   // Applies the operations of a step.
   void apply(const StateOps& ops);
 
-  // The mamba group in whose layers the block's state of this kind is as symbolic state says.
+  // The mamba group in whose layers symbolic state describes the block's state of this kind.
   std::int32_t of(StateKind kind, std::int32_t block) const {
     return (kind == StateKind::conv ? conv_ : temporal_)[static_cast<std::size_t>(block)];
   }

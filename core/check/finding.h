@@ -45,7 +45,7 @@ struct RuleInfo {
   std::string_view meaning{};    // one sentence
 };
 
-// The table of rules, one row a rule in the order of the enum.
+// The table of rules, one row per rule, in the order of the enum.
 std::span<const RuleInfo> rule_table();
 const RuleInfo& rule_info(Rule rule);
 

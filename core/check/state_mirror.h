@@ -1,6 +1,6 @@
-// Real bytes that follow symbolic state: executes on a StateBackend what the checker executed, and
-// compares each element with symbolic state (semantics: bytes-state). The checker judges the
-// metadata, the mirror the bytes: a wrong symbolic state has to be wrong in memory in the same way.
+// Keeps state in bytes beside symbolic state: executes on a StateBackend what the checker executed,
+// and compares each element (semantics: bytes-state). The checker finds wrong symbolic state; the
+// mirror only checks that memory agrees with it, so wrong state must be equally wrong in memory.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace hybridscope {
 
 class StateMirror {
  public:
-  // `backend` outlives the mirror; its memory holds poison throughout. Error: a memory that is not
-  // of this configuration, conv windows shorter than W - 1 + K (known bug 25: memory past them
-  // would be written).
+  // Requires: `backend` outlives the mirror, and all of its memory is poison. Errors: a memory of
+  // another configuration; conv windows of other than W - 1 + K positions (known bug 25: shorter
+  // ones would be written past their end).
   static Result<StateMirror> create(const CheckConfig& config, StateBackend& backend);
 
   // Executes the last step of `checker`, which logs its operations, and compares the bytes that the

@@ -20,7 +20,8 @@ enum class CheckScope : std::uint8_t {
 
 class StepChecker {
  public:
-  // Error: sizes outside what the trace has room for.
+  // Errors: conv_kernel outside 2..kMaxConvKernel, fewer than 2 blocks, a negative K, a
+  // hash_block_size below 1.
   static Result<StepChecker> create(const CheckConfig& config);
 
   // Findings of this step, in the order in which they were met; valid until the next call. Steps

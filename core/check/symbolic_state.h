@@ -1,5 +1,5 @@
 // What every block of the pool holds, as fingerprints: one temporal state, one conv window and one
-// attention page a block (semantics: symbolic-state). A block id stands for one page in every
+// attention page per block (semantics: symbolic-state). A block id stands for one page in every
 // layer of the group that owns it, so one representative layer stands for all.
 #pragma once
 

@@ -26,8 +26,8 @@ struct SplitOptions {
 };
 
 // The split by query length of vLLM commit f5972a872 (semantics: split-decodes-and-prefills), used
-// by the Mamba1 and Mamba2 builders. Errors: a uniform batch whose padded token count is no
-// multiple of its rows; a decode row above the threshold; arrays that do not fit num_reqs.
+// by the Mamba1 and Mamba2 builders. Errors: a uniform batch whose num_actual_tokens is not rows *
+// first query length; no rows with max_query_len above the threshold; sizes unlike num_reqs.
 Result<BatchSplit> split_decodes_and_prefills(const CommonAttentionMetadata& common,
                                               const SplitOptions& options);
 
@@ -38,7 +38,8 @@ struct SplitOptionsV2 {
 };
 
 // The split of vLLM commit cb10b7e80 (semantics: split-decodes-and-prefills-v2), used by the GDN
-// builder. Errors: is_prefilling needed and absent; arrays that do not fit num_reqs.
+// builder. Errors: is_prefilling needed and absent; no rows with max_query_len above the
+// threshold; sizes unlike num_reqs.
 Result<BatchSplit> split_decodes_and_prefills_v2(const CommonAttentionMetadata& common,
                                                  const SplitOptionsV2& options);
 

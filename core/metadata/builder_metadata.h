@@ -50,7 +50,8 @@ void append_state_accesses(const BuilderMetadata& metadata, const ForwardContext
 void append_mismatches(const BuilderMetadata& metadata, const MetadataBatch& batch,
                        std::vector<MetadataMismatch>& out);
 
-// `num_rows`: of the batch, without padding rows.
+// Which batch row an array element belongs to; how the tokens are cut into chunks, if the kind
+// has chunks. `num_rows`: of the batch, without padding rows.
 MetadataRows metadata_rows(const BuilderMetadata& metadata, std::int32_t num_rows);
 ChunkView chunk_view(const BuilderMetadata& metadata, std::int32_t num_rows);
 

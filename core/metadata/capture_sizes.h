@@ -19,7 +19,7 @@ enum class CudagraphCorrectionKind : std::uint8_t {
   not_compiled_piecewise,      // O0 does not compile piecewise: NONE
   full_needs_always,           // FULL for all batches needs a level of ALWAYS
   never_supported,             // a builder that supports no full graph at all
-  drafts_need_uniform_batch,   // K > 0: decode batches have K + 1 tokens a row
+  drafts_need_uniform_batch,   // K > 0: decode batches have K + 1 tokens per row
   sizes_rounded,               // to multiples of K + 1
 };
 
@@ -52,8 +52,8 @@ struct CaptureSizes {
 };
 
 // The capture sizes before rounding; the largest is the new max_cudagraph_capture_size
-// (VllmConfig._set_cudagraph_sizes). Errors: an empty user list, a size below 1, a user's list and
-// largest size that contradict each other.
+// (VllmConfig._set_cudagraph_sizes). Errors: an empty user list; a capture size, max_num_seqs or
+// max_num_batched_tokens below 1; a negative K; a user's list and largest size that disagree.
 Result<CaptureSizes> make_cudagraph_capture_sizes(const CaptureSizesInput& input);
 
 // Each size rounded up to a multiple of `multiple` = K + 1 and kept if not above the largest of

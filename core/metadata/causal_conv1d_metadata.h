@@ -15,7 +15,7 @@ inline constexpr std::int32_t kCausalConv1dBlockM = 8;
 struct CausalConv1dMetadata {
   bool present = false;
   std::int32_t tot = 0;                               // programs; also mlist_len
-  TensorView<std::int32_t> nums{};                    // [rows] programs a row
+  TensorView<std::int32_t> nums{};                    // [rows] programs per row
   TensorView<std::int32_t> batch_ptr{};               // [2 * max(1024, tot)], -1 from tot on
   TensorView<std::int32_t> token_chunk_offset_ptr{};  // [2 * max(1024, tot)], -1 from tot on
 

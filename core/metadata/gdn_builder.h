@@ -34,7 +34,7 @@ class GdnMetadataBuilder {
   static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
                                                            std::int32_t num_spec);
 
-  // Errors: a size below 1, a negative count.
+  // Errors: those of check_config.
   static Result<GdnMetadataBuilder> create(const MambaBuilderConfig& config);
 
   // Errors: arrays that do not fit num_reqs (rows of the block table: in the graph branches and in
@@ -44,7 +44,8 @@ class GdnMetadataBuilder {
   Result<GdnMetadata> build(const GdnBuildInputs& inputs);
 
   // Metadata of a capture: accepted counts are the query lengths, draft counts one less, classed
-  // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs.
+  // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs;
+  // those of build.
   Result<GdnMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
 
   // Did the last call write the persistent buffers that the captured graph reads? Only the taken

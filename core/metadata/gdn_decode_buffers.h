@@ -40,8 +40,8 @@ class GdnDecodeBuffers {
   // `rows` = decode_cudagraph_max_bs.
   GdnDecodeBuffers(std::int32_t num_spec, std::int32_t rows);
 
-  // Does the block table of a pure spec batch fit? Errors: another number of columns than 1 + K
-  // after the cut to it (one column is broadcast).
+  // Does the block table of a pure spec batch fit? Error: fewer than 1 + K columns, unless there is
+  // exactly one, which is broadcast.
   Status check_spec(const BlockTableWindow& window) const;
 
   // Writes the spec rows and the padding up to num_actual_tokens rows, and points `metadata` to

@@ -46,7 +46,7 @@ class MambaMetadataBuilder {
   static std::span<const std::string_view> replayed_arrays(MambaCacheMode mamba_cache_mode,
                                                            std::int32_t num_spec);
 
-  // Errors: a size below 1, a negative count.
+  // Errors: those of check_config.
   static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config);
 
   // Errors: arrays or split that do not fit num_reqs; K > 0, decode rows and no accepted counts; a

@@ -13,7 +13,7 @@ namespace hybridscope {
 struct MambaBuilderConfig {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t block_size = 16;
-  std::int32_t num_spec = 0;                // speculative tokens a step, K
+  std::int32_t num_spec = 0;                // speculative tokens per step, K
   std::int32_t num_speculative_blocks = 0;  // of the KV-cache spec; K in the reference
   std::int32_t max_num_seqs = 1;
   std::int32_t max_model_len = 1;
@@ -21,10 +21,10 @@ struct MambaBuilderConfig {
   bool full_cudagraph = false;                               // the graph mode has full graphs
   bool parallel_drafting = false;
   std::int32_t decode_context_parallel_size = 1;
-  std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens a chunk of the SSD scan
+  std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens per chunk of the SSD scan
 };
 
-// Errors: a size below 1, a negative count.
+// Errors: block_size or decode_context_parallel_size below 1; any other setting negative.
 Status check_config(const MambaBuilderConfig& config);
 
 }  // namespace hybridscope

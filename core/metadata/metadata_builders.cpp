@@ -22,8 +22,6 @@ Result<BuilderMetadata> widen(const Result<Metadata>& metadata) {
 
 }  // namespace
 
-std::span<const MetadataBuilderRow> metadata_builders() { return kMetadataBuilders; }
-
 const MetadataBuilderRow& metadata_builder_row(MambaType type) {
   const auto row =
       std::find_if(kMetadataBuilders.begin(), kMetadataBuilders.end(),
@@ -34,12 +32,6 @@ const MetadataBuilderRow& metadata_builder_row(MambaType type) {
 
 Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInputs& inputs) {
   return std::visit([&](auto& own) { return widen(own.build(own.inputs_of(inputs))); }, builder);
-}
-
-Result<BuilderMetadata> build_for_cudagraph_capture(MetadataBuilder& builder,
-                                                    const CommonAttentionMetadata& common) {
-  return std::visit([&](auto& own) { return widen(own.build_for_cudagraph_capture(common)); },
-                    builder);
 }
 
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,

@@ -56,7 +56,7 @@ constexpr MetadataBuilderRow builder_row(MambaType type, std::string_view refere
 
 // linear_attention and short_conv have small builders of their own in the reference, with the split
 // rule and the state indices of Mamba1 and no speculation: here they use the Mamba1 builder. KDA
-// uses the GDN builder in the reference too.
+// uses the GDN builder in the reference too. One row for each MambaType.
 inline constexpr std::array kMetadataBuilders{
     builder_row<MambaMetadataBuilder>(MambaType::mamba1, "Mamba1AttentionMetadataBuilder",
                                       AttentionCGSupport::uniform_batch),
@@ -71,16 +71,11 @@ inline constexpr std::array kMetadataBuilders{
     builder_row<MambaMetadataBuilder>(MambaType::short_conv, "ShortConvAttentionMetadataBuilder",
                                       AttentionCGSupport::uniform_batch)};
 
-// One row for each MambaType.
-std::span<const MetadataBuilderRow> metadata_builders();
-
 // The row of `type`.
 const MetadataBuilderRow& metadata_builder_row(MambaType type);
 
 // Errors and lifetimes are those of the builder held.
 Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInputs& inputs);
-Result<BuilderMetadata> build_for_cudagraph_capture(MetadataBuilder& builder,
-                                                    const CommonAttentionMetadata& common);
 // Also an error: metadata of another kind, and a builder without update_block_table (GDN).
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,

@@ -1,7 +1,7 @@
 // Plain values that describe metadata of any kind: which state its rows read and write, which
 // arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the batch.
 // Each kind makes them next to its struct (mamba_metadata.h, mamba2_metadata.h, gdn_metadata.h);
-// builder_metadata.h calls the kind at hand.
+// builder_metadata.h dispatches on the kind.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct StateAccess {
   std::int32_t index = 0;                // among the rows of its arrays
   bool is_decode = false;                // runs the decode kernel, else the prefill kernel
   bool by_column = false;                // see above
-  bool runs_as_padding = false;          // a padding row that the kernel does not see to be empty
+  bool runs_as_padding = false;          // a padding row that the kernel does not recognise as one
   bool counts_given = false;             // decode rows: accepted counts are there
   bool has_initial_state = false;        // prefill rows
   std::int32_t num_accepted_tokens = 1;  // 1 where counts are not given

@@ -19,7 +19,7 @@ struct PrefixBlockIndices {
 struct PrefixBlockIndicesInput {
   std::int32_t num_computed_tokens = 0;
   std::int32_t seq_len = 0;     // computed + scheduled tokens
-  std::int32_t block_size = 1;  // tokens a mamba block, positive
+  std::int32_t block_size = 1;  // tokens per mamba block, positive
 };
 
 // Columns of the last computed, the first scheduled and the last scheduled token of one row.

@@ -7,7 +7,7 @@
 namespace hybridscope {
 
 struct ReorderBatchThresholdInput {
-  std::int32_t num_spec = 0;       // speculative tokens a step; 0: no speculation
+  std::int32_t num_spec = 0;       // speculative tokens per step; 0: no speculation
   bool parallel_drafting = false;  // the drafter also verifies its own slots: twice the tokens
   std::int32_t decode_context_parallel_size = 1;
 };

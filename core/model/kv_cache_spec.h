@@ -35,8 +35,8 @@ struct StateTensorSpec {
 };
 
 struct FullAttentionSpec {
-  std::int32_t block_size = 16;      // tokens a block
-  std::int64_t page_size_bytes = 0;  // bytes a block in one layer
+  std::int32_t block_size = 16;      // tokens per block
+  std::int64_t page_size_bytes = 0;  // bytes per block in one layer
   friend bool operator==(const FullAttentionSpec&, const FullAttentionSpec&) = default;
 };
 

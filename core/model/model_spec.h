@@ -56,7 +56,7 @@ struct ModelSpec {
   AttentionDims attention = {};        // meaningless without attention layers
   RecurrentDims recurrent = {};        // all recurrent layers of a model are alike
   std::string dtype = "bfloat16";      // model_config.dtype
-  std::int64_t chunk_size = 0;         // tokens a chunk of the scan kernels (mode all)
+  std::int64_t chunk_size = 0;         // tokens per chunk of the scan kernels (mode all)
   std::int64_t max_model_len = 0;      // max_position_embeddings
   MambaAllMode mamba_all_mode = MambaAllMode::unsupported;
   SpecInStateShape spec_in_state_shape = SpecInStateShape::not_passed;

@@ -24,7 +24,7 @@ struct AttentionShard {
 Result<std::int64_t> num_kv_heads_per_rank(const AttentionShard& shard);
 
 // Bytes of one token in one attention layer: 2 * kv_heads * head_size * dtype_size, and for MLA
-// (kv_lora_rank + qk_rope_head_dim) * dtype_size.
+// (kv_lora_rank + qk_rope_head_dim) * dtype_size. Error: that of num_kv_heads_per_rank.
 Result<std::int64_t> attn_bytes_per_token(const AttentionShard& shard);
 
 // Bytes of one block's states in one recurrent layer, without padding: sum of prod(shape) * size.
@@ -59,7 +59,7 @@ struct BlockSizeChoice {
   std::int64_t min_tokens = 0;        // ceil(mamba_page / attn_bytes_per_token)
   std::int64_t granularity = 0;       // what block_size is a multiple of: alignment or chunk
   std::int64_t num_granules = 0;      // block_size / granularity
-  std::int64_t block_size = 0;        // tokens an attention block
+  std::int64_t block_size = 0;        // tokens per attention block
   std::int64_t mamba_block_size = 0;  // tokens between two snapshots
   std::int64_t page_size = 0;         // bytes a block takes in every layer
   std::int64_t padding = 0;           // page_size - mamba_page

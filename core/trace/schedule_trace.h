@@ -25,7 +25,7 @@ enum class SkipReason : std::uint8_t {
   max_num_seqs,            // max_num_seqs requests already run
   behind_refused_request,  // an earlier waiting request was refused
   preemption_in_step,      // a step that preempts a request admits none
-  ends_in_flight,          // the frame in flight brings its last token even if no draft is accepted
+  ends_in_flight,          // a frame in flight returns its last token even if no draft is accepted
   frees_deferred,          // blocks that a preemption gave back are not in the pool yet
   frame_in_flight,         // preempted while a frame was in flight, which has to return first
 };

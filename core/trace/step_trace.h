@@ -156,7 +156,7 @@ enum class IgnoredReason : std::uint8_t {
   no_draft_list,         // the request is not past its prompt
   samples_nothing,       // the request samples nothing in this step
   no_drafts_to_accept,   // a padded one-token prompt: its drafts are -1
-  count_out_of_range,    // outside 1..1+drafts of this step
+  count_out_of_range,    // outside 1..1+drafts of this step: cut to that range
   blocks_in_use,         // the prefix cache cannot be reset
   frees_deferred,        // same: frames in flight with a consuming KV connector
 };

@@ -17,7 +17,7 @@ enum class CellRole : std::uint8_t {
   null_block,   // block 0
   free_block,   // held by no table, and a prefix hit would not find it
   stale,        // the worker's table has a different block here than the scheduler's
-  padding,      // of a padded row, or slot -1
+  padding,      // of a padding row, or slot -1
 };
 inline constexpr std::size_t kNumCellRoles = 9;
 
@@ -28,7 +28,6 @@ enum class CellState : std::uint8_t {
   wrong,      // a finding, or a label that says something else
   unknown,    // the session does not record it
 };
-inline constexpr std::size_t kNumCellStates = 5;
 
 struct BlockCell {
   std::int32_t block = -1;  // -1: the table has no such column

@@ -71,7 +71,7 @@ std::int64_t here(const Workbench& workbench) {
 
 Status next_difference(Workbench& workbench, const std::string&) {
   return go_to(workbench, workbench.comparison()->after(here(workbench), filter_of(workbench)),
-               "behind");
+               "after");
 }
 
 Status previous_difference(Workbench& workbench, const std::string&) {

@@ -35,7 +35,7 @@ Status step(Workbench& workbench, const std::string&) {
   workbench.control().pause();
   const Result<bool> moved = workbench.run()->forward();
   if (moved.ok() && moved.value()) workbench.breakpoints().check(workbench.run()->view());
-  return say_if_not(workbench, moved, "the run is over: there is no step behind this one");
+  return say_if_not(workbench, moved, "the run is over: there is no step after this one");
 }
 
 Status step_back(Workbench& workbench, const std::string&) {

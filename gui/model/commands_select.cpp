@@ -60,7 +60,7 @@ Status next_bookmark(Workbench& workbench, const std::string&) {
   const std::int64_t here = workbench.run()->step();
   for (const ShownBookmark& bookmark : bookmarks_of_known_steps(*workbench.run()))
     if (bookmark.step > here) return say_and_go(workbench, bookmark);
-  workbench.say(NoticeKind::info, "no step behind this one is bookmarked");
+  workbench.say(NoticeKind::info, "no step after this one is bookmarked");
   return Ok{};
 }
 

@@ -138,7 +138,7 @@ Status set_ratio(Workbench& workbench, const std::string& argument) {
       read_number(words.value()[0], {"SPLIT", 0, static_cast<std::int64_t>(nodes.size()) - 1});
   if (!split.ok()) return split.error();
   if (!std::holds_alternative<LayoutSplit>(nodes[static_cast<std::size_t>(split.value())]))
-    return invalid_input(fmt::format("node {} of the layout is no split", split.value()));
+    return invalid_input(fmt::format("node {} of the layout is not a split", split.value()));
   const auto permille = read_number(words.value()[1], {"PERMILLE", 0, 1000});
   if (!permille.ok()) return permille.error();
   workbench.view().layout.set_ratio(static_cast<std::int32_t>(split.value()),
@@ -196,7 +196,7 @@ Status dismiss(Workbench& workbench, const std::string&) {
 }
 
 constexpr CommandRow kViewCommands[] = {
-    {"block_tables.side", "View", "Block tables: whose", "", "scheduler|worker", kNeedsNothing,
+    {"block_tables.side", "View", "Block tables: view", "", "scheduler|worker", kNeedsNothing,
      show_side},
     {"block_tables.cell_size", "View", "Block tables: size of a cell", "", "PIXELS|fit",
      kNeedsNothing, cell_size},

@@ -5,14 +5,15 @@
 namespace hybridscope {
 namespace {
 
-const NamedArray* find_array(const StepArrays& arrays, std::int32_t group, std::string_view name) {
+const NamedArray* find_array(const NamedStepArrays& arrays, std::int32_t group,
+                             std::string_view name) {
   const NamedArrayGroup* of_group = arrays.find(group);
   return of_group != nullptr ? of_group->find(name) : nullptr;
 }
 
 // The list of differences names the first element only.
-std::set<std::int64_t> differing_elements(const DifferenceLine& line, const StepArrays& a,
-                                          const StepArrays& b) {
+std::set<std::int64_t> differing_elements(const DifferenceLine& line, const NamedStepArrays& a,
+                                          const NamedStepArrays& b) {
   std::set<std::int64_t> elements;
   if (line.index < 0) return elements;
   elements.insert(line.index);
@@ -54,8 +55,8 @@ const std::set<std::int64_t>* DifferenceMarks::of(std::int32_t group,
   return found == arrays.end() ? nullptr : &found->second;
 }
 
-DifferenceMarks make_difference_marks(const DifferingStep& step, const StepArrays& a,
-                                      const StepArrays& b) {
+DifferenceMarks make_difference_marks(const DifferingStep& step, const NamedStepArrays& a,
+                                      const NamedStepArrays& b) {
   DifferenceMarks marks;
   for (const DifferenceLine& line : step.lines) {
     if (line.list == DiffList::arrays)

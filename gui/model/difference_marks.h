@@ -41,7 +41,7 @@ struct DifferenceMarks {
 inline constexpr std::string_view kDiffers = "Differs from the other run in this step.";
 
 // `a`, `b`: the arrays of both runs in that step; empty for a run that is at another step.
-DifferenceMarks make_difference_marks(const DifferingStep& step, const StepArrays& a,
-                                      const StepArrays& b);
+DifferenceMarks make_difference_marks(const DifferingStep& step, const NamedStepArrays& a,
+                                      const NamedStepArrays& b);
 
 }  // namespace hybridscope

@@ -171,7 +171,7 @@ PaddedGroup group_of(const StepTrace& trace, const GroupTrace& group, const Name
 }
 
 // Replaces this step's values, which nothing read.
-void show_what_was_read(const StepArrays& before, const GroupTrace& group,
+void show_what_was_read(const NamedStepArrays& before, const GroupTrace& group,
                         const ArrayPadding& padding, PaddedGroup& shown) {
   shown.arrays.clear();
   for (const std::string_view name : group.replayed_arrays)
@@ -180,9 +180,9 @@ void show_what_was_read(const StepArrays& before, const GroupTrace& group,
   if (shown.arrays.empty()) shown.note += ". What it read is not kept here";
 }
 
-void add_groups(const StepView& view, const StepArrays& before, GraphPaddingModel& model) {
+void add_groups(const StepView& view, const NamedStepArrays& before, GraphPaddingModel& model) {
   const ArrayPadding padding(view);
-  const StepArrays arrays = step_arrays(view.trace);
+  const NamedStepArrays arrays = step_arrays(view.trace);
   PaddedGroup batch{.title = "Batch", .note = "written in every step"};
   for (const char* name : {"query_start_loc", "seq_lens"})
     if (const NamedArray* array = arrays.find(-1)->find(name))

@@ -26,7 +26,7 @@ struct CapturedGraphs {
 
 enum class PaddedPart : std::uint8_t {
   real,
-  padding,    // of a padded row
+  padding,    // of a padding row
   no_row,     // written, but the array is longer than the batch has rows
   left_over,  // after what the build wrote: left there by an earlier step
   gap,        // in place of elements that are left out

@@ -40,8 +40,8 @@ class LessonSession {
   std::size_t num_right() const;
   std::size_t num_questions() const { return hybridscope::num_questions(lesson()); }
 
-  // The step to show. A part that asks before it shows has the step before until all its questions
-  // are answered. 0: none yet.
+  // The step to show; 0: none. A part with `predict` shows the step before its own until all its
+  // questions are answered.
   std::int64_t step_to_show() const;
   // The run of the open part, at step_to_show(). Error: the engine's.
   Result<std::unique_ptr<ShownRun>> make_run() const;

@@ -94,7 +94,7 @@ std::int64_t LiveRun::registered_in(std::int32_t block) const {
 
 Result<bool> LiveRun::forward() {
   if (player_->done()) return false;
-  StepArrays before = arrays_here();
+  NamedStepArrays before = arrays_here();
   if (Status moved = player_->step(); !moved.ok()) return moved.error();
   previous_ = std::move(before);
   if (step() == last_known_step()) whole_ = player_->done();
@@ -110,15 +110,15 @@ Result<bool> LiveRun::back() {
   return true;
 }
 
-StepArrays LiveRun::arrays_here() const {
-  return step() == 0 ? StepArrays() : step_arrays(player_->trace());
+NamedStepArrays LiveRun::arrays_here() const {
+  return step() == 0 ? NamedStepArrays() : step_arrays(player_->trace());
 }
 
 // Moves to the known step with index `known`, via the one before it.
 Status LiveRun::stand_at(std::size_t known) {
   const std::int64_t target = player_->known_steps()[known];
   if (target == step()) return Ok{};
-  StepArrays before;
+  NamedStepArrays before;
   previous_ = {};
   if (known > 0) {
     if (Status moved = player_->go_to(player_->known_steps()[known - 1]); !moved.ok()) return moved;

@@ -39,7 +39,7 @@ class LiveRun final : public ShownRun {
   bool continue_with(const RunPlan& plan, std::int64_t step) override;
 
   StepView view() const override;
-  const StepArrays& previous_arrays() override { return previous_; }
+  const NamedStepArrays& previous_arrays() override { return previous_; }
   BlockFacts block_facts(std::int32_t block, FactParts parts) override;
   // Reads all of the owner's tokens, so call it for one block, not for all.
   std::vector<std::int32_t> conv_tokens(std::int32_t block) const override;
@@ -71,7 +71,7 @@ class LiveRun final : public ShownRun {
   LiveRun(RunPlan plan, CheckScope scope);
   void take(const CheckedStep& step);
   Status stand_at(std::size_t known);
-  StepArrays arrays_here() const;
+  NamedStepArrays arrays_here() const;
   std::string name_of(RequestId request) const;
   void note_registrations(const StepTrace& trace);
   std::int64_t registered_in(std::int32_t block) const;
@@ -91,7 +91,7 @@ class LiveRun final : public ShownRun {
   std::vector<ShownBookmark> bookmarks_;     // by step
   std::vector<std::int64_t> found_by_rule_;  // [rule_table()]
   // Copied when the step is left, because the engine overwrites it; going back runs one more step.
-  StepArrays previous_;
+  NamedStepArrays previous_;
   bool whole_ = false;
   std::unique_ptr<LivePlayer> player_;
 };

@@ -91,7 +91,7 @@ class ModelMaker {
   MetadataModel make() {
     MetadataModel model;
     if (run_.level() == RecordLevel::counts) return model;  // without rows there is no batch either
-    StepArrays now = step_arrays(view_.trace);
+    NamedStepArrays now = step_arrays(view_.trace);
     model.sections.push_back(make_section(now.groups.front()));
     for (const GroupTrace& trace : view_.trace.groups) {
       const auto built = std::ranges::find(now.groups, trace.group, &NamedArrayGroup::group);
@@ -213,7 +213,7 @@ class ModelMaker {
 
   const ShownRun& run_;
   StepView view_;
-  const StepArrays& before_;
+  const NamedStepArrays& before_;
   RequestId selected_;
 };
 

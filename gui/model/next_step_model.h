@@ -30,7 +30,7 @@ struct EditablePolicy {
   std::vector<std::string_view> values;
   std::string value;  // in force; empty: the profile's
 
-  // The override that gives it the value number `value`.
+  // The override that sets the policy to values[number].
   PolicyOverrides with_value(std::size_t number) const {
     PolicyOverrides overrides;
     overrides.values[index] = static_cast<std::uint8_t>(number);

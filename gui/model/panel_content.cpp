@@ -1,20 +1,14 @@
 #include "gui/model/panel_content.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
 #include "core/base/check.h"
 #include "gui/model/workbench.h"
+#include "sessions/run/finding_list.h"
 
 namespace hybridscope {
-namespace {
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-}  // namespace
 
 const ContentRow* find_content(std::string_view panel) {
   for (const auto& part : {block_contents(), batch_contents(), metadata_contents(), run_contents()})
@@ -49,11 +43,11 @@ PanelDocument make_panel_document(Workbench& workbench, std::string_view panel) 
 }
 
 std::string size_words(const PanelDocument& document) {
-  std::size_t rows = 0;
-  std::size_t lines = 0;
+  std::int64_t rows = 0;
+  std::int64_t lines = 0;
   for (const RunContent& run : document.runs) {
-    for (const ContentTable& table : run.content.tables) rows += table.rows.size();
-    lines += static_cast<std::size_t>(std::ranges::count(run.content.text, '\n'));
+    for (const ContentTable& table : run.content.tables) rows += std::ssize(table.rows);
+    lines += std::ranges::count(run.content.text, '\n');
   }
   return rows == 0 && lines > 0 ? counted(lines, "line") : counted(rows, "row");
 }

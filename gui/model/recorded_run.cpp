@@ -193,7 +193,7 @@ std::vector<StepActivity> RecordedRun::activities(std::size_t first, std::size_t
   return found;
 }
 
-const StepArrays& RecordedRun::previous_arrays() {
+const NamedStepArrays& RecordedRun::previous_arrays() {
   if (previous_read_) return previous_;
   previous_read_ = true;
   previous_ = {};

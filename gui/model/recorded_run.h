@@ -56,7 +56,7 @@ class RecordedRun final : public ShownRun {
 
   StepView view() const override;
   // Read from the file on first use, which takes as long as showing a step.
-  const StepArrays& previous_arrays() override;
+  const NamedStepArrays& previous_arrays() override;
   BlockFacts block_facts(std::int32_t block, FactParts parts) override;
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
@@ -108,7 +108,7 @@ class RecordedRun final : public ShownRun {
   const StepTrace* trace_ = nullptr;
   // Reads steps other than the shown one; null until it is needed.
   std::unique_ptr<SessionReader> beside_;
-  StepArrays previous_;
+  NamedStepArrays previous_;
   bool previous_read_ = false;
   std::map<std::int64_t, StepActivity> activities_;  // by step
   bool lacks_activities_ = false;                    // some were requested and are not read yet

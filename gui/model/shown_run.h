@@ -162,7 +162,7 @@ class ShownRun {
   virtual StepView view() const = 0;
   // What layers were given in the known step before the shown one, however that was reached. Step
   // 0: there is no step before, or the session does not record it.
-  virtual const StepArrays& previous_arrays() = 0;
+  virtual const NamedStepArrays& previous_arrays() = 0;
   virtual BlockFacts block_facts(std::int32_t block, FactParts parts) = 0;
   // [W - 1 + K] the tokens in the block's conv positions at the end of the step; empty: not known.
   virtual std::vector<std::int32_t> conv_tokens(std::int32_t) const { return {}; }

@@ -18,7 +18,7 @@ std::string stale_words(const GroupTrace& group, std::int64_t step) {
          "shown as if it had read the values of this step, which is an assumption";
 }
 
-const NamedArray* left_in_buffers(const StepArrays& before, const GroupTrace& group,
+const NamedArray* left_in_buffers(const NamedStepArrays& before, const GroupTrace& group,
                                   std::string_view name) {
   if (before.step == 0 || before.step != group.persistent_buffers_step) return nullptr;
   const NamedArrayGroup* of_group = before.find(group.group);

@@ -18,7 +18,7 @@ bool replays_stale(const StepTrace& trace, const GroupTrace& group);
 std::string stale_words(const GroupTrace& group, std::int64_t step);
 // The array that it really read, as the step before built it; null: another step or only the
 // capture did, which is not kept.
-const NamedArray* left_in_buffers(const StepArrays& before, const GroupTrace& group,
+const NamedArray* left_in_buffers(const NamedStepArrays& before, const GroupTrace& group,
                                   std::string_view name);
 
 }  // namespace hybridscope

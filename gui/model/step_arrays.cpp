@@ -52,13 +52,13 @@ const NamedArray* NamedArrayGroup::find(std::string_view name) const {
   return found == arrays.end() ? nullptr : &*found;
 }
 
-const NamedArrayGroup* StepArrays::find(std::int32_t group) const {
+const NamedArrayGroup* NamedStepArrays::find(std::int32_t group) const {
   const auto found = std::ranges::find(groups, group, &NamedArrayGroup::group);
   return found == groups.end() ? nullptr : &*found;
 }
 
-StepArrays step_arrays(const StepTrace& trace) {
-  StepArrays all;
+NamedStepArrays step_arrays(const StepTrace& trace) {
+  NamedStepArrays all;
   all.step = trace.step;
   all.groups.push_back(batch_arrays(trace.common));
   for (const GroupTrace& group : trace.groups) {

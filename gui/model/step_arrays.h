@@ -19,7 +19,7 @@ struct NamedArrayGroup {
   const NamedArray* find(std::string_view name) const;
 };
 
-struct StepArrays {
+struct NamedStepArrays {
   std::int64_t step = 0;  // 0: no step
   std::vector<NamedArrayGroup> groups;
 
@@ -28,7 +28,7 @@ struct StepArrays {
 
 // The batch first, then each group that has metadata; without block tables, which are in the trace.
 // Costs a copy of all values; the largest arrays are those of mode all, rows x columns.
-StepArrays step_arrays(const StepTrace& trace);
+NamedStepArrays step_arrays(const StepTrace& trace);
 
 // Element `index`, row-major; `fill` past the stored values. Requires: index < size.
 std::int64_t element_at(const NamedArray& array, std::int64_t index);

@@ -61,7 +61,6 @@ class Workbench {
   Status apply_in_window(const GuiCommand& command);
   // Can the user be asked? True while a command from the window is executed.
   bool asks() const { return asks_; }
-  bool has_unsaved_edits() const { return has_unsaved_edits_; }
   // The current job, or one that has just ended, saves the edits; the waiting command continues
   // after it.
   void note_saving();

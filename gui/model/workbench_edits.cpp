@@ -94,8 +94,8 @@ const DifferenceMarks* Workbench::differences() {
                                                   &DifferenceLine::list) != step->lines.end();
     if (both)
       differences_ =
-          make_difference_marks(*step, arrays ? step_arrays(run_->view().trace) : StepArrays(),
-                                arrays ? step_arrays(other.view().trace) : StepArrays());
+          make_difference_marks(*step, arrays ? step_arrays(run_->view().trace) : NamedStepArrays(),
+                                arrays ? step_arrays(other.view().trace) : NamedStepArrays());
   }
   return differences_.empty() ? nullptr : &differences_;
 }

@@ -1,9 +1,9 @@
 // A break expression: a question about one step, like
 //   copy.src_col==copy.dst_col && copy.accept_token_bias>0
 //   finding            block==17 && written            row.request==A && row.num_accepted_tokens==1
-// It holds for a step when things of the step can be picked, one of each kind that is named, of one
-// request where they belong to requests, for which it is true. A kind that the step has nothing of
-// makes every comparison with it false. Grammar and fields: docs/break-expressions.md.
+// It holds for a step if it is true for some choice of one element of each kind that it names;
+// elements that belong to requests all belong to the same one. If the step has no element of a
+// kind, every comparison with that kind is false. Grammar and fields: docs/break-expressions.md.
 #pragma once
 
 #include <cstdint>

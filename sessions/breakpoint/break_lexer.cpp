@@ -41,7 +41,7 @@ class Lexer {
     for (const std::string_view op : kOperators)
       if (text_.substr(at_).starts_with(op)) {
         if (op == "=" || op == "&")
-          return fail(at_ + 1, fmt::format("\"{0}\" is no operator, expected \"{0}{0}\"", op));
+          return fail(at_ + 1, fmt::format("\"{0}\" is not an operator, expected \"{0}{0}\"", op));
         add(BreakTokenKind::op, at_ + op.size());
         return std::nullopt;
       }

@@ -31,7 +31,7 @@ void BreakParser::truth(const Part& part) {
   if (part.type == Part::Type::number || part.type == Part::Type::flag) return;
   if (part.node < 0) return unknown(part);
   fail(part.begin, part.end,
-       fmt::format("{} is no condition: compare it, as in {} == {}",
+       fmt::format("{} is not a condition: compare it, as in {} == {}",
                    text_.substr(part.begin, part.end - part.begin),
                    text_.substr(part.begin, part.end - part.begin),
                    part.type == Part::Type::request ? "A" : part.field->words.front()));

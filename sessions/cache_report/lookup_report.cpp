@@ -1,7 +1,5 @@
 #include "sessions/cache_report/lookup_report.h"
 
-#include <algorithm>
-
 namespace hybridscope {
 
 namespace {
@@ -76,10 +74,6 @@ std::string_view miss_reason_slug(MissReason reason) {
 
 std::string_view miss_reason_name(MissReason reason) {
   return kNames[static_cast<std::size_t>(reason)].name;
-}
-
-MissReason LookupReport::main_reason() const {
-  return static_cast<MissReason>(std::max_element(lost.begin(), lost.end()) - lost.begin());
 }
 
 void CacheTotals::add(const LookupReport& report) {

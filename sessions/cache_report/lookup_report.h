@@ -115,8 +115,6 @@ struct LookupReport {
 
   std::int64_t num_lost_tokens() const { return common.num_tokens - num_hit_tokens; }
   std::int64_t lost_to(MissReason reason) const { return lost[static_cast<std::size_t>(reason)]; }
-  // The reason that cost the most tokens; the first one on a tie. Requires: num_lost_tokens() > 0.
-  MissReason main_reason() const;
 };
 
 // Sums over lookups.

@@ -7,7 +7,6 @@
 #include "sessions/record/step_fields.h"
 
 namespace hybridscope {
-namespace {}  // namespace
 
 RecordComparer::RecordComparer(RequestNumbers& names, const IgnoreRules& rules, RecordLevel level,
                                DigestPair digests)

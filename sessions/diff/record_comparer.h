@@ -17,8 +17,6 @@ using SectionMask = std::array<bool, kNumStepSections>;
 constexpr bool is_compared(const SectionMask& sections, StepSection section) {
   return sections[static_cast<std::size_t>(section)];
 }
-inline constexpr SectionMask kAllSections = {true, true, true, true, true,
-                                             true, true, true, true, true};
 
 // Do both sides' digests have the same version?
 enum class DigestPair : std::uint8_t { comparable, of_two_versions };

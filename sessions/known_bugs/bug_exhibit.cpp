@@ -32,7 +32,7 @@ constexpr std::array kLeftOut = {
         "bytes refuses them; the checker gives every window its whole length"},
     LeftOutBug{26, "all-mode-block-not-multiple-of-chunk", "refused at start-up"},
     LeftOutBug{27, "mamba-blocks-never-zeroed",
-               "makes others worse and does nothing alone: a block that is given out counts as "
+               "worsens other faults, does nothing alone: a block that is given out counts as "
                "never written here, and reading it is a finding"},
     LeftOutBug{28, "accepted-count-out-of-range-index",
                "counts outside 1..1 + K are refused or cut and reported"},

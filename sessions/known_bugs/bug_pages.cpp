@@ -46,11 +46,11 @@ std::string row_text(const BugExhibit& exhibit, std::string_view name) {
 constexpr std::string_view kOpening =
     R"(# Known bugs
 
-Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_table.cpp` and `scenarios/bugs`; a test holds this page against both.
+Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_table.cpp` and `scenarios/bugs`; a test compares this page with both.
 
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
-`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were alive on a day.
-Dates are vLLM's, by runner; "until" names the first day without the fault, and an unknown day of appearance counts as ever.
+`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were present on that day.
+Dates are vLLM's, by runner; "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present.
 Apart from its faults, the engine is that of June 2026 on every date: a profile of an earlier day has that day's known faults and nothing else of that day.
 Where two faults share a policy value, a profile that has one of them shows both: no. 6 as long as no. 50 is open.
 "Users saw" of entries without a report is what users would see.

@@ -27,7 +27,7 @@ Result<std::string> read_embedded(const std::string& path) {
   if (name.starts_with(kFolder))
     if (const EmbeddedFile* file = find_file(name.substr(kFolder.size())))
       return std::string(file->text);
-  return Error{ErrorKind::not_found, fmt::format("{}: is no shipped scenario", path)};
+  return Error{ErrorKind::not_found, fmt::format("{}: is not a shipped scenario", path)};
 }
 
 Error no_such(std::string_view what, std::string_view name,

@@ -14,8 +14,8 @@
 
 namespace hybridscope {
 
-// A chain of writes lists a block's writes, latest first: each was made from the result of the
-// next. This says why a chain ends.
+// Why a chain of writes ends. A chain starts at a block's last write; each later element is the
+// write, often of another block, that the one before it copied or continued.
 enum class ChainEnd : std::uint8_t {
   beginning,  // its oldest write did not use any earlier content
   cut,        // older writes are no longer in the log

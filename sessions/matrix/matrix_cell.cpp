@@ -149,7 +149,7 @@ std::string cell_name(const MatrixCell& cell) {
 Result<MatrixCell> parse_cell(std::string_view name) {
   const std::vector<Name> parts = split(name, '/');
   if (parts.size() != kNumAxes)
-    return invalid_input(fmt::format("{} is no cell: {} values, expected {}, one an axis",
+    return invalid_input(fmt::format("{} is not a cell: {} values, expected {}, one an axis",
                                      quoted_text(name), parts.size(), kNumAxes));
   MatrixCell cell;
   for (std::size_t i = 0; i < kNumAxes; ++i) {

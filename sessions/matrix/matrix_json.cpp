@@ -136,10 +136,11 @@ CellVerdict verdict_at(const ObjectReader& object, JsonErrors& errors) {
   const std::string name = read_string(*place, errors);
   const auto verdict = std::ranges::find(kVerdicts, name, verdict_name);
   if (verdict != kVerdicts.end()) return *verdict;
-  errors.fail(place->pointer,
-              fmt::format("{} is no result of a cell (expected safe, findings, untested, refused "
-                          "or same)",
-                          quoted_text(name)));
+  errors.fail(
+      place->pointer,
+      fmt::format("{} is not a result of a cell (expected safe, findings, untested, refused "
+                  "or same)",
+                  quoted_text(name)));
   return CellVerdict::safe;
 }
 
@@ -179,7 +180,7 @@ MatrixHeader header_of_json(const JsonPlace& place, JsonErrors& errors) {
     const std::string text = read_string(*seed, errors);
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), header.seed);
     if (code != std::errc() || end != text.data() + text.size())
-      errors.fail(seed->pointer, fmt::format("{} is no seed (expected a number of 64 bits in "
+      errors.fail(seed->pointer, fmt::format("{} is not a seed (expected a number of 64 bits in "
                                              "quotes)",
                                              quoted_text(text)));
   }

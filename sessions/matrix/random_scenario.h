@@ -1,4 +1,4 @@
-// Small random scenarios of a cell: each applies the cell's pressure, and its lengths lie around
+// Small random scenarios of a cell: each applies the cell's pressure, and its lengths are close to
 // block boundaries and draft windows, where faults occur.
 #pragma once
 

@@ -31,7 +31,7 @@ struct ReportBookmark {
   std::string note;
 };
 
-// What the source does not know; texts are shown as they are.
+// What the source does not contain; texts are shown as they are.
 struct HtmlReportOptions {
   std::string name = {};
   std::string model = {};

@@ -85,7 +85,7 @@ Result<StateMemory> plan_state_memory(const EngineSetup& setup, const EngineSett
   if (planned.total_bytes() <= limit.bytes) return memory;
   return Error{
       ErrorKind::not_available,
-      fmt::format("state in bytes needs {} ({} of {} layers a group, {} blocks of {}), "
+      fmt::format("state in bytes needs {} ({} of {} layers per group, {} blocks of {}), "
                   "more than the {} {}: {}",
                   rounded_byte_size(planned.total_bytes()), planned.num_buffers,
                   num_state_layers(config), planned.num_blocks,

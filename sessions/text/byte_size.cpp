@@ -47,7 +47,7 @@ std::string_view take_digits(std::string_view& text) {
 }
 
 Error bad_size(std::string_view text, std::string_view expected) {
-  return invalid_input(fmt::format("\"{}\" is no byte size (expected {})", text, expected));
+  return invalid_input(fmt::format("\"{}\" is not a byte size (expected {})", text, expected));
 }
 
 constexpr std::string_view kExpected = "a number with a unit such as 60GiB, 512MiB or 4096";

@@ -10,6 +10,7 @@
 #include "gui/png_file.h"
 #include "tests/gui/gui_driver.h"
 #include "tests/gui/image_difference.h"
+#include "tests/gui/read_png.h"
 
 namespace hybridscope::test::golden_test {
 namespace {

@@ -7,8 +7,8 @@
 #include "gui/keyboard.h"
 #include "gui/model/panel_content.h"
 #include "gui/panels/panel_table.h"
-#include "gui/png_file.h"
 #include "tests/gui/gui_driver.h"
+#include "tests/gui/read_png.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::panel_export_test {

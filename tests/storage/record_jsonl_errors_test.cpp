@@ -61,7 +61,7 @@ TEST(RecordJsonlErrors, WhatCouldNotBeReadAgain) {
   EXPECT_EQ(error_of(3, [](json& line) { line["groups"].erase(1); }),
             "in.jsonl:3: /groups: 1 groups, expected 2");
   EXPECT_EQ(error_of(2, [](json& line) { line["names"][0][0] = 60000000; }),
-            "in.jsonl:2: /names/0/0: 60000000 is no number of a request, 0 are named before");
+            "in.jsonl:2: /names/0/0: 60000000 is not a number of a request, 0 are named before");
   EXPECT_EQ(error_of(5,
                      [](json& line) {
                        line["bookmarks"] = json::array({json::array({"x", 1})});

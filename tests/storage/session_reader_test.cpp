@@ -170,7 +170,7 @@ TEST_F(Reading, UnknownRuleIsAnError) {
       read_after("INSERT INTO findings SELECT session, 3, 0, 'error', 'no-such-rule', 0, 0, 0, 0, "
                  "0, 0, 0, 0, '', 0, 0, 0, 0, 0, '' FROM sessions",
                  3),
-      HasSubstr("step 3: findings.rule: 'no-such-rule' is no rule of this version"));
+      HasSubstr("step 3: findings.rule: 'no-such-rule' is not a rule of this version"));
 }
 
 TEST_F(Reading, ASessionThatIsNotThereIsAnError) {

@@ -12,11 +12,11 @@ using testing::HasSubstr;
 TEST(SessionText, Utf8IsWhatTheStandardSays) {
   for (const char* text : {"", "plain", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
                            "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"})
-    EXPECT_TRUE(is_valid_utf8(text)) << text;
+    EXPECT_TRUE(check_note(text).ok()) << text;
   for (const char* text :
        {"\x80", "\xC3", "\xC0\x80", "\xE2\x82", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
         "\xF4\x90\x80\x80", "\xFF", "a\xC3(", "\xE2\x28\xA1"})
-    EXPECT_FALSE(is_valid_utf8(text)) << text;
+    EXPECT_FALSE(check_note(text).ok()) << text;
 }
 
 TEST(SessionText, ANameMayHaveQuotesAndTagsButNoControlCharacters) {

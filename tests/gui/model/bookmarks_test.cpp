@@ -109,7 +109,7 @@ TEST_F(Bookmarks, NextAndPreviousGoFromOneToTheOther) {
   EXPECT_EQ(workbench_.run()->step(), 4);
   must("bookmark.next");
   EXPECT_EQ(workbench_.run()->step(), 4);
-  EXPECT_EQ(workbench_.notice().text, "no step behind this one is bookmarked");
+  EXPECT_EQ(workbench_.notice().text, "no step after this one is bookmarked");
   must("bookmark.previous");
   EXPECT_EQ(workbench_.run()->step(), 2);
 }

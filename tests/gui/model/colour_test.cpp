@@ -2,8 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/gui/model/colour_measures.h"
+
 namespace hybridscope::colour_test {
 namespace {
+
+using test::ColourVision;
+using test::contrast_ratio;
+using test::delta_e;
+using test::Lab;
+using test::simulate;
+using test::to_lab;
 
 constexpr Rgba kBlack = rgb(0x000000);
 constexpr Rgba kWhite = rgb(0xFFFFFF);

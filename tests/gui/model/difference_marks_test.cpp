@@ -19,7 +19,7 @@ DifferenceLine line(DiffList list, const std::string& request) {
   return made;
 }
 
-StepArrays arrays(std::vector<std::int64_t> values) {
+NamedStepArrays arrays(std::vector<std::int64_t> values) {
   const auto size = static_cast<std::int64_t>(values.size());
   NamedArray array{.name = "state_indices_tensor_d", .dims = {size}, .values = std::move(values)};
   return {.step = 3, .groups = {{.group = 1, .arrays = {std::move(array)}}}};

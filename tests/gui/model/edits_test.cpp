@@ -72,12 +72,14 @@ TEST(Edit, OfASessionIsTakenBackToTheSessionItself) {
   EXPECT_TRUE(workbench.run()->is_recorded());
   EXPECT_EQ(workbench.run()->title(), title);
   EXPECT_EQ(workbench.run()->step(), 2);
-  EXPECT_FALSE(workbench.has_unsaved_edits());
   apply(workbench, {"edit.redo"});
   EXPECT_FALSE(workbench.run()->is_recorded());
   EXPECT_EQ(workbench.run()->step(), 2);
   apply(workbench, {"edit.undo"});
   EXPECT_EQ(workbench.run()->title(), title);
+  ASSERT_TRUE(workbench.apply_in_window({"file.close"}).ok());
+  EXPECT_EQ(workbench.view().dialog, Dialog::none);  // nothing to lose
+  EXPECT_EQ(workbench.run(), nullptr);
 }
 
 // The digest of its step 2 is not the one that our engine makes.

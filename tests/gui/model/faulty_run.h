@@ -38,7 +38,7 @@ class FaultyRun final : public ShownRun {
   Result<bool> back() override { return run_->back(); }
   bool continue_with(const RunPlan&, std::int64_t) override { return false; }
   StepView view() const override { return run_->view(); }
-  const StepArrays& previous_arrays() override { return run_->previous_arrays(); }
+  const NamedStepArrays& previous_arrays() override { return run_->previous_arrays(); }
   std::vector<StepActivity> activities(std::size_t first, std::size_t count) override {
     return run_->activities(first, count);
   }

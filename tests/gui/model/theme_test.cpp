@@ -8,8 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "tests/gui/model/colour_measures.h"
+
 namespace hybridscope::theme_test {
 namespace {
+
+using test::ColourVision;
+using test::contrast_ratio;
+using test::delta_e;
+using test::simulate;
 
 constexpr double kGraphic = 3.0;  // WCAG: what a graphic needs to be understood
 // Between two fills, and between two series, for each of the four ways to see. About 2.3 is just
@@ -126,8 +133,9 @@ TEST_P(Themes, NoTwoRolesShareALetterAPatternOrATitle) {
 
 std::vector<CellMark> all_marks() {
   std::vector<CellMark> marks = {changed_mark()};
-  for (std::size_t i = 0; i < kNumCellStates; ++i)
-    if (const auto mark = state_mark(static_cast<CellState>(i))) marks.push_back(*mark);
+  for (const CellState state : {CellState::unwritten, CellState::written, CellState::verified,
+                                CellState::wrong, CellState::unknown})
+    if (const auto mark = state_mark(state)) marks.push_back(*mark);
   return marks;
 }
 

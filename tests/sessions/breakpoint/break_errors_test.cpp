@@ -47,7 +47,7 @@ TEST(BreakErrors, AComparisonThatMakesNoSense) {
             "  row.request == 3\n"
             "  ^~~~~~~~~~~~~~~~");
   EXPECT_EQ(error_of("row.request"),
-            "row.request is no condition: compare it, as in row.request == A\n"
+            "row.request is not a condition: compare it, as in row.request == A\n"
             "  row.request\n"
             "  ^~~~~~~~~~~");
 }
@@ -56,7 +56,8 @@ TEST(BreakErrors, TheGrammar) {
   EXPECT_EQ(error_of(""), "the expression is empty\n  \n  ^");
   EXPECT_EQ(error_of("step == "),
             "expected a field or a number, found the end\n  step == \n          ^");
-  EXPECT_EQ(error_of("step = 3"), "\"=\" is no operator, expected \"==\"\n  step = 3\n       ^");
+  EXPECT_EQ(error_of("step = 3"),
+            "\"=\" is not an operator, expected \"==\"\n  step = 3\n       ^");
   EXPECT_EQ(error_of("(step == 3"), "expected \")\"\n  (step == 3\n            ^");
   EXPECT_EQ(error_of("step == 3 4"),
             "expected an operator or the end, found \"4\"\n  step == 3 4\n            ^");

@@ -126,7 +126,9 @@ StepDifference difference_of(const StepRecord& a, const StepRecord& b, const Ste
   RequestNumbers names(source, source);
   const IgnoreRules rules;
   StepDifference difference{.step = 1, .fields = {}, .a = &a, .b = &b};
-  RecordComparer(names, rules, RecordLevel::full).compare(a, b, kAllSections, difference.fields);
+  SectionMask sections{};
+  sections.fill(true);
+  RecordComparer(names, rules, RecordLevel::full).compare(a, b, sections, difference.fields);
   return difference;
 }
 

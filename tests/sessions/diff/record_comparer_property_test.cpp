@@ -17,6 +17,12 @@ using test::ChangedField;
 using test::draw;
 using test::num_fields;
 
+constexpr SectionMask kAllSections = [] {
+  SectionMask sections{};
+  sections.fill(true);
+  return sections;
+}();
+
 // By what elements are matched: a changed one is on one side only.
 bool names_its_element(const ChangedField& changed) {
   static const std::vector<std::pair<DiffList, std::vector<std::string>>> kKeys = {

@@ -131,7 +131,7 @@ TEST(LessonReaderErrors, ExpressionsAreReadAtOnce) {
             "lesson.json: /parts/0/questions/0/value: no field is called copy.dstcol, did you mean "
             "\"dst_col\"?");
   EXPECT_EQ(error_with_question([](json& question) { question["where"] = "copy.request=A"; }),
-            "lesson.json: /parts/0/questions/0/where: \"=\" is no operator, expected \"==\"");
+            "lesson.json: /parts/0/questions/0/where: \"=\" is not an operator, expected \"==\"");
   EXPECT_EQ(error_with_question([](json& question) { question["because"] = "{copy.nope}"; }),
             "lesson.json: /parts/0/questions/0/because: no field is called copy.nope");
   EXPECT_EQ(error_with_question([](json& question) { question.erase("because"); }),

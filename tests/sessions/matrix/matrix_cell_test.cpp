@@ -38,7 +38,7 @@ TEST(MatrixCell, IsCalledByItsValuesInTheOrderOfTheAxes) {
 
 TEST(MatrixCell, ANameThatIsNoneTellsWhatIsWrong) {
   EXPECT_THAT(parse_cell("align/mtp2").error().message,
-              HasSubstr("is no cell: 2 values, expected 8, one an axis"));
+              HasSubstr("is not a cell: 2 values, expected 8, one an axis"));
   EXPECT_THAT(
       parse_cell("algin/mtp2/on/SD/v1/sync/none/none").error().message,
       StartsWith("axis mode has no value \"algin\", did you mean \"align\"? (expected none, "

@@ -119,7 +119,7 @@ TEST(MatrixFile, WhatCannotBeReadTellsItsPlace) {
   const std::string header = folder.read("matrix.jsonl");
   folder.write("matrix.jsonl", header + R"({"cell":"align/mtp9","result":"safe"})" + "\n");
   EXPECT_THAT(read_matrix(folder.path()).error().message,
-              HasSubstr("matrix.jsonl:2: /cell: \"align/mtp9\" is no cell"));
+              HasSubstr("matrix.jsonl:2: /cell: \"align/mtp9\" is not a cell"));
   folder.write("matrix.jsonl", header + "{\"cell\": \n");
   EXPECT_THAT(read_matrix(folder.path()).error().message, HasSubstr("matrix.jsonl:2:"));
   folder.write("matrix.jsonl", "");

@@ -137,16 +137,10 @@ TEST(SessionPlanErrors, ADamagedPlanIsReadOrRefusedInOneLine) {
   EXPECT_LT(accepted, 2500);
 }
 
-TEST(SessionHeader, EveryEnumIsReadByItsName) {
+TEST(SessionHeader, EnumsHaveNamesAndALevelIsReadByItsName) {
   EXPECT_EQ(session_kind_name(SessionKind::judge), "judge");
   EXPECT_EQ(session_status_name(SessionStatus::failed), "failed");
   EXPECT_EQ(record_level_name(RecordLevel::full), "full");
-  for (const SessionKind kind : {SessionKind::run, SessionKind::judge})
-    EXPECT_EQ(session_kind_of(session_kind_name(kind)), kind);
-  for (const SessionStatus status :
-       {SessionStatus::recording, SessionStatus::complete, SessionStatus::stopped,
-        SessionStatus::interrupted, SessionStatus::failed})
-    EXPECT_EQ(session_status_of(session_status_name(status)), status);
   for (const RecordLevel level : {RecordLevel::counts, RecordLevel::blocks, RecordLevel::full})
     EXPECT_EQ(record_level_of(record_level_name(level)), level);
   EXPECT_EQ(record_level_of("everything"), std::nullopt);

@@ -50,16 +50,16 @@ TEST(StateMemoryPlan, TakesTheFirstLayersOfEachGroup) {
 TEST(StateMemoryPlan, SaysHowManyLayersFit) {
   EXPECT_EQ(refusal(660602880), "it fits");
   EXPECT_EQ(refusal(660602879),
-            "state in bytes needs 630 MiB (12 of 12 layers a group, 48 blocks of 1.1 MiB), more "
+            "state in bytes needs 630 MiB (12 of 12 layers per group, 48 blocks of 1.1 MiB), more "
             "than the 630 MiB of this test: --layers 11 needs 578 MiB");
   EXPECT_EQ(refusal(256 * kMiB),
-            "state in bytes needs 630 MiB (12 of 12 layers a group, 48 blocks of 1.1 MiB), more "
+            "state in bytes needs 630 MiB (12 of 12 layers per group, 48 blocks of 1.1 MiB), more "
             "than the 256 MiB of this test: --layers 4 needs 210 MiB");
 }
 
 TEST(StateMemoryPlan, SaysWhatOneLayerNeedsWhereNoneFits) {
   EXPECT_EQ(refusal(16 * kMiB),
-            "state in bytes needs 630 MiB (12 of 12 layers a group, 48 blocks of 1.1 MiB), more "
+            "state in bytes needs 630 MiB (12 of 12 layers per group, 48 blocks of 1.1 MiB), more "
             "than the 16 MiB of this test: --layers 1 needs 52 MiB; expected more memory "
             "(--state-memory) or fewer blocks (--num-gpu-blocks-override)");
 }

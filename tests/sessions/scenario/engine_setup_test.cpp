@@ -79,7 +79,7 @@ TEST(EngineSetup, GraphsThatTheModelCannotHaveAreCorrected) {
 }
 
 TEST(EngineSetup, DefaultMemoryIs60GiBButNoMoreThanAMillionBlocks) {
-  EngineSettings settings;  // pages of 65,536 bytes, 2 layers a group
+  EngineSettings settings;  // pages of 65,536 bytes, 2 layers per group
   EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, 491520);
   settings.block_size = 8;
   EXPECT_EQ(config_of("tiny-gdn", settings).kv_cache_config.num_blocks, kMaxDefaultBlocks);

@@ -47,7 +47,7 @@ TEST(ByteSize, OtherTextsAreErrorsThatShowTheText) {
                            "1.1234567GiB", "12345678901234567890", "6 0GiB", "60Gi"})
     EXPECT_FALSE(parse_byte_size(text).ok()) << text;
   EXPECT_EQ(parse_byte_size("60Gi").error().message,
-            "\"60Gi\" is no byte size (expected a number with a unit such as 60GiB, 512MiB or "
+            "\"60Gi\" is not a byte size (expected a number with a unit such as 60GiB, 512MiB or "
             "4096)");
 }
 

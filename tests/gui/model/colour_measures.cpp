@@ -1,10 +1,11 @@
-#include "gui/model/colour.h"
+#include "tests/gui/model/colour_measures.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
-namespace hybridscope {
+namespace hybridscope::test {
 namespace {
 
 using Vector = std::array<double, 3>;
@@ -101,4 +102,4 @@ Rgba simulate(const Rgba& colour, ColourVision vision) {
   return {from_linear(seen[0]), from_linear(seen[1]), from_linear(seen[2]), colour.a};
 }
 
-}  // namespace hybridscope
+}  // namespace hybridscope::test
