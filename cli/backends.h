@@ -23,7 +23,7 @@ struct StateRequest {
 // Memory that can hold state as bytes. `device` is 0 where there is only one.
 struct StateDevice {
   Result<std::unique_ptr<StateBackend>> (*make)(StateRequest request) = nullptr;
-  // Error: there is no such device, or it cannot be used. -1: not known.
+  // Bytes that are free for state; -1: not known. Error: no such device, or it cannot be used.
   Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
   // What the device is called; empty: this machine's memory.
   std::string (*name)(std::int32_t device) = nullptr;

@@ -114,7 +114,7 @@ void print_invalid(const FileReport& file) {
   for (std::size_t i = 0; i < file.invalid.size() && i < kMaxInvalidShown; ++i)
     report_message("conformance", file.invalid[i].message);
   if (file.invalid.size() > kMaxInvalidShown)
-    report_message("conformance", fmt::format("{}: {} more lines are no vectors", file.path,
+    report_message("conformance", fmt::format("{}: {} more lines are not vectors", file.path,
                                               file.invalid.size() - kMaxInvalidShown));
 }
 
@@ -229,11 +229,11 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
       "Files compressed with zstd are unpacked while they are read, whatever their names are;\n"
-      "in a folder every *.jsonl and *.jsonl.zst is checked, also x.jsonl beside x.jsonl.zst.\n"
+      "in a folder every *.jsonl and *.jsonl.zst is checked, even both x.jsonl and x.jsonl.zst.\n"
       "The text shows the first failure of each file in full, --json and --junit the first 20.\n"
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
-      "3 a file or line that is no vector or a folder without any (the others are still checked),\n"
+      "3 a file or line that is not a vector or a folder without any (the rest is still checked),\n"
       "4 environment, 5 a bug of hybridscope.");
   command.add_option("files", options.paths, "vector files, or folders of *.jsonl and *.jsonl.zst")
       ->required()

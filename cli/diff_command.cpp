@@ -34,7 +34,7 @@ struct SideSetting {
 Result<SideSetting> parse_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return invalid_input(fmt::format("\"{}\" is no KEY=VALUE (runner=v1)", text));
+    return invalid_input(fmt::format("\"{}\" is not KEY=VALUE (runner=v1)", text));
   std::string key = text.substr(0, equals);
   std::ranges::replace(key, '-', '_');
   const Setting* found = find_setting_called(key);
@@ -162,7 +162,7 @@ int compare_requests(const DiffOptions& options, DiffSide& a, DiffSide& b, const
   std::erase_if(report.totals,
                 [&](const TotalDifference& total) { return rules.ignores_request(total.request); });
   report.notes.push_back(
-      "Compared is what each request got in all: hit and output tokens, preemptions, steps, state "
+      "Only totals of each request are compared: hit and output tokens, preemptions, steps, state "
       "copies, findings by rule; single steps, rows, metadata and block ids are not.");
   report.num_requests = static_cast<std::int64_t>(
       std::max(totals_a.value().requests.size(), totals_b.value().requests.size()));
@@ -177,8 +177,8 @@ int compare_steps(const DiffOptions& options, DiffSide& a, DiffSide& b, IgnoreRu
   note_digests(a, b, report);
   if (a.source->config().runner != b.source->config().runner)
     report.notes.push_back(
-        "The runners differ: of copy decisions what they move is compared, not the terms that one "
-        "runner's rule alone reads; nor are slots, which V2 alone has, and the worker's block "
+        "The runners differ: copy decisions are compared by what they move, not the terms that one "
+        "runner's rule alone reads. Not compared: slots, which only V2 has, and the worker's block "
         "tables, whose rows each runner fills in its own way.");
   SessionDiff diff(*a.source, *b.source, std::move(rules));
   auto collected = collect_diff(diff, *a.source, *b.source,

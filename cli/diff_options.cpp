@@ -46,7 +46,7 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
   auto* scenario = command.add_option("--scenario", options.scenario,
                                       "run this scenario twice and compare the runs");
   scenario->type_name("FILE")->excludes(sessions);
-  command.add_option("--engine", options.engines, "profile of A, then of B (safe, reference)")
+  command.add_option("--engine", options.engines, "profile of A, then of B (safe, vllm@DATE, ...)")
       ->transform([](std::string name) { return canonical_profile_name(std::move(name)); })
       ->type_name("NAME")
       ->allow_extra_args(false)
@@ -66,7 +66,7 @@ void add_diff_options(CLI::App& command, DiffOptions& options) {
       .add_option_function<std::string>(
           "--level",
           [&options](const std::string& level) { options.level = *record_level_of(level); },
-          "what is compared of runs with --scenario: counts, blocks, full (default)")
+          "with --scenario, how much of the runs is compared: counts, blocks, full (default)")
       ->check(CLI::IsMember({"counts", "blocks", "full"}))
       ->needs(scenario)
       ->type_name("LEVEL");

@@ -12,7 +12,7 @@ using EnvironmentLookup = std::function<std::string(const char* name)>;
 // Of this process.
 std::string environment_variable(const char* name);
 
-// What continuous integration gets besides the exit code.
+// What the environment asks to be written for continuous integration.
 struct CiEnvironment {
   bool github_annotations = false;  // GITHUB_ACTIONS=true
   std::string step_summary;         // GITHUB_STEP_SUMMARY under GitHub, a file; empty: none

@@ -1,4 +1,4 @@
-// Exit codes of every command (the table in README, "Use").
+// Exit codes of every command (the table in README.md, "CI").
 #pragma once
 
 namespace hybridscope {

@@ -50,7 +50,7 @@ const CLI::Validator kPositive(
       const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
       return digits && text.find_first_not_of('0') != text.npos
                  ? std::string()
-                 : "\"" + text + "\" is no positive whole number";
+                 : "\"" + text + "\" is not a positive integer";
     },
     "", "positive");
 
@@ -184,19 +184,23 @@ int ExplainedRun::run() {
 void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) {
   command.footer(kExplainCacheExamples);
   RunOptions& run = options.run;
-  command.add_option("scenario", run.scenario, "scenario file (docs/scenario-format.md)")
-      ->type_name("SCENARIO.json");
-  command
-      .add_option("--traffic", run.traffic,
-                  "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
-      ->type_name("FILE|synthetic");
+  auto* scenario =
+      command.add_option("scenario", run.scenario, "scenario file (docs/scenario-format.md)")
+          ->type_name("SCENARIO.json");
+  auto* traffic =
+      command
+          .add_option("--traffic", run.traffic,
+                      "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
+          ->type_name("FILE|synthetic")
+          ->excludes(scenario);
   command
       .add_option("--model", run.model,
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
       ->type_name("NAME|FILE");
   command.add_option("--limit", run.limit, "take only the first N requests of the traffic")
       ->check(kPositive)
-      ->type_name("N");
+      ->type_name("N")
+      ->needs(traffic);
   command.add_option("--request", options.request, "explain one request in full sentences")
       ->type_name("NAME");
   command
@@ -216,17 +220,11 @@ void add_explain_cache_options(CLI::App& command, ExplainCacheOptions& options) 
 }
 
 int explain_cache_command(const ExplainCacheOptions& options) {
-  if (options.run.scenario.empty() == options.run.traffic.empty())
-    return report_usage(
-        "explain-cache",
-        fmt::format("give a scenario file or --traffic, not {} (hybridscope explain-cache --help)",
-                    options.run.scenario.empty() ? "nothing" : "both"));
+  if (options.run.scenario.empty() && options.run.traffic.empty())
+    return report_usage("explain-cache",
+                        "give a scenario file or --traffic (hybridscope explain-cache --help)");
   if (const auto settings = options.run.settings.apply({}); !settings.ok())
     return report_usage("explain-cache", one_line(settings.error().message, 1000));
-  if (options.run.limit > 0 && options.run.traffic.empty())
-    return report_usage(
-        "explain-cache",
-        "--limit is for --traffic: a scenario says itself how many requests it has");
   auto plan = make_run_plan(options.run);
   if (!plan.ok()) return report_error("explain-cache", plan.error());
   auto run = CheckedRun::create(std::move(plan).value(), {.check = std::nullopt});

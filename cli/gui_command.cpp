@@ -26,7 +26,7 @@ constexpr const char* kGuiExamples =
     "      --command \"run.go_to 3\" --command \"select.cell A 1 0\"\n"
     "  hybridscope gui runs.db:before --bench\n"
     "\n"
-    "Inside, F1 finds every command and ? lists the keys. A script is a file of commands, one a\n"
+    "Inside, F1 finds every command and ? lists the keys. A script is a file with one command per\n"
     "line. Screenshots need no display.\n"
     "Exit codes: 0 fine, 2 usage, 3 input that cannot be opened or a picture that cannot be\n"
     "written, 4 no display, no OpenGL or built without the window, 5 a bug of hybridscope.";
@@ -117,10 +117,10 @@ void add_gui_options(CLI::App& command, GuiOptions& options) {
   command
       .add_option("--command", options.commands, "a command to carry out first; may be repeated")
       ->type_name("COMMAND");
-  command.add_option("--size", options.size, "of the window, in pixels")->type_name("WIDTHxHEIGHT");
+  command.add_option("--size", options.size, "window size in pixels")->type_name("WIDTHxHEIGHT");
   command.add_option("--theme", options.theme)
       ->check(CLI::IsMember({"dark", "light", "high_contrast"}));
-  command.add_option("--scale", options.scale, "of everything, in percent")->type_name("PERCENT");
+  command.add_option("--scale", options.scale, "scale of everything")->type_name("PERCENT");
   command
       .add_flag("--bench", options.bench,
                 "measure frames and steps of what was opened, print the figures, and end")

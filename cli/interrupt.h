@@ -3,7 +3,7 @@
 
 namespace hybridscope {
 
-// From here on SIGINT asks instead of ending the program.
+// From now on the first SIGINT only sets was_interrupted(); the next one ends the program.
 void ask_for_interrupts();
 bool was_interrupted();
 

@@ -176,17 +176,15 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("trace", options.input, "a trace, - for standard input")
       ->required()
       ->type_name("TRACE.jsonl|-");
-  command
-      .add_option_function<std::string>(
-          "--from",
-          [&options](const std::string& kind) { options.from_pipeline = kind == "pipeline"; },
-          "what the input is: trace, or pipeline for the reference's chained vectors (default "
-          "trace)")
-      ->check(CLI::IsMember({"trace", "pipeline"}))
-      ->type_name("KIND");
-  auto* convert =
-      command.add_flag("--convert", options.convert,
-                       "with --from pipeline: print the traces instead of judging them");
+  auto* from = command.add_option_function<std::string>(
+      "--from", [&options](const std::string& kind) { options.from_pipeline = kind == "pipeline"; },
+      "what the input is: trace, or pipeline for the reference's chained vectors (default "
+      "trace)");
+  from->check(CLI::IsMember({"trace", "pipeline"}))->type_name("KIND");
+  auto* convert = command
+                      .add_flag("--convert", options.convert,
+                                "with --from pipeline: print the traces instead of judging them")
+                      ->needs(from);
   command.add_option("--filter", options.filter, "only traces whose name contains this")
       ->type_name("NAME");
   auto* explain = command.add_option("--explain", options.explain, "explain this step in full")
@@ -205,8 +203,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
                   "first difference")
       ->transform(is_engine_profile())
       ->type_name("PROFILE");
-  explain->excludes(
-      command.add_flag("--json", options.json, "one object {config, summary, traces}"));
+  auto* json = command.add_flag("--json", options.json, "one object {config, summary, traces}");
+  explain->excludes(json);
+  convert->excludes(json);
   command.add_flag_callback(
       "--no-timings", [&options] { options.timings = false; },
       "leave out times, so that two runs compare equal");
@@ -234,7 +233,7 @@ int judge_command(const JudgeOptions& options) {
     return report_usage("judge", one.error().message);
   }
   if (options.convert && !options.from_pipeline) {
-    return report_usage("judge", "--convert needs --from pipeline");
+    return report_usage("judge", "--convert needs --from pipeline, not --from trace");
   }
   auto source = LineSource::open(options.input);
   if (!source.ok()) {

@@ -32,7 +32,7 @@ struct JunitSuite {
   std::vector<JunitCase> cases{};
 };
 
-// A scenario or trace as a suite: a testcase a rule, one more for each other type of problem; a
+// A scenario or trace as a suite: one testcase per rule, one more for each other type of problem; a
 // unit that did not run has the one testcase "run". Errors fail the testcase of their type,
 // warnings do not.
 JunitSuite junit_suite(const TestedUnit& unit);

@@ -189,9 +189,9 @@ Subcommand add_run(CLI::App& lessons, LessonsOptions& options) {
                  "file of answers, one per line, instead of the terminal; - is stdin")
       ->type_name("FILE|-");
   app.footer(
-      "An empty line shows the answer. Where stdin is no terminal each question is answered by "
+      "An empty line shows the answer. If stdin is not a terminal, each question is answered by "
       "the\n"
-      "engine and held against the lesson.");
+      "engine, and its answer is compared with the lesson's.");
   return {&app, run_lesson_command};
 }
 

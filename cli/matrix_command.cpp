@@ -97,7 +97,7 @@ std::string meaningless_option(const std::vector<OptionUse>& uses) {
 struct MatrixStory {
   const MatrixContents& contents;
   std::string folder;
-  std::string_view to_go_on = "give the same command to go on";
+  std::string_view to_go_on = "run the same command again to resume";
   bool interrupted = false;
 };
 
@@ -258,7 +258,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
       "  hybridscope matrix --engine reference --only mode=all --scenarios 1 --write-scenarios "
       "DIR\n"
       "\n"
-      "Ctrl-C ends it; the same command goes on where it was. How cells are made: docs/matrix.md.\n"
+      "Ctrl-C stops it; the same command resumes it. How cells are made: docs/matrix.md.\n"
       "Exit codes: 0 every cell is safe, 1 findings, untested cells or cells that were not run,\n"
       "2 usage, 3 unreadable or invalid input, 4 environment, 5 a bug of hybridscope,\n"
       "130 interrupted.");
@@ -270,7 +270,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
           ->type_name("PROFILE");
   CLI::Option* const policy = matrix
                                   .add_option("--policy", options->policies,
-                                              "one policy against the profile; may be repeated")
+                                              "override one policy of the profile; may be repeated")
                                   ->type_name("NAME=VALUE");
   CLI::Option* const only =
       matrix
@@ -287,7 +287,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
                                 ->capture_default_str()
                                 ->type_name("N");
   CLI::Option* const jobs =
-      matrix.add_option("-j,--jobs", options->jobs, "cells at once (default: one per core)")
+      matrix.add_option("-j,--jobs", options->jobs, "cells in parallel (default: one per core)")
           ->check(CLI::Range(1, 1024))
           ->type_name("N");
   CLI::Option* const out = matrix

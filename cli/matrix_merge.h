@@ -13,7 +13,7 @@ namespace hybridscope {
 struct MergedMatrix {
   MatrixContents contents;
   std::string folder;        // of its faults' files; empty: each fault has its own
-  bool interrupted = false;  // its faults are not all small yet
+  bool interrupted = false;  // not all of its faults are shrunk yet
 };
 
 // The results of the folders of `options.merge` as one. With `options.folder` they are written

@@ -12,7 +12,7 @@
 namespace hybridscope {
 
 // Counts, a table by axis value, the faults and where they show, and what is not modelled.
-// `folder`: where the scenarios of the faults lie. `to_go_on`: what to do about cells that were not
+// `folder`: the folder of the faults' scenarios. `to_go_on`: what to do about cells that were not
 // run.
 std::string format_matrix(const MatrixContents& contents, const MatrixSummary& summary,
                           const std::string& folder, std::string_view to_go_on);

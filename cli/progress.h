@@ -7,7 +7,7 @@
 
 namespace hybridscope {
 
-// When something is said.
+// When the next progress line is due.
 class ProgressPace {
  public:
   using Clock = std::chrono::steady_clock;

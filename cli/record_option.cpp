@@ -30,7 +30,7 @@ void add_record_options(CLI::App& command, RecordOption& option) {
   command
       .add_option("--record", option.place,
                   "keep every step as session NAME of the file (docs/session-format.md); a missing "
-                  "file is made, a missing name is chosen")
+                  "file is created, a missing name is chosen")
       ->check(CLI::Validator(
           [](const std::string& place) {
             return parse_session_place(place).file.empty() ? "names no file" : std::string();

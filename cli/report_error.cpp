@@ -35,7 +35,7 @@ void report_message(std::string_view command, std::string_view message) {
 }
 
 void report_lines(std::string_view command, std::string_view text) {
-  fmt::print(stderr, "hybridscope {}: {}\n", command, text);
+  fmt::print(stderr, "hybridscope{}{}: {}\n", command.empty() ? "" : " ", command, text);
 }
 
 void report_note(std::string_view text) {

@@ -20,7 +20,8 @@ int report_usage(std::string_view command, std::string_view message);
 // The same where the exit code follows from something else.
 void report_message(std::string_view command, std::string_view message);
 
-// The same for text of several lines, which stay separate. Requires: no foreign text in it.
+// The same for text of several lines, which stay separate. Requires: no foreign text in it. An
+// empty command prints "hybridscope: text": no command was chosen, or the program itself failed.
 void report_lines(std::string_view command, std::string_view text);
 
 // Prints "note: text" on stderr, control characters escaped: the command goes on.

@@ -33,7 +33,7 @@ const CLI::Validator kPositive(
       const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
       return digits && text.find_first_not_of('0') != text.npos
                  ? std::string()
-                 : "\"" + text + "\" is no positive whole number";
+                 : "\"" + text + "\" is not a positive integer";
     },
     "", "positive");
 
@@ -54,20 +54,21 @@ Result<Traffic> read_any_traffic(const std::string& source, const EngineSettings
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   command.footer(kRunExamples);
-  command
-      .add_option_function<std::vector<std::string>>(
-          "scenario",
-          [&options](const std::vector<std::string>& paths) {
-            options.suite.paths = paths;
-            options.scenario = paths.front();
-          },
-          "scenario files (docs/scenario-format.md) and folders of them")
-      ->type_name("SCENARIO.json|DIR");
+  auto* scenario = command
+                       .add_option_function<std::vector<std::string>>(
+                           "scenario",
+                           [&options](const std::vector<std::string>& paths) {
+                             options.suite.paths = paths;
+                             options.scenario = paths.front();
+                           },
+                           "scenario files (docs/scenario-format.md) and folders of them")
+                       ->type_name("SCENARIO.json|DIR");
   add_suite_options(command, options.suite);
   command
       .add_option("--traffic", options.traffic,
                   "traffic file (JSON Lines, Mooncake format, zstd too) or \"synthetic\"")
-      ->type_name("FILE|synthetic");
+      ->type_name("FILE|synthetic")
+      ->excludes(scenario);
   command
       .add_option("--model", options.model,
                   std::string("preset or config.json (traffic: ") + kDefaultTrafficModel + ")")
@@ -101,7 +102,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_flag("--twin", options.twin,
                 "run the scenario twice, side by side: as written, and with the settings in its "
-                "key \"twin\" (default: with asynchronous scheduling the other way round)")
+                "key \"twin\" (default: with async_scheduling flipped)")
       ->excludes(jsonl)
       ->excludes(explain)
       ->excludes("--record")

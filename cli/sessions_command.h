@@ -1,4 +1,4 @@
-// `hybridscope sessions ...`: what can be done with recorded sessions, one row a subcommand.
+// `hybridscope sessions ...`: what can be done with recorded sessions, one row per subcommand.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ struct SessionsSubcommand {
   std::function<int()> run;
 };
 
-// Adds the subcommands to `sessions`; the result runs the one that was given.
+// Adds the subcommands to `sessions`; returns a function that runs the one that was given.
 std::function<int()> add_sessions_command(CLI::App& sessions);
 
 }  // namespace hybridscope

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,6 @@
 #include "cli/interrupt.h"
 #include "cli/output_targets.h"
 #include "cli/report_error.h"
-#include "cli/shown_text.h"
 #include "cli/version.h"
 #include "sessions/judge/trace_writer.h"
 #include "sessions/live/rerun.h"
@@ -193,11 +191,11 @@ Status write_trace(const SessionInfo& info, StepSource& recorded, std::int64_t l
   if (info.header.digest_version == kDigestVersion)
     same.emplace(recorded, engine);
   else
-    fmt::print(
-        stderr,
-        "hybridscope {}: {} was recorded by another version: what is decided now is not held "
-        "against it\n",
-        kExport, one_line(recorded.title()));
+    report_message(
+        kExport,
+        fmt::format("{} was recorded by another version: decisions made now are not compared with "
+                    "it",
+                    recorded.title()));
   while (!run.value().has_ended()) {
     if (was_interrupted()) return interrupted(info.header.name);
     const auto stepped = run.value().step();
@@ -247,10 +245,9 @@ Status export_session(const ExportOptions& options) {
 int run_export(const ExportOptions& options) {
   if (options.html.empty() && options.jsonl.empty() && options.trace.empty())
     return report_usage(kExport, "nothing to write, expected --html, --jsonl or --trace");
-  if (!options.steps.empty() && (options.html.empty() || !parse_range(options.steps)))
-    return report_usage(
-        kExport,
-        fmt::format("--steps {}: expected A-B with 1 <= A <= B, and --html", options.steps));
+  if (!options.steps.empty() && !parse_range(options.steps))
+    return report_usage(kExport,
+                        fmt::format("--steps {}: expected A-B with 1 <= A <= B", options.steps));
   const std::array<OutputTarget, 3> outputs = {
       {{"--html", options.html}, {"--jsonl", options.jsonl}, {"--trace", options.trace}}};
   if (const Status apart = check_outputs(outputs, parse_session_place(options.place).file);
@@ -283,14 +280,15 @@ SessionsSubcommand add_sessions_export(CLI::App& sessions) {
   app->add_option("session", options->place, "the session; without a name the last one")
       ->required()
       ->type_name("FILE.db[:NAME]");
-  app->add_option("--html", options->html, "report to write")->type_name("OUT.html");
+  auto* html = app->add_option("--html", options->html, "report to write")->type_name("OUT.html");
   app->add_option("--jsonl", options->jsonl, "everything of every step, - for standard output")
       ->type_name("OUT.jsonl[.zst]|-");
   app->add_option("--trace", options->trace, "the decisions in the judge's format; runs them again")
       ->type_name("OUT.jsonl[.zst]|-");
   app->add_option("--steps", options->steps,
                   "steps of the report (default: all of 2,000, else the first 200)")
-      ->type_name("A-B");
+      ->type_name("A-B")
+      ->needs(html);
   return {.app = app, .run = [options] { return run_export(*options); }};
 }
 

@@ -46,7 +46,7 @@ Status read_counts(std::string_view option, const std::vector<std::string>& text
     const auto end = digits.data() + digits.size();
     if (const auto read = std::from_chars(digits.data(), end, count.count);
         read.ec != std::errc{} || read.ptr != end)
-      return invalid_input(fmt::format("{} {}: {} is no number", option, text, digits));
+      return invalid_input(fmt::format("{} {}: {} is not a number", option, text, digits));
     if (count.count < least)
       return invalid_input(fmt::format("{} {}: {} is {}, expected {} or more", option, text,
                                        count.request, count.count, least));
@@ -169,7 +169,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
                    "preempt every running request, then reset the prefix cache");
   command.add_option("--policy", options.policies, "a policy from that step on")
       ->type_name("NAME=VALUE");
-  command.add_option("--engine", options.engine, "profile from that step on: safe, reference")
+  command.add_option("--engine", options.engine, "profile from that step on: safe, vllm@DATE, ...")
       ->type_name("PROFILE");
   command.add_flag("--drop-script", options.drop_script,
                    "leave out the session's script from that step on");
@@ -179,7 +179,7 @@ CLI::App& add_sessions_fork(CLI::App& sessions, SessionsForkOptions& options) {
       "  hybridscope sessions fork run.db:before --at 12 --accept A=1 --record run.db:after\n"
       "  hybridscope sessions fork run.db:before --at 12 --engine reference\n"
       "\n"
-      "Each step before K is held against the session's: one that differs is an error.\n"
+      "Each step before K is compared with the session's; a step that differs is an error.\n"
       "Exit codes: 0 no findings, 1 findings, 2 usage, a name that is taken, 3 no such session,\n"
       "step or request, a session that does not reproduce, 4 environment, 130 interrupted.");
   return command;

@@ -125,10 +125,10 @@ void print_stats(const std::vector<StatsBucket>& buckets) {
                grouped_number(b.num_errors + b.num_warnings)});
   fmt::print("{}", table.format());
   fmt::print(
-      "\nreqs: requests a step.  prompt: tokens of prompts admitted, hits of them from the prefix "
+      "\nreqs: requests/step.  prompt: tokens of prompts admitted, hits of them from the prefix "
       "cache.\n"
       "done: requests finished.  preempt: preemptions.  evict: blocks that lost their hash.\n"
-      "copies: state copies, decisions times mamba groups; MB over all layers.  pad: of the "
+      "copies: state copies, decisions times mamba groups; MB over all layers.  pad: share of the "
       "tokens\n"
       "that graphs ran.  free: fewest free blocks.  wait: most requests waiting.  found: "
       "findings.\n");

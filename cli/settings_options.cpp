@@ -43,7 +43,7 @@ std::string option_names(const Setting& setting) {
 }
 
 std::string option_group(const Setting& setting) {
-  return setting.section == "policies" ? "Single policies, against the profile" : "Engine settings";
+  return setting.section == "policies" ? "Policies that override the profile" : "Engine settings";
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Status SettingsOptions::apply_speculative_config(EngineSettings& settings) const
   if (speculative_config_.empty()) return Ok{};
   const auto config = nlohmann::json::parse(speculative_config_, nullptr, false);
   if (!config.is_object())
-    return invalid_input("--speculative-config is no JSON object: " + speculative_config_);
+    return invalid_input("--speculative-config is not a JSON object: " + speculative_config_);
   for (const auto& [key, value] : config.items()) {
     const Setting* setting = find_setting("speculative_config", key);
     if (setting == nullptr)

@@ -55,7 +55,7 @@ Result<Shard> parse_shard(std::string_view text) {
       return Shard{.index = *index, .count = *count};
   }
   return invalid_input(
-      fmt::format("\"{}\" is no shard (expected I/N with I from 1 to N, say 2/3)", text));
+      fmt::format("\"{}\" is not a shard (expected I/N with I from 1 to N, such as 2/3)", text));
 }
 
 Result<std::optional<Shard>> shard_of_environment(const EnvironmentLookup& lookup) {

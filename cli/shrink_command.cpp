@@ -205,7 +205,7 @@ int fail(const ShrinkCommandOptions& options, const Error& error) {
   if (error.kind != ErrorKind::not_found) return report_error("shrink", error);
   report_message(
       "shrink", fmt::format("{}: {}, so there is nothing to shrink{}", options.input, error.message,
-                            options.rule.empty() ? " (a warning is kept with --rule SLUG)" : ""));
+                            options.rule.empty() ? " (--rule SLUG shrinks for a warning)" : ""));
   return kExitFindings;
 }
 
@@ -288,7 +288,7 @@ std::function<int()> add_shrink_command(CLI::App& shrink) {
       "  hybridscope shrink trace.jsonl.zst -o small.jsonl\n"
       "  hybridscope shrink big.json -o - | hybridscope run /dev/stdin\n"
       "\n"
-      "Ctrl-C ends it with the smallest so far. How it goes about it: docs/shrink.md.\n"
+      "Ctrl-C stops it and keeps the smallest so far. How it works: docs/shrink.md.\n"
       "Exit codes: 0 the result is written, 1 there is no such finding, 2 usage, 3 unreadable or\n"
       "invalid input, 4 environment, 5 a bug of hybridscope, 130 interrupted.");
   shrink.add_option("input", options->input, "a scenario (.json), else a trace as judge reads it")

@@ -78,7 +78,7 @@ Result<std::uint64_t> digest_all_blocks(StateBackend& state) {
 std::string format_state_in_bytes(const StateInBytes& state) {
   const std::string place = state.device.empty() ? "this machine" : state.device;
   return fmt::format(
-      "state in bytes ({}, {}): {} of {} layers a group, {} blocks, {}; {} verified, {}\n",
+      "state in bytes ({}, {}): {} of {} layers per group, {} blocks, {}; {} verified, {}\n",
       state.backend, place, state.num_layers, state.all_layers, state.num_blocks,
       rounded_byte_size(state.num_bytes), counted(state.num_elements_verified, "element"),
       state.digest ? fmt::format("digest {:016x}", *state.digest) : "no digest");

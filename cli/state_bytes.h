@@ -39,7 +39,7 @@ Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& pl
 // Of all blocks, the same on every machine and backend. Error: the device is lost.
 Result<std::uint64_t> digest_all_blocks(StateBackend& state);
 
-// One line: "state in bytes on the CPU: 4 of 12 layers a group, 48 blocks, 234 MiB; ...".
+// One line: "state in bytes on the CPU: 4 of 12 layers per group, 48 blocks, 234 MiB; ...".
 std::string format_state_in_bytes(const StateInBytes& state);
 // {fidelity, backend, device, layers, of_layers, blocks, bytes, elements_verified, digest}; without
 // state {fidelity}.

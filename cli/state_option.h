@@ -20,7 +20,7 @@ struct StateOption {
   std::optional<std::int32_t> device;        // of several GPUs
   std::optional<std::int64_t> memory_bytes;  // the most that state may take
 
-  // A GPU holds bytes and nothing else.
+  // Is state kept in bytes? Always with backend cuda.
   bool in_bytes() const;
   StateBackendKind backend_kind() const { return backend.value_or(StateBackendKind::cpu); }
   // What was given, as words of a command line; none for symbolic state.

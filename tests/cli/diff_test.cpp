@@ -181,7 +181,7 @@ TEST(DiffCommand, WrongUseIsExplained) {
   fails(scenario + "--level 1", 2, "--level: 1 not in {");
   fails("a.db b.db --level counts", 2, "--level requires --scenario");
   fails(scenario + "--engine safe", 2, "--engine is given twice");
-  fails(scenario + "--b runner", 2, "\"runner\" is no KEY=VALUE");
+  fails(scenario + "--b runner", 2, "\"runner\" is not KEY=VALUE");
   fails(scenario + "--b color=red", 2, "there is no setting \"color\" (known: mamba_cache_mode,");
   fails(scenario + "--b runner=v3", 2, "runner is");
   fails(scenario + "--engine safe --engine bogus", 2, "engine is \"bogus\"");

@@ -76,7 +76,13 @@ TEST(ExplainCache, JsonLinesAreALookupEachAndThenTheTotals) {
 TEST(ExplainCache, ALimitIsForTraffic) {
   const ProgramResult run = run_program(std::string(kShared) + " --limit 2");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("--limit is for --traffic"));
+  EXPECT_THAT(run.err, HasSubstr("--limit requires --traffic"));
+}
+
+TEST(ExplainCache, AScenarioAndTrafficExcludeEachOther) {
+  const ProgramResult run = run_program(std::string(kShared) + " --traffic synthetic");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("excludes"));
 }
 
 TEST(ExplainCache, TopShowsThoseThatLostMost) {

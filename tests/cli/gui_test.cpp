@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "gui/png_file.h"
 #include "tests/cli/program.h"
+#include "tests/gui/read_png.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hybridscope::test::gui_test {

@@ -121,7 +121,7 @@ TEST_F(Device, IsNamedInTheReport) {
       device_with([](StateRequest request) { return make(std::move(request.memory), {}); });
   const Said text = run(healthy, {"--device", "1", "--no-timings"});
   EXPECT_EQ(text.code, kExitFine) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("state in bytes (cuda, GPU 1): 2 of 2 layers a group"));
+  EXPECT_THAT(text.out, HasSubstr("state in bytes (cuda, GPU 1): 2 of 2 layers per group"));
   const auto json = nlohmann::json::parse(run(healthy, {"--json"}).out);
   EXPECT_EQ(json.at("state").at("backend"), "cuda");
   EXPECT_EQ(json.at("state").at("device"), "GPU 0");

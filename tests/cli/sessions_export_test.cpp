@@ -97,6 +97,10 @@ TEST_F(SessionsExport, ARangeOfStepsSaysWhatItLeavesOut) {
         2)
         << range;
   EXPECT_EQ(sessions("export " + place).exit_code, 2);
+  const ProgramResult without =
+      sessions("export " + place + " --jsonl " + path("b.jsonl") + " --steps 2-3");
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("--steps requires --html"));
 }
 
 TEST_F(SessionsExport, TheSessionFileIsNoOutput) {

@@ -147,7 +147,7 @@ TEST_F(RecordedSessions, WhatAForkCannotDoIsToldInOneLine) {
   EXPECT_THAT(error_of({.step = 3, .accept = {"A"}}, kExitUsage),
               StartsWith("hybridscope sessions fork: --accept A: expected NAME=VALUE"));
   EXPECT_THAT(error_of({.step = 3, .accept = {"A=two"}}, kExitUsage),
-              HasSubstr("two is no number"));
+              HasSubstr("two is not a number"));
   EXPECT_THAT(error_of({.step = 3, .accept = {"Z=1"}}),
               HasSubstr("fork at step 3: /accept/Z: no request is called \"Z\""));
   EXPECT_THAT(error_of({.step = 3, .policies = {"row=x"}}, kExitUsage),

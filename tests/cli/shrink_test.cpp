@@ -76,7 +76,7 @@ TEST(Shrink, WithoutAFindingItSaysSo) {
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_EQ(none.err,
             "hybridscope shrink: scenarios/starved_request.json: no finding of severity error, so "
-            "there is nothing to shrink (a warning is kept with --rule SLUG)\n");
+            "there is nothing to shrink (--rule SLUG shrinks for a warning)\n");
   EXPECT_EQ(none.out, "");
   EXPECT_EQ(run_program("shrink " + kStarved + " --engine reference --rule no-progress").exit_code,
             1);

@@ -28,7 +28,7 @@ TEST(RunInBytes, SaysWhatWasHeldAndProven) {
   const ProgramResult run = run_program(std::string("run --state bytes --no-timings") + kScenario);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out,
-              ContainsRegex("state in bytes \\(cpu, this machine\\): 2 of 2 layers a group, 16 "
+              ContainsRegex("state in bytes \\(cpu, this machine\\): 2 of 2 layers per group, 16 "
                             "blocks, 128 KiB; [0-9,]+ elements verified, digest [0-9a-f]{16}\n"));
   EXPECT_THAT(run.out, HasSubstr("no findings: every block held what it should"));
 }
@@ -135,9 +135,10 @@ TEST(RunInBytes, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
       run_program(std::string("run --state bytes --layers 12 --state-memory 256MiB") + kLarge);
   EXPECT_EQ(run.exit_code, 4);
   EXPECT_THAT(run.out, IsEmpty());
-  EXPECT_EQ(run.err,
-            "hybridscope run: state in bytes needs 630 MiB (12 of 12 layers a group, 48 blocks of "
-            "1.1 MiB), more than the 256 MiB of --state-memory: --layers 4 needs 210 MiB\n");
+  EXPECT_EQ(
+      run.err,
+      "hybridscope run: state in bytes needs 630 MiB (12 of 12 layers per group, 48 blocks of "
+      "1.1 MiB), more than the 256 MiB of --state-memory: --layers 4 needs 210 MiB\n");
 }
 
 // A million blocks of 12 layers are 12 TiB.
