@@ -1,7 +1,6 @@
 // Plain values that describe metadata of any kind: which state its rows read and write, which
 // arrays a forward needs, how its tokens are cut into chunks, and where it contradicts the batch.
-// Each kind makes them next to its struct (mamba_metadata.h, mamba2_metadata.h, gdn_metadata.h);
-// builder_metadata.h dispatches on the kind.
+// Each kind makes them next to its struct; builder_metadata.h dispatches on the kind.
 #pragma once
 
 #include <cstdint>
