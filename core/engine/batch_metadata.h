@@ -61,7 +61,6 @@ class BatchMetadata {
   void fill_rows(const StepTrace& trace);
   Status build_mamba_group(StepTrace& trace, std::size_t group);
   Result<MetadataBuildInputs> build_inputs(const StepTrace& trace, std::size_t group);
-  void swap_tokens(GroupTrace& group);
   void fill_source_columns(const StepTrace& trace,
                            std::span<const std::int32_t> remembered_columns);
   bool passes_counts(const StepTrace& trace) const;

@@ -160,28 +160,13 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
   if (!group.reused_metadata || config_.policies.reused_metadata == ReusedMetadata::every_array) {
     if (buffers_refreshed_in_last_build(builder)) group.persistent_buffers_step = trace.step;
   }
-  if (config_.policies.gdn_token_partition == GdnTokenPartition::unstable) swap_tokens(group);
+  if (config_.policies.gdn_token_partition == GdnTokenPartition::unstable)
+    swap_gathered_tokens(*group.metadata, swapped_tokens_);
   if (temporal_source_column_.empty()) return Ok{};
   const auto num_rows = static_cast<std::int32_t>(temporal_source_column_.size());
   group.temporal_source_column = vector_view(temporal_source_column_.data(), num_rows);
   group.conv_source_column = vector_view(conv_source_column_.data(), num_rows);
   return Ok{};
-}
-
-// GdnTokenPartition::unstable. The array belongs to the builder, so a copy is changed.
-void BatchMetadata::swap_tokens(GroupTrace& group) {
-  auto* gdn = std::get_if<GdnMetadata>(&*group.metadata);
-  if (gdn == nullptr || !gdn->spec_token_indx.present || gdn->num_prefills == 0) return;
-  const TensorView<std::int32_t>& tokens = gdn->spec_token_indx;
-  swapped_tokens_.assign(tokens.data, tokens.data + tokens.rows);
-  for (std::int32_t row = 0; row < gdn->num_spec_decodes; ++row) {
-    const std::int32_t begin = gdn->spec_query_start_loc.at(row);
-    if (gdn->spec_query_start_loc.at(row + 1) - begin < 2) continue;
-    std::swap(swapped_tokens_[static_cast<std::size_t>(begin)],
-              swapped_tokens_[static_cast<std::size_t>(begin) + 1]);
-    break;
-  }
-  gdn->spec_token_indx = vector_view(swapped_tokens_.data(), tokens.rows);
 }
 
 // The column a row reads from is the last scheduled one of its previous step; the reference takes

@@ -26,6 +26,15 @@ std::vector<BuilderMetadata> every_kind_of_metadata() {
 
 void set_conv1d_present(BuilderMetadata& metadata) { for_each_field(metadata, ConvSetter{}); }
 
+void swap_gathered_tokens(BuilderMetadata& metadata, std::vector<std::int32_t>& storage) {
+  std::visit(
+      [&](auto& own) {
+        if constexpr (requires { swap_gathered_tokens(own, storage); })
+          swap_gathered_tokens(own, storage);
+      },
+      metadata);
+}
+
 void append_needed_arrays(const BuilderMetadata& metadata, const ForwardContext& context,
                           std::vector<NeededArray>& out) {
   std::visit([&](const auto& own) { append_needed_arrays(own, context, out); }, metadata);

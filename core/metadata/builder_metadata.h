@@ -35,6 +35,9 @@ void for_each_field(const BuilderMetadata& metadata, Visit&& visit) {
 // arrays, not nums_dict itself.
 void set_conv1d_present(BuilderMetadata& metadata);
 
+// GdnTokenPartition::unstable (gdn_metadata.h); does nothing to a kind that gathers no tokens.
+void swap_gathered_tokens(BuilderMetadata& metadata, std::vector<std::int32_t>& storage);
+
 // Arrays that a forward reads, in the order in which they are reported.
 void append_needed_arrays(const BuilderMetadata& metadata, const ForwardContext& context,
                           std::vector<NeededArray>& out);

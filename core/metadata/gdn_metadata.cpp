@@ -1,6 +1,7 @@
 #include "core/metadata/gdn_metadata.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/ids.h"
 #include "core/base/math.h"
@@ -166,6 +167,20 @@ void expect_chunks(const GdnMetadata& m, BatchMismatches& check) {
 }
 
 }  // namespace
+
+void swap_gathered_tokens(GdnMetadata& m, std::vector<std::int32_t>& storage) {
+  const TensorView<std::int32_t>& tokens = m.spec_token_indx;
+  if (!tokens.present || !is_mixed(m)) return;
+  storage.assign(tokens.data, tokens.data + tokens.rows);
+  for (std::int32_t row = 0; row < m.num_spec_decodes; ++row) {
+    const std::int32_t begin = m.spec_query_start_loc.at(row);
+    if (m.spec_query_start_loc.at(row + 1) - begin < 2) continue;
+    std::swap(storage[static_cast<std::size_t>(begin)],
+              storage[static_cast<std::size_t>(begin) + 1]);
+    break;
+  }
+  m.spec_token_indx = vector_view(storage.data(), tokens.rows);
+}
 
 void append_needed_arrays(const GdnMetadata& m, const ForwardContext& context,
                           std::vector<NeededArray>& out) {

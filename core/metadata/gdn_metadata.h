@@ -51,6 +51,7 @@ requires std::same_as<std::remove_const_t<Metadata>, GdnMetadata>
 void for_each_field(Metadata& m, Visit&& visit) {
   using enum ArrayDtype;
   using enum ArrayRows;
+  using enum ArrayElements;
   visit({"num_prefills", host_int}, m.num_prefills);
   visit({"num_prefill_tokens", host_int}, m.num_prefill_tokens);
   visit({"num_decodes", host_int}, m.num_decodes);
@@ -59,20 +60,26 @@ void for_each_field(Metadata& m, Visit&& visit) {
   visit({"num_spec_decode_tokens", host_int}, m.num_spec_decode_tokens);
   visit({"num_actual_tokens", host_int}, m.num_actual_tokens);
   visit({"has_initial_state", boolean, non_spec}, m.has_initial_state);
-  visit({"spec_query_start_loc", int32, spec}, m.spec_query_start_loc);
-  visit({"non_spec_query_start_loc", int32, non_spec}, m.non_spec_query_start_loc);
-  visit({"spec_state_indices_tensor", int32, spec}, m.spec_state_indices_tensor);
-  visit({"non_spec_state_indices_tensor", int32, non_spec}, m.non_spec_state_indices_tensor);
+  visit({"spec_query_start_loc", int32, spec, row_starts}, m.spec_query_start_loc);
+  visit({"non_spec_query_start_loc", int32, non_spec, row_starts}, m.non_spec_query_start_loc);
+  visit({"spec_state_indices_tensor", int32, spec, block_ids}, m.spec_state_indices_tensor);
+  visit({"non_spec_state_indices_tensor", int32, non_spec, block_ids},
+        m.non_spec_state_indices_tensor);
   visit({"spec_sequence_masks", boolean, batch}, m.spec_sequence_masks);
   visit({"spec_token_indx", int32}, m.token_indx_dtype);
   const ArrayDtype indx = m.token_indx_dtype == TokenIndxDtype::int64 ? int64 : int32;
-  visit({"spec_token_indx", indx}, m.spec_token_indx);
-  visit({"non_spec_token_indx", indx}, m.non_spec_token_indx);
-  visit({"num_accepted_tokens", int32, spec}, m.num_accepted_tokens);
-  visit({"chunk_indices", int32}, m.chunk_indices);
+  visit({"spec_token_indx", indx, none, token_indices}, m.spec_token_indx);
+  visit({"non_spec_token_indx", indx, none, token_indices}, m.non_spec_token_indx);
+  visit({"num_accepted_tokens", int32, spec, accepted_counts}, m.num_accepted_tokens);
+  visit({.name = "chunk_indices", .dtype = int32, .cols = 2}, m.chunk_indices);
   visit({"chunk_offsets", int64, non_spec}, m.chunk_offsets);
   visit({"nums_dict", int32, non_spec}, m.conv1d);
 }
+
+// GdnTokenPartition::unstable: in a mixed batch, the first two tokens of the first spec row that
+// has two change places. The array is the builder's: `storage` keeps the changed copy and must
+// outlive `m`.
+void swap_gathered_tokens(GdnMetadata& m, std::vector<std::int32_t>& storage);
 
 // Called by the functions of builder_metadata.h.
 void append_needed_arrays(const GdnMetadata& m, const ForwardContext& context,

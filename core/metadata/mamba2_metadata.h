@@ -32,7 +32,7 @@ void for_each_field(Metadata& m, Visit&& visit) {
   using enum ArrayDtype;
   for_each_field(m.base, visit);
   visit({"prep_initial_states", host_bool}, m.prep_initial_states);
-  visit({"chunk_size", host_int}, m.chunk_size);
+  visit({.name = "chunk_size", .dtype = host_int, .min = 1}, m.chunk_size);
   visit({"seq_idx_p", int32}, m.seq_idx_p);
   visit({"cu_chunk_seqlen_p", int32}, m.cu_chunk_seqlen_p);
   visit({"last_chunk_indices_p", int32, ArrayRows::prefills}, m.last_chunk_indices_p);

@@ -42,23 +42,26 @@ requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
 void for_each_field(Metadata& m, Visit&& visit) {
   using enum ArrayDtype;
   using enum ArrayRows;
+  using enum ArrayElements;
   visit({"num_prefills", host_int}, m.num_prefills);
   visit({"num_prefill_tokens", host_int}, m.num_prefill_tokens);
   visit({"num_decodes", host_int}, m.num_decodes);
   visit({"num_decode_tokens", host_int}, m.num_decode_tokens);
   visit({"num_reqs", host_int}, m.num_reqs);
   visit({"has_initial_states_p", boolean, prefills}, m.has_initial_states_p);
-  visit({"query_start_loc_p", int32, prefills}, m.query_start_loc_p);
+  visit({"query_start_loc_p", int32, prefills, row_starts}, m.query_start_loc_p);
   visit({"num_computed_tokens_p", int32, prefills}, m.num_computed_tokens_p);
-  visit({"state_indices_tensor_p", int32, prefills}, m.state_indices_tensor_p);
-  visit({"state_indices_tensor_d", int32, decodes}, m.state_indices_tensor_d);
-  visit({"query_start_loc_d", int32, decodes}, m.query_start_loc_d);
-  visit({"num_accepted_tokens", int32, decodes}, m.num_accepted_tokens);
-  visit({"block_idx_last_scheduled_token", int32, batch}, m.block_idx_last_scheduled_token);
-  visit({"block_idx_first_scheduled_token_p", int32, prefills},
+  visit({"state_indices_tensor_p", int32, prefills, block_ids}, m.state_indices_tensor_p);
+  visit({"state_indices_tensor_d", int32, decodes, block_ids}, m.state_indices_tensor_d);
+  visit({"query_start_loc_d", int32, decodes, row_starts}, m.query_start_loc_d);
+  visit({"num_accepted_tokens", int32, decodes, accepted_counts}, m.num_accepted_tokens);
+  visit({"block_idx_last_scheduled_token", int32, batch, block_columns},
+        m.block_idx_last_scheduled_token);
+  visit({"block_idx_first_scheduled_token_p", int32, prefills, block_columns},
         m.block_idx_first_scheduled_token_p);
-  visit({"block_idx_last_computed_token", int32, batch}, m.block_idx_last_computed_token);
-  visit({"seq_lens", int32, batch}, m.seq_lens);
+  visit({"block_idx_last_computed_token", int32, batch, block_columns},
+        m.block_idx_last_computed_token);
+  visit({"seq_lens", int32, batch, sequence_lengths}, m.seq_lens);
   visit({"nums_dict", int32, prefills}, m.conv1d);
 }
 

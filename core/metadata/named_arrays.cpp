@@ -9,8 +9,11 @@ NamedArray number(const MetadataField& field, std::int64_t value) {
 
 template <class T>
 NamedArray array(const MetadataField& field, const TensorView<T>& view) {
-  NamedArray result{
-      .name = field.name, .present = view.present, .dtype = field.dtype, .rows = field.rows};
+  NamedArray result{.name = field.name,
+                    .present = view.present,
+                    .dtype = field.dtype,
+                    .rows = field.rows,
+                    .elements = field.elements};
   if (!view.present) return result;
   result.dims.push_back(view.rows);
   if (view.dims == 2) result.dims.push_back(view.cols);

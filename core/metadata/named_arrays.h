@@ -19,6 +19,7 @@ struct NamedArray {
   std::vector<std::int64_t> values{};  // row-major; where it is shorter than dims say, the rest is
   std::int64_t fill = 0;               // `fill` (batch_ptr, token_chunk_offset_ptr: -1)
   ArrayRows rows = ArrayRows::none;
+  ArrayElements elements = ArrayElements::values;
 };
 
 // Fields in the order of the reference's metadata class.

@@ -108,7 +108,7 @@ ChunksModel make_chunks_model(const ShownRun& run) {
   else if (!has_metadata)
     model.empty = "No builder made metadata in this step.";
   else if (!has_chunks)
-    model.empty = "The builders of this model cut no chunks: Mamba2, GatedDeltaNet and KDA do.";
+    model.empty = "The builders of this model cut no chunks.";
   else
     model.empty = "No prefill in this step: chunks are cut for prefill rows only.";
   return model;

@@ -60,9 +60,10 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
   const bool is_real = static_cast<std::size_t>(batch_row) < view.trace.rows.size();
   const std::int32_t num_reqs = view.trace.common.num_reqs;
   if (batch_row >= num_reqs) {
-    facts.push_back({"row", batch_row == num_reqs && is_offsets(array.array.name)
-                                ? std::string("none: where the last one ends")
-                                : fmt::format("none: the batch has {} rows", num_reqs)});
+    facts.push_back(
+        {"row", batch_row == num_reqs && array.array.elements == ArrayElements::row_starts
+                    ? std::string("none: where the last one ends")
+                    : fmt::format("none: the batch has {} rows", num_reqs)});
     return facts;
   }
   facts.push_back({"row", fmt::format("{}", batch_row)});
@@ -72,10 +73,6 @@ std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section
   else
     facts.push_back({"request", "none: a padding row"});
   return facts;
-}
-
-bool is_offsets(std::string_view array) {
-  return array.find("query_start_loc") != std::string_view::npos;
 }
 
 std::string element_text(std::int64_t value) {

@@ -101,12 +101,16 @@ class ArrayPadding {
  private:
   RowCounts extent_of(const NamedArray& array, std::int64_t size) const {
     const auto up_to = [&](std::int64_t count) { return std::min(count, size); };
-    if (is_offsets(array.name)) return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
-    if (array.name == "spec_token_indx") return {up_to(num_tokens_), up_to(num_tokens_), size};
-    // Cut to tokens instead of rows: nothing was written past the last row.
-    if (array.name.starts_with("block_idx_"))
-      return {up_to(num_real_), up_to(num_rows_), up_to(num_rows_)};
-    return {up_to(num_real_), up_to(num_rows_), size};
+    switch (array.elements) {
+      case ArrayElements::row_starts:
+        return {up_to(num_real_ + 1), up_to(num_rows_ + 1), size};
+      case ArrayElements::token_indices:
+        return {up_to(num_tokens_), up_to(num_tokens_), size};
+      case ArrayElements::block_columns:  // nothing was written past the last row
+        return {up_to(num_real_), up_to(num_rows_), up_to(num_rows_)};
+      default:
+        return {up_to(num_real_), up_to(num_rows_), size};
+    }
   }
 
   static std::string row_text(const NamedArray& array, std::int64_t row) {
@@ -138,15 +142,15 @@ class ArrayPadding {
         if (element_at(array, i) != value) return false;
       return true;
     };
-    if (is_offsets(array.name))
+    if (array.elements == ArrayElements::row_starts)
       return extent.real > 0 && holds(element_at(array, extent.real - 1))
                  ? "the last offset again: no tokens"
                  : "not the last offset again";
-    if (array.name.find("state_indices") != std::string_view::npos)
+    if (array.elements == ArrayElements::block_ids)
       return holds(kNullBlock) ? "the null block" : "not the null block alone";
-    if (array.name == "num_accepted_tokens" && holds(1)) return "a count of 1";
-    if (array.name == "spec_sequence_masks" && holds(0)) return "false";
-    if (array.name == "seq_lens" && holds(0)) return "length 0";
+    if (array.elements == ArrayElements::accepted_counts && holds(1)) return "a count of 1";
+    if (array.dtype == ArrayDtype::boolean && holds(0)) return "false";
+    if (array.elements == ArrayElements::sequence_lengths && holds(0)) return "length 0";
     if (holds(-1)) return "-1: no slot";
     return "as shown";
   }

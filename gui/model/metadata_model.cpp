@@ -186,7 +186,7 @@ class ModelMaker {
       const NamedArrayGroup* before = before_.find(group.group);
       mark_changes(before == nullptr ? nullptr : before->find(name), shown);
     }
-    shown.holds_blocks = name.find("state_indices") != std::string_view::npos;
+    shown.holds_blocks = shown.array.elements == ArrayElements::block_ids;
     finish(std::move(shown), section);
   }
 

@@ -93,9 +93,6 @@ MetadataModel make_metadata_model(ShownRun& run, RequestId selected);
 std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section,
                                    const MetadataArray& array, std::int64_t index);
 
-// Does the array have one element per row and one past the last?
-bool is_offsets(std::string_view array);
-
 // "unset": an element of a persistent buffer that no build has written.
 std::string element_text(std::int64_t value);
 

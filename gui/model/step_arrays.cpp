@@ -10,14 +10,16 @@ namespace {
 
 template <class T>
 NamedArray vector_array(const MetadataField& field, std::span<const T> values) {
-  NamedArray array{.name = field.name, .dtype = field.dtype, .rows = field.rows};
+  NamedArray array{
+      .name = field.name, .dtype = field.dtype, .rows = field.rows, .elements = field.elements};
   array.dims.push_back(static_cast<std::int64_t>(values.size()));
   array.values.assign(values.begin(), values.end());
   return array;
 }
 
-MetadataField row_array(std::string_view name, ArrayDtype dtype = ArrayDtype::int32) {
-  return {name, dtype, ArrayRows::batch};
+MetadataField row_array(std::string_view name, ArrayElements elements,
+                        ArrayDtype dtype = ArrayDtype::int32) {
+  return {name, dtype, ArrayRows::batch, elements};
 }
 
 NamedArray number(std::string_view name, std::int64_t value) {
@@ -26,14 +28,15 @@ NamedArray number(std::string_view name, std::int64_t value) {
 
 NamedArrayGroup batch_arrays(const CommonAttentionMetadata& common) {
   NamedArrayGroup batch;
-  batch.arrays = {number("num_reqs", common.num_reqs),
-                  number("num_actual_tokens", common.num_actual_tokens),
-                  number("max_query_len", common.max_query_len),
-                  vector_array(row_array("query_start_loc"), common.query_start_loc),
-                  vector_array(row_array("seq_lens"), common.seq_lens)};
+  batch.arrays = {
+      number("num_reqs", common.num_reqs), number("num_actual_tokens", common.num_actual_tokens),
+      number("max_query_len", common.max_query_len),
+      vector_array(row_array("query_start_loc", ArrayElements::row_starts), common.query_start_loc),
+      vector_array(row_array("seq_lens", ArrayElements::sequence_lengths), common.seq_lens)};
   if (!common.is_prefilling.empty())
     batch.arrays.push_back(
-        vector_array(row_array("is_prefilling", ArrayDtype::boolean), common.is_prefilling));
+        vector_array(row_array("is_prefilling", ArrayElements::values, ArrayDtype::boolean),
+                     common.is_prefilling));
   return batch;
 }
 

@@ -22,9 +22,9 @@ class Overlay {
     if (array == nullptr) note_left_out(member);
     if (array == nullptr || error_) return;
     if constexpr (std::is_arithmetic_v<T>)
-      set_number(field.name, *array, member);
+      set_number(field, *array, member);
     else
-      set_view(field.name, *array, member);
+      set_view(field, *array, member);
   }
 
   // The pointer arrays of the conv kernels, up to the number of programs.
@@ -38,7 +38,7 @@ class Overlay {
       if (array->rows < conv1d.tot)
         fail(name, fmt::format("has {} entries, expected at least {}", array->rows, conv1d.tot));
       else
-        set_view(name, *array, *member);
+        set_view({.name = name}, *array, *member);
     }
   }
 
@@ -66,28 +66,28 @@ class Overlay {
   }
 
   template <class T>
-  void set_number(std::string_view name, const ForeignArray& array, T& member) {
+  void set_number(const MetadataField& field, const ForeignArray& array, T& member) {
     if (!array.scalar || array.values.count != 1)
-      return fail(name,
+      return fail(field.name,
                   array.none ? "is null, expected a number" : "is an array, expected a number");
     const std::int32_t value = step_.at(array.values)[0];
-    if (name == "chunk_size" && value < 1)
-      return fail(name, fmt::format("is {}, expected at least 1", value));
+    if (value < field.min)
+      return fail(field.name, fmt::format("is {}, expected at least {}", value, field.min));
     member = static_cast<T>(value);
   }
 
   template <class T>
-  void set_view(std::string_view name, const ForeignArray& array, TensorView<T>& member) {
-    if (array.scalar) return fail(name, "is a number, expected an array");
+  void set_view(const MetadataField& field, const ForeignArray& array, TensorView<T>& member) {
+    if (array.scalar) return fail(field.name, "is a number, expected an array");
     if (array.none) {
       member = {};
       return;
     }
-    const std::int32_t cols = name == "chunk_indices" ? 2
-                              : member.present        ? member.cols
-                                                      : array.cols;
+    const std::int32_t cols = field.cols > 0   ? field.cols
+                              : member.present ? member.cols
+                                               : array.cols;
     if (array.cols != cols && array.rows > 0)
-      return fail(name, fmt::format("has {} columns, expected {}", array.cols, cols));
+      return fail(field.name, fmt::format("has {} columns, expected {}", array.cols, cols));
     member.rows = array.rows;
     member.cols = cols;
     if (!member.present) member.dims = cols > 1 ? 2 : 1;
