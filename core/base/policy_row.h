@@ -7,9 +7,10 @@ namespace hybridscope {
 // The names of a policy in scenarios and on the command line. Plain pointers keep the header cheap:
 // every source file that uses a policy includes it.
 struct PolicyWords {
-  const char* name;         // the member's name
-  const char* values[4]{};  // the enumerators' names, in order; null after the last
-  const char* help;         // what it decides, a phrase
+  const char* name;                  // the member's name
+  const char* values[4]{};           // the enumerators' names, in order; null after the last
+  const char* help;                  // what it decides, a phrase
+  bool symbolic_state_only = false;  // kernels that keep state in bytes have the safe value only
 };
 
 // The safe value is the member's initialiser.

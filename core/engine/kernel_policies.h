@@ -76,19 +76,23 @@ constexpr void for_each_kernel_policy(Visit visit) {
   visit(PolicyRow(&KernelPolicies::gdn_gates,
                   {.name = "gdn_gates",
                    .values = {"gathered", "in_batch_order"},
-                   .help = "whether GDN's gates are gathered like its tokens"}));
+                   .help = "whether GDN's gates are gathered like its tokens",
+                   .symbolic_state_only = true}));
   visit(PolicyRow(&KernelPolicies::conv_roll,
                   {.name = "conv_roll",
                    .values = {"row_length", "window_length"},
-                   .help = "by how much a verify row shifts its conv window"}));
+                   .help = "by how much a verify row shifts its conv window",
+                   .symbolic_state_only = true}));
   visit(PolicyRow(&KernelPolicies::null_rows,
                   {.name = "null_rows",
                    .values = {"skipped", "run"},
-                   .help = "whether state kernels skip rows of the null block"}));
+                   .help = "whether state kernels skip rows of the null block",
+                   .symbolic_state_only = true}));
   visit(PolicyRow(&KernelPolicies::same_block_shift,
                   {.name = "same_block_shift",
                    .values = {"memmove", "last_position_first"},
-                   .help = "order in which a conv window moves within its block"}));
+                   .help = "order in which a conv window moves within its block",
+                   .symbolic_state_only = true}));
   visit(PolicyRow(&KernelPolicies::padding_prefilling, {.name = "padding_prefilling",
                                                         .values = {"cleared", "left_over"},
                                                         .help = "is_prefilling of padding rows"}));

@@ -33,17 +33,19 @@ Status check_conv_windows(const StateMemory& memory, const EngineConfig& config)
   return Ok{};
 }
 
-// The kernels only implement the default values of these policies.
-Status check_kernels(const Policies& policies) {
-  const Policies right;
-  if (policies.same_block_shift == right.same_block_shift &&
-      policies.gdn_gates == right.gdn_gates && policies.conv_roll == right.conv_roll &&
-      policies.null_rows == right.null_rows)
-    return Ok{};
-  return invalid_input(
-      "state in bytes is kept by kernels that move within a block as memmove does, gather gates, "
-      "roll by a row's length and skip null rows (expected same_block_shift, gdn_gates, conv_roll "
-      "and null_rows of profile safe, or symbolic state)");
+Status check_kernels(const KernelPolicies& policies) {
+  constexpr KernelPolicies kSafe;
+  Status status = Ok{};
+  for_each_kernel_policy([&](const auto& row) {
+    const auto value = policies.*row.member;
+    if (!row.words.symbolic_state_only || value == kSafe.*row.member || !status.ok()) return;
+    const auto name = [&](auto of) { return row.words.values[static_cast<std::size_t>(of)]; };
+    status = invalid_input(
+        fmt::format("the kernels that keep state in bytes do not have {} {} (expected {}, or "
+                    "symbolic state)",
+                    row.words.name, name(value), name(kSafe.*row.member)));
+  });
+  return status;
 }
 
 }  // namespace

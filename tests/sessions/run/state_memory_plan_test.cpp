@@ -85,6 +85,28 @@ TEST(StateMemoryPlan, RefusesConvWindowsWithoutRoomForDrafts) {
             "what lies behind (expected profile safe, which makes room, or symbolic state)");
 }
 
+TEST(StateMemoryPlan, RefusesPoliciesThatTheKernelsOfBytesDoNotHave) {
+  const auto refusal_of = [](const PolicyValue& value) {
+    EngineSettings changed = settings();
+    changed.policies.set(value);
+    const auto memory = plan(changed, 1024 * kMiB);
+    return memory.ok() ? std::string("it fits") : memory.error().message;
+  };
+  EXPECT_EQ(refusal_of(SameBlockShift::last_position_first),
+            "the kernels that keep state in bytes do not have same_block_shift "
+            "last_position_first (expected memmove, or symbolic state)");
+  EXPECT_EQ(refusal_of(GdnGates::in_batch_order),
+            "the kernels that keep state in bytes do not have gdn_gates in_batch_order (expected "
+            "gathered, or symbolic state)");
+  EXPECT_EQ(refusal_of(ConvRoll::window_length),
+            "the kernels that keep state in bytes do not have conv_roll window_length (expected "
+            "row_length, or symbolic state)");
+  EXPECT_EQ(refusal_of(NullRows::run),
+            "the kernels that keep state in bytes do not have null_rows run (expected skipped, or "
+            "symbolic state)");
+  EXPECT_EQ(refusal_of(DummyRunTables::left_over), "it fits");
+}
+
 TEST(RoundedByteSize, IsForPeople) {
   EXPECT_EQ(rounded_byte_size(1023), "1023 bytes");
   EXPECT_EQ(rounded_byte_size(1536), "1.5 KiB");
