@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "sessions/explain/trace_names.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/json_reader.h"
@@ -16,22 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Settings that are flags of vllm serve under the same name, besides those of resolved_settings.
-bool is_flag(std::string_view key) {
+SettingUse use_of(std::string_view key) {
   const Setting* setting = find_setting("", key);
-  return key == "speculative_config" || (setting != nullptr && setting->use.vllm_flag);
-}
-
-// The values that the engine started with, set by the user or not.
-Json resolved_settings(const EngineConfig& config) {
-  return {{"mamba_cache_mode", mamba_cache_mode_name(config.mamba_cache_mode)},
-          {"block_size", config.block_size},
-          {"num_gpu_blocks_override", config.kv_cache_config.num_blocks},
-          {"max_model_len", config.max_model_len},
-          {"max_num_seqs", config.max_num_seqs},
-          {"max_num_batched_tokens", config.max_num_batched_tokens},
-          {"enable_prefix_caching", config.enable_prefix_caching},
-          {"async_scheduling", config.async_scheduling}};
+  return setting == nullptr ? SettingUse{} : setting->use;
 }
 
 std::string plain_value(const Json& value) {
@@ -51,7 +37,7 @@ std::string flag_text(std::string_view key, const Json& value) {
 }
 
 void add_setting(const std::string& key, const Json& value, VllmFlags& result) {
-  if (is_flag(key))
+  if (use_of(key).vllm_flag || key == "speculative_config")
     result.flags.push_back(flag_text(key, value));
   else if (key == "cudagraph_mode")
     result.flags.push_back(flag_text("compilation_config", {{key, value}}));
@@ -68,11 +54,13 @@ void add_setting(const std::string& key, const Json& value, VllmFlags& result) {
 
 VllmFlags vllm_flags(const ExportedRun& run) {
   VllmFlags result;
-  const Json resolved = resolved_settings(run.setup.config);
-  for (const auto& [key, value] : resolved.items()) result.flags.push_back(flag_text(key, value));
+  const EngineSettings started_with = settings_of(run.setup.config);
+  for (const Setting* setting : started_settings())
+    result.flags.push_back(
+        flag_text(setting->name, setting_to_json(*setting, *get_setting(started_with, *setting))));
   const Json set = settings_to_json(run.scenario.settings);
   for (const auto& [key, value] : set.items())
-    if (!resolved.contains(key) && key != "engine") add_setting(key, value, result);
+    if (use_of(key).started_place == 0 && key != "engine") add_setting(key, value, result);
   return result;
 }
 

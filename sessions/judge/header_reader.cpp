@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/base/check.h"
 #include "sessions/judge/trace_words.h"
@@ -18,7 +18,6 @@ namespace {
 constexpr std::int64_t kMaxTokens = 1 << 24;
 constexpr std::int64_t kMaxBlockSize = 1 << 24;
 constexpr std::int64_t kMaxBlocks = 1 << 22;
-constexpr std::int64_t kMaxSeqs = 1 << 16;
 constexpr std::int64_t kMaxGroups = 32;
 constexpr std::int64_t kMaxSpec = 64;
 
@@ -34,6 +33,11 @@ std::optional<SettingValue> value_of(const Setting& setting, const LineValue& va
                                      JsonErrors& errors) {
   if (setting.kind == SettingKind::boolean) return setting_value(boolean_of(value, errors));
   if (setting.kind == SettingKind::fraction) return setting_value(fraction_of(value, errors));
+  if (setting.kind == SettingKind::integer_list) {
+    std::vector<std::int32_t> list;
+    append_integers(value, {setting.min, setting.max}, list, errors);
+    return setting_value(std::vector<std::int64_t>(list.begin(), list.end()));
+  }
   if (setting.kind == SettingKind::choice)
     return setting_value(static_cast<std::int64_t>(choice_of(value, setting.choices, errors)));
   HS_EXPECT(setting.kind == SettingKind::integer);
@@ -51,13 +55,11 @@ class ConfigReader {
   void integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
   void required_integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
   void boolean(std::string_view key, bool& target);
-  template <class Enum>
-  void choice(std::string_view key, std::span<const std::string_view> choices, Enum& target);
 
-  void read_speculation(EngineConfig& config);
-  void read_scheduler(EngineConfig& config);
+  void read_settings(EngineConfig& config);
+  void check_speculation(EngineConfig& config);
+  void check_capture_sizes(const EngineConfig& config);
   void read_batch_order(EngineConfig& config);
-  void read_cudagraphs(EngineConfig& config);
   void read_groups(EngineConfig& config);
   KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
   void read_mamba_spec(const LineValue& value, const EngineConfig& config, KVCacheGroup& group);
@@ -67,6 +69,8 @@ class ConfigReader {
   const LineValue& object_;
   JsonErrors& errors_;
   bool use_eagle_ = false;
+  bool has_block_size_ = false;
+  bool has_method_ = false;
 };
 
 void ConfigReader::integer(std::string_view key, const IntegerRange& range, std::int32_t& target) {
@@ -82,38 +86,38 @@ void ConfigReader::boolean(std::string_view key, bool& target) {
   if (const auto member = find_member(object_, key)) target = boolean_of(*member, errors_);
 }
 
-template <class Enum>
-void ConfigReader::choice(std::string_view key, std::span<const std::string_view> choices,
-                          Enum& target) {
-  if (const auto member = find_member(object_, key))
-    target = static_cast<Enum>(choice_of(*member, choices, errors_));
-}
-
 EngineConfig ConfigReader::read() {
   EngineConfig config;
-  if (require_member(object_, "mamba_cache_mode", errors_))
-    choice("mamba_cache_mode", kCacheModeWords, config.mamba_cache_mode);
-  required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
-  required_integer("max_model_len", {1, kMaxTokens}, config.max_model_len);
-  required_integer("max_num_seqs", {1, kMaxSeqs}, config.max_num_seqs);
-  required_integer("max_num_batched_tokens", {1, kMaxTokens}, config.max_num_batched_tokens);
   config.enable_prefix_caching = false;
-  boolean("enable_prefix_caching", config.enable_prefix_caching);
+  config.cudagraph_mode = CUDAGraphMode::none;
+  read_settings(config);
+  required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
   integer("conv_kernel", {2, 8}, config.conv_kernel);
   integer("chunk_size", {1, kMaxTokens}, config.chunk_size);
-  read_speculation(config);
-  read_scheduler(config);
-  read_cudagraphs(config);
+  check_speculation(config);
+  check_capture_sizes(config);
+  read_batch_order(config);
   read_groups(config);
   if (!errors_.failed()) read_block_sizes(config);
   return config;
 }
 
-void ConfigReader::read_speculation(EngineConfig& config) {
-  integer("num_speculative_tokens", {0, kMaxSpec}, config.num_speculative_tokens);
+void ConfigReader::read_settings(EngineConfig& config) {
+  EngineSettings settings;
+  for (const Setting* setting : traced_settings()) {
+    const auto member = setting->use.required_in_trace
+                            ? require_member(object_, trace_key(*setting), errors_)
+                            : find_member(object_, trace_key(*setting));
+    if (member) setting->store(settings, *setting, *value_of(*setting, *member, errors_));
+  }
+  has_block_size_ = settings.block_size.has_value();
+  has_method_ = settings.speculative_method.has_value();
+  store_in_config(settings, config);
+}
+
+void ConfigReader::check_speculation(EngineConfig& config) {
   const bool speculates = config.num_speculative_tokens > 0;
-  config.speculative_method = speculates ? SpeculativeMethod::mtp : SpeculativeMethod::none;
-  choice("speculative_method", kSpeculativeMethodWords, config.speculative_method);
+  if (!has_method_) config.speculative_method = SpeculativeMethod::mtp;
   if (speculates && config.speculative_method == SpeculativeMethod::none)
     fail(*find_member(object_, "speculative_method"),
          fmt::format(
@@ -131,13 +135,9 @@ void ConfigReader::read_speculation(EngineConfig& config) {
     config.speculative_method = SpeculativeMethod::ngram;
 }
 
-void ConfigReader::read_scheduler(EngineConfig& config) {
-  EngineSettings settings;
-  for (const Setting* setting : traced_settings())
-    if (const auto member = find_member(object_, setting->name))
-      setting->store(settings, *setting, *value_of(*setting, *member, errors_));
-  store_in_config(settings, config);
-  read_batch_order(config);
+void ConfigReader::check_capture_sizes(const EngineConfig& config) {
+  if (!std::ranges::is_sorted(config.cudagraph_capture_sizes))
+    fail(*find_member(object_, "cudagraph_capture_sizes"), "expected ascending sizes", errors_);
 }
 
 void ConfigReader::read_batch_order(EngineConfig& config) {
@@ -147,16 +147,6 @@ void ConfigReader::read_batch_order(EngineConfig& config) {
     config.batch_order = BatchOrder::as_condensed;
   else
     fail_type(*threshold, "null (or to leave it out)", errors_);
-}
-
-void ConfigReader::read_cudagraphs(EngineConfig& config) {
-  config.cudagraph_mode = CUDAGraphMode::none;
-  choice("cudagraph_mode", kCudagraphModeWords, config.cudagraph_mode);
-  const auto sizes = find_member(object_, "cudagraph_capture_sizes");
-  if (!sizes) return;
-  append_integers(*sizes, {1, kMaxTokens}, config.cudagraph_capture_sizes, errors_);
-  if (!std::ranges::is_sorted(config.cudagraph_capture_sizes))
-    fail(*sizes, "expected ascending sizes", errors_);
 }
 
 void ConfigReader::read_groups(EngineConfig& config) {
@@ -201,13 +191,13 @@ void ConfigReader::read_mamba_spec(const LineValue& value, const EngineConfig& c
 }
 
 void ConfigReader::read_block_sizes(EngineConfig& config) {
-  config.block_size = INT32_MAX;
+  std::int32_t smallest = INT32_MAX;
   config.hash_block_size = 0;
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
-    config.block_size = std::min(config.block_size, group.block_size());
+    smallest = std::min(smallest, group.block_size());
     config.hash_block_size = std::gcd(config.hash_block_size, group.block_size());
   }
-  integer("block_size", {1, kMaxBlockSize}, config.block_size);
+  if (!has_block_size_) config.block_size = smallest;
   integer("hash_block_size", {1, kMaxBlockSize}, config.hash_block_size);
   if (find_member(object_, "scheduler_block_size"))
     integer("scheduler_block_size", {1, INT32_MAX}, config.scheduler_block_size);

@@ -1,6 +1,7 @@
 #include "sessions/judge/trace_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,6 +25,20 @@ Json group_json(const KVCacheGroup& group) {
   }
   if (group.is_eagle_group) json["is_eagle_group"] = true;
   return json;
+}
+
+// What a trace header says of an engine's configuration that no setting does, by its place among
+// the settings (SettingUse::trace_place).
+std::map<int, std::pair<std::string_view, Json>> derived_facts(const EngineConfig& config) {
+  Json groups = Json::array();
+  for (const KVCacheGroup& group : config.kv_cache_config.groups)
+    groups.push_back(group_json(group));
+  return {{2, {"num_gpu_blocks", config.kv_cache_config.num_blocks}},
+          {4, {"hash_block_size", config.hash_block_size}},
+          {5, {"scheduler_block_size", config.scheduler_block_size}},
+          {9, {"conv_kernel", config.conv_kernel}},
+          {10, {"chunk_size", config.chunk_size}},
+          {22, {"kv_cache_groups", groups}}};
 }
 
 Json graph_json(const StepTrace& trace) {
@@ -79,36 +94,19 @@ TraceWriter::TraceWriter(const EngineConfig& config, TracedRequests requests)
               config.kv_cache_config.num_blocks) {}
 
 std::string TraceWriter::header(const std::string& name) const {
-  const EngineConfig& c = config_;
-  Json groups = Json::array();
-  for (const KVCacheGroup& group : c.kv_cache_config.groups) groups.push_back(group_json(group));
-  Json config = {
-      {"mamba_cache_mode", kCacheModeWords[static_cast<std::size_t>(c.mamba_cache_mode)]},
-      {"num_gpu_blocks", c.kv_cache_config.num_blocks},
-      {"block_size", c.block_size},
-      {"hash_block_size", c.hash_block_size},
-      {"scheduler_block_size", c.scheduler_block_size},
-      {"enable_prefix_caching", c.enable_prefix_caching},
-      {"num_speculative_tokens", c.num_speculative_tokens},
-      {"speculative_method",
-       kSpeculativeMethodWords[static_cast<std::size_t>(c.speculative_method)]},
-      {"conv_kernel", c.conv_kernel},
-      {"chunk_size", c.chunk_size},
-      {"max_model_len", c.max_model_len},
-      {"max_num_seqs", c.max_num_seqs},
-      {"max_num_batched_tokens", c.max_num_batched_tokens}};
-  const EngineSettings settings = settings_of(c);
-  for (const Setting* setting : traced_settings())
-    config[std::string(setting->name)] =
-        setting_to_json(*setting, *get_setting(settings, *setting));
-  config["cudagraph_mode"] = kCudagraphModeWords[static_cast<std::size_t>(c.cudagraph_mode)];
-  config["kv_cache_groups"] = groups;
-  if (!c.cudagraph_capture_sizes.empty())
-    config["cudagraph_capture_sizes"] = c.cudagraph_capture_sizes;
+  std::map<int, std::pair<std::string_view, Json>> config = derived_facts(config_);
+  const EngineSettings settings = settings_of(config_);
+  for (const Setting* setting : traced_settings()) {
+    const Json value = setting_to_json(*setting, *get_setting(settings, *setting));
+    if (value.is_array() && value.empty()) continue;
+    config[setting->use.trace_place] = {trace_key(*setting), value};
+  }
+  Json in_order;
+  for (const auto& [place, member] : config) in_order[std::string(member.first)] = member.second;
   return Json({{"hybridscope_trace", 1},
                {"engine", "hybridscope"},
                {"name", name},
-               {"config", config}})
+               {"config", in_order}})
       .dump();
 }
 

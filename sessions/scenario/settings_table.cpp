@@ -27,24 +27,28 @@ constexpr std::array kSettings = {
     choice<&S::mamba_cache_mode, &C::mamba_cache_mode>(
         {"", "mamba_cache_mode", kCacheModeWords,
          "all if the model has it, else align; none without prefix caching",
-         "where recurrent states are kept for reuse"}),
+         "where recurrent states are kept for reuse"},
+        {.started_place = 1, .trace_place = 1, .required_in_trace = true}),
     integer<&S::tensor_parallel_size>(
         {"", "tensor_parallel_size", 1, 1024, "1", "ranks that share each layer"},
         {.vllm_flag = true}),
     byte_size<&S::kv_cache_memory_bytes>({"", "kv_cache_memory_bytes", 1, kMaxInt64,
                                           "60GiB (at most 1048576 blocks)",
                                           "memory of the block pool on one rank"}),
-    integer<&S::num_gpu_blocks_override>({"", "num_gpu_blocks_override", 2, 1 << 28,
-                                          "from kv_cache_memory_bytes",
-                                          "blocks in the pool, the null block included"}),
-    integer<&S::block_size, &C::block_size>({"", "block_size", 1, 1 << 20,
-                                             "from the model's page size",
-                                             "tokens in an attention block"}),
+    integer<&S::num_gpu_blocks_override>(
+        {"", "num_gpu_blocks_override", 2, 1 << 28, "from kv_cache_memory_bytes",
+         "blocks in the pool, the null block included"},
+        {.started_place = 3}),
+    integer<&S::block_size, &C::block_size>(
+        {"", "block_size", 1, 1 << 20, "from the model's page size",
+         "tokens in an attention block"},
+        {.started_place = 2, .trace_place = 3}),
     integer<&S::mamba_block_size>({"", "mamba_block_size", 1, 1 << 20, "from block_size",
                                    "tokens between two stored states in mode all"},
                                   {.vllm_flag = true}),
     integer<&S::max_model_len, &C::max_model_len>(
-        {"", "max_model_len", 2, kMaxTokens, "the model's", "longest sequence in tokens"}),
+        {"", "max_model_len", 2, kMaxTokens, "the model's", "longest sequence in tokens"},
+        {.started_place = 4, .trace_place = 11, .required_in_trace = true}),
     choice<&S::mamba_cache_dtype>(
         {"", "mamba_cache_dtype", kDtypes, "auto", "dtype of conv states"}, {.vllm_flag = true}),
     choice<&S::mamba_ssm_cache_dtype>(
@@ -52,35 +56,38 @@ constexpr std::array kSettings = {
         {.vllm_flag = true}),
     choice<&S::ssm_conv_state_layout>(
         {"", "ssm_conv_state_layout", kLayouts, "SD", "order of a conv state's dimensions"}),
-    integer<&S::max_num_seqs, &C::max_num_seqs>({"", "max_num_seqs", 1, 65536,
-                                                 "256, at most the blocks in the pool",
-                                                 "requests that run together"}),
+    integer<&S::max_num_seqs, &C::max_num_seqs>(
+        {"", "max_num_seqs", 1, 65536, "256, at most the blocks in the pool",
+         "requests that run together"},
+        {.started_place = 5, .trace_place = 12, .required_in_trace = true}),
     integer<&S::max_num_batched_tokens, &C::max_num_batched_tokens>(
-        {"", "max_num_batched_tokens", 1, kMaxTokens, "8192", "tokens of one step"}),
+        {"", "max_num_batched_tokens", 1, kMaxTokens, "8192", "tokens of one step"},
+        {.started_place = 6, .trace_place = 13, .required_in_trace = true}),
     integer<&S::long_prefill_token_threshold, &C::long_prefill_token_threshold>(
         {"", "long_prefill_token_threshold", 0, kMaxTokens, "0 (off)",
          "most tokens that one request gets in a step"},
-        {.vllm_flag = true, .trace_place = 3}),
+        {.vllm_flag = true, .trace_place = 16}),
     boolean<&S::enable_chunked_prefill, &C::enable_chunked_prefill>(
         {"", "enable_chunked_prefill", "true", "whether a prompt may be split over several steps"},
-        {.vllm_flag = true, .trace_place = 2}),
+        {.vllm_flag = true, .trace_place = 15}),
     boolean<&S::enable_prefix_caching, &C::enable_prefix_caching>(
         {"", "enable_prefix_caching", "true; false in mode none",
-         "whether later requests reuse computed blocks"}),
+         "whether later requests reuse computed blocks"},
+        {.started_place = 7, .trace_place = 6}),
     choice<&S::scheduling_policy, &C::scheduling_policy>(
         {"", "scheduling_policy", kSchedulingPolicies, "fcfs",
          "who runs first and who is preempted"},
-        {.vllm_flag = true, .trace_place = 1}),
+        {.vllm_flag = true, .trace_place = 14}),
     fraction<&S::watermark, &C::watermark>(
         {"", "watermark", "0", "fraction of the blocks kept free when a request is admitted"},
-        {.vllm_flag = true, .trace_place = 5}),
+        {.vllm_flag = true, .trace_place = 18}),
     boolean<&S::scheduler_reserve_full_isl, &C::scheduler_reserve_full_isl>(
         {"", "scheduler_reserve_full_isl", "true", "admit a request only if its whole prompt fits"},
-        {.vllm_flag = true, .trace_place = 4}),
+        {.vllm_flag = true, .trace_place = 17}),
     boolean<&S::async_scheduling, &C::async_scheduling>(
         {"", "async_scheduling", "true; false with methods ngram and draft_model",
          "whether a step is scheduled while the previous one is in flight"},
-        {.trace_place = 6}),
+        {.started_place = 8, .trace_place = 19}),
     boolean<&S::kv_consumer, &C::kv_consumer>(
         {"", "kv_consumer", "false",
          "whether a KV connector writes blocks outside the stream of the frames"}),
@@ -92,16 +99,18 @@ constexpr std::array kSettings = {
     choice<&S::runner, &C::runner>(
         {"", "runner", kRunners, "v1, the reference's choice for every hybrid model",
          "model runner: v1 keeps a persistent batch of rows, v2 one slot per request"},
-        {.trace_place = 7}),
+        {.trace_place = 20}),
     choice<&S::attention_backend, &C::attention_backend>(
         {"", "attention_backend", kBackends, "flash_attn_3",
          "backend whose metadata builder limits full graphs"}),
     choice<&S::speculative_method, &C::speculative_method>(
         {"speculative_config", "method", kSpeculativeMethodWords,
-         "mtp if num_speculative_tokens is set, else none", "who drafts tokens"}),
+         "mtp if num_speculative_tokens is set, else none", "who drafts tokens"},
+        {.trace_place = 8, .trace_name = "speculative_method"}),
     integer<&S::num_speculative_tokens, &C::num_speculative_tokens>(
         {"speculative_config", "num_speculative_tokens", 0, 64, "0",
-         "draft tokens per request and step (K)"}),
+         "draft tokens per request and step (K)"},
+        {.trace_place = 7}),
     fraction<&S::acceptance_rate, &C::acceptance_rate>(
         {"", "acceptance_rate", "0.7",
          "chance that a draft is accepted if all drafts before it were"}),
@@ -110,13 +119,14 @@ constexpr std::array kSettings = {
     integer<&S::optimization_level>({"", "optimization_level", 0, 3, "2",
                                      "default graph mode: NONE, PIECEWISE, FULL_AND_PIECEWISE"},
                                     {.vllm_flag = true}),
-    choice<&S::cudagraph_mode, &C::cudagraph_mode>({"", "cudagraph_mode", kCudagraphModeWords,
-                                                    "FULL_AND_PIECEWISE, from optimization_level",
-                                                    "which batches replay a graph"}),
+    choice<&S::cudagraph_mode, &C::cudagraph_mode>(
+        {"", "cudagraph_mode", kCudagraphModeWords, "FULL_AND_PIECEWISE, from optimization_level",
+         "which batches replay a graph"},
+        {.trace_place = 21}),
     integer_list<&S::cudagraph_capture_sizes, &C::cudagraph_capture_sizes>(
         {"", "cudagraph_capture_sizes", 1, 1 << 20, "vLLM's list",
          "token counts of the captured graphs"},
-        {.vllm_flag = true}),
+        {.vllm_flag = true, .trace_place = 23}),
     integer<&S::max_cudagraph_capture_size, &C::max_cudagraph_capture_size>(
         {"", "max_cudagraph_capture_size", 1, 1 << 20, "2 * (1 + K) * max_num_seqs, at most 512",
          "largest size of vLLM's list in tokens"},
@@ -153,16 +163,26 @@ constexpr auto make_table() {
 }
 constexpr std::array<Setting, kSettings.size() + kNumPolicies> kSettingsAndPolicies = make_table();
 
+std::vector<const Setting*> in_place_order(std::uint8_t SettingUse::*place) {
+  std::vector<const Setting*> settings;
+  for (const Setting& setting : kSettingsAndPolicies)
+    if (setting.use.*place > 0) settings.push_back(&setting);
+  std::ranges::sort(settings, {}, [place](const Setting* setting) { return setting->use.*place; });
+  return settings;
+}
+
 }  // namespace
 
 std::span<const Setting> settings_table() { return kSettingsAndPolicies; }
 
-std::vector<const Setting*> traced_settings() {
-  std::vector<const Setting*> settings;
-  for (const Setting& setting : kSettingsAndPolicies)
-    if (setting.use.trace_place > 0) settings.push_back(&setting);
-  std::ranges::sort(settings, {}, [](const Setting* setting) { return setting->use.trace_place; });
-  return settings;
+std::vector<const Setting*> started_settings() {
+  return in_place_order(&SettingUse::started_place);
+}
+
+std::vector<const Setting*> traced_settings() { return in_place_order(&SettingUse::trace_place); }
+
+std::string_view trace_key(const Setting& setting) {
+  return setting.use.trace_name.empty() ? setting.name : setting.use.trace_name;
 }
 
 const Setting* find_setting(std::string_view section, std::string_view name) {

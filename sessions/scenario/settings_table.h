@@ -43,8 +43,12 @@ std::optional<SettingValue> setting_value(T value) {
 
 // Where a setting is used besides documents and the command line.
 struct SettingUse {
-  bool vllm_flag = false;        // a flag of `vllm serve` with the same name
-  std::uint8_t trace_place = 0;  // place in a trace header, counted from 1; 0: not in it
+  bool vllm_flag = false;  // a flag of `vllm serve` with the same name, exported if it is set
+  std::uint8_t started_place = 0;    // such a flag that is always exported, with the value that the
+                                     // engine started with: its place among them, from 1
+  std::uint8_t trace_place = 0;      // place in a trace header, from 1; 0: not in it
+  bool required_in_trace = false;    // a header without it is an error
+  std::string_view trace_name = {};  // its key there, if not the setting's name
 };
 
 struct Setting {
@@ -78,8 +82,12 @@ inline constexpr std::array<std::string_view, 5> kCudagraphModeWords = {
 // In the order in which documents list them.
 std::span<const Setting> settings_table();
 
-// The settings in a trace header, in its order.
+// The settings that are always exported as flags of `vllm serve`, in their order.
+std::vector<const Setting*> started_settings();
+
+// The settings in a trace header, in its order, and the key that one has there.
 std::vector<const Setting*> traced_settings();
+std::string_view trace_key(const Setting& setting);
 
 // The row, or null. `section` is empty for top-level settings.
 const Setting* find_setting(std::string_view section, std::string_view name);
