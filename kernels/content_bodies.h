@@ -1,5 +1,5 @@
-// Writes what blocks should hold, or finds the first element that differs from it. An item is a
-// content and a state, a lane an element of a temporal state or a channel of a conv one.
+// Finds the first element that differs from what a block should hold. An item is a content and a
+// state, a lane an element of a temporal state or a channel of a conv one.
 #pragma once
 
 #include <cstdint>
@@ -71,19 +71,6 @@ HS_HOST_DEVICE inline ContentItem content_item(const ContentArrays& arrays, std:
   if (conv) item.positions = arrays.conv_fingerprints + item.content.first_position;
   return item;
 }
-
-struct FillBody {
-  ContentArrays arrays;
-  struct Item : ContentItem {
-    HS_HOST_DEVICE void operator()(std::int64_t lane) const {
-      for (std::int64_t position = 0; position < num_positions; ++position)
-        store_element(state.block(content.block), place(position, lane), state.geometry.elem_size,
-                      expected(position, lane));
-    }
-  };
-  std::int64_t most_lanes() const { return arrays.memory.most_lanes(); }
-  HS_HOST_DEVICE Item item(std::int64_t i) const { return {content_item(arrays, i)}; }
-};
 
 struct VerifyBody {
   ContentArrays arrays;

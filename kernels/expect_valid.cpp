@@ -55,10 +55,6 @@ class OpsCheck {
 
 }  // namespace
 
-void expect_valid(const MemoryMap& map, std::span<const std::int32_t> blocks) {
-  for (const std::int32_t block : blocks) HS_EXPECT(block >= 0 && block < map.num_blocks);
-}
-
 void expect_valid(const MemoryMap& map, const BlockContents& contents) {
   for (const BlockContent& content : contents.blocks) {
     HS_EXPECT(content.group_index >= 0 &&

@@ -13,8 +13,6 @@ namespace hybridscope {
 
 // Groups, blocks, tokens and writes exist, batches are inside their arrays, a bias is not negative.
 void expect_valid(const MemoryMap& map, const StateOps& ops);
-// Blocks exist.
-void expect_valid(const MemoryMap& map, std::span<const std::int32_t> blocks);
 // Groups and blocks exist, a conv content has a fingerprint for each position of the widest state.
 void expect_valid(const MemoryMap& map, const BlockContents& contents);
 

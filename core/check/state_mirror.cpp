@@ -147,17 +147,4 @@ Finding StateMirror::finding_of(const StateMismatch& mismatch, const SymbolicSta
   return finding;
 }
 
-Status StateMirror::refill(const SymbolicState& state) {
-  StateOps poison;
-  for (std::int32_t block = 0; block < state.num_blocks(); ++block) poison.add_poison(block);
-  if (Status poisoned = backend_->run(poison); !poisoned.ok()) return poisoned;
-  contents_ = {};
-  for (std::int32_t block = 0; block < state.num_blocks(); ++block) {
-    if (state.conv_event(block).kind != WriteKind::never) add_block(state, StateKind::conv, block);
-    if (state.temporal(block).event.kind != WriteKind::never)
-      add_block(state, StateKind::temporal, block);
-  }
-  return backend_->fill(contents_);
-}
-
 }  // namespace hybridscope

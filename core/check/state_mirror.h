@@ -28,10 +28,6 @@ class StateMirror {
   Result<std::span<const Finding>> follow(const StepChecker& checker, std::int64_t step,
                                           CheckScope scope);
 
-  // Fills the memory with what `state` knows, and poison elsewhere. Requires: this mirror has
-  // followed every step up to `state`. Error: the backend's.
-  Status refill(const SymbolicState& state);
-
   std::int64_t num_elements_verified() const { return num_elements_verified_; }
 
  private:

@@ -49,8 +49,6 @@ class StateBackend {
   // Carries out the operations, in order. Requires: blocks inside the memory, at most
   // kMaxConvKernel - 1 prior tokens. Error: the device's.
   virtual Status run(const StateOps& ops) = 0;
-  // Writes every element that the contents name.
-  virtual Status fill(const BlockContents& contents) = 0;
   // Compares every element that the contents name. Mismatches in order of content, then state
   // index.
   virtual Result<std::vector<StateMismatch>> verify(const BlockContents& contents) = 0;

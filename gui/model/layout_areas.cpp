@@ -115,10 +115,6 @@ void expect_no_negative(const LayoutRect& area, const LayoutMetrics& metrics) {
 
 }  // namespace
 
-LayoutSize minimum_size(const LayoutTree& tree, const LayoutMetrics& metrics) {
-  return tree.empty() ? LayoutSize{} : minima_of(tree, metrics).front();
-}
-
 LayoutAreas place_layout(const LayoutTree& tree, const LayoutRect& area,
                          const LayoutMetrics& metrics) {
   expect_no_negative(area, metrics);

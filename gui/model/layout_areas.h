@@ -49,9 +49,6 @@ struct LayoutAreas {
   std::vector<SplitterArea> splitters;
 };
 
-// The smallest area in which every leaf has at least its minimum; zero for an empty tree.
-LayoutSize minimum_size(const LayoutTree& tree, const LayoutMetrics& metrics);
-
 // The leaves' minima take precedence over ratios. Where the minima do not fit they shrink in
 // proportion, down to nothing. Requires: no negative number.
 LayoutAreas place_layout(const LayoutTree& tree, const LayoutRect& area,

@@ -1,7 +1,6 @@
 #include "kernels/cpu/cpu_state_backend.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <string>
 #include <tuple>
@@ -53,7 +52,7 @@ Status CpuStateBackend::run(const StateOps& ops) {
     const auto count = static_cast<std::size_t>(batch.count);
     switch (batch.kind) {
       case StateOpKind::poison:
-        for (std::size_t i = first; i < first + count; ++i) clear(ops.poisoned[i], &fill_poison);
+        for (std::size_t i = first; i < first + count; ++i) poison(ops.poisoned[i]);
         break;
       case StateOpKind::copy:
         copies_.run(map_, std::span(ops.copies).subspan(first, count));
@@ -66,20 +65,11 @@ Status CpuStateBackend::run(const StateOps& ops) {
   return Ok{};
 }
 
-template <class Clear>
-void CpuStateBackend::clear(std::int32_t block, const Clear& clear) {
+void CpuStateBackend::poison(std::int32_t block) {
   const auto first = map_.states.begin() + map_.widest_group.first;
   std::for_each(first, first + map_.widest_group.count, [&](const StateView& state) {
-    clear(state.block(block), state.num_elements * state.geometry.elem_size);
+    fill_poison(state.block(block), state.num_elements * state.geometry.elem_size);
   });
-}
-
-void CpuStateBackend::zero_blocks(std::span<const std::int32_t> blocks) {
-  expect_valid(map_, blocks);
-  for (const std::int32_t block : blocks)
-    clear(block, [](std::byte* to, std::int64_t num_bytes) {
-      std::memset(to, 0, static_cast<std::size_t>(num_bytes));
-    });
 }
 
 // All layers of a group have states of the same shapes: an image serves them all.
@@ -98,14 +88,6 @@ void CpuStateBackend::for_each_image(const BlockContents& contents, const Use& u
       }
     }
   }
-}
-
-Status CpuStateBackend::fill(const BlockContents& contents) {
-  for_each_image(contents, [&](std::int32_t content, std::int32_t, const StateView& state) {
-    const std::int32_t block = contents.blocks[static_cast<std::size_t>(content)].block;
-    std::memcpy(state.block(block), image_.data(), image_.size());
-  });
-  return Ok{};
 }
 
 Result<std::vector<StateMismatch>> CpuStateBackend::verify(const BlockContents& contents) {

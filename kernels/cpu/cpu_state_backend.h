@@ -24,7 +24,6 @@ class CpuStateBackend final : public StateBackend {
 
   const StateMemory& memory() const override { return memory_; }
   Status run(const StateOps& ops) override;
-  Status fill(const BlockContents& contents) override;
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override;
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
@@ -32,9 +31,6 @@ class CpuStateBackend final : public StateBackend {
   // Runs the copies of a list in order; each has memmove semantics. Requires: copies inside the
   // memory.
   void run_copies(std::span<const StateCopy> copies);
-  // Zeroes all states of the blocks, in every layer; padding stays. Requires: blocks inside the
-  // memory.
-  void zero_blocks(std::span<const std::int32_t> blocks);
   // [num_buffers, num_blocks, page_size_bytes], padding included.
   std::span<const std::byte> bytes() const;
   std::span<std::byte> bytes();
@@ -42,9 +38,8 @@ class CpuStateBackend final : public StateBackend {
  private:
   CpuStateBackend(StateMemory memory, std::unique_ptr<std::byte[]> bytes, MemoryMap map);
 
-  // Calls clear(bytes, number of bytes) for each state of the block, in every layer.
-  template <class Clear>
-  void clear(std::int32_t block, const Clear& clear);
+  // All states of the block, in every layer.
+  void poison(std::int32_t block);
   // One call with (content's index, state index, state, image) for each state of each content.
   template <class Use>
   void for_each_image(const BlockContents& contents, const Use& use);

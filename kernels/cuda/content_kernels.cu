@@ -3,13 +3,6 @@
 
 namespace hybridscope {
 
-Status launch_fill(const ContentArrays& arrays, std::int32_t first, std::int32_t count,
-                   const LaunchContext& context) {
-  FillBody body{arrays};
-  body.arrays.contents += first;
-  return launch_lanes(body, std::int64_t{count} * arrays.memory.most_states, context);
-}
-
 Status launch_verify(const ContentArrays& arrays, std::int32_t count, const VerifyResults& results,
                      const LaunchContext& context) {
   const std::int64_t num_items = std::int64_t{count} * arrays.memory.most_states;

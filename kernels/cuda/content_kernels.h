@@ -1,4 +1,4 @@
-// Fill and verify on a device.
+// Verify on a device.
 #pragma once
 
 #include "core/base/result.h"
@@ -6,10 +6,6 @@
 #include "kernels/cuda/launch_context.h"
 
 namespace hybridscope {
-
-// Contents [first, first + count), no two of them for one kind of state of a block.
-Status launch_fill(const ContentArrays& arrays, std::int32_t first, std::int32_t count,
-                   const LaunchContext& context);
 
 // [count, memory.most_states] each.
 struct VerifyResults {

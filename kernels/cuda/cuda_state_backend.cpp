@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "kernels/content_runs.h"
 #include "kernels/copy_list.h"
 #include "kernels/cuda/content_kernels.h"
 #include "kernels/cuda/copy_list_kernels.h"
@@ -48,17 +47,6 @@ Status CudaStateBackend::run(const StateOps& ops) {
   return launch_step(plan, content.step.arrays(), content.context);
 }
 
-Status CudaStateBackend::fill(const BlockContents& contents) {
-  Content& content = *content_;
-  if (Status status = content.select(); !status) return status;
-  const Result<ContentArrays> arrays = content.send_contents(contents);
-  if (!arrays) return arrays.error();
-  for (const ContentRun& run : split_contents(contents.blocks, content.memory.num_blocks))
-    if (Status status = launch_fill(arrays.value(), run.first, run.count, content.context); !status)
-      return status;
-  return Ok{};
-}
-
 Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
   Content& content = *content_;
   std::vector<std::byte*> bases;
@@ -71,16 +59,6 @@ Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
                                [&](auto part, const ListedCopy* on_device) {
                                  return launch_copies(part, on_device, order, content.context);
                                });
-}
-
-Status CudaStateBackend::zero_blocks(std::span<const std::int32_t> blocks) {
-  Content& content = *content_;
-  expect_valid(content.map, blocks);
-  if (Status status = content.select(); !status) return status;
-  return content.send_in_parts(blocks, [&](auto part, const std::int32_t* on_device) {
-    return launch_zero(content.device_map.view, content.map.widest_group, {on_device, part.size()},
-                       content.context);
-  });
 }
 
 Status CudaStateBackend::synchronize() {

@@ -64,7 +64,6 @@ class CudaStateBackend final : public StateBackend {
   // allocates only for a step larger than largest_step and any before (delays()). An error of the
   // device may be reported by a later call.
   Status run(const StateOps& ops) override;
-  Status fill(const BlockContents& contents) override;
   // These wait for what was launched before them.
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override;
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
@@ -73,8 +72,6 @@ class CudaStateBackend final : public StateBackend {
   // Runs the copies in order, or all at once if no two conflict; each has memmove semantics. A list
   // of any length goes to the device in pieces that room was made for at creation.
   Status run_copies(std::span<const StateCopy> copies);
-  // Zeroes all states of the blocks, in every layer; padding stays. Does not wait.
-  Status zero_blocks(std::span<const std::int32_t> blocks);
   // Records the step `ops` without executing it.
   Result<CudaStepGraph> capture(const StateOps& ops);
   // One page with its padding: buffer, block.

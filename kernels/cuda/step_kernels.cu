@@ -16,10 +16,4 @@ Status launch_step(const StepPlan& plan, const StepArrays& arrays, const LaunchC
   });
 }
 
-Status launch_zero(const MemoryView& memory, StateRange range,
-                   std::span<const std::int32_t> blocks_on_device, const LaunchContext& context) {
-  return launch_lanes(ClearBody{memory, range, blocks_on_device.data(), kBeforeFirstToken},
-                      static_cast<std::int64_t>(blocks_on_device.size()) * range.count, context);
-}
-
 }  // namespace hybridscope

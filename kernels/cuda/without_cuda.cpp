@@ -48,7 +48,6 @@ CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)
 CudaStateBackend::~CudaStateBackend() = default;
 const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
 Status CudaStateBackend::run(const StateOps&) { return without_cuda(); }
-Status CudaStateBackend::fill(const BlockContents&) { return without_cuda(); }
 Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents&) {
   return without_cuda();
 }
@@ -59,7 +58,6 @@ Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std
   return without_cuda();
 }
 Status CudaStateBackend::run_copies(std::span<const StateCopy>) { return without_cuda(); }
-Status CudaStateBackend::zero_blocks(std::span<const std::int32_t>) { return without_cuda(); }
 Result<CudaStepGraph> CudaStateBackend::capture(const StateOps&) { return without_cuda(); }
 Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t, std::int32_t) {
   return without_cuda();

@@ -46,7 +46,6 @@ class BrokenDevice : public StateBackend {
       memory_->bytes()[static_cast<std::size_t>(2 * memory().page_size_bytes)] ^= std::byte{1};
     return ran;
   }
-  Status fill(const BlockContents& contents) override { return memory_->fill(contents); }
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override {
     return memory_->verify(contents);
   }

@@ -1,18 +1,14 @@
 #include "kernels/copy_list.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <random>
 
 #include "core/base/check.h"
-#include "kernels/content_runs.h"
 
 namespace hybridscope::copy_list_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 class CopiesMeet : public ::testing::Test {
  protected:
@@ -100,24 +96,6 @@ TEST(ListCopies, AStateThatIsNotThereIsOurBug) {
   const std::vector<StateCopy> copies{{.state_index = 1, .row_bytes = 2}};
   EXPECT_THROW(list_copies(copies, bases), ContractViolation);
 }
-
-BlockContent content(StateKind kind, std::int32_t block) { return {.kind = kind, .block = block}; }
-
-TEST(ContentRuns, BothKindsOfABlockAreOneRun) {
-  const std::vector<BlockContent> contents{
-      content(StateKind::conv, 1), content(StateKind::temporal, 1), content(StateKind::conv, 2)};
-  EXPECT_THAT(split_contents(contents, 3), ElementsAre(ContentRun{0, 3}));
-}
-
-TEST(ContentRuns, AKindOfABlockThatIsNamedAgainBeginsARun) {
-  const std::vector<BlockContent> contents{content(StateKind::conv, 1), content(StateKind::conv, 2),
-                                           content(StateKind::conv, 1), content(StateKind::conv, 2),
-                                           content(StateKind::conv, 2)};
-  EXPECT_THAT(split_contents(contents, 3),
-              ElementsAre(ContentRun{0, 2}, ContentRun{2, 2}, ContentRun{4, 1}));
-}
-
-TEST(ContentRuns, NoContentsAreNoRun) { EXPECT_TRUE(split_contents({}, 3).empty()); }
 
 }  // namespace
 }  // namespace hybridscope::copy_list_test

@@ -98,13 +98,6 @@ class BytesRun {
     return found;
   }
 
-  std::vector<std::uint64_t> digests() {
-    std::vector<std::int32_t> blocks(static_cast<std::size_t>(backend_->memory().num_blocks));
-    std::iota(blocks.begin(), blocks.end(), 0);
-    return backend_->digests(blocks).value();
-  }
-  void refill() { twin_.refill(checker_.state().state).value(); }
-
   int num_steps() const { return num_steps_; }
   std::int64_t num_errors() const { return num_errors_; }
   std::int64_t num_copies() const { return num_copies_; }
@@ -193,32 +186,6 @@ TEST_P(RandomState, HoldsWhatSymbolicStateSaysWhereEveryStateIsRight) {
 
 TEST_P(RandomState, HoldsWhatSymbolicStateSaysWhereStatesAreWrong) {
   EXPECT_GT(run(reference_policies(), 7002).errors, 500);
-}
-
-// Groups of one size: else what a foreign write left in further layers is not symbolic state's to
-// know.
-TEST_P(RandomState, IsFilledAgainFromSymbolicState) {
-  constexpr std::uint64_t kSeed = 7003;
-  std::mt19937_64 random(kSeed);
-  const Draw in = [&](int low, int high) {
-    return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
-  };
-  for (int i = 0; i < 200; ++i) {
-    const ScenarioShape shape = draw_shape(GetParam(), in);
-    SCOPED_TRACE(testing::Message() << "seed " << kSeed << " scenario " << i << " " << shape);
-    EngineScenario scenario = make_scenario(shape);
-    if (i % 2 == 1) scenario.config.policies = reference_policies();
-    DrawnMemory memory = draw_memory(scenario.config, in);
-    memory.options.max_layers = 1;
-    BytesRun bytes(scenario, memory);
-    const int stop = in(1, 40);
-    while (!bytes.done() && bytes.num_steps() < stop) (void)bytes.step(CheckScope::step);
-    const std::vector<std::uint64_t> of_the_run = bytes.digests();
-    bytes.refill();
-    EXPECT_EQ(bytes.digests(), of_the_run);
-    while (!bytes.done() && bytes.num_steps() < 80)
-      ASSERT_EQ(bytes.step(CheckScope::step), std::vector<std::string>());
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RandomState,

@@ -29,7 +29,6 @@ TEST(LayoutAreas, ALeafAloneHasAllOfIt) {
 
 TEST(LayoutAreas, AnEmptyTreeHasNone) {
   EXPECT_THAT(place_layout({}, {0, 0, 800, 600}, kMetrics).leaves, IsEmpty());
-  EXPECT_EQ(minimum_size({}, kMetrics), (LayoutSize{0, 0}));
 }
 
 // 804 - 4 pixels are divided 200 : 600.
@@ -57,14 +56,16 @@ TEST(LayoutAreas, ARatioGivesWayToTheMinimumOfALeaf) {
 }
 
 // a | (b | c) over d: 100 + 4 + max(100 + 4 + 100, 100) wide, max(50, 50 + 4 + 50) high.
-TEST(LayoutAreas, TheMinimumAddsUpAlongASplitAndIsTheLargerAcross) {
+TEST(LayoutAreas, TheMinimaAddUpAlongASplitAndTheLargerCountsAcross) {
   const LayoutTree right =
       LayoutTree::split({.axis = SplitAxis::vertical},
                         LayoutTree::split({.axis = SplitAxis::horizontal}, LayoutTree::leaf({"b"}),
                                           LayoutTree::leaf({"c"})),
                         LayoutTree::leaf({"d"}));
   const LayoutTree tree = LayoutTree::split({}, LayoutTree::leaf({"a"}), right);
-  EXPECT_EQ(minimum_size(tree, kMetrics), (LayoutSize{308, 104}));
+  EXPECT_THAT(place_layout(tree, {0, 0, 308, 104}, kMetrics).leaves,
+              ElementsAre(LeafArea{1, {0, 0, 100, 104}}, LeafArea{4, {104, 0, 100, 50}},
+                          LeafArea{5, {208, 0, 100, 50}}, LeafArea{6, {104, 54, 204, 50}}));
 }
 
 // (a | b) | c in 208 pixels: 204 are divided 204 : 100 (the minima), so 136 to 68.
@@ -182,10 +183,21 @@ TEST(LayoutAreasProperty, LeavesAndSplittersCoverTheAreaOnce) {
   });
 }
 
+// The smallest area in which every leaf of the subtree at `node` has its minimum.
+LayoutSize least_area(const LayoutTree& tree, std::int32_t node) {
+  const auto* split = std::get_if<LayoutSplit>(&tree.nodes()[static_cast<std::size_t>(node)]);
+  if (split == nullptr) return kMetrics.min_leaf;
+  const LayoutSize first = least_area(tree, node + 1);
+  const LayoutSize second = least_area(tree, tree.second_child(node));
+  if (split->axis == SplitAxis::horizontal)
+    return {first.width + 4 + second.width, std::max(first.height, second.height)};
+  return {std::max(first.width, second.width), first.height + 4 + second.height};
+}
+
 TEST(LayoutAreasProperty, WhereTheMinimaFitEveryLeafHasItsOwn) {
   test::check_property(500, [] {
     const LayoutTree tree = random_tree();
-    const LayoutSize least = minimum_size(tree, kMetrics);
+    const LayoutSize least = tree.empty() ? LayoutSize{} : least_area(tree, 0);
     const LayoutRect whole{0, 0, least.width + test::draw(0, 300), least.height + test::draw(0, 9)};
     for (const LeafArea& leaf : place_layout(tree, whole, kMetrics).leaves)
       RC_ASSERT(leaf.area.width >= 100 && leaf.area.height >= 50);

@@ -13,6 +13,7 @@
 #include "kernels/cpu/cpu_state_backend.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
+#include "tests/kernels/fill_state.h"
 #include "tests/kernels/random_state.h"
 
 // Put first in a test that needs a device.
@@ -43,6 +44,22 @@ class SeededDraw {
   std::mt19937_64 random_;
 };
 
+// Page by page.
+inline void fill_state(CudaStateBackend& backend, const BlockContents& contents) {
+  const StateMemory& memory = backend.memory();
+  for_each_filled_state(
+      memory, contents, [&](std::ptrdiff_t offset, const std::vector<std::byte>& image) {
+        const auto buffer = static_cast<std::int32_t>(offset / memory.buffer_bytes());
+        const std::ptrdiff_t in_buffer = offset % memory.buffer_bytes();
+        const auto block = static_cast<std::int32_t>(in_buffer / memory.page_size_bytes);
+        auto page = backend.read_page(buffer, block);
+        ASSERT_TRUE(page) << page.error().message;
+        std::ranges::copy(image, page.value().begin() + in_buffer % memory.page_size_bytes);
+        const Status written = backend.write_page(buffer, block, page.value());
+        ASSERT_TRUE(written) << written.error().message;
+      });
+}
+
 // The same memory twice.
 struct BothBackends {
   std::unique_ptr<CpuStateBackend> cpu;
@@ -58,9 +75,8 @@ struct BothBackends {
     ASSERT_TRUE(status) << status.error().message;
   }
   void fill(const BlockContents& contents) const {
-    ASSERT_TRUE(cpu->fill(contents));
-    const Status status = cuda->fill(contents);
-    ASSERT_TRUE(status) << status.error().message;
+    fill_state(*cpu, contents);
+    fill_state(*cuda, contents);
   }
 
   // All pages, padding included.

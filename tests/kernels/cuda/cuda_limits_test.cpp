@@ -56,8 +56,8 @@ TEST(CudaLimits, BlocksBehind2To31BytesAreWhereTheyAreOnASmallMemory) {
   const auto cpu = CpuStateBackend::create(test::make_memory(wide_pages(4))).value();
   // Blocks of the large memory and what stands for them in the small one; 2040 stays untouched.
   constexpr std::int32_t kLarge[] = {2041, 4095, 3000, 2040};
-  ASSERT_TRUE(cuda.value()->fill(contents_of(3000)));
-  ASSERT_TRUE(cpu->fill(contents_of(2)));
+  ASSERT_NO_FATAL_FAILURE(test::fill_state(*cuda.value(), contents_of(3000)));
+  test::fill_state(*cpu, contents_of(2));
   ASSERT_TRUE(cuda.value()->run(step_on(2041, 4095, 3000)));
   ASSERT_TRUE(cpu->run(step_on(0, 1, 2)));
   for (std::int32_t block = 0; block < 4; ++block) {

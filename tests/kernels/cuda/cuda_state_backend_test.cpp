@@ -172,25 +172,6 @@ TEST(CudaStateBackend, AStateIsReadWithoutItsPadding) {
     EXPECT_EQ(both.cuda->read(state, 11).value(), both.cpu->read(state, 11).value());
 }
 
-TEST_P(EveryOrder, ZeroedBlocksHoldTheBytesOfTheCpu) {
-  HS_NEED_CUDA();
-  test::SeededDraw seeded;
-  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
-  for (int round = 0; round < test::num_cases(20); ++round) {
-    const StateMemory memory =
-        round == 0 ? large_states(ConvStateLayout::DS) : test::random_memory(seeded.draw());
-    const BothBackends both(memory);
-    both.cuda->set_launch_order(GetParam());
-    ASSERT_NO_FATAL_FAILURE(both.fill(test::random_contents(seeded.draw(), memory, 6)));
-    const std::vector<std::int32_t> blocks = {0, memory.num_blocks / 2};
-    both.cpu->zero_blocks(blocks);
-    const Status status = both.cuda->zero_blocks(blocks);
-    ASSERT_TRUE(status) << status.error().message;
-    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
-    ASSERT_NO_FATAL_FAILURE(both.expect_equal_digests());
-  }
-}
-
 TEST(CudaStateBackend, StepsWithinTheLargestOneNeitherAllocateNorWait) {
   HS_NEED_CUDA();
   test::SeededDraw seeded;

@@ -89,40 +89,5 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, ShippedInBytes,
                                                                                  : "_pages");
                          });
 
-// Snapshots hold symbolic state; here one is taken in the middle of a run.
-TEST(SnapshotInBytes, IsFilledAgainAsItWas) {
-  const RunPlan plan = plan_of("eviction_under_pressure", EngineProfile::safe);
-  const auto backend =
-      CpuStateBackend::create(plan_state_memory(plan.setup, plan.settings, kLimit).value()).value();
-  const CheckConfig config = make_check_config(plan.setup.config);
-  StepChecker checker = StepChecker::create(config).value();
-  StateMirror mirror = StateMirror::create(config, *backend).value();
-  checker.log_ops();
-  Runner runner = Runner::create(plan).value();
-  const std::vector<std::int32_t> blocks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const auto step = [&] {
-    const StepTrace& trace = *runner.step().value();
-    (void)checker.check(trace);
-    expect_bytes_as_checked(mirror, checker, trace.step, CheckScope::step);
-  };
-  for (int i = 0; i < 5; ++i) step();
-  const Runner runner_then = runner.clone();
-  const StepChecker checker_then = checker;
-  StateMirror mirror_then = mirror;
-  const std::vector<std::uint64_t> digests_then = backend->digests(blocks).value();
-
-  while (!runner.done()) step();
-  EXPECT_NE(backend->digests(blocks).value(), digests_then);
-  const std::vector<std::uint64_t> digests_at_the_end = backend->digests(blocks).value();
-
-  ASSERT_TRUE(mirror_then.refill(checker_then.state().state).ok());
-  EXPECT_EQ(backend->digests(blocks).value(), digests_then);
-  runner = runner_then.clone();
-  checker = checker_then;
-  mirror = mirror_then;
-  while (!runner.done()) step();
-  EXPECT_EQ(backend->digests(blocks).value(), digests_at_the_end);
-}
-
 }  // namespace
 }  // namespace hybridscope::shipped_in_bytes_test
