@@ -1,7 +1,9 @@
 #include "tests/support/golden.h"
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "sessions/text/line_source.h"
 
@@ -35,6 +37,20 @@ std::string difference_at(const Json& expected, const Json& got, const std::stri
   return {};
 }
 
+LineSource open_lines(std::string_view kind) {
+  auto lines = LineSource::open(golden_path(kind));
+  if (!lines.ok()) throw std::runtime_error(lines.error().message);
+  return std::move(lines).value();
+}
+
+// Empty behind the last line.
+std::optional<std::string> next_line(LineSource& lines) {
+  const auto line = lines.next();
+  if (!line.ok()) throw std::runtime_error(line.error().message);
+  if (!line.value()) return std::nullopt;
+  return std::string(line.value()->text);
+}
+
 }  // namespace
 
 std::string golden_dir() {
@@ -46,16 +62,17 @@ std::string golden_path(std::string_view kind) {
   return golden_dir() + "/" + std::string(kind) + ".jsonl.zst";
 }
 
+Json first_case(std::string_view kind) {
+  LineSource lines = open_lines(kind);
+  const auto line = next_line(lines);
+  if (!line) throw std::runtime_error(golden_path(kind) + " is empty");
+  return Json::parse(*line);
+}
+
 void for_each_line(std::string_view kind,
                    const std::function<void(const std::string& line)>& check) {
-  auto lines = LineSource::open(golden_path(kind));
-  if (!lines.ok()) throw std::runtime_error(lines.error().message);
-  for (;;) {
-    const auto line = lines.value().next();
-    if (!line.ok()) throw std::runtime_error(line.error().message);
-    if (!line.value()) return;
-    check(std::string(line.value()->text));
-  }
+  LineSource lines = open_lines(kind);
+  while (const auto line = next_line(lines)) check(*line);
 }
 
 int for_each_case(std::string_view kind, const std::function<void(const Json& test_case)>& check) {

@@ -16,6 +16,9 @@ std::string golden_dir();
 // The file of a kind: "scheduler" gives GOLDEN/scheduler.jsonl.zst.
 std::string golden_path(std::string_view kind);
 
+// The first case of a kind. Throws std::runtime_error when the file cannot be read or is empty.
+Json first_case(std::string_view kind);
+
 // Calls `check` with the text of every case of a kind. Throws std::runtime_error when the file
 // cannot be read.
 void for_each_line(std::string_view kind,

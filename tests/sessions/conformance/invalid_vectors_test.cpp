@@ -13,14 +13,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-json first_vector(const std::string& kind) {
-  json first;
-  test::for_each_case(kind, [&](const json& vector) {
-    if (first.is_null()) first = vector;
-  });
-  return first;
-}
-
 json recompute(const std::string& kind, const json& vector) {
   const VectorKind& row = *recognise_by_name(kind);
   return row.recompute(open_vector(row, vector), &execute_copies);
@@ -49,7 +41,7 @@ std::size_t call_of(const json& vector, const std::string& op) {
 class InvalidPipelineVector : public testing::Test {
  protected:
   void SetUp() override {
-    vector = first_vector("pipeline");
+    vector = test::first_case("pipeline");
     index = call_of(vector, "worker_step");
     request = vector["calls"][index]["req_ids"][0];
   }
@@ -97,13 +89,13 @@ TEST_F(InvalidPipelineVector, TheWorkerStepsOnceAStep) {
 }
 
 TEST(InvalidSchedulerVector, AnUnknownOpIsNamed) {
-  json vector = first_vector("scheduler");
+  json vector = test::first_case("scheduler");
   vector["calls"][0]["op"] = "sleep";
   expect_invalid("scheduler", vector, "/calls/0/op", "update_from_output");
 }
 
 TEST(InvalidSchedulerVector, OutputOfARequestThatWasNotScheduledIsNamed) {
-  json vector = first_vector("scheduler");
+  json vector = test::first_case("scheduler");
   const std::size_t index = call_of(vector, "update_from_output");
   vector["calls"][index]["sampled_token_ids"]["nobody"] = {1};
   expect_invalid("scheduler", vector, "/calls/" + std::to_string(index) + "/sampled_token_ids",
@@ -111,13 +103,13 @@ TEST(InvalidSchedulerVector, OutputOfARequestThatWasNotScheduledIsNamed) {
 }
 
 TEST(InvalidCacheVector, ARequestNobodyAddedIsNamed) {
-  json vector = first_vector("kv_cache_manager");
+  json vector = test::first_case("kv_cache_manager");
   vector["calls"] = {{{"op", "free"}, {"request", {{"id", "nobody"}}}}};
   expect_invalid("kv_cache_manager", vector, "/calls/0/request/id", "no such request");
 }
 
 TEST(InvalidCacheVector, TokenCountsAreThoseOfTheTokensGiven) {
-  json vector = first_vector("kv_cache_manager");
+  json vector = test::first_case("kv_cache_manager");
   const std::size_t index = call_of(vector, "get_computed_blocks");
   vector["calls"][index]["request"]["num_tokens"] = 1000;
   expect_invalid("kv_cache_manager", vector,
@@ -125,7 +117,7 @@ TEST(InvalidCacheVector, TokenCountsAreThoseOfTheTokensGiven) {
 }
 
 TEST(CacheVector, NoNewTokensAreAnErrorAsInTheReference) {
-  json vector = first_vector("kv_cache_manager");
+  json vector = test::first_case("kv_cache_manager");
   const std::size_t index = call_of(vector, "allocate_slots");
   vector["calls"][index]["num_new_tokens"] = 0;
   const json answer = recompute("kv_cache_manager", vector);
@@ -157,7 +149,7 @@ TEST(InvalidCacheHitsVector, ABlockIsCachedOnce) {
 }
 
 TEST(InvalidSchedulerVector, MoreBlocksThanAnyFileListsAreRefused) {
-  json vector = first_vector("scheduler");
+  json vector = test::first_case("scheduler");
   vector["config"]["num_blocks"] = 1 << 20;
   vector["calls"] = std::vector<json>(17, {{"op", "schedule"}});
   expect_invalid("scheduler", vector, "/config/num_blocks", "too many");
