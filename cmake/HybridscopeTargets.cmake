@@ -46,18 +46,25 @@ target_link_libraries(hybridscope_flags_above_core INTERFACE
   hybridscope_flags hybridscope_fewer_checks)  # in this order: the last word on a check counts
 target_compile_options(hybridscope_flags_above_core INTERFACE $<$<CONFIG:Release>:-O2>)
 
-# Nothing here is hot, and CLI11's templates take the optimiser a minute and a half.
+# Nothing in cli is hot, and CLI11's templates take the optimiser a minute and a half.
 add_library(hybridscope_less_optimised INTERFACE)
 target_compile_options(hybridscope_less_optimised INTERFACE $<$<CONFIG:Release>:-O1>)
 add_library(hybridscope_flags_cli INTERFACE)
+
+# Tests of gui and cli wait for what lies below: the optimiser takes longer than it saves them.
+add_library(hybridscope_unoptimised_debug INTERFACE)
+target_compile_options(hybridscope_unoptimised_debug INTERFACE $<$<CONFIG:Debug>:-O0>)
+add_library(hybridscope_flags_gui INTERFACE)
+target_link_libraries(hybridscope_flags_gui INTERFACE
+  hybridscope_flags_above_core hybridscope_unoptimised_debug)  # in this order, as above
 target_link_libraries(hybridscope_flags_cli INTERFACE
-  hybridscope_flags_above_core hybridscope_less_optimised)  # in this order, as above
+  hybridscope_flags_gui hybridscope_less_optimised)  # in this order, as above
 
 # Test programs call optimised code; optimising them as well would cost a quarter more for compiling
 # them, and double that under the sanitizers.
 add_library(hybridscope_flags_tests INTERFACE)
-target_link_libraries(hybridscope_flags_tests INTERFACE hybridscope_flags_above_core)
-target_compile_options(hybridscope_flags_tests INTERFACE $<$<CONFIG:Debug>:-O0>)
+target_link_libraries(hybridscope_flags_tests INTERFACE
+  hybridscope_flags_above_core hybridscope_unoptimised_debug)  # in this order, as above
 
 # With HYBRIDSCOPE_PCH, what compiling a target starts with. Sources include what they use all the
 # same: most builds have no precompiled headers.
@@ -66,6 +73,7 @@ set(hybridscope_precompiled_standard
   <utility> <variant> <vector>)
 set(hybridscope_precompiled_libraries
   ${hybridscope_precompiled_standard} <fmt/format.h> <nlohmann/json.hpp>)
+set(hybridscope_precompiled_gui ${hybridscope_precompiled_libraries})
 set(hybridscope_precompiled_cli ${hybridscope_precompiled_libraries} <CLI/CLI.hpp>)
 set(hybridscope_precompiled_tests
   ${hybridscope_precompiled_standard} <deque> <filesystem> <fstream> <random> <sstream>
@@ -107,6 +115,8 @@ function(hybridscope_library name)
       target_link_libraries(${target} PRIVATE hybridscope_flags)
     elseif(CLI11::CLI11 IN_LIST ARG_LINKS)
       target_link_libraries(${target} PRIVATE hybridscope_flags_cli)
+    elseif(name MATCHES "^gui")
+      target_link_libraries(${target} PRIVATE hybridscope_flags_gui)
     else()
       target_link_libraries(${target} PRIVATE hybridscope_flags_above_core)
     endif()
@@ -121,6 +131,9 @@ function(hybridscope_library name)
   if(CLI11::CLI11 IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} cli
       LINKS hybridscope_flags_cli fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+  elseif(name MATCHES "^gui" AND fmt::fmt IN_LIST ARG_LINKS)
+    hybridscope_precompile(${target} gui
+      LINKS hybridscope_flags_gui fmt::fmt nlohmann_json::nlohmann_json)
   elseif(fmt::fmt IN_LIST ARG_LINKS)
     hybridscope_precompile(${target} libraries
       LINKS hybridscope_flags_above_core fmt::fmt nlohmann_json::nlohmann_json)

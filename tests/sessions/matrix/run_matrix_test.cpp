@@ -82,7 +82,7 @@ TEST(RunMatrix, ShardsMergeToTheWhole) {
 // What the issue asks of the whole matrix, on four cells of it.
 TEST(RunMatrix, FaultsBecomeScenariosOfAtMostThreeRequestsThatShowThem) {
   const TemporaryFolder folder;
-  const MatrixContents contents = run_in(folder.path(), small_matrix(kJune, 20));
+  const MatrixContents contents = run_in(folder.path(), small_matrix(kJune, 12));
   EXPECT_THAT(contents.faults, Contains(Key("mid-block-chunk-poisons-slot")));
   EXPECT_THAT(contents.faults, Contains(Key("no-draft-step-reads-column-zero")));
   EXPECT_THAT(contents.faults, Contains(Key("gdn-gates-not-gathered")));
