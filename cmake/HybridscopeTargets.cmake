@@ -50,15 +50,16 @@ target_compile_options(hybridscope_flags_above_core INTERFACE $<$<CONFIG:Release
 add_library(hybridscope_less_optimised INTERFACE)
 target_compile_options(hybridscope_less_optimised INTERFACE $<$<CONFIG:Release>:-O1>)
 add_library(hybridscope_flags_cli INTERFACE)
+target_link_libraries(hybridscope_flags_cli INTERFACE
+  hybridscope_flags_above_core hybridscope_less_optimised)  # in this order, as above
 
-# Tests of gui and cli wait for what lies below: the optimiser takes longer than it saves them.
+# Tests of gui wait for what lies below: the optimiser takes longer than it saves them. Not so for
+# cli: the program's tests would run its unoptimised instances of templates, everywhere.
 add_library(hybridscope_unoptimised_debug INTERFACE)
 target_compile_options(hybridscope_unoptimised_debug INTERFACE $<$<CONFIG:Debug>:-O0>)
 add_library(hybridscope_flags_gui INTERFACE)
 target_link_libraries(hybridscope_flags_gui INTERFACE
   hybridscope_flags_above_core hybridscope_unoptimised_debug)  # in this order, as above
-target_link_libraries(hybridscope_flags_cli INTERFACE
-  hybridscope_flags_gui hybridscope_less_optimised)  # in this order, as above
 
 # Test programs call optimised code; optimising them as well would cost a quarter more for compiling
 # them, and double that under the sanitizers.

@@ -238,11 +238,8 @@ MUTATIONS = (
              "num_new_tokens = split(request, num_new_tokens, 0, 0);",
              "num_new_tokens = std::max(num_new_tokens, 0);"),
     Mutation("grid_only_for_prompts", SPLIT, ALIGNED,
-             "if (computed >= std::max(inputs.num_prompt_tokens, inputs.num_tokens - 1)) "
-             "return num_new_tokens;",
-             "if (computed >= std::min(inputs.num_prompt_tokens, inputs.num_tokens - 1)) "
-             "return num_new_tokens;",
-             behind="mamba_block_aligned_split_on_grid(const"),
+             "if (start_of(inputs) >= std::max(inputs.num_prompt_tokens, inputs.num_tokens - 1))",
+             "if (start_of(inputs) >= std::min(inputs.num_prompt_tokens, inputs.num_tokens - 1))"),
     Mutation("admission_over_budget", SPLIT, SCHEDULER,
              "num_new_tokens = std::min(num_new_tokens, token_budget_);", "",
              behind="bool Scheduler::admit"),

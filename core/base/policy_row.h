@@ -8,7 +8,7 @@ namespace hybridscope {
 // every source file that uses a policy includes it.
 struct PolicyWords {
   const char* name;                  // the member's name
-  const char* values[4]{};           // the enumerators' names, in order; null after the last
+  const char* values[8]{};           // the enumerators' names, in order; null after the last
   const char* help;                  // what it decides, a phrase
   bool symbolic_state_only = false;  // kernels that keep state in bytes have the safe value only
 };

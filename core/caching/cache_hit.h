@@ -53,6 +53,12 @@ struct CacheHit {
   }
   // No group has any block.
   bool empty() const { return block_ids.empty(); }
+  // The end of the longest prefix that some group had on the way, if the hit is shorter; else 0
+  // (semantics: junction).
+  std::int32_t shared_prefix_boundary() const {
+    const std::int32_t beyond = num_uncached_common_prefix_tokens.value_or(0);
+    return beyond > 0 ? num_hit_tokens + beyond : 0;
+  }
   friend bool operator==(const CacheHit&, const CacheHit&) = default;
 };
 

@@ -22,10 +22,21 @@ enum class BlockRegistration : std::uint8_t {
   at_allocation_hit_at_once,  // before February 2026: no request waits
 };
 
+// Where does a retention interval keep states besides its own grid? In the order of the releases.
+// (semantics: retention)
+enum class ReachableBoundaries : std::uint8_t {
+  prompt_end,                        // 0.24.0: where a resend of the prompt hits
+  prompt_end_and_junction,           // 0.26.0: and where a prefix ends that others share
+  on_hit_grid,                       // 0.29.0: both rounded to where hits can end
+  replay,                            // 0.30.0: with a dropped block, where a resend hits then
+  replay_and_block_before_junction,  // 0.33.0: and a block before the junction
+};
+
 struct CachePolicies {
   MambaEagleLookahead mamba_eagle_lookahead = MambaEagleLookahead::none;
   FullAttentionCut full_attention_cut = FullAttentionCut::every_group;
   BlockRegistration block_registration = BlockRegistration::planned_then_published;
+  ReachableBoundaries reachable_boundaries = ReachableBoundaries::replay_and_block_before_junction;
   friend bool operator==(const CachePolicies&, const CachePolicies&) = default;
 };
 
@@ -48,6 +59,12 @@ constexpr void for_each_cache_policy(Visit visit) {
                  .values = {"at_allocation", "planned_then_published", "at_allocation_hit_at_once"},
                  .help = "when other requests can hit a block"},
                 BlockRegistration::at_allocation));
+  visit(PolicyRow(&CachePolicies::reachable_boundaries,
+                  {.name = "reachable_boundaries",
+                   .values = {"prompt_end", "prompt_end_and_junction", "on_hit_grid", "replay",
+                              "replay_and_block_before_junction"},
+                   .help = "which states a retention interval keeps besides its own"},
+                  ReachableBoundaries::prompt_end));
 }
 
 // The policies that the reference vectors were made with.

@@ -69,8 +69,8 @@ std::optional<std::int32_t> FullAttentionManager::allocate_new_blocks(TableEdit 
 }
 
 void FullAttentionManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
-                                        std::int32_t num_tokens) {
-  cache_full_blocks(edit, parameters_, block_hashes, num_tokens);
+                                        std::int32_t num_tokens, const CachedPrompt&) {
+  cache_full_blocks(edit, parameters_, block_hashes, num_tokens, /*retained=*/nullptr);
 }
 
 std::int32_t FullAttentionManager::get_num_common_prefix_blocks(const BlockPool& pool,

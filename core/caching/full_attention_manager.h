@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 
 namespace hybridscope {
@@ -31,7 +32,7 @@ class FullAttentionManager {
                                                   std::int32_t num_tokens_main_model);
 
   void cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
-                    std::int32_t num_tokens);
+                    std::int32_t num_tokens, const CachedPrompt& prompt);
 
   // Number of leading blocks held by all num_requests requests that have a block list.
   std::int32_t get_num_common_prefix_blocks(const BlockPool& pool, const RequestTable& table,

@@ -115,6 +115,10 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
                                                                                     member};
 }
 
+bool HybridCoordinator::any_eagle_group() const {
+  return std::ranges::find(is_eagle_, true) != is_eagle_.end();
+}
+
 std::int32_t HybridCoordinator::num_tokens_to_cache(std::int32_t group,
                                                     std::int32_t num_tokens) const {
   if (kind_ != CoordinatorKind::hybrid) return num_tokens;

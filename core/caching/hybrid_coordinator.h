@@ -37,6 +37,12 @@ class HybridCoordinator {
   CoordinatorKind kind() const { return kind_; }
   std::int32_t num_groups() const { return static_cast<std::int32_t>(parameters_.size()); }
 
+  // Is the last block of a hit in this group computed again for a draft model?
+  bool is_eagle_group(std::int32_t group) const {
+    return is_eagle_[static_cast<std::size_t>(group)];
+  }
+  bool any_eagle_group() const;
+
   // The longest prefix, at most max_cache_hit_length tokens, that every group can serve.
   // Requires: block_hashes cover max_cache_hit_length tokens (what they do not cover is a miss).
   CacheHit find_longest_cache_hit(const BlockPool& pool, std::span<const BlockHash> block_hashes,

@@ -170,7 +170,8 @@ void KVCacheManager::cache_blocks(const RequestCacheView& request, std::int32_t 
         coordinator_.num_tokens_to_cache(static_cast<std::int32_t>(group), num_tokens);
     std::visit(
         [&](auto& manager) {
-          manager.cache_blocks(edit(request.id, slot, group), request.block_hashes, group_tokens);
+          manager.cache_blocks(edit(request.id, slot, group), request.block_hashes, group_tokens,
+                               request.prompt);
         },
         managers_[group]);
   }

@@ -18,6 +18,12 @@ Status check_config(const KVCacheManagerConfig& config) {
   if (!(config.watermark >= 0.0 && config.watermark <= 1.0))
     return invalid_input("watermark " + std::to_string(config.watermark) +
                          " is not a fraction between 0 and 1");
+  const std::int32_t interval = config.retention_interval.value_or(0);
+  if (interval < 0 || config.scheduler_block_size <= 0 ||
+      interval % config.scheduler_block_size != 0)
+    return invalid_input("prefix_cache_retention_interval " + std::to_string(interval) +
+                         " is not a multiple of scheduler_block_size " +
+                         std::to_string(config.scheduler_block_size) + " (expected one, or 0)");
   return Ok{};
 }
 
@@ -59,7 +65,13 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
       managers_.emplace_back(
           MambaManager({.parameters = parameters,
                         .mamba_cache_mode = mamba->mamba_cache_mode,
-                        .num_speculative_blocks = mamba->num_speculative_blocks}));
+                        .num_speculative_blocks = mamba->num_speculative_blocks,
+                        .retention = {.interval = config.retention_interval,
+                                      .boundaries = config.policies.reachable_boundaries,
+                                      .scheduler_block_size = config.scheduler_block_size,
+                                      .hit_alignment = config.scheduler_block_size,
+                                      .eagle_block_drop = coordinator_.any_eagle_group()},
+                        .drops_eagle_block = coordinator_.is_eagle_group(parameters.group)}));
     else
       managers_.emplace_back(FullAttentionManager(parameters));
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "core/caching/mamba_manager.h"
 #include "core/caching/request_status.h"
 #include "core/caching/request_table.h"
+#include "core/caching/retention.h"
 #include "core/model/kv_cache_spec.h"
 
 namespace hybridscope {
@@ -71,6 +73,7 @@ struct RequestCacheView {
   std::int32_t num_tokens = 0;                   // prompt and output
   std::int32_t num_computed_tokens = 0;
   RequestStatus status = RequestStatus::waiting;
+  CachedPrompt prompt = {};
 };
 
 struct KVCacheManagerConfig {
@@ -80,14 +83,16 @@ struct KVCacheManagerConfig {
   bool use_eagle = false;
   std::int32_t scheduler_block_size = 16;
   std::int32_t hash_block_size = 16;
-  double watermark = 0.0;  // fraction of num_blocks
+  double watermark = 0.0;                               // fraction of num_blocks
+  std::optional<std::int32_t> retention_interval = {};  // tokens; empty: every state is kept
   CachePolicies policies = {};
 };
 
 class KVCacheManager {
  public:
-  // Errors: sizes that are not positive, a watermark outside 0..1, and those of
-  // HybridCoordinator::create. `log` (may be null) must outlive the manager or be replaced.
+  // Errors: sizes that are not positive, a watermark outside 0..1, a retention interval that is no
+  // multiple of scheduler_block_size, and those of HybridCoordinator::create. `log` (may be null)
+  // must outlive the manager or be replaced.
   static Result<KVCacheManager> create(const KVCacheManagerConfig& config, CacheEventLog* log);
 
   // Where events go from now on; null: nowhere. A copy writes to the log of its original.

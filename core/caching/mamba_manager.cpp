@@ -148,11 +148,14 @@ std::optional<std::int32_t> MambaManager::allocate_align(TableEdit edit,
 }
 
 void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
-                                std::int32_t num_tokens) {
-  const std::int32_t first = cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens);
+                                std::int32_t num_tokens, const CachedPrompt& prompt) {
+  const RetainedStates retained(config_.retention, prompt, config_.parameters.block_size,
+                                config_.drops_eagle_block);
+  const std::int32_t first =
+      cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens, &retained);
   const std::int32_t end = std::min(edit.table.num_cached, edit.table.size());
   for (std::int32_t column = first; column < end; ++column)
-    if (edit[column] != kNullBlock)
+    if (edit[column] != kNullBlock && retained.keeps(column))
       cached_this_step_.push_back(config_.parameters.block_hash(block_hashes, column));
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 #include "core/model/kv_cache_spec.h"
 
@@ -19,6 +20,8 @@ struct MambaManagerConfig {
   GroupParameters parameters;
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t num_speculative_blocks = 0;
+  RetentionRule retention = {};
+  bool drops_eagle_block = false;  // the last block of a hit is computed again
 };
 
 class MambaManager {
@@ -44,8 +47,9 @@ class MambaManager {
   std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,
                                                   std::int32_t num_tokens_main_model);
 
+  // Registers the full blocks whose states are kept (semantics: retention).
   void cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
-                    std::int32_t num_tokens);
+                    std::int32_t num_tokens, const CachedPrompt& prompt);
 
   // Mamba states are not shared prefixes: always 0.
   std::int32_t get_num_common_prefix_blocks(const BlockPool&, const RequestTable&,

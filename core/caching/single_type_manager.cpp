@@ -69,13 +69,15 @@ std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t 
 }
 
 std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
-                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens) {
+                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens,
+                               const RetainedStates* retained) {
   const std::int32_t num_full = num_tokens / parameters.block_size;
   const std::int32_t num_cached = std::max(edit.table.num_cached, 0);
   if (num_cached >= num_full) return num_cached;
   const std::int32_t end = std::min(num_full, edit.table.size());
   for (std::int32_t column = num_cached; column < end; ++column) {
     if (edit[column] == kNullBlock) continue;
+    if (retained != nullptr && !retained->keeps(column)) continue;
     edit.pool.cache_full_block({.block = edit[column],
                                 .owner = edit.owner,
                                 .column = column,

@@ -13,6 +13,7 @@
 #include "core/caching/block_pool.h"
 #include "core/caching/cache_hit.h"
 #include "core/caching/request_table.h"
+#include "core/caching/retention.h"
 
 namespace hybridscope {
 
@@ -88,10 +89,12 @@ void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new
 std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t block_size,
                                                    std::int64_t num_tokens);
 
-// cache_blocks: registers the full blocks of the first num_tokens tokens that are not cached yet.
-// Returns the first column that was considered; the table's num_cached is the end.
+// cache_blocks: registers those full blocks of the first num_tokens tokens that are not cached yet
+// and are retained (null: all are). Returns the first column that was considered; the table's
+// num_cached is the end.
 std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
-                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens);
+                               std::span<const BlockHash> block_hashes, std::int32_t num_tokens,
+                               const RetainedStates* retained);
 
 // Frees all blocks, last first, and clears the list and its bookkeeping.
 void free_table(TableEdit edit);

@@ -51,6 +51,8 @@ struct EngineConfig {
   bool enable_prefix_caching = true;
   bool scheduler_reserve_full_isl = true;  // admit only what fits as a whole
   double watermark = 0.0;                  // fraction of blocks kept free at admission
+  // Tokens between two states that stay cached, 0: only where hits end; empty: every state does.
+  std::optional<std::int32_t> prefix_cache_retention_interval;
   SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
 
   // One frame in flight: the next step is scheduled before the last one's acceptance is known.

@@ -11,10 +11,16 @@
 
 namespace hybridscope {
 
-// Where may a prefill chunk of mode align end? (known bug 1; semantics: aligned-split)
+// Where may a prefill chunk of mode align end? The reference's rules in the order of its releases.
+// (known bug 1; semantics: aligned-split)
 enum class AlignedSplit : std::uint8_t {
   every_chunk_on_grid,        // a chunk that does not reach the last known token ends on the grid
-  until_last_cache_position,  // reference: past last_cache_position any length goes
+  until_last_cache_position,  // reference, 0.24.0: past last_cache_position any length goes
+  stops_until_last_cache_position,  // 0.26.0: the same by positions, with more stops
+  stops_on_grid,                    // 0.27.1: every chunk but the last ends on the grid
+  stops_but_with_checkpoints,       // 0.29.0: unless the layers store a state inside a chunk
+  stops_with_replay,                // 0.30.0: unless this chunk does
+  stops_before_the_last_token,      // 0.32.0: a resend computes its last token again
 };
 
 // What makes a row a decode? (known bugs 6, 33, 50; semantics: row-class)
@@ -172,11 +178,14 @@ struct Policies : KernelPolicies {
 template <class Visit>
 constexpr void for_each_policy(Visit visit) {
   for_each_cache_policy(visit);
-  visit(PolicyRow(&Policies::aligned_split,
-                  {.name = "aligned_split",
-                   .values = {"every_chunk_on_grid", "until_last_cache_position"},
-                   .help = "where chunks of mode align may end"},
-                  AlignedSplit::until_last_cache_position));
+  visit(PolicyRow(
+      &Policies::aligned_split,
+      {.name = "aligned_split",
+       .values = {"every_chunk_on_grid", "until_last_cache_position",
+                  "stops_until_last_cache_position", "stops_on_grid", "stops_but_with_checkpoints",
+                  "stops_with_replay", "stops_before_the_last_token"},
+       .help = "where chunks of mode align may end"},
+      AlignedSplit::until_last_cache_position));
   visit(PolicyRow(&Policies::row_classing,
                   {.name = "row_classing",
                    .values = {"by_meaning", "by_shape", "by_shape_past_the_prompt"},

@@ -15,7 +15,7 @@ namespace hybridscope {
 // The words of a row as string views.
 struct PolicyText {
   std::string_view name;
-  std::array<std::string_view, 4> values;  // [enumerators]; empty after the last
+  std::array<std::string_view, 8> values;  // [enumerators]; empty after the last
   std::string_view help;
 
   constexpr PolicyText() = default;

@@ -27,6 +27,7 @@ struct Request {
   std::int32_t async_tokens_to_discard = 0;  // StaleFrame::discard_by_token_count only
   std::int32_t run = 0;                      // how often it was preempted
   std::int32_t first_valid_run = 0;          // frames of earlier runs are dropped whole
+  std::int32_t shared_prefix_boundary = 0;   // of its last lookup (semantics: junction); 0: none
   bool is_prefill_chunk = false;             // the last scheduled chunk did not reach num_tokens
   RequestStatus status = RequestStatus::waiting;
   // One hash per hash block of known tokens; the code that appends tokens extends the viewed array.

@@ -36,7 +36,9 @@ RequestCacheView cache_view(const Request& request) {
           .block_hashes = request.block_hashes,
           .num_tokens = request.num_tokens,
           .num_computed_tokens = request.num_computed_tokens,
-          .status = request.status};
+          .status = request.status,
+          .prompt = {.num_prompt_tokens = request.num_prompt_tokens,
+                     .shared_prefix_boundary = request.shared_prefix_boundary}};
 }
 
 Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
@@ -76,6 +78,7 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   output_.preempted.clear();
   output_.skipped.clear();
   output_.lookups.clear();
+  output_.hits.clear();
   output_.finished_req_ids.swap(finished_req_ids_);
   finished_req_ids_.clear();
   output_.token_budget = token_budget;
@@ -167,8 +170,7 @@ Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32
   for (;;) {
     const auto allocation = kv_cache_.allocate_slots(
         cache_view(request),
-        {.num_new_tokens = num_new_tokens,
-         .num_lookahead_tokens = config_.use_eagle ? config_.num_speculative_tokens : 0});
+        {.num_new_tokens = num_new_tokens, .num_lookahead_tokens = config_.num_lookahead_tokens});
     if (allocation.value().granted()) {
       record_allocation(allocation.value().first_new_column);
       return Allocated::granted;
@@ -239,12 +241,13 @@ void Scheduler::schedule_waiting() {
 
 // Admits the head of the waiting queue; false: it stays, and no request after it is tried.
 bool Scheduler::admit(Request& request) {
-  if (request.num_output_placeholders > 0) {
+  if (waits_for_its_frame(request)) {
     skip(request, SkipReason::frame_in_flight);
     return false;
   }
-  const Result<CacheHit> lookup = kv_cache_.get_computed_blocks(cache_view(request));
-  const CacheHit& hit = lookup.value();
+  output_.hits.push_back(kv_cache_.get_computed_blocks(cache_view(request)).value());
+  const CacheHit& hit = output_.hits.back();
+  request.shared_prefix_boundary = hit.shared_prefix_boundary();
   const std::int32_t hit_tokens = hit.num_hit_tokens;
   output_.lookups.push_back({.request = request.id,
                              .num_hit_tokens = hit_tokens,
@@ -273,13 +276,12 @@ bool Scheduler::admit(Request& request) {
   if (num_new_tokens == 0) return refuse(SkipReason::split_to_zero);
 
   const auto allocation = kv_cache_.allocate_slots(
-      cache_view(request),
-      {.num_new_tokens = num_new_tokens,
-       .num_new_computed_tokens = hit_tokens,
-       .new_computed_blocks = &hit,
-       .num_lookahead_tokens = config_.use_eagle ? config_.num_speculative_tokens : 0,
-       .full_sequence_must_fit = config_.scheduler_reserve_full_isl,
-       .has_scheduled_reqs = !running_.empty()});
+      cache_view(request), {.num_new_tokens = num_new_tokens,
+                            .num_new_computed_tokens = hit_tokens,
+                            .new_computed_blocks = &hit,
+                            .num_lookahead_tokens = config_.num_lookahead_tokens,
+                            .full_sequence_must_fit = config_.scheduler_reserve_full_isl,
+                            .has_scheduled_reqs = !running_.empty()});
   if (!allocation.value().granted()) return refuse(SkipReason::allocation_refused);
 
   record_allocation(allocation.value().first_new_column);
@@ -301,6 +303,13 @@ bool Scheduler::admit(Request& request) {
                                .placeholder_drafts = padded});
   token_budget_ -= num_new_tokens;
   return true;
+}
+
+// The tokens of a frame in flight belong to the request and have to be known before it runs again.
+// The reference does not ask: after a reset its counts may name frames that never bring tokens.
+bool Scheduler::waits_for_its_frame(const Request& request) const {
+  return config_.policies.stale_frame == StaleFrame::dropped_by_run &&
+         request.num_output_placeholders > 0;
 }
 
 // The reference keeps a batch of verify rows uniform by padding a waiting request with one token
@@ -326,17 +335,15 @@ std::int32_t Scheduler::clip_to_threshold(std::int32_t num_new_tokens) const {
 std::int32_t Scheduler::split(const Request& request, std::int32_t num_new_tokens,
                               std::int32_t hit_tokens, std::int32_t uncached_common_prefix) const {
   if (!config_.block_aligned_split || num_new_tokens <= 0) return std::max(num_new_tokens, 0);
-  const AlignedSplitInputs inputs{.num_computed_tokens = request.num_computed_tokens,
-                                  .num_prompt_tokens = request.num_prompt_tokens,
-                                  .num_tokens = request.num_tokens,
-                                  .num_new_tokens = num_new_tokens,
-                                  .num_new_local_computed_tokens = hit_tokens,
-                                  .num_uncached_common_prefix_tokens = uncached_common_prefix,
-                                  .block_size = config_.block_size,
-                                  .use_eagle = config_.use_eagle};
-  return config_.policies.aligned_split == AlignedSplit::every_chunk_on_grid
-             ? mamba_block_aligned_split_on_grid(inputs)
-             : mamba_block_aligned_split(inputs);
+  return mamba_block_aligned_split(
+      config_.policies.aligned_split, config_.aligned_split,
+      {.num_computed_tokens = request.num_computed_tokens,
+       .num_prompt_tokens = request.num_prompt_tokens,
+       .num_tokens = request.num_tokens,
+       .num_new_tokens = num_new_tokens,
+       .num_new_local_computed_tokens = hit_tokens,
+       .shared_prefix_boundary =
+           uncached_common_prefix > 0 ? hit_tokens + uncached_common_prefix : 0});
 }
 
 void Scheduler::skip(const Request& request, SkipReason reason) {

@@ -10,6 +10,7 @@
 
 #include "core/base/ids.h"
 #include "core/caching/kv_cache_manager.h"
+#include "core/engine/aligned_split.h"
 #include "core/engine/engine_config.h"
 #include "core/engine/request.h"
 #include "core/trace/schedule_trace.h"
@@ -24,10 +25,11 @@ struct SchedulerConfig {
   bool scheduler_reserve_full_isl = true;
   SchedulingPolicy policy = SchedulingPolicy::fcfs;
   std::int32_t num_speculative_tokens = 0;
-  bool use_eagle = false;            // lookahead tokens = num_speculative_tokens, else 0
+  // Slots allocated beyond the step's tokens, for keys and values of a draft model's tokens.
+  std::int32_t num_lookahead_tokens = 0;
   bool block_aligned_split = false;  // mode align with prefix caching
   bool has_mamba_groups = true;
-  std::int32_t block_size = 16;  // cache_config.block_size
+  AlignedSplitSettings aligned_split = {};
   bool async_scheduling = false;
   bool defer_frees = false;  // asynchronous, with a consuming KV connector
   Policies policies = {};
@@ -53,6 +55,7 @@ struct ScheduleOutput {
   std::vector<RequestId> finished_req_ids;     // ended since the last schedule
   std::vector<SkippedRequest> skipped;         // running or waiting, but without tokens, and why
   std::vector<AdmissionLookup> lookups;        // what the prefix cache answered, and why
+  std::vector<CacheHit> hits;                  // [lookups] the blocks of each answer
   std::int32_t token_budget = 0;               // at the start
   std::int32_t total_num_scheduled_tokens = 0;
 };
@@ -62,11 +65,15 @@ struct ReturnedRow {
   std::int32_t run = 0;                 // Request::run when it was scheduled
   std::int32_t num_draft_tokens = 0;    // d
   std::int32_t num_sampled_tokens = 0;  // a; 0: an unfinished prefill chunk
+  std::int32_t stop_token = 0;  // which of the sampled tokens ends the request, from 1; 0: none
 };
+
+enum class EndOfRequest : std::uint8_t { none, stop, length };
 
 struct UpdatedRequest {
   CommitOutcome outcome = CommitOutcome::taken;
   std::int32_t num_appended_tokens = 0;
+  EndOfRequest end = EndOfRequest::none;
 };
 
 class Scheduler {
@@ -132,7 +139,7 @@ class Scheduler {
   bool has_reached_its_end(const Request& request) const;
   void count_scheduled(const ScheduledRequest& entry);
   void take_back_rejected(Request& request, const ReturnedRow& row) const;
-  std::int32_t append_tokens(Request& request, std::int32_t num_sampled_tokens);
+  std::int32_t append_tokens(Request& request, const ReturnedRow& row);
   void finish(Request& request);
   void free_request_blocks(const Request& request);
   void enqueue_waiting(Request& request, bool at_front);
@@ -141,6 +148,7 @@ class Scheduler {
                      std::int32_t uncached_common_prefix) const;
   std::int32_t clip_to_threshold(std::int32_t num_new_tokens) const;
   bool pads_one_token_prompt(std::int32_t num_new_tokens) const;
+  bool waits_for_its_frame(const Request& request) const;
 
   SchedulerConfig config_;
   KVCacheManager& kv_cache_;
@@ -161,25 +169,5 @@ class Scheduler {
 
 // What the KV cache reads of a request.
 RequestCacheView cache_view(const Request& request);
-
-struct AlignedSplitInputs {
-  std::int32_t num_computed_tokens = 0;
-  std::int32_t num_prompt_tokens = 0;
-  std::int32_t num_tokens = 0;
-  std::int32_t num_new_tokens = 0;
-  std::int32_t num_new_local_computed_tokens = 0;
-  std::int32_t num_external_computed_tokens = 0;
-  std::int32_t num_uncached_common_prefix_tokens = 0;
-  std::int32_t block_size = 16;
-  bool use_eagle = false;
-};
-
-// Tokens of this chunk under mode align; 0: none in this step. The reference's rule
-// (semantics: aligned-split; vLLM Scheduler._mamba_block_aligned_split).
-std::int32_t mamba_block_aligned_split(const AlignedSplitInputs& inputs);
-
-// As above; then a chunk that does not reach the last known token ends on the block grid, and one
-// that starts off the grid stops at the next boundary (semantics: aligned-split; known bug 1).
-std::int32_t mamba_block_aligned_split_on_grid(const AlignedSplitInputs& inputs);
 
 }  // namespace hybridscope

@@ -15,13 +15,13 @@ void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) con
   if (request.num_output_placeholders > 0) request.num_output_placeholders -= rejected;
 }
 
-// Stops at max_tokens and max_model_len; the rest of the sample is dropped.
-std::int32_t Scheduler::append_tokens(Request& request, std::int32_t num_sampled_tokens) {
+// Stops at a stop token, max_tokens and max_model_len; the rest of the sample is dropped.
+std::int32_t Scheduler::append_tokens(Request& request, const ReturnedRow& row) {
   std::int32_t appended = 0;
-  while (appended < num_sampled_tokens) {
+  while (appended < row.num_sampled_tokens) {
     ++request.num_tokens;
     ++appended;
-    if (has_reached_its_end(request)) break;
+    if (appended == row.stop_token || has_reached_its_end(request)) break;
   }
   if (config_.async_scheduling) request.num_output_placeholders -= appended;
   return appended;
@@ -44,14 +44,17 @@ UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
   }
-  const std::int32_t appended = append_tokens(request, row.num_sampled_tokens);
+  const std::int32_t appended = append_tokens(request, row);
   // Known tokens only: a stale frame may have taken off too many placeholders.
   if (config_.async_scheduling && ran)
     kv_cache_.cache_computed_blocks(
         cache_view(request), std::min(request.num_computed_tokens - request.num_output_placeholders,
                                       request.num_tokens));
-  if (has_reached_its_end(request)) finish(request);
-  return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended};
+  const EndOfRequest end = appended == row.stop_token     ? EndOfRequest::stop
+                           : has_reached_its_end(request) ? EndOfRequest::length
+                                                          : EndOfRequest::none;
+  if (end != EndOfRequest::none) finish(request);
+  return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended, end};
 }
 
 void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tokens) {

@@ -11,6 +11,8 @@ namespace hybridscope {
 // (semantics: aligned-split).
 SchedulerConfig scheduler_config(const EngineConfig& config);
 
+AlignedSplitSettings aligned_split_settings(const EngineConfig& config);
+
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config);
 
 }  // namespace hybridscope

@@ -86,6 +86,26 @@ std::string group_words(const GroupToExplain& g) {
   return text;
 }
 
+// The rules from 0.26.0 on: the chunk ends at the first of several positions.
+std::string explain_stops(AlignedSplit rule, const AlignedSplitSettings& settings,
+                          const AlignedSplitInputs& in) {
+  const std::int32_t start =
+      in.num_computed_tokens + in.num_new_local_computed_tokens + in.num_external_computed_tokens;
+  const std::int32_t count = mamba_block_aligned_split(rule, settings, in);
+  const std::int32_t wanted = start + in.num_new_tokens;
+  if (count == in.num_new_tokens)
+    return fmt::format("end = {} + {} = {}: as it is", start, count, wanted);
+  if (count == 0)
+    return fmt::format("end = {} + {} = {}: no block ends in it, so it waits", start,
+                       in.num_new_tokens, wanted);
+  const std::int32_t end = start + count;
+  const std::string_view place = end == in.shared_prefix_boundary ? "where a shared prefix ends"
+                                 : end % settings.block_size == 0 ? "on the block grid"
+                                                                  : "on the hash grid";
+  return fmt::format("end = {} + {} = {}: cut to {}, {}", start, in.num_new_tokens, wanted, end,
+                     place);
+}
+
 }  // namespace
 
 std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& config,
@@ -135,28 +155,32 @@ std::string_view explain_skip(SkipReason reason) {
   return {};
 }
 
-std::string explain_aligned_split(const AlignedSplitInputs& in, AlignedSplit policy) {
+std::string explain_aligned_split(AlignedSplit rule, const AlignedSplitSettings& settings,
+                                  const AlignedSplitInputs& in) {
   const std::int32_t computed =
       in.num_computed_tokens + in.num_new_local_computed_tokens + in.num_external_computed_tokens;
   const std::int32_t past = std::max(in.num_prompt_tokens, in.num_tokens - 1);
   if (computed >= past)
     return fmt::format("computed {} >= max(prompt {}, known - 1 = {}): a decode, not split",
                        computed, in.num_prompt_tokens, in.num_tokens - 1);
-  std::int32_t last = round_down(in.num_tokens, in.block_size);
+  if (rule > AlignedSplit::until_last_cache_position) return explain_stops(rule, settings, in);
+  const std::int32_t block_size = settings.block_size;
+  std::int32_t last = round_down(in.num_tokens, block_size);
   std::string text = fmt::format("last_cache_position = floor({} / {}) * {}", in.num_tokens,
-                                 in.block_size, in.block_size);
-  if (in.use_eagle) {
-    last = std::max(last - in.block_size, 0);
-    text += fmt::format(" - {} (draft model)", in.block_size);
+                                 block_size, block_size);
+  if (settings.use_eagle) {
+    last = std::max(last - block_size, 0);
+    text += fmt::format(" - {} (draft model)", block_size);
   }
   const std::int32_t after = computed + in.num_new_tokens;
-  const std::int32_t reference = mamba_block_aligned_split(in);
+  const std::int32_t reference =
+      mamba_block_aligned_split(AlignedSplit::until_last_cache_position, settings, in);
   text += fmt::format(" = {}; end = {} + {} = {}", last, computed, in.num_new_tokens, after);
   std::int32_t cut = in.num_new_tokens;
   if (after < last) {
-    cut = round_down(in.num_new_tokens, in.block_size);
+    cut = round_down(in.num_new_tokens, block_size);
     text += fmt::format(" < {}: {} rounded down to a multiple of {} = {}", last, in.num_new_tokens,
-                        in.block_size, cut);
+                        block_size, cut);
   } else if (computed < last && last < after) {
     cut = last - computed;
     text += fmt::format("; {} < {} < {}: cut to {} - {} = {}", computed, last, after, last,
@@ -166,9 +190,9 @@ std::string explain_aligned_split(const AlignedSplitInputs& in, AlignedSplit pol
   }
   if (reference != cut)
     text += fmt::format("; a common prefix of {} is not cached yet: cut to {}",
-                        in.num_uncached_common_prefix_tokens, reference);
-  if (policy == AlignedSplit::until_last_cache_position) return text;
-  const std::int32_t on_grid = mamba_block_aligned_split_on_grid(in);
+                        in.shared_prefix_boundary - computed, reference);
+  if (rule == AlignedSplit::until_last_cache_position) return text;
+  const std::int32_t on_grid = mamba_block_aligned_split(rule, settings, in);
   if (on_grid != reference)
     text += fmt::format(
         "; a chunk that does not reach the last known token {} ends on the block "

@@ -20,6 +20,7 @@ std::string explain_lookup(const AdmissionLookup& lookup, const EngineConfig& co
 std::string_view explain_skip(SkipReason reason);
 
 // The terms of the aligned split (mode align): "computed 0 < 10; last_cache_position = 8; ...".
-std::string explain_aligned_split(const AlignedSplitInputs& inputs, AlignedSplit policy);
+std::string explain_aligned_split(AlignedSplit rule, const AlignedSplitSettings& settings,
+                                  const AlignedSplitInputs& inputs);
 
 }  // namespace hybridscope

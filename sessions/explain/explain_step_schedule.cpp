@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/engine/scheduler_setup.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/explain_sections.h"
 #include "sessions/explain/trace_names.h"
@@ -104,11 +105,14 @@ bool splits(const EngineConfig& config) {
                              [](const KVCacheGroup& group) { return group.is_mamba(); });
 }
 
-// Tokens beyond the hit that another group had cached when the request was admitted.
-std::int32_t uncached_common_prefix(const StepTrace& trace, const ScheduledTrace& s) {
+// How far another group had the request's prefix cached when it was admitted; 0: not beyond the
+// hit.
+std::int32_t shared_prefix_boundary(const StepTrace& trace, const ScheduledTrace& s) {
   for (const AdmissionLookup& lookup : trace.lookups)
     if (lookup.request == s.request && lookup.admitted && lookup.explanation.groups.size() > 1)
-      return std::max(lookup.explanation.longest_hit_length - lookup.num_hit_tokens, 0);
+      return lookup.explanation.longest_hit_length > lookup.num_hit_tokens
+                 ? lookup.explanation.longest_hit_length
+                 : 0;
   return 0;
 }
 
@@ -158,14 +162,11 @@ std::string token_count_words(const StepToExplain& step, const ScheduledTrace& s
         .num_tokens = s.num_tokens,
         .num_new_tokens = count.value,
         .num_new_local_computed_tokens = s.num_hit_tokens,
-        .num_uncached_common_prefix_tokens = uncached_common_prefix(step.trace, s),
-        .block_size = config.block_size,
-        .use_eagle = config.speculative_method == SpeculativeMethod::mtp};
-    const AlignedSplit policy = config.policies.aligned_split;
-    count.words += "; aligned split: " + explain_aligned_split(inputs, policy);
-    count.value = policy == AlignedSplit::every_chunk_on_grid
-                      ? mamba_block_aligned_split_on_grid(inputs)
-                      : mamba_block_aligned_split(inputs);
+        .shared_prefix_boundary = shared_prefix_boundary(step.trace, s)};
+    const AlignedSplit rule = config.policies.aligned_split;
+    const AlignedSplitSettings settings = aligned_split_settings(config);
+    count.words += "; aligned split: " + explain_aligned_split(rule, settings, inputs);
+    count.value = mamba_block_aligned_split(rule, settings, inputs);
   }
   if (count.value != s.num_scheduled_tokens)
     count.words += lacks_queues(step.trace)

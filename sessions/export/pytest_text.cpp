@@ -227,7 +227,8 @@ std::string heading(const ExportedRun& run) {
 
 std::string config_text(const ExportedRun& run) {
   const EngineConfig& config = run.setup.config;
-  const bool eagle = scheduler_config(config).use_eagle;
+  const SchedulerConfig scheduler = scheduler_config(config);
+  const bool eagle = scheduler.aligned_split.use_eagle;
   std::string text = "\nCONFIG = {\n";
   const auto add = [&](std::string_view key, const auto& value) {
     text += fmt::format("    \"{}\": {},\n", key, value);
@@ -240,7 +241,7 @@ std::string config_text(const ExportedRun& run) {
   add("max_model_len", config.max_model_len);
   add("enable_prefix_caching", python_bool(config.enable_prefix_caching));
   add("use_eagle", python_bool(eagle));
-  add("num_lookahead_tokens", eagle ? config.num_speculative_tokens : 0);
+  add("num_lookahead_tokens", scheduler.num_lookahead_tokens);
   add("scheduler_reserve_full_isl", python_bool(config.scheduler_reserve_full_isl));
   add("watermark", config.watermark);
   text += "}\nGROUPS = [\n";

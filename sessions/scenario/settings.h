@@ -39,6 +39,7 @@ struct EngineSettings {
   std::optional<bool> enable_chunked_prefill = {};
   std::optional<bool> enable_prefix_caching = {};
   std::optional<SchedulingPolicy> scheduling_policy = {};
+  std::optional<std::int32_t> prefix_cache_retention_interval = {};
   std::optional<double> watermark = {};
   std::optional<bool> scheduler_reserve_full_isl = {};
   std::optional<bool> async_scheduling = {};

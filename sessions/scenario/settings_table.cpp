@@ -74,6 +74,10 @@ constexpr std::array kSettings = {
         {"", "enable_prefix_caching", "true; false in mode none",
          "whether later requests reuse computed blocks"},
         {.started_place = 7, .trace_place = 6}),
+    integer<&S::prefix_cache_retention_interval, &C::prefix_cache_retention_interval>(
+        {"", "prefix_cache_retention_interval", 0, kMaxTokens, "every state is kept",
+         "tokens between two states that stay cached; 0: only states where hits end"},
+        {.vllm_flag = true}),
     choice<&S::scheduling_policy, &C::scheduling_policy>(
         {"", "scheduling_policy", kSchedulingPolicies, "fcfs",
          "who runs first and who is preempted"},

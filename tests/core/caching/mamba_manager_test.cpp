@@ -46,7 +46,7 @@ TEST(MambaManager, AlignPadsWithNullBlocksUpToTheRunningColumn) {
 TEST(MambaManager, AlignCachesOnlyBlocksThatExist) {
   Fixture f(MambaCacheMode::align, 2);
   f.manager.allocate_new_blocks(f.edit(), 8, 8);
-  f.manager.cache_blocks(f.edit(), f.hashes, 8);
+  f.manager.cache_blocks(f.edit(), f.hashes, 8, {});
   EXPECT_EQ(f.pool.key(1), (BlockKey{.block_hash = 101, .group = 0}));
   EXPECT_EQ(f.pool.num_cached_hashes(), 1);
   EXPECT_EQ(f.table.num_cached, 2);
@@ -116,7 +116,7 @@ TEST(MambaManager, AHitKeepsOnlyItsState) {
 TEST(MambaManager, AStateCachedInThisStepCannotBeUsedBeforeTheNext) {
   Fixture f(MambaCacheMode::align, 0);
   f.manager.allocate_new_blocks(f.edit(), 4, 4);
-  f.manager.cache_blocks(f.edit(), f.hashes, 4);
+  f.manager.cache_blocks(f.edit(), f.hashes, 4, {});
   const std::vector<std::int32_t> hit{1};
   RequestTable none;
   const BlockNeedArgs args{.pool = f.pool,

@@ -126,48 +126,63 @@ TEST(ExplainSkip, EveryReasonHasAClause) {
     EXPECT_FALSE(explain_skip(static_cast<SkipReason>(reason)).empty());
 }
 
+constexpr AlignedSplitSettings kBlocksOf8{
+    .block_size = 8, .hash_block_size = 8, .scheduler_block_size = 8, .max_tokens_a_step = 64};
+
 AlignedSplitInputs prompt_of(std::int32_t tokens, std::int32_t computed, std::int32_t wanted) {
   return {.num_computed_tokens = computed,
           .num_prompt_tokens = tokens,
           .num_tokens = tokens,
-          .num_new_tokens = wanted,
-          .block_size = 8};
+          .num_new_tokens = wanted};
 }
 
 TEST(ExplainAlignedSplit, AChunkBelowTheLastCachePositionIsRoundedDown) {
-  EXPECT_EQ(explain_aligned_split(prompt_of(30, 0, 20), AlignedSplit::every_chunk_on_grid),
-            "last_cache_position = floor(30 / 8) * 8 = 24; end = 0 + 20 = 20 < 24: 20 rounded down "
-            "to a multiple of 8 = 16");
+  EXPECT_EQ(
+      explain_aligned_split(AlignedSplit::every_chunk_on_grid, kBlocksOf8, prompt_of(30, 0, 20)),
+      "last_cache_position = floor(30 / 8) * 8 = 24; end = 0 + 20 = 20 < 24: 20 rounded down "
+      "to a multiple of 8 = 16");
 }
 
 TEST(ExplainAlignedSplit, AChunkStopsAtTheLastCachePosition) {
-  EXPECT_EQ(explain_aligned_split(prompt_of(30, 16, 14), AlignedSplit::every_chunk_on_grid),
-            "last_cache_position = floor(30 / 8) * 8 = 24; end = 16 + 14 = 30; 16 < 24 < 30: cut "
-            "to 24 - 16 = 8");
+  EXPECT_EQ(
+      explain_aligned_split(AlignedSplit::every_chunk_on_grid, kBlocksOf8, prompt_of(30, 16, 14)),
+      "last_cache_position = floor(30 / 8) * 8 = 24; end = 16 + 14 = 30; 16 < 24 < 30: cut "
+      "to 24 - 16 = 8");
 }
 
 TEST(ExplainAlignedSplit, OnTheGridAnUnfinishedChunkMayShrinkToNothing) {
-  AlignedSplitInputs inputs = prompt_of(10, 0, 3);
-  inputs.use_eagle = true;
-  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::until_last_cache_position),
+  const AlignedSplitInputs inputs = prompt_of(10, 0, 3);
+  AlignedSplitSettings eagle = kBlocksOf8;
+  eagle.use_eagle = true;
+  EXPECT_EQ(explain_aligned_split(AlignedSplit::until_last_cache_position, eagle, inputs),
             "last_cache_position = floor(10 / 8) * 8 - 8 (draft model) = 0; end = 0 + 3 = 3: as it "
             "is");
-  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+  EXPECT_EQ(explain_aligned_split(AlignedSplit::every_chunk_on_grid, eagle, inputs),
             "last_cache_position = floor(10 / 8) * 8 - 8 (draft model) = 0; end = 0 + 3 = 3: as it "
             "is; a chunk that does not reach the last known token 10 ends on the block grid: 0");
 }
 
 TEST(ExplainAlignedSplit, AnUncachedCommonPrefixEndsAChunk) {
   AlignedSplitInputs inputs = prompt_of(30, 0, 24);
-  inputs.num_uncached_common_prefix_tokens = 16;
-  EXPECT_THAT(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+  inputs.shared_prefix_boundary = 16;
+  EXPECT_THAT(explain_aligned_split(AlignedSplit::every_chunk_on_grid, kBlocksOf8, inputs),
               HasSubstr("a common prefix of 16 is not cached yet: cut to 16"));
+}
+
+TEST(ExplainAlignedSplit, LaterReleasesStopAtPositions) {
+  constexpr AlignedSplit kRule = AlignedSplit::stops_before_the_last_token;
+  EXPECT_EQ(explain_aligned_split(kRule, kBlocksOf8, prompt_of(16, 0, 16)),
+            "end = 0 + 16 = 16: cut to 8, on the block grid");
+  EXPECT_EQ(explain_aligned_split(kRule, kBlocksOf8, prompt_of(16, 8, 8)),
+            "end = 8 + 8 = 16: as it is");
+  EXPECT_EQ(explain_aligned_split(kRule, kBlocksOf8, prompt_of(16, 0, 3)),
+            "end = 0 + 3 = 3: no block ends in it, so it waits");
 }
 
 TEST(ExplainAlignedSplit, DecodesAreNotSplit) {
   AlignedSplitInputs inputs = prompt_of(6, 6, 2);
   inputs.num_tokens = 7;
-  EXPECT_EQ(explain_aligned_split(inputs, AlignedSplit::every_chunk_on_grid),
+  EXPECT_EQ(explain_aligned_split(AlignedSplit::every_chunk_on_grid, kBlocksOf8, inputs),
             "computed 6 >= max(prompt 6, known - 1 = 6): a decode, not split");
 }
 

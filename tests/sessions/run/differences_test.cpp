@@ -109,6 +109,26 @@ TEST(Differences, AlignedSplit) {
       "8 tokens, but holds 3 tokens of A; written by the prefill of step 1");
 }
 
+// B's hit after A, with equal prompts of 18 tokens.
+std::int32_t hit_of_a_resend(ReachableBoundaries boundaries) {
+  EngineConfig config = test::engine_config({.num_speculative_tokens = 1});
+  config.prefix_cache_retention_interval = 0;
+  config.policies.cache.reachable_boundaries = boundaries;
+  ExplainedRun run(config);
+  run.add("A", 18, 2, 18);
+  run.step(6);
+  run.add("B", 18, 2, 18);
+  run.step(7);
+  EXPECT_TRUE(run.findings().empty());
+  return run.trace().lookups.at(0).num_hit_tokens;
+}
+
+TEST(Differences, ReachableBoundaries) {
+  EXPECT_EQ(hit_of_a_resend(ReachableBoundaries::prompt_end), 0);
+  EXPECT_EQ(hit_of_a_resend(ReachableBoundaries::replay), 8);
+  EXPECT_EQ(hit_of_a_resend(safe_policies().cache.reachable_boundaries), 8);
+}
+
 TEST(Differences, RowClassingOfAResumedRequest) {
   const auto script = [](ExplainedRun& run) {
     const RequestId a = run.add("A", 8, 8);

@@ -45,7 +45,8 @@ TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
       ElementsAre(
           "step 7 changes the profile to reference, but caching policies cannot change while "
           "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
-          "block_registration is planned_then_published, not at_allocation"));
+          "block_registration is planned_then_published, not at_allocation, "
+          "reachable_boundaries is replay_and_block_before_junction, not prompt_end"));
 }
 
 // The fault of docs/differences.md, which this scenario shows in step 3.

@@ -76,7 +76,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 67U);
+  EXPECT_EQ(paths.size(), 69U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -291,6 +291,7 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/mamba_eagle_lookahead", "none"},
             {"policies/full_attention_cut", "every_group"},
             {"policies/block_registration", "planned_then_published"},
+            {"policies/reachable_boundaries", "replay_and_block_before_junction"},
             {"policies/aligned_split", "every_chunk_on_grid"},
             {"policies/row_classing", "by_meaning"},
             {"policies/accepted_count_owner", "request"},

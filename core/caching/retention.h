@@ -1,0 +1,48 @@
+// Which states of a prompt stay in the prefix cache (semantics: retention; vLLM
+// v1/core/single_type_kv_cache_manager.py, reachable_block_mask).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "core/caching/cache_policies.h"
+
+namespace hybridscope {
+
+struct RetentionRule {
+  // Tokens between two states that are kept, 0: none but those at reachable boundaries; empty:
+  // every state is kept.
+  std::optional<std::int32_t> interval = {};
+  ReachableBoundaries boundaries = ReachableBoundaries::prompt_end;
+  std::int32_t scheduler_block_size = 16;
+  std::int32_t hit_alignment = 16;  // hits end on multiples of it
+  bool eagle_block_drop = false;    // some group's last block is dropped from a hit
+};
+
+// What the rule reads of a request.
+struct CachedPrompt {
+  std::int32_t num_prompt_tokens = 0;
+  std::int32_t shared_prefix_boundary = 0;  // semantics: junction; 0: none
+};
+
+// The states of one request that its group keeps.
+class RetainedStates {
+ public:
+  // `drops_eagle_block`: this group's last block is dropped from a hit.
+  RetainedStates(const RetentionRule& rule, const CachedPrompt& prompt, std::int32_t block_size,
+                 bool drops_eagle_block);
+
+  // Is the state at the end of block `column` kept?
+  bool keeps(std::int32_t column) const;
+
+ private:
+  void add_boundary(std::int32_t num_tokens, std::int32_t alignment);
+
+  std::int32_t period_ = 1;  // of kept columns; 0: boundaries alone
+  std::int32_t block_size_ = 16;
+  std::array<std::int32_t, 4> columns_ = {-1, -1, -1, -1};  // that end at a reachable boundary
+  std::int32_t num_columns_ = 0;
+};
+
+}  // namespace hybridscope

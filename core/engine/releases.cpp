@@ -1,0 +1,85 @@
+#include "core/engine/releases.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/engine/policy_overrides.h"
+
+namespace hybridscope {
+namespace {
+
+constexpr std::array<std::string_view, 10> kNames = {"0.24.0", "0.25.1", "0.26.0", "0.27.1",
+                                                     "0.28.0", "0.29.0", "0.30.0", "0.31.0",
+                                                     "0.32.0", "0.33.0"};
+
+// From `since` on the engine does `value`.
+struct Change {
+  Release since;
+  PolicyValue value;
+};
+
+// What 0.24.0 does unlike profile safe, then every change in the order of the releases.
+constexpr auto kChanges = std::to_array<Change>({
+    {Release::v0_24_0, MambaEagleLookahead::longer_limit},
+    {Release::v0_24_0, FullAttentionCut::first_spec_group},
+    {Release::v0_24_0, BlockRegistration::at_allocation},
+    {Release::v0_24_0, ReachableBoundaries::prompt_end},
+    {Release::v0_24_0, AlignedSplit::until_last_cache_position},
+    {Release::v0_24_0, RowClassing::by_shape},
+    {Release::v0_24_0, AcceptedCountOwner::persistent_row},
+    {Release::v0_24_0, NoDraftStep::column_zero},
+    {Release::v0_24_0, UniformDecodeTest::by_shape},
+    {Release::v0_24_0, AllModeSpeculation::full_steps_remembered_no_copies},
+    {Release::v0_24_0, StaleFrame::discard_by_token_count},
+    {Release::v0_24_0, DeferredFreeRefusal::preempt_on},
+    {Release::v0_24_0, RowOrder::query_len},
+    {Release::v0_24_0, InitialStateColumn::cache_config_block_size},
+    {Release::v0_24_0, SlotCountReset::align_only},
+    {Release::v0_24_0, AcceptedCountReset::in_place},
+    {Release::v0_24_0, SameBlockShift::last_position_first},
+    {Release::v0_24_0, GdnGates::in_batch_order},
+    {Release::v0_24_0, DummyRunTables::left_over},
+    {Release::v0_25_1, OneTokenPrompt::padded_with_placeholders},
+    {Release::v0_26_0, MambaEagleLookahead::none},
+    {Release::v0_26_0, ReachableBoundaries::prompt_end_and_junction},
+    {Release::v0_26_0, AlignedSplit::stops_until_last_cache_position},
+    {Release::v0_26_0, SlotCountReset::every_mode},
+    {Release::v0_27_1, AlignedSplit::stops_on_grid},
+    {Release::v0_27_1, RowOrder::drafts_then_query_len},
+    {Release::v0_27_1, DummyRunTables::zeroed},
+    {Release::v0_28_0, AcceptedCountReset::separate_output},
+    {Release::v0_28_0, GdnGates::gathered},
+    {Release::v0_29_0, FullAttentionCut::every_group},
+    {Release::v0_29_0, ReachableBoundaries::on_hit_grid},
+    {Release::v0_29_0, AlignedSplit::stops_but_with_checkpoints},
+    {Release::v0_29_0, SameBlockShift::memmove},
+    {Release::v0_30_0, ReachableBoundaries::replay},
+    {Release::v0_30_0, AlignedSplit::stops_with_replay},
+    {Release::v0_30_0, DeferredFreeRefusal::wait_for_the_frame},
+    {Release::v0_32_0, AlignedSplit::stops_before_the_last_token},
+    {Release::v0_32_0, InitialStateColumn::mamba_block_size},
+    {Release::v0_33_0, ReachableBoundaries::replay_and_block_before_junction},
+});
+static_assert(std::ranges::is_sorted(kChanges, {}, &Change::since));
+
+}  // namespace
+
+std::span<const std::string_view> release_names() { return kNames; }
+
+std::string_view release_name(Release release) { return kNames[static_cast<std::size_t>(release)]; }
+
+std::optional<Release> parse_release(std::string_view name) {
+  if (name == "0.25.0") return Release::v0_25_1;
+  const auto found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Release>(found - kNames.begin());
+}
+
+Policies release_policies(Release release) {
+  PolicyOverrides overrides;
+  for (const Change& change : kChanges)
+    if (change.since <= release) overrides.set(change.value);
+  return with_overrides(safe_policies(), overrides);
+}
+
+}  // namespace hybridscope
