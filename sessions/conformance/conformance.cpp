@@ -51,6 +51,7 @@ class FileChecker {
   FileChecker(const std::string& path, const ConformanceOptions& options)
       : path_(path), options_(options) {
     report_.path = path;
+    release_ = release_of_file(path);
   }
 
   FileReport run();
@@ -77,7 +78,8 @@ class FileChecker {
   const std::string& path_;
   const ConformanceOptions& options_;
   FileReport report_;
-  std::size_t kept_bytes_ = 0;  // of failed and invalid cases
+  std::optional<Release> release_;  // in the file's name
+  std::size_t kept_bytes_ = 0;      // of failed and invalid cases
 };
 
 FileReport FileChecker::run() {
@@ -104,11 +106,11 @@ void FileChecker::read(LineReader& lines) {
     check_line(*line);
     if (options_.progress) options_.progress(report_.cases);
     // A small compressed file may unpack to any number of bad lines.
-    if (kept_bytes_ > kMaxJsonBytes)
+    if (kept_bytes_ > options_.max_error_bytes)
       return invalid(line->number,
                      fmt::format("{}:{}: what is wrong with this file takes more than {} bytes; "
                                  "nothing behind this line was read",
-                                 path_, line->number, kMaxJsonBytes));
+                                 path_, line->number, options_.max_error_bytes));
   }
   if (const auto& fault = lines.fault())
     invalid(fault->line, fmt::format("{}:{}: {}", path_, fault->line, fault->error.message));
@@ -155,7 +157,7 @@ void FileChecker::check_line(const NumberedLine& line) {
 void FileChecker::check_case(const NumberedLine& line, const json& vector) {
   const std::string id = VectorValue(vector, "")["id"].string();
   if (id.find(options_.filter) == std::string::npos) return;
-  const auto difference = check_vector(*report_.kind, vector, options_.execute_copies);
+  const auto difference = check_vector(*report_.kind, vector, options_.execute_copies, release_);
   ++report_.cases;
   if (!difference) {
     ++report_.passed;
@@ -207,18 +209,44 @@ FileReport check_vector_file(const std::string& path, const ConformanceOptions& 
   return FileChecker(path, options).run();
 }
 
+VectorParts split_vector(const VectorKind& kind, const json& vector) {
+  VectorParts parts{.asked = vector, .answered = {}};
+  if (kind.asking_call_fields.empty()) {
+    const VectorValue output = VectorValue(vector, "")["output"];
+    if (!kind.is_of_a_release()) static_cast<void>(output.members());
+    parts.answered = output.json();
+    parts.asked.erase("output");
+    return parts;
+  }
+  parts.answered = {{"results", json::array()}};
+  static_cast<void>(VectorValue(vector, "")["calls"].elements());
+  for (json& call : parts.asked["calls"]) {
+    json& answer = parts.answered["results"].emplace_back(json::object());
+    if (!call.is_object()) continue;  // for whoever reads it to report
+    json questions = json::object();
+    for (const auto& [name, value] : call.items())
+      (has_word(kind.asking_call_fields, name) ? questions : answer)[name] = value;
+    call = std::move(questions);
+  }
+  return parts;
+}
+
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const json& vector,
-                                             ExecuteCopies execute_copies) {
-  const VectorCase asked = open_vector(kind, vector);
-  const VectorValue output = VectorValue(vector, "")["output"];
-  static_cast<void>(output.members());
+                                             ExecuteCopies execute_copies,
+                                             std::optional<Release> release) {
+  if (kind.is_of_a_release() && !release)
+    VectorValue(vector, "")
+        .fail(fmt::format("expected a release in the file's name, as in {}_{}",
+                          kind.word_before_release, release_name(kNewestRelease)));
+  const VectorParts parts = split_vector(kind, vector);
+  const VectorCase asked = open_vector(kind, parts.asked, release);
   try {
-    return first_difference(output.json(), kind.recompute(asked, execute_copies));
+    return first_difference(parts.answered, kind.recompute(asked, execute_copies));
   } catch (const VectorError&) {
     throw;
   } catch (const std::exception& fault) {
     return VectorDifference{.pointer = "",
-                            .expected = output.json().dump(),
+                            .expected = parts.answered.dump(),
                             .got = fmt::format("internal error: {}", fault.what())};
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/result.h"
 #include "sessions/conformance/compare.h"
 #include "sessions/conformance/vector_kinds.h"
+#include "sessions/text/json_reader.h"
 
 namespace hybridscope {
 
@@ -45,6 +47,7 @@ inline constexpr std::size_t kFailuresInFull = 20;
 struct ConformanceOptions {
   std::string filter{};  // only cases whose id contains it; empty: all
   ExecuteCopies execute_copies = nullptr;
+  std::size_t max_error_bytes = kMaxJsonBytes;  // of the kept errors of a file
   // Called after each line with the number of cases of this file so far.
   std::function<void(std::int64_t)> progress{};
 };
@@ -55,12 +58,23 @@ struct ConformanceOptions {
 Result<std::vector<std::string>> vector_files(const std::string& path);
 
 // Reads line by line and unpacks a zstd file on the way. One bad line does not hide another, until
-// the kept errors exceed kMaxJsonBytes.
+// the kept errors exceed options.max_error_bytes.
 FileReport check_vector_file(const std::string& path, const ConformanceOptions& options);
 
+// A vector without its answers, and the answers alone in the form that Recompute returns.
+struct VectorParts {
+  nlohmann::json asked;
+  nlohmann::json answered;
+};
+
+// Throws VectorError where the vector has no answer.
+VectorParts split_vector(const VectorKind& kind, const nlohmann::json& vector);
+
 // Recomputes one case and compares it. A broken contract of our own code is reported as a
-// difference. Throws VectorError.
+// difference. `release`: of the vector's file, for a kind that is recorded by release. Throws
+// VectorError.
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
-                                             ExecuteCopies execute_copies);
+                                             ExecuteCopies execute_copies,
+                                             std::optional<Release> release = {});
 
 }  // namespace hybridscope

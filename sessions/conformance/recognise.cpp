@@ -47,6 +47,18 @@ bool has_words(std::string_view text, std::string_view wanted) {
   return false;
 }
 
+std::string stem_of(const std::string& path) {
+  std::filesystem::path name = std::filesystem::path(path).filename();
+  if (name.extension() == ".zst") name = name.stem();
+  return name.stem().string();
+}
+
+std::optional<Release> release_in(std::string_view stem) {
+  for (const std::string_view name : release_names())
+    if (has_words(stem, name)) return parse_release(name);
+  return std::nullopt;
+}
+
 bool has_object(const json& object, const char* key) {
   return object.is_object() && object.contains(key) && object.at(key).is_object();
 }
@@ -112,15 +124,26 @@ std::vector<std::string_view> kind_names() {
 }  // namespace
 
 const VectorKind* recognise_by_name(const std::string& path) {
-  std::filesystem::path name = std::filesystem::path(path).filename();
-  if (name.extension() == ".zst") name = name.stem();
-  const std::string stem = name.stem().string();
+  const std::string stem = stem_of(path);
+  const bool of_a_release = release_in(stem).has_value();
   const VectorKind* longest = nullptr;
+  const auto words_of = [](const VectorKind& kind) {
+    return kind.is_of_a_release() ? kind.word_before_release : kind.name;
+  };
   for (const VectorKind& kind : vector_kinds())
-    if (has_words(stem, kind.name) &&
-        (longest == nullptr || kind.name.size() > longest->name.size()))
+    if (kind.is_of_a_release() == of_a_release && has_words(stem, words_of(kind)) &&
+        (longest == nullptr || words_of(kind).size() > words_of(*longest).size()))
       longest = &kind;
   return longest;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  const std::vector<std::string> all = words(list);
+  return std::ranges::find(all, word) != all.end();
+}
+
+std::optional<Release> release_of_file(const std::string& path) {
+  return release_in(stem_of(path));
 }
 
 Result<const VectorKind*> recognise_by_fields(std::span<const json> cases) {
@@ -144,7 +167,7 @@ const VectorKind* other_kind_by_fields(const VectorKind& named, std::span<const 
   return fitting.size() == 1 ? fitting.front() : nullptr;
 }
 
-VectorCase open_vector(const VectorKind& kind, const json& vector) {
+VectorCase open_vector(const VectorKind& kind, const json& vector, std::optional<Release> release) {
   const VectorValue top(vector, "");
   const VectorValue config = top["config"];
   static_cast<void>(config.members());
@@ -154,7 +177,7 @@ VectorCase open_vector(const VectorKind& kind, const json& vector) {
     static_cast<void>(input.elements());
   else
     for (const std::string& field : words(kind.input_fields)) static_cast<void>(input[field]);
-  return {.config = config, .input = input};
+  return {.config = config, .input = input, .release = release};
 }
 
 }  // namespace hybridscope

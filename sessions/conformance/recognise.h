@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,6 +18,12 @@ inline constexpr std::size_t kCasesToRecognise = 32;
 // between separators "_-."; the longest of several, null for none.
 const VectorKind* recognise_by_name(const std::string& path);
 
+// Is `word` among these, which spaces separate?
+bool has_word(std::string_view words, std::string_view word);
+
+// The release in a file name: "scheduler_0.33.0.jsonl" is of 0.33.0.
+std::optional<Release> release_of_file(const std::string& path);
+
 // The one kind that fits: every case's `config` has all of its fields and no unknown one, `input`
 // has its fields, and some call has the fields of a call. If all fields of one kind are also fields
 // of another, the other kind is chosen. Error: no kind or several kinds fit; the message says what
@@ -27,8 +34,9 @@ Result<const VectorKind*> recognise_by_fields(std::span<const nlohmann::json> ca
 const VectorKind* other_kind_by_fields(const VectorKind& named,
                                        std::span<const nlohmann::json> cases);
 
-// The questions of a case. Throws VectorError when a field of the kind is missing or `config` has a
-// member that the kind does not know.
-VectorCase open_vector(const VectorKind& kind, const nlohmann::json& vector);
+// The questions of a case; `release` is that of its file. Throws VectorError when a field of the
+// kind is missing or `config` has a member that the kind does not know.
+VectorCase open_vector(const VectorKind& kind, const nlohmann::json& vector,
+                       std::optional<Release> release = {});
 
 }  // namespace hybridscope

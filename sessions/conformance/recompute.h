@@ -39,6 +39,10 @@ nlohmann::json recompute_precopy_align(const VectorCase& vector, ExecuteCopies e
 // recompute_kv_cache.cpp
 nlohmann::json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_cache_hits(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_release_scheduler.cpp
+nlohmann::json recompute_release_scheduler(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_releases.cpp
+nlohmann::json recompute_release_split(const VectorCase& vector, ExecuteCopies execute_copies);
 // recompute_scheduler.cpp
 nlohmann::json recompute_scheduler(const VectorCase& vector, ExecuteCopies execute_copies);
 nlohmann::json recompute_pipeline(const VectorCase& vector, ExecuteCopies execute_copies);

@@ -173,17 +173,21 @@ json recompute_prefix_block_indices(const VectorCase& vector, ExecuteCopies) {
 
 json recompute_mamba_aligned_split(const VectorCase& vector, ExecuteCopies) {
   const auto tokens = [&](std::string_view name) { return read_size(vector.input[name], 0); };
+  AlignedSplitInputs inputs{
+      .num_computed_tokens = tokens("num_computed_tokens"),
+      .num_prompt_tokens = tokens("num_prompt_tokens"),
+      .num_tokens = tokens("num_tokens"),
+      .num_new_tokens = tokens("num_new_tokens"),
+      .num_new_local_computed_tokens = tokens("num_new_local_computed_tokens"),
+      .num_external_computed_tokens = tokens("num_external_computed_tokens")};
+  inputs.shared_prefix_boundary =
+      inputs.num_computed_tokens + inputs.num_new_local_computed_tokens +
+      inputs.num_external_computed_tokens + tokens("num_uncached_common_prefix_tokens");
   return {{"num_new_tokens",
-           mamba_block_aligned_split(
-               {.num_computed_tokens = tokens("num_computed_tokens"),
-                .num_prompt_tokens = tokens("num_prompt_tokens"),
-                .num_tokens = tokens("num_tokens"),
-                .num_new_tokens = tokens("num_new_tokens"),
-                .num_new_local_computed_tokens = tokens("num_new_local_computed_tokens"),
-                .num_external_computed_tokens = tokens("num_external_computed_tokens"),
-                .num_uncached_common_prefix_tokens = tokens("num_uncached_common_prefix_tokens"),
-                .block_size = read_size(vector.config["block_size"], 1),
-                .use_eagle = vector.config["use_eagle"].boolean()})}};
+           mamba_block_aligned_split(AlignedSplit::until_last_cache_position,
+                                     {.block_size = read_size(vector.config["block_size"], 1),
+                                      .use_eagle = vector.config["use_eagle"].boolean()},
+                                     inputs)}};
 }
 
 }  // namespace hybridscope

@@ -37,9 +37,8 @@ KVCacheGroup read_group(const VectorValue& group, MambaCacheMode mode,
   return result;
 }
 
-KVCacheConfig read_kv_cache_config(const VectorValue& config, MambaCacheMode mode) {
-  const std::int32_t num_speculative_blocks =
-      config["num_speculative_blocks"].int32_in(0, kMaxSpeculation);
+KVCacheConfig read_kv_cache_config(const VectorValue& config, MambaCacheMode mode,
+                                   std::int32_t num_speculative_blocks) {
   KVCacheConfig result;
   result.num_blocks = config["num_blocks"].int32_in(1, kMaxBlocks);
   const VectorValue groups = config["groups"];
@@ -55,7 +54,9 @@ KVCacheConfig read_kv_cache_config(const VectorValue& config, MambaCacheMode mod
 EngineConfig read_cache_config(const VectorValue& config) {
   EngineConfig result;
   result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
-  result.kv_cache_config = read_kv_cache_config(config, result.mamba_cache_mode);
+  result.kv_cache_config =
+      read_kv_cache_config(config, result.mamba_cache_mode,
+                           config["num_speculative_blocks"].int32_in(0, kMaxSpeculation));
   result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxConfigTokens);
   result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxConfigTokens);
   result.speculative_method =
@@ -71,8 +72,9 @@ EngineConfig read_cache_config(const VectorValue& config) {
   return result;
 }
 
-EngineConfig read_scheduler_config(const VectorValue& config) {
-  EngineConfig result = read_cache_config(config);
+namespace {
+
+void read_scheduler_settings(const VectorValue& config, EngineConfig& result) {
   result.block_size = config["block_size"].int32_in(1, kMaxBlockSize);
   result.max_num_seqs = config["max_num_seqs"].int32_in(1, kMaxBlocks);
   result.max_num_batched_tokens = config["max_num_batched_tokens"].int32_in(0, kMaxConfigTokens);
@@ -83,9 +85,40 @@ EngineConfig read_scheduler_config(const VectorValue& config) {
   result.scheduling_policy = config["policy"].one_of({"fcfs", "priority"}) == 0
                                  ? SchedulingPolicy::fcfs
                                  : SchedulingPolicy::priority;
+}
+
+}  // namespace
+
+EngineConfig read_scheduler_config(const VectorValue& config) {
+  EngineConfig result = read_cache_config(config);
+  read_scheduler_settings(config, result);
   result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
   if (result.num_speculative_tokens > 0 && result.speculative_method == SpeculativeMethod::none)
     result.speculative_method = SpeculativeMethod::ngram;
+  return result;
+}
+
+EngineConfig read_release_config(const VectorValue& config, Release release) {
+  EngineConfig result;
+  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
+  result.kv_cache_config =
+      read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
+  result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxConfigTokens);
+  result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxConfigTokens);
+  result.max_model_len = config["max_model_len"].int32_in(1, kMaxConfigTokens);
+  result.enable_prefix_caching = config["enable_caching"].boolean();
+  result.watermark = config["watermark"].number();
+  if (const auto method = config.find("method"))
+    result.speculative_method = std::array{
+        SpeculativeMethod::mtp, SpeculativeMethod::mtp, SpeculativeMethod::ngram,
+        SpeculativeMethod::draft_model}[method->one_of({"mtp", "eagle3", "ngram", "draft_model"})];
+  read_scheduler_settings(config, result);
+  result.async_scheduling = config["async"].boolean();
+  result.runner = config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+  if (const auto interval = config.find("retention_interval"))
+    result.prefix_cache_retention_interval = interval->int32_in(0, kMaxConfigTokens);
+  result.policies = release_policies(release);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/engine_config.h"
+#include "core/engine/releases.h"
 #include "sessions/conformance/vector_value.h"
 
 namespace hybridscope {
@@ -12,6 +13,9 @@ EngineConfig read_cache_config(const VectorValue& config);
 
 // The same plus the scheduler's settings.
 EngineConfig read_scheduler_config(const VectorValue& config);
+
+// The settings of a run of an installed release, with its policies.
+EngineConfig read_release_config(const VectorValue& config, Release release);
 
 // Throws when the answers to all calls, many of which list every block, would be larger than any
 // vector file.

@@ -99,6 +99,33 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      &recompute_scheduler},
     {"pipeline", "scheduler and V1's worker chained, bytes included", kPipelineConfig, "calls", "",
      &recompute_pipeline},
+    {.name = "release_split",
+     .covers = "chunks of mode align in a release",
+     .config_fields = "block_size scheduler_block_size hash_block_size fine eagle eagle_drop "
+                      "num_hash_lookahead_tokens has_prefill_checkpoint_blocks "
+                      "prefill_checkpoint_alignment shared_prefix_checkpoint "
+                      "max_num_scheduled_tokens long_prefill_token_threshold",
+     .input_field = "input",
+     .input_fields = "num_computed_tokens num_new_local_computed_tokens num_new_tokens "
+                     "num_prompt_tokens num_tokens junction",
+     .recompute = &recompute_release_split,
+     .word_before_release = "split"},
+    {.name = "release_scheduler",
+     .covers = "whole runs of a release's scheduler, call by call",
+     .config_fields =
+         "theme async release mamba_cache_mode block_size groups enable_caching prefix_match_unit "
+         "method num_spec_tokens num_lookahead_tokens draft_slots num_prefill_lookahead_tokens "
+         "disable_eagle_block_drop num_hash_lookahead_tokens eagle_drop "
+         "num_prefill_checkpoint_blocks prefill_checkpoint_alignment retention_interval "
+         "shared_prefix_checkpoint max_model_len max_num_seqs max_num_batched_tokens "
+         "long_prefill_token_threshold policy watermark reserve_full_isl enable_chunked_prefill "
+         "runner num_blocks stop_token scheduler_block_size hash_block_size fine",
+     .input_field = "calls",
+     .input_fields = "",
+     .recompute = &recompute_release_scheduler,
+     .word_before_release = "scheduler",
+     .asking_call_fields = "op id prompt max_tokens priority arrival reset_running_requests step "
+                           "sampled drafts"},
 });
 
 }  // namespace

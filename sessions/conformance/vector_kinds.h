@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "core/engine/releases.h"
 #include "core/state/state_copy.h"
 #include "sessions/conformance/vector_value.h"
 
@@ -19,13 +21,14 @@ using ExecuteCopies = void (*)(std::span<const StateCopy> copies,
 // A case's questions: `config`, and `input` or `calls`. Never its `output`.
 struct VectorCase {
   VectorValue config;
-  VectorValue input;  // the member "input", or "calls" when the file has calls
+  VectorValue input;                    // the member "input", or "calls" when the file has calls
+  std::optional<Release> release = {};  // of the file, for a kind that is recorded by release
 };
 
-// Returns what the vector's `output` should be, computed under profile `reference` by the same
-// public functions that the engine uses. An error of a function is {"error": "<message>"} where the
-// vector has {"error": "<class>"}. An element that the reference leaves uninitialised may be null.
-// Throws VectorError when the vector is inconsistent.
+// Returns what the vector's `output` should be, computed under profile `reference`, or that of the
+// file's release, by the same public functions that the engine uses. An error of a function is
+// {"error": "<message>"} where the vector has {"error": "<class>"}. An element that the reference
+// leaves uninitialised may be null. Throws VectorError when the vector is inconsistent.
 using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);
 
 // Lists of fields are names separated by spaces.
@@ -37,6 +40,13 @@ struct VectorKind {
   std::string_view input_fields;   // members of every case's `input`, or of some call
   Recompute recompute;
   std::string_view optional_config_fields{};  // further members that `config` may have
+  // Recorded from a release, which the file's name has behind this word: "split_0.33.0.jsonl".
+  std::string_view word_before_release{};
+  // Members of a call that ask, where the answer is in the same object; else answers are in the
+  // vector's `output`.
+  std::string_view asking_call_fields{};
+
+  bool is_of_a_release() const { return !word_before_release.empty(); }
 };
 
 // One row per file, in the order of tests/golden/README.md.

@@ -101,6 +101,8 @@ Result<ReplayedSchedule> SchedulerReplay::schedule() {
 ReplayedSchedule SchedulerReplay::describe(const ScheduleOutput& output) {
   const auto groups = static_cast<std::size_t>(cache_->manager.num_groups());
   ReplayedSchedule result;
+  for (std::size_t i = 0; i < output.lookups.size(); ++i)
+    result.lookups.push_back(describe(output.lookups[i], output.hits[i]));
   for (std::size_t i = 0; i < output.scheduled.size(); ++i)
     result.scheduled.push_back(describe(
         output.scheduled[i], std::span(output.first_new_column).subspan(i * groups, groups)));
@@ -139,6 +141,28 @@ ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
   return result;
 }
 
+ReplayedLookup SchedulerReplay::describe(const AdmissionLookup& lookup, const CacheHit& hit) const {
+  ReplayedLookup result{.name = known(lookup.request).name,
+                        .num_hit_tokens = hit.num_hit_tokens,
+                        .shared_prefix_boundary = hit.shared_prefix_boundary(),
+                        .block_ids = {}};
+  for (std::size_t group = 0; group + 1 < hit.group_start.size(); ++group) {
+    const auto blocks = hit.blocks(group);
+    result.block_ids.emplace_back(blocks.begin(), blocks.end());
+  }
+  return result;
+}
+
+std::vector<CacheEvent> SchedulerReplay::take_cache_events() {
+  keep_events();
+  return std::exchange(events_, {});
+}
+
+void SchedulerReplay::keep_events() {
+  events_.insert(events_.end(), cache_->log.begin(), cache_->log.end());
+  cache_->log.clear();
+}
+
 std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
   std::vector<std::int32_t> blocks;
   for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
@@ -147,7 +171,7 @@ std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
       if (event.kind == CacheEventKind::allocated && event.group == group)
         blocks.push_back(event.block);
   }
-  cache_->log.clear();
+  keep_events();
   return blocks;
 }
 
@@ -185,10 +209,16 @@ void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
       row.run != request.state.run || request.state.async_tokens_to_discard > 0;
   const BlockHashChain before = early && may_be_stale ? request.hashes : BlockHashChain{};
   if (early) append(request, sampled);
+  const auto stop = stop_token_ ? std::ranges::find(sampled, *stop_token_) : sampled.end();
   const UpdatedRequest updated = scheduler_.update_from_output(
-      request.state, {.run = row.run,
-                      .num_draft_tokens = row.entry.num_draft_tokens,
-                      .num_sampled_tokens = static_cast<std::int32_t>(sampled.size())});
+      request.state,
+      {.run = row.run,
+       .num_draft_tokens = row.entry.num_draft_tokens,
+       .num_sampled_tokens = static_cast<std::int32_t>(sampled.size()),
+       .stop_token =
+           stop == sampled.end() ? 0 : static_cast<std::int32_t>(stop - sampled.begin()) + 1});
+  if (updated.num_appended_tokens > 0)
+    delivered_[request.name] = {updated.num_appended_tokens, updated.end};
   const auto appended =
       std::span(sampled).first(static_cast<std::size_t>(updated.num_appended_tokens));
   if (!early) append(request, appended);
@@ -201,6 +231,7 @@ void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
 Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                                            const std::set<std::string>& stopped) {
   if (Status checked = check_sampled(sampled_token_ids); !checked) return checked;
+  delivered_.clear();
   cache_->manager.publish();  // the step has run, so the blocks it registered are written
   for (const PendingRow& row : steps_.front()) {
     Known& request = known(row.entry.request->id);
@@ -211,6 +242,13 @@ Status SchedulerReplay::update_from_output(const std::map<std::string, TokenIds>
   steps_.pop_front();
   forget_finished();
   return Ok{};
+}
+
+std::vector<std::string> SchedulerReplay::awaiting_output() const {
+  std::vector<std::string> names;
+  if (!steps_.empty())
+    for (const PendingRow& row : steps_.front()) names.push_back(name_of(row.entry.request->id));
+  return names;
 }
 
 void SchedulerReplay::update_draft_token_ids(

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -51,8 +52,23 @@ struct ReplayedRequest {
   GroupBlockIds new_block_ids() const;
 };
 
+// What the prefix cache answered to a waiting request.
+struct ReplayedLookup {
+  std::string name;
+  std::int32_t num_hit_tokens = 0;
+  std::int32_t shared_prefix_boundary = 0;  // 0: no group has more than the hit
+  GroupBlockIds block_ids;                  // of the hit
+};
+
+// What a frame brought a request.
+struct ReplayedOutput {
+  std::int32_t num_tokens = 0;  // delivered
+  EndOfRequest end = EndOfRequest::none;
+};
+
 // The result of schedule(), with the content of vLLM's SchedulerOutput.
 struct ReplayedSchedule {
+  std::vector<ReplayedLookup> lookups;     // in order, also of requests that were not admitted
   std::vector<ReplayedRequest> scheduled;  // running requests in queue order, then admitted ones
   std::int32_t total_num_scheduled_tokens = 0;
   std::vector<std::string> preempted;  // in the order they were preempted
@@ -91,6 +107,19 @@ class SchedulerReplay {
   // request, more tokens than drafts + 1.
   Status update_from_output(const std::map<std::string, TokenIds>& sampled_token_ids,
                             const std::set<std::string>& stopped = {});
+
+  // The requests of the step that update_from_output will take.
+  std::vector<std::string> awaiting_output() const;
+
+  // From now on a sampled token of this value ends its request.
+  void set_stop_token(std::int64_t token) { stop_token_ = token; }
+  // What the last update_from_output delivered, by name: requests with a token or an end.
+  const std::map<std::string, ReplayedOutput>& delivered() const { return delivered_; }
+
+  // What happened to blocks since the last call.
+  std::vector<CacheEvent> take_cache_events();
+  // The name of a request of any time.
+  const std::string& name_of(RequestId id) const { return known(id).name; }
 
   // The draft tokens for the next step, by name; synchronous scheduling only. As in vLLM, requests
   // that are not live or still in prefill keep none.
@@ -139,7 +168,9 @@ class SchedulerReplay {
   ReplayedSchedule describe(const ScheduleOutput& output);
   ReplayedRequest describe(const ScheduledRequest& entry,
                            std::span<const std::int32_t> first_new_column) const;
+  ReplayedLookup describe(const AdmissionLookup& lookup, const CacheHit& hit) const;
   std::vector<std::int32_t> take_new_attention_block_ids();
+  void keep_events();
   GroupBlockIds block_ids(RequestId request) const;
 
   EngineConfig config_;
@@ -149,6 +180,9 @@ class SchedulerReplay {
   std::map<std::string, RequestId> ids_;       // of live requests
   std::vector<RequestId> live_;                // in order of arrival
   std::deque<std::vector<PendingRow>> steps_;  // scheduled but not yet answered, in order
+  std::optional<std::int64_t> stop_token_;
+  std::map<std::string, ReplayedOutput> delivered_;
+  std::vector<CacheEvent> events_;  // since they were taken
 };
 
 }  // namespace hybridscope

@@ -14,7 +14,7 @@ namespace {
 
 void check(const VectorKind& kind, const nlohmann::json& vector) {
   try {
-    const auto difference = check_vector(kind, vector, &execute_copies);
+    const auto difference = check_vector(kind, vector, &execute_copies, kNewestRelease);
     if (difference)
       expect(!difference->got.starts_with("internal error"), kind.name, difference->got);
   } catch (const VectorError& error) {

@@ -116,11 +116,12 @@ TEST_F(Conformance, AZstdFileOfOneEndlessLineIsReadUpToTheLimitOfALine) {
 
 TEST_F(Conformance, AZstdFileOfEndlessBadLinesIsReadUntilTheirMessagesTakeMoreThanALine) {
   std::string text;
-  for (int i = 0; i < 2'000'000; ++i) text += "7\n";
-  const FileReport report = check_vector_file(write_packed("fla_chunks.jsonl.zst", text), {});
-  EXPECT_LT(report.invalid.size(), 1'000'000U);
+  for (int i = 0; i < 40'000; ++i) text += "7\n";
+  const FileReport report = check_vector_file(write_packed("fla_chunks.jsonl.zst", text),
+                                              {.max_error_bytes = std::size_t{1} << 20});
+  EXPECT_LT(report.invalid.size(), 20'000U);
   EXPECT_THAT(report.invalid.back().message,
-              EndsWith("takes more than 67108864 bytes; nothing behind this line was read"));
+              EndsWith("takes more than 1048576 bytes; nothing behind this line was read"));
 }
 
 TEST_F(Conformance, CountsWhatPassesAndTellsWhatDiffers) {

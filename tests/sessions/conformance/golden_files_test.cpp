@@ -11,6 +11,7 @@
 #include "sessions/conformance/conformance.h"
 #include "sessions/conformance/recognise.h"
 #include "tests/sessions/conformance/answer_mutations.h"
+#include "tests/sessions/conformance/golden_vector_files.h"
 #include "tests/support/golden.h"
 
 namespace hybridscope::golden_files_test {
@@ -18,14 +19,14 @@ namespace {
 
 using nlohmann::json;
 
-class GoldenFile : public testing::TestWithParam<std::size_t> {
+class GoldenFile : public testing::TestWithParam<test::GoldenVectorFile> {
  protected:
-  const VectorKind& kind() const { return vector_kinds()[GetParam()]; }
+  const VectorKind& kind() const { return *GetParam().kind; }
 };
 
 TEST_P(GoldenFile, EveryVectorPasses) {
   const FileReport report =
-      check_vector_file(test::golden_path(kind().name), {.execute_copies = &execute_copies});
+      check_vector_file(test::golden_path(GetParam().name), {.execute_copies = &execute_copies});
   EXPECT_EQ(report.kind, &kind());
   EXPECT_GT(report.cases, 0);
   EXPECT_EQ(report.passed, report.cases);
@@ -61,17 +62,19 @@ constexpr std::uint32_t kSeed = 20250;
 
 TEST_P(GoldenFile, AChangedPlaceOfAnAnswerIsFoundThere) {
   std::vector<std::string> cases;
-  test::for_each_line(kind().name, [&](const std::string& line) { cases.push_back(line); });
+  test::for_each_line(GetParam().name, [&](const std::string& line) { cases.push_back(line); });
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937 random(kSeed);
   std::shuffle(cases.begin(), cases.end(), random);
   cases.resize(std::min(cases.size(), kCasesAFile));
   for (const std::string& line : cases) {
     const json vector = json::parse(line);
-    const json answer = kind().recompute(open_vector(kind(), vector), &execute_copies);
+    const VectorParts parts = split_vector(kind(), vector);
+    const json answer =
+        kind().recompute(open_vector(kind(), parts.asked, GetParam().release), &execute_copies);
     for (const test::AnswerMutation& mutation :
-         test::answer_mutations(vector.at("output"), kPlacesACase, random)) {
-      const json changed = test::apply_mutation(vector.at("output"), mutation);
+         test::answer_mutations(parts.answered, kPlacesACase, random)) {
+      const json changed = test::apply_mutation(parts.answered, mutation);
       const auto difference = first_difference(changed, answer);
       ASSERT_TRUE(difference) << vector.at("id") << " " << mutation.pointer;
       ASSERT_EQ(difference->pointer, mutation.reported_at) << vector.at("id");
@@ -79,10 +82,8 @@ TEST_P(GoldenFile, AChangedPlaceOfAnAnswerIsFoundThere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GoldenFile, testing::Range(std::size_t{0}, vector_kinds().size()),
-                         [](const auto& test) {
-                           return std::string(vector_kinds()[test.param].name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Kinds, GoldenFile, testing::ValuesIn(test::golden_vector_files()),
+                         [](const auto& file) { return file.param.test_name(); });
 
 }  // namespace
 }  // namespace hybridscope::golden_files_test

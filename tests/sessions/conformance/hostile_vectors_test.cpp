@@ -7,6 +7,7 @@
 #include "kernels/cpu/state_copy_cpu.h"
 #include "sessions/conformance/conformance.h"
 #include "sessions/text/object_reader.h"
+#include "tests/sessions/conformance/golden_vector_files.h"
 #include "tests/support/golden.h"
 
 namespace hybridscope::hostile_vectors_test {
@@ -80,12 +81,12 @@ std::string change_one_place(json& vector, std::mt19937& random) {
   return pointer.to_string();
 }
 
-class HostileVectors : public testing::TestWithParam<std::size_t> {};
+class HostileVectors : public testing::TestWithParam<test::GoldenVectorFile> {};
 
 TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
-  const VectorKind& kind = vector_kinds()[GetParam()];
+  const VectorKind& kind = *GetParam().kind;
   std::vector<std::string> vectors;
-  test::for_each_line(kind.name, [&](const std::string& line) { vectors.push_back(line); });
+  test::for_each_line(GetParam().name, [&](const std::string& line) { vectors.push_back(line); });
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937 random(kSeed);
   std::shuffle(vectors.begin(), vectors.end(), random);
@@ -96,7 +97,7 @@ TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
       json changed = vector;
       SCOPED_TRACE(vector.at("id").get<std::string>() + " " + change_one_place(changed, random));
       try {
-        const auto difference = check_vector(kind, changed, &execute_copies);
+        const auto difference = check_vector(kind, changed, &execute_copies, GetParam().release);
         EXPECT_THAT(difference ? difference->got : "", Not(HasSubstr("internal error")));
       } catch (const VectorError& error) {
         EXPECT_FALSE(std::string(error.what()).empty());
@@ -105,11 +106,8 @@ TEST_P(HostileVectors, EndWithAnAnswerOrAVectorError) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, HostileVectors,
-                         testing::Range(std::size_t{0}, vector_kinds().size()),
-                         [](const auto& test) {
-                           return std::string(vector_kinds()[test.param].name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Kinds, HostileVectors, testing::ValuesIn(test::golden_vector_files()),
+                         [](const auto& file) { return file.param.test_name(); });
 
 }  // namespace
 }  // namespace hybridscope::hostile_vectors_test
