@@ -222,7 +222,8 @@ std::string heading(const ExportedRun& run) {
     text += "This profile has the faults of the reference's day: this is to pass.\n";
   else
     text += "Where this profile does other than the reference,\n# this is to fail.\n";
-  return text + "# Written for vLLM main at 61ab70ec3 (2026-06-29, between releases 0.24.0 and 0.25.0).\n";
+  return text +
+         "# Written for vLLM main at 61ab70ec3 (2026-06-29, between releases 0.24.0 and 0.25.0).\n";
 }
 
 std::string config_text(const ExportedRun& run) {
