@@ -157,6 +157,7 @@ class ReleaseRun {
  private:
   ReleaseRun(SchedulerReplay replay, const VectorValue& config) : replay_(std::move(replay)) {
     replay_.set_stop_token(config["stop_token"].int64());
+    replay_.keep_cache_events();
     resumed_are_new_ = config["runner"].one_of({"v1", "v2"}) == 1;
   }
 

@@ -154,12 +154,12 @@ ReplayedLookup SchedulerReplay::describe(const AdmissionLookup& lookup, const Ca
 }
 
 std::vector<CacheEvent> SchedulerReplay::take_cache_events() {
-  keep_events();
+  clear_log();
   return std::exchange(events_, {});
 }
 
-void SchedulerReplay::keep_events() {
-  events_.insert(events_.end(), cache_->log.begin(), cache_->log.end());
+void SchedulerReplay::clear_log() {
+  if (keeps_events_) events_.insert(events_.end(), cache_->log.begin(), cache_->log.end());
   cache_->log.clear();
 }
 
@@ -171,7 +171,7 @@ std::vector<std::int32_t> SchedulerReplay::take_new_attention_block_ids() {
       if (event.kind == CacheEventKind::allocated && event.group == group)
         blocks.push_back(event.block);
   }
-  keep_events();
+  clear_log();
   return blocks;
 }
 

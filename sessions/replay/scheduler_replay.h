@@ -116,7 +116,9 @@ class SchedulerReplay {
   // What the last update_from_output delivered, by name: requests with a token or an end.
   const std::map<std::string, ReplayedOutput>& delivered() const { return delivered_; }
 
-  // What happened to blocks since the last call.
+  // What happens to blocks from now on is kept until it is taken.
+  void keep_cache_events() { keeps_events_ = true; }
+  // Since the last call.
   std::vector<CacheEvent> take_cache_events();
   // The name of a request of any time.
   const std::string& name_of(RequestId id) const { return known(id).name; }
@@ -170,7 +172,7 @@ class SchedulerReplay {
                            std::span<const std::int32_t> first_new_column) const;
   ReplayedLookup describe(const AdmissionLookup& lookup, const CacheHit& hit) const;
   std::vector<std::int32_t> take_new_attention_block_ids();
-  void keep_events();
+  void clear_log();
   GroupBlockIds block_ids(RequestId request) const;
 
   EngineConfig config_;
@@ -182,6 +184,7 @@ class SchedulerReplay {
   std::deque<std::vector<PendingRow>> steps_;  // scheduled but not yet answered, in order
   std::optional<std::int64_t> stop_token_;
   std::map<std::string, ReplayedOutput> delivered_;
+  bool keeps_events_ = false;
   std::vector<CacheEvent> events_;  // since they were taken
 };
 
