@@ -42,7 +42,8 @@ void print_bug(const BugExhibit& exhibit, const BugRun& run) {
   fmt::print("where      {}\n", exhibit.function);
   for (const PolicyValue& value : bug.values())
     fmt::print("policy     {} = {}\n", policy_name(value), value_name(value));
-  fmt::print("V1         {}\nV2         {}\n", life_text(bug.v1), life_text(bug.v2));
+  fmt::print("V1         {} ({})\nV2         {} ({})\n", releases_text(bug.v1_releases),
+             life_text(bug.v1), releases_text(bug.v2_releases), life_text(bug.v2));
   if (!exhibit.upstream.empty()) fmt::print("upstream   {}\n", fmt::join(exhibit.upstream, ", "));
   fmt::print("\n");
   if (!exhibit.dates.empty()) fmt::print("{}\n", wrapped_lines(exhibit.dates));
@@ -148,7 +149,8 @@ void print_text(const BugsListOptions& options, const std::vector<BugExhibit>& e
   for (const BugExhibit& exhibit : exhibits) {
     const KnownBug& bug = *exhibit.bug;
     table.add({bug.number > 0 ? std::to_string(bug.number) : "", std::string(bug.id),
-               life_text(bug.v1), life_text(bug.v2), printable(exhibit.title, kBugTitleColumns)});
+               releases_text(bug.v1_releases), releases_text(bug.v2_releases),
+               printable(exhibit.title, kBugTitleColumns)});
     still_there += still_there_text(options, bug);
   }
   fmt::print("{}\n{}hybridscope bugs show ID describes a bug, bugs run ID runs it.\n",

@@ -217,7 +217,7 @@ int matrix_command(const MatrixCommandOptions& options, const Backends& backends
     return report_usage(
         "matrix", fmt::format("which engine? give --engine {} (hybridscope bugs list --engine "
                               "PROFILE lists what is in one)",
-                              kEngineProfileNames));
+                              engine_profile_names()));
   if (!options.scenario_folder.empty()) return write_scenarios(options, backends);
   return run(options, backends);
 }
@@ -265,7 +265,7 @@ std::function<int()> add_matrix_command(CLI::App& matrix, const Backends& backen
   CLI::Option* const engine =
       matrix
           .add_option("--engine", options->engine,
-                      fmt::format("the engine in question: {}", kEngineProfileNames))
+                      fmt::format("the engine in question: {}", engine_profile_names()))
           ->transform(is_engine_profile())
           ->type_name("PROFILE");
   CLI::Option* const policy = matrix

@@ -13,6 +13,7 @@
 #include "cli/version.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/run/finding_list.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/settings_table.h"
 #include "sessions/text/object_reader.h"
 
@@ -106,6 +107,17 @@ CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& p
 
 }  // namespace
 
+namespace {
+
+// A release may lack a mode, or a mode with a runner (release_defaults.h).
+bool exists_in(const MatrixCell& cell, const std::string& engine) {
+  EngineSettings settings = cell_settings(cell);
+  settings.engine = parse_engine_profile(engine);
+  return !release_conflict(settings);
+}
+
+}  // namespace
+
 Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header) {
   const auto filter = read_filter(words_of(header.filter));
   if (!filter.ok()) return filter.error();
@@ -113,7 +125,7 @@ Result<std::vector<MatrixCell>> cells_of(const MatrixHeader& header) {
   if (!shard.ok()) return shard.error();
   std::vector<MatrixCell> cells;
   for (const MatrixCell& cell : all_cells())
-    if (filter.value().takes(cell) &&
+    if (filter.value().takes(cell) && exists_in(cell, header.engine) &&
         shard_of(cell_name(cell), shard.value().count) == shard.value().index)
       cells.push_back(cell);
   return cells;

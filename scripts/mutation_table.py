@@ -31,6 +31,7 @@ BLOCK_TABLE = "core/engine/block_table.cpp"
 ROW_INPUTS = "core/engine/row_inputs.cpp"
 ALIGNED = "core/engine/aligned_split.cpp"
 SCHEDULER = "core/engine/scheduler.cpp"
+SCHEDULER_WAITING = "core/engine/scheduler_waiting.cpp"
 RETURNS = "core/engine/scheduler_returns.cpp"
 BATCH_SPLIT = "core/metadata/batch_split.cpp"
 GDN_CLASSES = "core/metadata/gdn_row_classes.cpp"
@@ -235,12 +236,12 @@ MUTATIONS = (
              "if (end >= inputs.num_tokens) return num_new_tokens;",
              "if (end >= inputs.num_prompt_tokens) return num_new_tokens;"),
     Mutation("later_chunks_not_split", SPLIT, SCHEDULER,
-             "num_new_tokens = split(request, num_new_tokens, 0, 0);",
+             "num_new_tokens = split(request, num_new_tokens, 0, kept_junction(request));",
              "num_new_tokens = std::max(num_new_tokens, 0);"),
     Mutation("grid_only_for_prompts", SPLIT, ALIGNED,
              "if (start_of(inputs) >= std::max(inputs.num_prompt_tokens, inputs.num_tokens - 1))",
              "if (start_of(inputs) >= std::min(inputs.num_prompt_tokens, inputs.num_tokens - 1))"),
-    Mutation("admission_over_budget", SPLIT, SCHEDULER,
+    Mutation("admission_over_budget", SPLIT, SCHEDULER_WAITING,
              "num_new_tokens = std::min(num_new_tokens, token_budget_);", "",
              behind="bool Scheduler::admit"),
     Mutation("split_hit_off_by_one", SPLIT, SCHEDULER,
@@ -330,7 +331,7 @@ MUTATIONS = (
              "if (freed.ref_cnt > 0) continue;", "if (freed.ref_cnt > 1) continue;"),
     Mutation("touch_does_not_count", BLOCKS, POOL, "++touched.ref_cnt;", "touched.ref_cnt = 1;"),
     Mutation("reused_block_keeps_key", BLOCKS, POOL,
-             "if (at(block).key.block_hash != 0) drop_key(block, CacheEventKind::evicted);", "",
+             "if (at(block).key.block_hash != 0) drop_keys(block, CacheEventKind::evicted);", "",
              behind="BlockPool::get_new_block"),
     Mutation("skips_block_of_last_token", BLOCKS, SINGLE,
              "std::min(skipped_tokens / block_size, edit.table.size());",
@@ -338,9 +339,12 @@ MUTATIONS = (
     Mutation("hit_not_held", BLOCKS, SINGLE,
              "edit.pool.touch(new_computed_blocks[i], edit.owner);", ""),
     Mutation("registers_begun_block", BLOCKS, SINGLE,
-             "num_full = num_tokens / parameters.block_size;",
-             "num_full = cdiv(num_tokens, parameters.block_size);"),
-    Mutation("table_keeps_got_blocks", BLOCKS, SINGLE, "table.got_blocks = false;", ""),
+             "static_cast<std::int32_t>(std::min<std::int64_t>(num_tokens, hashed))",
+             "static_cast<std::int32_t>(std::min<std::int64_t>("
+             "num_tokens + parameters.block_size - 1, hashed))"),
+    Mutation("table_keeps_got_blocks", BLOCKS, SINGLE,
+             "table = {.block_ids = std::move(block_ids)};",
+             "table = {.block_ids = std::move(block_ids), .got_blocks = table.got_blocks};"),
     Mutation("frees_before_acceptance", BLOCKS, MAMBA_MANAGER,
              "std::max(0, num_computed_tokens - config_.num_speculative_blocks);",
              "std::max(0, num_computed_tokens);"),
@@ -348,16 +352,18 @@ MUTATIONS = (
              "last >= cdiv(computed, block_size) - 1", "last >= cdiv(computed, block_size)"),
     Mutation("frees_last_state_twice", BLOCKS, MAMBA_MANAGER, "edit.set(last, kNullBlock);", ""),
     Mutation("moved_block_stays_behind", BLOCKS, MAMBA_MANAGER,
-             "edit.set(first_speculative + i, kNullBlock);", ""),
+             "edit.set(column, kNullBlock);", "",
+             behind="MambaManager::move_speculative_blocks"),
     Mutation("last_state_is_last_block", BLOCKS, MAMBA_MANAGER,
-             "edit.table.last_state_block_idx = before - 1 - spec;",
-             "edit.table.last_state_block_idx = before - 1;"),
+             "table.last_state_block_idx = before - 1 - spec;",
+             "table.last_state_block_idx = before - 1;"),
     Mutation("one_block_for_all_drafts", BLOCKS, MAMBA_MANAGER,
              "num_tokens + std::int64_t{config_.parameters.block_size} * "
              "config_.num_speculative_blocks;",
              "num_tokens + config_.num_speculative_blocks;"),
     Mutation("need_without_evictable", BLOCKS, MAMBA_MANAGER,
-             "return fresh + num_evictable_blocks(args.pool, hit);", "return fresh;"),
+             "return fresh_blocks(args) + num_evictable_blocks(args.pool, hit);",
+             "return fresh_blocks(args);"),
     Mutation("key_lost_behind_gap", BLOCKS, KEY_MAP,
              "if (distance_from_home < ((i - gap) & mask)) continue;",
              "if (distance_from_home <= ((i - gap) & mask)) continue;"),

@@ -1,6 +1,5 @@
-// (hash, group) -> the blocks registered under it, in order of insertion
-// (semantics: block-hash-map). Each block is in the map at most once. The constructor allocates all
-// memory.
+// (hash, group) -> the key slots registered under it, in order of insertion
+// (semantics: block-hash-map). Each slot is in the map at most once.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +17,22 @@ struct BlockKey {
   friend bool operator==(const BlockKey&, const BlockKey&) = default;
 };
 
+// A place for one key of a block: BlockPool says which block it belongs to.
+inline constexpr std::int32_t kNoKeySlot = 0;
+
 class BlockKeyMap {
  public:
-  // For blocks 1 .. num_blocks-1.
-  explicit BlockKeyMap(std::int32_t num_blocks);
+  // For slots 1 .. num_slots-1; larger ones make it grow.
+  explicit BlockKeyMap(std::int32_t num_slots);
 
-  // The earliest inserted block under `key` that is still there; kNullBlock when there is none.
+  // The earliest inserted slot under `key` that is still there; kNoKeySlot when there is none.
   std::int32_t find(BlockKey key) const;
 
-  // Requires: the block is not in the map.
-  void insert(BlockKey key, std::int32_t block);
+  // Requires: the slot is not in the map.
+  void insert(BlockKey key, std::int32_t slot);
 
-  // Requires: the block is in the map under `key`.
-  void erase(BlockKey key, std::int32_t block);
+  // Requires: the slot is in the map under `key`.
+  void erase(BlockKey key, std::int32_t slot);
 
   void clear();
 
@@ -40,20 +42,21 @@ class BlockKeyMap {
  private:
   struct Entry {
     BlockKey key;
-    std::int32_t first = kNullBlock;  // kNullBlock: the entry is free
-    std::int32_t last = kNullBlock;
+    std::int32_t first = kNoKeySlot;  // kNoKeySlot: the entry is free
+    std::int32_t last = kNoKeySlot;
   };
   struct Links {
-    std::int32_t previous = kNullBlock;
-    std::int32_t next = kNullBlock;
+    std::int32_t previous = kNoKeySlot;
+    std::int32_t next = kNoKeySlot;
   };
 
   std::size_t home(BlockKey key) const;
   std::size_t locate(BlockKey key) const;  // entry of the key, or the free entry it would take
   void close_gap(std::size_t gap);
+  void make_room(std::int32_t slot);
 
-  std::vector<Entry> entries_;  // [power of two >= 2 * num_blocks], linear probing
-  std::vector<Links> links_;    // [num_blocks], blocks of one key
+  std::vector<Entry> entries_;  // [power of two >= 2 * slots], linear probing
+  std::vector<Links> links_;    // [slots], slots of one key
   std::int32_t size_ = 0;
 };
 

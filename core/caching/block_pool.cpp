@@ -1,5 +1,8 @@
 #include "core/caching/block_pool.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/check.h"
 
 namespace hybridscope {
@@ -8,6 +11,7 @@ BlockPool::BlockPool(const Config& config, CacheEventLog* log)
     : blocks_(static_cast<std::size_t>(config.num_blocks) + 1),
       keys_(config.num_blocks),
       num_free_blocks_(config.num_blocks - 1),
+      keyless_blocks_to_back_(config.keyless_blocks_to_back),
       block_registration_(config.block_registration),
       log_(log) {
   // A circle: sentinel (the element after the last block), 1, 2, ..., num_blocks - 1.
@@ -41,11 +45,88 @@ void BlockPool::link_after(std::int32_t block, std::int32_t position) {
   at(next).previous = block;
 }
 
-void BlockPool::drop_key(std::int32_t block, CacheEventKind why) {
+bool BlockPool::has_key(std::int32_t block, BlockKey key) const {
+  if (at(block).key == key) return true;
+  for (std::int32_t slot = at(block).more_keys; slot != kNoKeySlot; slot = extra(slot).next)
+    if (extra(slot).key == key) return true;
+  return false;
+}
+
+void BlockPool::add_key(std::int32_t block, BlockKey key, std::int32_t num_tokens, bool planned) {
+  Block& keyed = at(block);
+  if (keyed.key.block_hash != 0) {
+    add_extra_key({.key = key, .num_tokens = num_tokens, .block = block, .planned = planned});
+    return;
+  }
+  keyed.key = key;
+  keyed.num_tokens = num_tokens;
+  keyed.first_key_planned = planned;
+  keys_.insert(key, block);
+}
+
+void BlockPool::add_extra_key(const ExtraKey& key) {
+  std::int32_t slot = free_extra_key_;
+  if (slot == kNoKeySlot) {
+    slot = num_blocks() + static_cast<std::int32_t>(extra_keys_.size());
+    extra_keys_.emplace_back();
+  } else {
+    free_extra_key_ = extra(slot).next;
+  }
+  extra(slot) = key;
+  Block& keyed = at(key.block);
+  extra(slot).next = keyed.more_keys;
+  keyed.more_keys = slot;
+  keys_.insert(key.key, slot);
+}
+
+void BlockPool::forget_keys(std::int32_t block) {
   Block& keyed = at(block);
   keys_.erase(keyed.key, block);
-  record({.kind = why, .group = keyed.key.group, .request = keyed.planned_by, .block = block});
+  for (std::int32_t slot = keyed.more_keys; slot != kNoKeySlot;) {
+    const std::int32_t next = extra(slot).next;
+    forget_extra_key(slot);
+    slot = next;
+  }
   keyed.key = {};
+  keyed.num_tokens = 0;
+  keyed.first_key_planned = false;
+  keyed.more_keys = kNoKeySlot;
+}
+
+void BlockPool::forget_extra_key(std::int32_t slot) {
+  keys_.erase(extra(slot).key, slot);
+  extra(slot) = {};
+  extra(slot).next = free_extra_key_;
+  free_extra_key_ = slot;
+}
+
+// Takes back what was planned in this step; keys of steps before stay.
+void BlockPool::withdraw_keys(std::int32_t block) {
+  Block& keyed = at(block);
+  if (keyed.first_key_planned) return drop_keys(block, CacheEventKind::withdrawn);
+  for (std::int32_t* link = &keyed.more_keys; *link != kNoKeySlot;) {
+    const std::int32_t slot = *link;
+    const ExtraKey key = extra(slot);
+    if (!key.planned) {
+      link = &extra(slot).next;
+      continue;
+    }
+    record({.kind = CacheEventKind::withdrawn,
+            .group = key.key.group,
+            .request = keyed.planned_by,
+            .block = block,
+            .num_tokens = key.num_tokens});
+    *link = key.next;
+    forget_extra_key(slot);
+  }
+  keyed.planned_by = {};
+  --num_planned_;
+}
+
+void BlockPool::drop_keys(std::int32_t block, CacheEventKind why) {
+  Block& keyed = at(block);
+  record({.kind = why, .group = keyed.key.group, .request = keyed.planned_by, .block = block});
+  forget_keys(block);
   if (keyed.planned_by == RequestId{}) return;
   keyed.planned_by = {};
   --num_planned_;
@@ -56,7 +137,7 @@ std::int32_t BlockPool::get_new_block(BlockOwner owner) {
   const std::int32_t block = at(num_blocks()).next;
   unlink(block);
   --num_free_blocks_;
-  if (at(block).key.block_hash != 0) drop_key(block, CacheEventKind::evicted);
+  if (at(block).key.block_hash != 0) drop_keys(block, CacheEventKind::evicted);
   at(block).ref_cnt = 1;
   record({.kind = CacheEventKind::allocated,
           .group = owner.group,
@@ -95,9 +176,9 @@ void BlockPool::free_blocks(std::span<const std::int32_t> blocks, BlockOwner own
             .block = block,
             .ref_cnt = freed.ref_cnt});
     if (freed.ref_cnt > 0) continue;
-    if (freed.planned_by != RequestId{}) drop_key(block, CacheEventKind::withdrawn);
+    if (freed.planned_by != RequestId{}) withdraw_keys(block);
     ++num_free_blocks_;
-    if (freed.key.block_hash == 0) {
+    if (freed.key.block_hash == 0 && !keyless_blocks_to_back_) {
       link_after(block, front);
       front = block;
     } else {
@@ -109,20 +190,40 @@ void BlockPool::free_blocks(std::span<const std::int32_t> blocks, BlockOwner own
 void BlockPool::cache_full_block(const BlockRegistrationArgs& args) {
   if (args.block == kNullBlock) return;
   const BlockKey key{.block_hash = args.block_hash, .group = args.owner.group};
-  Block& block = at(args.block);
-  if (block.key == key) return;
-  if (block.key.block_hash != 0) {
-    HS_EXPECT(block.num_tokens < args.num_tokens);
-    drop_key(args.block, CacheEventKind::evicted);
+  if (at(args.block).key == key) return;
+  if (at(args.block).key.block_hash != 0) {
+    HS_EXPECT(at(args.block).num_tokens < args.num_tokens);
+    drop_keys(args.block, CacheEventKind::evicted);
   }
-  block.key = key;
-  block.num_tokens = args.num_tokens;
-  keys_.insert(key, args.block);
-  if (block_registration_ == BlockRegistration::planned_then_published) {
+  register_block(args);
+}
+
+void BlockPool::cache_partial_block(const BlockRegistrationArgs& args, bool replaces_keys) {
+  if (args.block == kNullBlock) return;
+  const Block& block = at(args.block);
+  const bool keyed = block.key.block_hash != 0;
+  if (replaces_keys) {
+    if (keyed) drop_keys(args.block, CacheEventKind::evicted);
+  } else if (has_key(args.block, {.block_hash = args.block_hash, .group = args.owner.group})) {
+    return;
+  } else if (keyed && block.num_tokens < args.num_tokens) {
+    drop_keys(args.block, CacheEventKind::evicted);
+  }
+  register_block(args);
+}
+
+void BlockPool::register_block(const BlockRegistrationArgs& args) {
+  const bool planned = block_registration_ == BlockRegistration::planned_then_published;
+  add_key(args.block, {.block_hash = args.block_hash, .group = args.owner.group}, args.num_tokens,
+          planned);
+  Block& block = at(args.block);
+  if (planned) {
     HS_EXPECT(args.owner.request != RequestId{});
+    if (block.planned_by == RequestId{}) {
+      planned_.push_back(args.block);
+      ++num_planned_;
+    }
     block.planned_by = args.owner.request;
-    planned_.push_back(args.block);
-    ++num_planned_;
   }
   record({.kind = CacheEventKind::registered,
           .group = args.owner.group,
@@ -134,27 +235,63 @@ void BlockPool::cache_full_block(const BlockRegistrationArgs& args) {
           .block_hash = args.block_hash});
 }
 
+void BlockPool::move_keys(std::int32_t source, std::int32_t destination, BlockOwner owner) {
+  const Block moved = at(source);
+  HS_EXPECT(at(destination).key.block_hash == 0);
+  if (moved.key.block_hash == 0) return;
+  std::vector<ExtraKey> keys = {{.key = moved.key,
+                                 .num_tokens = moved.num_tokens,
+                                 .block = destination,
+                                 .planned = moved.first_key_planned}};
+  for (std::int32_t slot = moved.more_keys; slot != kNoKeySlot; slot = extra(slot).next)
+    keys.push_back(extra(slot));
+  record({.kind = CacheEventKind::evicted,
+          .group = moved.key.group,
+          .request = moved.planned_by,
+          .block = source});
+  forget_keys(source);
+  for (const ExtraKey& key : keys) {
+    add_key(destination, key.key, key.num_tokens, key.planned);
+    record({.kind = CacheEventKind::registered,
+            .group = owner.group,
+            .request = owner.request,
+            .block = destination,
+            .ref_cnt = at(destination).ref_cnt,
+            .num_tokens = key.num_tokens,
+            .block_hash = key.key.block_hash});
+  }
+  if (moved.planned_by == RequestId{}) return;
+  at(destination).planned_by = std::exchange(at(source).planned_by, RequestId{});
+  std::ranges::replace(planned_, source, destination);
+}
+
 void BlockPool::evict_blocks(std::span<const std::int32_t> blocks) {
   for (const std::int32_t block : blocks)
-    if (at(block).key.block_hash != 0) drop_key(block, CacheEventKind::evicted);
+    if (at(block).key.block_hash != 0) drop_keys(block, CacheEventKind::evicted);
 }
 
 bool BlockPool::reset_prefix_cache() {
   if (num_free_blocks_ != num_blocks() - 1) return false;
   for (std::int32_t block = 1; block < num_blocks(); ++block)
-    if (at(block).key.block_hash != 0) drop_key(block, CacheEventKind::evicted);
+    if (at(block).key.block_hash != 0) drop_keys(block, CacheEventKind::evicted);
   return true;
 }
 
 void BlockPool::publish() {
-  for (const std::int32_t block : planned_) at(block).planned_by = {};
+  for (const std::int32_t planned : planned_) {
+    Block& block = at(planned);
+    block.planned_by = {};
+    block.first_key_planned = false;
+    for (std::int32_t slot = block.more_keys; slot != kNoKeySlot; slot = extra(slot).next)
+      extra(slot).planned = false;
+  }
   planned_.clear();
   num_planned_ = 0;
 }
 
 void BlockPool::withdraw(RequestId request) {
   for (const std::int32_t block : planned_)
-    if (at(block).planned_by == request) drop_key(block, CacheEventKind::withdrawn);
+    if (at(block).planned_by == request) withdraw_keys(block);
 }
 
 }  // namespace hybridscope

@@ -22,7 +22,7 @@ struct BlockOwner {
   std::int32_t group = -1;
 };
 
-// A full block and the prefix it stands for.
+// A block and the prefix it stands for.
 struct BlockRegistrationArgs {
   std::int32_t block = kNullBlock;
   BlockOwner owner = {};
@@ -32,12 +32,15 @@ struct BlockRegistrationArgs {
 };
 
 // Invariants: a block is in the free queue iff its reference count is 0 (null block: never); a
-// block has at most one key; a planned block has a key and a reference; the null block has neither.
+// block has one key, or with hits inside blocks several, of which the first counts as its own
+// (semantics: hits-inside-blocks); a planned block has a key and a reference; the null block has
+// neither.
 class BlockPool {
  public:
   struct Config {
     std::int32_t num_blocks = 1;  // the null block included, positive
     BlockRegistration block_registration = BlockRegistration::planned_then_published;
+    bool keyless_blocks_to_back = false;  // of the free queue, when they are freed
   };
   // Blocks 1, 2, ..., num_blocks-1 are free, in that order. `log` may be null.
   BlockPool(const Config& config, CacheEventLog* log);
@@ -51,13 +54,15 @@ class BlockPool {
 
   // Requires for all with a block: 0 <= block < num_blocks().
   std::int32_t ref_cnt(std::int32_t block) const { return at(block).ref_cnt; }
-  // Without a hash: block_hash 0.
+  // The block's first key; without one: block_hash 0.
   BlockKey key(std::int32_t block) const { return at(block).key; }
+  // Tokens of the prefix that the first key stands for; 0 without a key.
+  std::int32_t key_tokens(std::int32_t block) const { return at(block).num_tokens; }
   // The request that registered the block in this step and has not written it yet; invalid: none.
   RequestId planned_by(std::int32_t block) const { return at(block).planned_by; }
 
   // get_cached_block for one group: the earliest registered block, kNullBlock on a miss.
-  std::int32_t get_cached_block(BlockKey key) const { return keys_.find(key); }
+  std::int32_t get_cached_block(BlockKey key) const { return block_of(keys_.find(key)); }
 
   // get_new_blocks(1): the head of the queue, with one reference, without hash.
   // Requires: num_free_blocks() > 0.
@@ -73,8 +78,16 @@ class BlockPool {
   void free_blocks(std::span<const std::int32_t> blocks, BlockOwner owner);
 
   // cache_full_blocks for one block: registers it under (block_hash, group). No effect on the null
-  // block or on a block that has this key; another key, of a shorter prefix, is replaced.
+  // block or on a block that has this key; other keys, of shorter prefixes, are replaced.
   void cache_full_block(const BlockRegistrationArgs& args);
+
+  // cache_partial_block: the block can be found under this prefix too, which may end inside it. Its
+  // keys of shorter prefixes are replaced; with `replaces_keys` all are. No effect on the null
+  // block.
+  void cache_partial_block(const BlockRegistrationArgs& args, bool replaces_keys);
+
+  // move_block_hashes: block `destination`, which has no key, gets those of `source`.
+  void move_keys(std::int32_t source, std::int32_t destination, BlockOwner owner);
 
   // The blocks lose their hashes; references and queue order stay.
   void evict_blocks(std::span<const std::int32_t> blocks);
@@ -102,20 +115,49 @@ class BlockPool {
     std::int32_t num_tokens = 0;  // of the key's prefix
     std::int32_t previous = 0;    // free queue; the element after the last block is its sentinel
     std::int32_t next = 0;
-    RequestId planned_by;
+    std::int32_t more_keys = kNoKeySlot;  // the slot of the second key
+    RequestId planned_by;                 // some key
+    bool first_key_planned = false;
+  };
+  // A key of a block besides its first. Slot num_blocks() + i of keys_ is element i.
+  struct ExtraKey {
+    BlockKey key;
+    std::int32_t num_tokens = 0;
+    std::int32_t block = kNullBlock;  // kNullBlock: the slot is free
+    std::int32_t next = kNoKeySlot;   // the block's next key, or the next free slot
+    bool planned = false;
   };
 
   Block& at(std::int32_t block) { return blocks_[static_cast<std::size_t>(block)]; }
   const Block& at(std::int32_t block) const { return blocks_[static_cast<std::size_t>(block)]; }
   void unlink(std::int32_t block);
   void link_after(std::int32_t block, std::int32_t position);
-  void drop_key(std::int32_t block, CacheEventKind why);
+  std::int32_t block_of(std::int32_t slot) const {
+    return slot < num_blocks() ? slot : extra(slot).block;
+  }
+  ExtraKey& extra(std::int32_t slot) {
+    return extra_keys_[static_cast<std::size_t>(slot - num_blocks())];
+  }
+  const ExtraKey& extra(std::int32_t slot) const {
+    return extra_keys_[static_cast<std::size_t>(slot - num_blocks())];
+  }
+  bool has_key(std::int32_t block, BlockKey key) const;
+  void add_key(std::int32_t block, BlockKey key, std::int32_t num_tokens, bool planned);
+  void add_extra_key(const ExtraKey& key);
+  void drop_keys(std::int32_t block, CacheEventKind why);
+  void forget_keys(std::int32_t block);
+  void forget_extra_key(std::int32_t slot);
+  void withdraw_keys(std::int32_t block);
+  void register_block(const BlockRegistrationArgs& args);
 
   std::vector<Block> blocks_;  // [num_blocks + 1]
   BlockKeyMap keys_;
+  std::vector<ExtraKey> extra_keys_;
+  std::int32_t free_extra_key_ = kNoKeySlot;
   std::vector<std::int32_t> planned_;  // planned since the last publish, some withdrawn since
   std::int32_t num_planned_ = 0;
   std::int32_t num_free_blocks_ = 0;
+  bool keyless_blocks_to_back_ = false;
   BlockRegistration block_registration_ = BlockRegistration::planned_then_published;
   CacheEventLog* log_ = nullptr;
 };

@@ -32,11 +32,80 @@ enum class ReachableBoundaries : std::uint8_t {
   replay_and_block_before_junction,  // 0.33.0: and a block before the junction
 };
 
+// How far beyond the agreed length does an attention group look for the block that the draft model
+// computes again? In the order of the releases. (semantics: eagle-groups)
+enum class EagleMargin : std::uint8_t {
+  whole_block,                  // 0.24.0: one of its blocks, but never past the longest hit
+  hash_block,                   // 0.26.0: one hash block where hits end inside blocks
+  hash_block_to_the_last_hash,  // 0.32.0: and past the longest hit
+};
+
+// What makes room for the block that the draft model computes again? (semantics: look-ahead-hashes)
+enum class EagleProof : std::uint8_t {
+  block_drop,         // the last block of a hit is dropped
+  look_ahead_hashes,  // 0.33.0: a block's hash covers the tokens after it, nothing is dropped
+};
+
+// Can a hit end inside a block? (semantics: hits-inside-blocks)
+enum class HitsInsideBlocks : std::uint8_t {
+  never,
+  // 0.26.0: if a recurrent group's blocks hold several hash blocks. Prompts stop at their last hash
+  // block even where hits then cannot end.
+  stopping_at_hash_blocks,
+  with_smaller_hash_blocks,  // 0.28.0
+};
+
+// Where is the end of a prompt registered inside a block? In the order of the releases.
+// (semantics: prompt-tail-key)
+enum class PromptTailKey : std::uint8_t {
+  never,
+  at_last_hash_block,       // 0.26.0: where the prompt's last full hash block ends
+  before_eagle_hash_block,  // 0.30.0: in recurrent groups whose block is dropped, one earlier
+  before_dropped_block,     // 0.31.0: in all recurrent groups, if any block is dropped
+  at_replay_position,       // 0.32.0: where a resend of the prompt can hit
+  at_replay_position_once,  // 0.33.0: if the block is not registered so already
+};
+
+// Which tokens count as computed when a request's old states are freed? (semantics:
+// mamba-remove-skipped-blocks)
+enum class SkippedBasis : std::uint8_t {
+  optimistic_minus_drafts,  // all that were scheduled but as many as there are drafts
+  processed,                // 0.26.0: those of frames that have returned
+};
+
+// Does the search for old states go on past a column without a block?
+enum class StateRetirement : std::uint8_t { first_null_stops, passes_nulls };
+
+// Does an allocation that needs no block count as the request's first? (semantics:
+// mamba-allocate-new-blocks)
+enum class EmptyAllocation : std::uint8_t { not_noted, noted };
+
+// Without prefix caching, to which end of the free queue do freed blocks go?
+enum class UncachedFree : std::uint8_t { to_front, to_back };
+
+// Which chunks of a prefill store a state before their end, and which of these states stay? In the
+// order of the releases. (semantics: prefill-checkpoint)
+enum class PrefillCheckpoint : std::uint8_t {
+  never,
+  every_chunk,         // 0.30.0: with retention interval 0 those of earlier chunks are dropped
+  last_chunk,          // 0.31.0: with retention interval 0 only the last chunk stores one
+  as_states_retained,  // 0.32.0: kept at the prompt's end, the junction and where states are
+};
+
 struct CachePolicies {
   MambaEagleLookahead mamba_eagle_lookahead = MambaEagleLookahead::none;
   FullAttentionCut full_attention_cut = FullAttentionCut::every_group;
   BlockRegistration block_registration = BlockRegistration::planned_then_published;
   ReachableBoundaries reachable_boundaries = ReachableBoundaries::replay_and_block_before_junction;
+  EagleMargin eagle_margin = EagleMargin::whole_block;
+  EagleProof eagle_proof = EagleProof::block_drop;
+  HitsInsideBlocks hits_inside_blocks = HitsInsideBlocks::never;
+  PromptTailKey prompt_tail_key = PromptTailKey::never;
+  PrefillCheckpoint prefill_checkpoint = PrefillCheckpoint::never;
+  SkippedBasis skipped_basis = SkippedBasis::optimistic_minus_drafts;
+  StateRetirement state_retirement = StateRetirement::first_null_stops;
+  EmptyAllocation empty_allocation = EmptyAllocation::not_noted;
+  UncachedFree uncached_free = UncachedFree::to_front;
   friend bool operator==(const CachePolicies&, const CachePolicies&) = default;
 };
 
@@ -65,6 +134,44 @@ constexpr void for_each_cache_policy(Visit visit) {
                               "replay_and_block_before_junction"},
                    .help = "which states a retention interval keeps besides its own"},
                   ReachableBoundaries::prompt_end));
+  visit(PolicyRow(&CachePolicies::eagle_margin,
+                  {.name = "eagle_margin",
+                   .values = {"whole_block", "hash_block", "hash_block_to_the_last_hash"},
+                   .help = "with drafts, how far an attention group looks beyond the hit"}));
+  visit(PolicyRow(&CachePolicies::eagle_proof,
+                  {.name = "eagle_proof",
+                   .values = {"block_drop", "look_ahead_hashes"},
+                   .help = "with drafts, what makes room for the block that is computed again"}));
+  visit(PolicyRow(&CachePolicies::hits_inside_blocks,
+                  {.name = "hits_inside_blocks",
+                   .values = {"never", "stopping_at_hash_blocks", "with_smaller_hash_blocks"},
+                   .help = "whether a hit can end inside a block"}));
+  visit(PolicyRow(
+      &CachePolicies::prompt_tail_key,
+      {.name = "prompt_tail_key",
+       .values = {"never", "at_last_hash_block", "before_eagle_hash_block", "before_dropped_block",
+                  "at_replay_position", "at_replay_position_once"},
+       .help = "where the end of a prompt is registered inside a block"}));
+  visit(PolicyRow(&CachePolicies::prefill_checkpoint,
+                  {.name = "prefill_checkpoint",
+                   .values = {"never", "every_chunk", "last_chunk", "as_states_retained"},
+                   .help = "which chunks of a prefill store a state before their end"}));
+  visit(PolicyRow(&CachePolicies::skipped_basis,
+                  {.name = "skipped_basis",
+                   .values = {"optimistic_minus_drafts", "processed"},
+                   .help = "which tokens count as computed when old states are freed"}));
+  visit(PolicyRow(&CachePolicies::state_retirement,
+                  {.name = "state_retirement",
+                   .values = {"first_null_stops", "passes_nulls"},
+                   .help = "whether old states left of an empty column are freed"}));
+  visit(PolicyRow(&CachePolicies::empty_allocation,
+                  {.name = "empty_allocation",
+                   .values = {"not_noted", "noted"},
+                   .help = "whether an allocation of no block counts as the request's first"}));
+  visit(PolicyRow(&CachePolicies::uncached_free,
+                  {.name = "uncached_free",
+                   .values = {"to_front", "to_back"},
+                   .help = "without prefix caching, where in the free queue freed blocks go"}));
 }
 
 // The policies that the reference vectors were made with.

@@ -5,15 +5,22 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/caching/retention.h"
 #include "core/caching/single_type_manager.h"
 
 namespace hybridscope {
 
+struct FullAttentionManagerConfig {
+  GroupParameters parameters;
+  PromptTailKey prompt_tail_key = PromptTailKey::never;
+  bool drops_eagle_block = false;  // the last block of a hit is computed again
+};
+
 class FullAttentionManager {
  public:
-  explicit FullAttentionManager(GroupParameters parameters) : parameters_(parameters) {}
+  explicit FullAttentionManager(const FullAttentionManagerConfig& config) : config_(config) {}
 
   // The longest run of cached blocks from the start.
   static SpecHit find_longest_cache_hit(const HitSearchArgs& args);
@@ -22,10 +29,11 @@ class FullAttentionManager {
   std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
 
   void remove_skipped_blocks(TableEdit, std::int32_t) const {}
+  void note_checkpoint(RequestTable&, const BlockNeedArgs&) const {}
 
   // Requires: the list is empty.
   void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-                                 std::int32_t total_computed_tokens);
+                                 const ComputedTokens& computed);
 
   // Returns the first new column; nullopt if the pool has too few free blocks.
   std::optional<std::int32_t> allocate_new_blocks(TableEdit edit, std::int32_t num_tokens,
@@ -39,9 +47,14 @@ class FullAttentionManager {
                                             std::int32_t num_requests) const;
 
   void new_step_starts() {}
+  std::vector<PendingCopy>& pending_copies() { return pending_copies_; }
 
  private:
-  GroupParameters parameters_;
+  void cache_prompt_tail(TableEdit edit, std::span<const BlockHash> block_hashes,
+                         std::int32_t num_tokens, const CachedPrompt& prompt);
+
+  FullAttentionManagerConfig config_;
+  std::vector<PendingCopy> pending_copies_;
 };
 
 }  // namespace hybridscope

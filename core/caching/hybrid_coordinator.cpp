@@ -40,15 +40,29 @@ Status check_hash_blocks(const CoordinatorConfig& config) {
   return Ok{};
 }
 
-std::vector<bool> eagle_groups(const CoordinatorConfig& config) {
-  std::vector<bool> is_eagle;
-  for (const KVCacheGroup& group : config.groups) is_eagle.push_back(group.is_eagle_group);
-  const bool any_flagged = std::find(is_eagle.begin(), is_eagle.end(), true) != is_eagle.end();
-  if (config.use_eagle && !any_flagged) is_eagle.assign(is_eagle.size(), true);
-  return is_eagle;
+bool any(const std::vector<bool>& groups) {
+  return std::ranges::find(groups, true) != groups.end();
+}
+
+// Which groups drop the last block of a hit.
+std::vector<bool> eagle_groups(const CoordinatorConfig& config, const std::vector<bool>& flagged) {
+  if (config.use_eagle) return any(flagged) ? flagged : std::vector<bool>(flagged.size(), true);
+  return config.policies.eagle_proof == EagleProof::block_drop
+             ? flagged
+             : std::vector<bool>(flagged.size(), false);
 }
 
 }  // namespace
+
+bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
+                            const CachePolicies& policies) {
+  if (policies.hits_inside_blocks == HitsInsideBlocks::never || groups.size() < 2) return false;
+  return std::ranges::any_of(groups, [hash_block_size](const KVCacheGroup& group) {
+    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+    return mamba != nullptr && mamba->mamba_cache_mode == MambaCacheMode::align &&
+           mamba->block_size > hash_block_size;
+  });
+}
 
 struct HybridCoordinator::Search {
   const BlockPool& pool;
@@ -66,9 +80,11 @@ struct HybridCoordinator::Search {
 Result<HybridCoordinator> HybridCoordinator::create(const CoordinatorConfig& config) {
   if (const Status sizes = check_sizes(config); !sizes) return sizes.error();
   HybridCoordinator coordinator;
-  coordinator.scheduler_block_size_ = config.scheduler_block_size;
+  std::vector<bool> flagged;
+  for (const KVCacheGroup& group : config.groups) flagged.push_back(group.is_eagle_group);
+  coordinator.hit_alignment_ = config.scheduler_block_size;
   coordinator.policies_ = config.policies;
-  coordinator.is_eagle_ = eagle_groups(config);
+  coordinator.is_eagle_ = eagle_groups(config, flagged);
   for (std::size_t group = 0; group < config.groups.size(); ++group)
     coordinator.parameters_.push_back({.group = static_cast<std::int32_t>(group),
                                        .block_size = config.groups[group].block_size(),
@@ -79,7 +95,14 @@ Result<HybridCoordinator> HybridCoordinator::create(const CoordinatorConfig& con
   coordinator.merge_spec_groups(config);
   coordinator.kind_ =
       config.groups.size() == 1 ? CoordinatorKind::unitary : CoordinatorKind::hybrid;
-  if (coordinator.kind_ == CoordinatorKind::hybrid && coordinator.spec_groups_.size() < 2)
+  if (coordinator.kind_ == CoordinatorKind::unitary) {
+    coordinator.hit_alignment_ = config.groups.front().block_size();
+    return coordinator;
+  }
+  coordinator.hits_inside_blocks_ =
+      hits_end_inside_blocks(config.groups, config.hash_block_size, config.policies);
+  if (coordinator.hits_inside_blocks_) coordinator.hit_alignment_ = config.hash_block_size;
+  if (coordinator.spec_groups_.size() < 2)
     return invalid_input("all " + std::to_string(config.groups.size()) +
                          " KV-cache groups share one spec; a hybrid cache needs at least 2 specs");
   return coordinator;
@@ -115,14 +138,13 @@ void HybridCoordinator::merge_spec_groups(const CoordinatorConfig& config) {
                                                                                     member};
 }
 
-bool HybridCoordinator::any_eagle_group() const {
-  return std::ranges::find(is_eagle_, true) != is_eagle_.end();
-}
+bool HybridCoordinator::any_eagle_group() const { return any(is_eagle_); }
 
 std::int32_t HybridCoordinator::num_tokens_to_cache(std::int32_t group,
                                                     std::int32_t num_tokens) const {
   if (kind_ != CoordinatorKind::hybrid) return num_tokens;
-  const std::int32_t aligned = round_down(num_tokens, scheduler_block_size_);
+  if (hits_inside_blocks_) return num_tokens;
+  const std::int32_t aligned = round_down(num_tokens, hit_alignment_);
   if (aligned <= 0 || !is_eagle_[static_cast<std::size_t>(group)]) return aligned;
   return std::min(num_tokens, aligned + parameters_[static_cast<std::size_t>(group)].block_size);
 }
@@ -160,11 +182,26 @@ void HybridCoordinator::run_round(Search& search) const {
   for (std::size_t spec_group = 0; spec_group < spec_groups_.size(); ++spec_group) {
     const SpecGroup& spec = spec_groups_[spec_group];
     // A shorter prefix of a run of cached blocks is cached as well: no second lookup.
-    if (!spec.is_mamba && search.looked_up[spec_group])
-      search.current_length = round_down(search.current_length, spec.parameters.block_size);
-    else
+    if (spec.is_mamba || !search.looked_up[spec_group])
       look_up(search, spec_group);
+    else if (hits_inside_blocks_)
+      search.current_length = std::min(search.current_length, search.hits[spec_group].length);
+    else
+      search.current_length = round_down(search.current_length, spec.parameters.block_size);
   }
+}
+
+// How far a group may look for a hit whose last block is dropped.
+std::int32_t HybridCoordinator::eagle_limit(const Search& search, const SpecGroup& spec) const {
+  std::int32_t margin = spec.parameters.block_size;
+  if (hits_inside_blocks_ && policies_.eagle_margin != EagleMargin::whole_block)
+    margin = std::min(margin, spec.parameters.hash_block_size);
+  const auto hashed =
+      static_cast<std::int32_t>(search.block_hashes.size()) * spec.parameters.hash_block_size;
+  return std::min(search.current_length + margin,
+                  policies_.eagle_margin == EagleMargin::hash_block_to_the_last_hash
+                      ? hashed
+                      : search.max_cache_hit_length);
 }
 
 void HybridCoordinator::look_up(Search& search, std::size_t spec_group) const {
@@ -172,23 +209,22 @@ void HybridCoordinator::look_up(Search& search, std::size_t spec_group) const {
   const bool looks_ahead =
       !spec.is_mamba || policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit;
   const bool drop = spec.is_eagle && looks_ahead && !search.verified[spec_group];
-  const std::int32_t block_size = spec.parameters.block_size;
   const HitSearchArgs args{
       .pool = search.pool,
       .groups = spec.groups,
       .block_hashes = search.block_hashes,
       .parameters = spec.parameters,
-      .max_length = drop ? std::min(search.current_length + block_size, search.max_cache_hit_length)
-                         : search.current_length,
-      .alignment = kind_ == CoordinatorKind::unitary ? block_size : scheduler_block_size_,
-      .drop_eagle_block = drop};
+      .max_length = drop ? eagle_limit(search, spec) : search.current_length,
+      .alignment = hit_alignment_,
+      .drop_eagle_block = drop,
+      .inside_blocks = hits_inside_blocks_ && hit_alignment_ < spec.parameters.block_size};
   SpecHit hit = spec.is_mamba ? MambaManager::find_longest_cache_hit(args)
                               : FullAttentionManager::find_longest_cache_hit(args);
   if (hit.lookup.stop == LookupStop::limit_reached && args.max_length < search.max_cache_hit_length)
     hit.lookup.stop = LookupStop::cut_to_other_group;
   if (search.looked_up[spec_group]) hit.lookup = search.hits[spec_group].lookup;
 
-  const std::int32_t length = hit.num_blocks * block_size;
+  const std::int32_t length = hit.length;
   if (drop)
     search.verified[spec_group] = true;
   else if (length < search.current_length)
@@ -200,10 +236,11 @@ void HybridCoordinator::look_up(Search& search, std::size_t spec_group) const {
 }
 
 // With one full-attention and one other spec the second group's answer is final: the first can
-// serve any shorter length of whole blocks.
+// serve any shorter length of whole blocks, and with hits inside blocks any.
 bool HybridCoordinator::one_round_suffices(std::int32_t hit_length) const {
   if (spec_groups_.size() != 2 || spec_groups_.front().is_mamba) return false;
-  return policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit ||
+  return hits_inside_blocks_ ||
+         policies_.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit ||
          hit_length % spec_groups_.front().parameters.block_size == 0;
 }
 
@@ -248,7 +285,7 @@ void HybridCoordinator::append_blocks(const Search& search, std::size_t group,
   const bool cut =
       place.spec_group == 0 || policies_.full_attention_cut == FullAttentionCut::every_group;
   const std::int32_t num_blocks =
-      cut ? std::min(found.num_blocks, search.hit_length / spec.parameters.block_size)
+      cut ? std::min(found.num_blocks, cdiv(search.hit_length, spec.parameters.block_size))
           : found.num_blocks;
   for (std::size_t block = 0; block < static_cast<std::size_t>(num_blocks); ++block)
     hit.block_ids.push_back(found.block_ids[block * spec.groups.size() + place.member]);

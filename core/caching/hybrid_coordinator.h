@@ -19,11 +19,16 @@ namespace hybridscope {
 struct CoordinatorConfig {
   std::span<const KVCacheGroup> groups = {};  // read by create only
   bool enable_caching = true;
-  bool use_eagle = false;
+  bool use_eagle = false;  // the last block of a hit is computed again for a draft model
   std::int32_t scheduler_block_size = 16;  // tokens; hits of several groups end on multiples of it
   std::int32_t hash_block_size = 16;       // tokens
   CachePolicies policies = {};
 };
+
+// Can a hit end inside a block, with prefix caching and several groups? (semantics:
+// hits-inside-blocks)
+bool hits_end_inside_blocks(std::span<const KVCacheGroup> groups, std::int32_t hash_block_size,
+                            const CachePolicies& policies);
 
 enum class CoordinatorKind : std::uint8_t { no_prefix_cache, unitary, hybrid };
 
@@ -42,6 +47,11 @@ class HybridCoordinator {
     return is_eagle_[static_cast<std::size_t>(group)];
   }
   bool any_eagle_group() const;
+
+  // Can hits end inside a block (semantics: hits-inside-blocks)? Then they end on hash blocks.
+  bool hits_inside_blocks() const { return hits_inside_blocks_; }
+  // Tokens: hits end on multiples of it.
+  std::int32_t hit_alignment() const { return hit_alignment_; }
 
   // The longest prefix, at most max_cache_hit_length tokens, that every group can serve.
   // Requires: block_hashes cover max_cache_hit_length tokens (what they do not cover is a miss).
@@ -71,6 +81,7 @@ class HybridCoordinator {
   CacheHit empty_hit(std::int32_t max_cache_hit_length) const;
   void run_round(Search& search) const;
   void look_up(Search& search, std::size_t spec_group) const;
+  std::int32_t eagle_limit(const Search& search, const SpecGroup& spec) const;
   bool one_round_suffices(std::int32_t hit_length) const;
   CacheHit assemble(const Search& search) const;
   void append_blocks(const Search& search, std::size_t group, CacheHit& hit) const;
@@ -80,7 +91,8 @@ class HybridCoordinator {
   std::vector<bool> is_eagle_;               // [num_groups]
   std::vector<SpecGroup> spec_groups_;
   std::vector<Place> places_;  // [num_groups]
-  std::int32_t scheduler_block_size_ = 16;
+  bool hits_inside_blocks_ = false;
+  std::int32_t hit_alignment_ = 16;
   CachePolicies policies_;
 };
 

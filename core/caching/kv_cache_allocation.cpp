@@ -12,6 +12,8 @@ struct KVCacheManager::Plan {
   std::int32_t slot = -1;
   std::int32_t uncapped_computed_tokens = 0;  // computed and hit
   std::int32_t total_computed_tokens = 0;     // at most max_model_len
+  std::int32_t processed_tokens = 0;          // of them, those whose old states may be freed
+  std::int32_t prefill_end = 0;
   std::int32_t num_tokens_main_model = 0;
   std::int32_t num_tokens_need_slot = 0;
   Allocation allocation;
@@ -43,8 +45,7 @@ Result<Allocation> KVCacheManager::allocate_slots(const RequestCacheView& reques
   Plan plan = make_plan(request, args);
   if (args.full_sequence_must_fit) {
     const std::int32_t full_num_tokens = std::min(request.num_tokens, max_model_len_);
-    plan.allocation.num_blocks_to_allocate =
-        blocks_to_allocate(plan, full_num_tokens, full_num_tokens);
+    plan.allocation.num_blocks_to_allocate = blocks_of_full_sequence(plan, full_num_tokens);
     if (plan.allocation.num_blocks_to_allocate + plan.allocation.watermark_blocks >
         plan.allocation.num_free_blocks)
       return refuse(plan, AllocationRefusal::full_sequence);
@@ -52,8 +53,8 @@ Result<Allocation> KVCacheManager::allocate_slots(const RequestCacheView& reques
   // Happens even if the request is then refused for too few free blocks.
   if (plan.slot >= 0) remove_skipped_blocks(request.id, plan);
   plan.allocation.num_free_blocks = pool_.num_free_blocks();
-  plan.allocation.num_blocks_to_allocate =
-      blocks_to_allocate(plan, plan.num_tokens_need_slot, plan.num_tokens_main_model);
+  plan.allocation.num_blocks_to_allocate = blocks_to_allocate(plan);
+  if (plan.slot >= 0) note_checkpoints(plan);
   if (plan.allocation.num_blocks_to_allocate + plan.allocation.watermark_blocks >
       std::int64_t{plan.allocation.num_free_blocks} - args.reserved_blocks)
     return refuse(plan, AllocationRefusal::not_enough_blocks);
@@ -74,6 +75,11 @@ KVCacheManager::Plan KVCacheManager::make_plan(const RequestCacheView& request,
     plan.hit = args.new_computed_blocks;
   plan.uncapped_computed_tokens = request.num_computed_tokens + args.num_new_computed_tokens;
   plan.total_computed_tokens = std::min(plan.uncapped_computed_tokens, max_model_len_);
+  plan.processed_tokens =
+      std::max(plan.total_computed_tokens -
+                   (skipped_basis_ == SkippedBasis::processed ? request.num_in_flight_tokens : 0),
+               0);
+  plan.prefill_end = std::max(request.prompt.num_prompt_tokens, request.num_tokens - 1);
   plan.num_tokens_main_model = plan.total_computed_tokens + args.num_new_tokens;
   plan.num_tokens_need_slot =
       std::min(plan.num_tokens_main_model + args.num_lookahead_tokens, max_model_len_);
@@ -85,21 +91,43 @@ KVCacheManager::Plan KVCacheManager::make_plan(const RequestCacheView& request,
   return plan;
 }
 
-std::int64_t KVCacheManager::blocks_to_allocate(const Plan& plan, std::int32_t num_tokens,
-                                                std::int32_t num_tokens_main_model) const {
+BlockNeedArgs KVCacheManager::need_of(const Plan& plan, std::size_t group) const {
+  return {.pool = pool_,
+          .table = table(plan.slot, group),
+          .new_computed_blocks = plan.hit_blocks(group),
+          .num_local_computed_tokens = plan.uncapped_computed_tokens,
+          .num_tokens = plan.num_tokens_need_slot,
+          .num_tokens_main_model = plan.num_tokens_main_model,
+          .total_computed_tokens = plan.uncapped_computed_tokens,
+          .prefill_end = plan.prefill_end};
+}
+
+std::int64_t KVCacheManager::blocks_to_allocate(const Plan& plan) const {
   std::int64_t num_blocks = 0;
-  for (std::size_t group = 0; group < managers_.size(); ++group) {
-    const BlockNeedArgs args{.pool = pool_,
-                             .table = table(plan.slot, group),
-                             .new_computed_blocks = plan.hit_blocks(group),
-                             .num_tokens = num_tokens,
-                             .num_tokens_main_model = num_tokens_main_model,
-                             .total_computed_tokens = plan.uncapped_computed_tokens};
-    num_blocks += std::visit(
-        [&args](const auto& manager) { return manager.get_num_blocks_to_allocate(args); },
-        managers_[group]);
-  }
+  for (std::size_t group = 0; group < managers_.size(); ++group)
+    num_blocks +=
+        std::visit([need = need_of(plan, group)](
+                       const auto& manager) { return manager.get_num_blocks_to_allocate(need); },
+                   managers_[group]);
   return num_blocks;
+}
+
+std::int64_t KVCacheManager::blocks_of_full_sequence(const Plan& plan,
+                                                     std::int32_t num_tokens) const {
+  Plan whole = plan;
+  whole.num_tokens_need_slot = num_tokens;
+  whole.num_tokens_main_model = num_tokens;
+  whole.total_computed_tokens = plan.total_computed_tokens;
+  return blocks_to_allocate(whole);
+}
+
+void KVCacheManager::note_checkpoints(const Plan& plan) {
+  for (std::size_t group = 0; group < managers_.size(); ++group) {
+    RequestTable& list = tables_[static_cast<std::size_t>(plan.slot) * managers_.size() + group];
+    std::visit([need = need_of(plan, group),
+                &list](const auto& manager) { manager.note_checkpoint(list, need); },
+               managers_[group]);
+  }
 }
 
 // A hit that has to wait is reported as the reason, however many blocks are free.
@@ -123,8 +151,7 @@ void KVCacheManager::remove_skipped_blocks(RequestId request, const Plan& plan) 
   for (std::size_t group = 0; group < managers_.size(); ++group)
     std::visit(
         [&](auto& manager) {
-          manager.remove_skipped_blocks(edit(request, plan.slot, group),
-                                        plan.total_computed_tokens);
+          manager.remove_skipped_blocks(edit(request, plan.slot, group), plan.processed_tokens);
         },
         managers_[group]);
 }
@@ -133,7 +160,10 @@ Status KVCacheManager::allocate(RequestId request, Plan& plan) {
   if (plan.slot >= 0 && plan.hit != nullptr)
     return invalid_input("request " + std::to_string(request.value) +
                          " holds blocks already; cached blocks can only be its first");
-  if (plan.slot < 0) plan.slot = acquire_slot(request);
+  if (plan.slot < 0) {
+    plan.slot = acquire_slot(request);
+    note_checkpoints(plan);
+  }
   if (plan.hit != nullptr) add_local_computed_blocks(request, plan);
   for (std::size_t group = 0; group < managers_.size(); ++group) {
     const std::optional<std::int32_t> first_new_column = std::visit(
@@ -157,8 +187,9 @@ void KVCacheManager::add_local_computed_blocks(RequestId request, const Plan& pl
   for (std::size_t group = 0; group < managers_.size(); ++group)
     std::visit(
         [&](auto& manager) {
-          manager.add_local_computed_blocks(edit(request, plan.slot, group), plan.hit_blocks(group),
-                                            plan.uncapped_computed_tokens);
+          manager.add_local_computed_blocks(
+              edit(request, plan.slot, group), plan.hit_blocks(group),
+              {.local = plan.uncapped_computed_tokens, .total = plan.uncapped_computed_tokens});
         },
         managers_[group]);
 }

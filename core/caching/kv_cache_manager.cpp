@@ -49,32 +49,53 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
                                CacheEventLog* log)
     : coordinator_(std::move(coordinator)),
       pool_({.num_blocks = config.kv_cache_config.num_blocks,
-             .block_registration = config.policies.block_registration},
+             .block_registration = config.policies.block_registration,
+             .keyless_blocks_to_back =
+                 !config.enable_caching && config.policies.uncached_free == UncachedFree::to_back},
             log),
       max_model_len_(config.max_model_len),
       hash_block_size_(config.hash_block_size),
+      num_hash_lookahead_tokens_(config.num_hash_lookahead_tokens),
       watermark_blocks_(static_cast<std::int64_t>(
           std::floor(config.watermark * config.kv_cache_config.num_blocks))),
       enable_caching_(config.enable_caching),
+      skipped_basis_(config.policies.skipped_basis),
       first_new_column_(config.kv_cache_config.groups.size()) {
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const GroupParameters parameters{.group = static_cast<std::int32_t>(managers_.size()),
                                      .block_size = group.block_size(),
                                      .hash_block_size = config.hash_block_size};
     if (const auto* mamba = std::get_if<MambaSpec>(&group.spec))
-      managers_.emplace_back(
-          MambaManager({.parameters = parameters,
-                        .mamba_cache_mode = mamba->mamba_cache_mode,
-                        .num_speculative_blocks = mamba->num_speculative_blocks,
-                        .retention = {.interval = config.retention_interval,
-                                      .boundaries = config.policies.reachable_boundaries,
-                                      .scheduler_block_size = config.scheduler_block_size,
-                                      .hit_alignment = config.scheduler_block_size,
-                                      .eagle_block_drop = coordinator_.any_eagle_group()},
-                        .drops_eagle_block = coordinator_.is_eagle_group(parameters.group)}));
+      managers_.emplace_back(MambaManager(mamba_config(config, parameters, *mamba)));
     else
-      managers_.emplace_back(FullAttentionManager(parameters));
+      managers_.emplace_back(FullAttentionManager(
+          {.parameters = parameters,
+           .prompt_tail_key = config.policies.prompt_tail_key,
+           .drops_eagle_block = coordinator_.is_eagle_group(parameters.group)}));
   }
+}
+
+MambaManagerConfig KVCacheManager::mamba_config(const KVCacheManagerConfig& config,
+                                                const GroupParameters& parameters,
+                                                const MambaSpec& spec) const {
+  const PrefillCheckpoint checkpoint = config.policies.prefill_checkpoint;
+  return {.parameters = parameters,
+          .mamba_cache_mode = spec.mamba_cache_mode,
+          .num_speculative_blocks = spec.num_speculative_blocks,
+          .retention = {.interval = config.retention_interval,
+                        .boundaries = config.policies.reachable_boundaries,
+                        .scheduler_block_size = config.scheduler_block_size,
+                        .hit_alignment = coordinator_.hit_alignment(),
+                        .eagle_block_drop = coordinator_.any_eagle_group()},
+          .drops_eagle_block = coordinator_.is_eagle_group(parameters.group),
+          .shared_prefix_checkpoint = config.mamba_shared_prefix_checkpoint,
+          .has_prefill_checkpoint_blocks = spec.num_prefill_checkpoint_blocks > 0,
+          .prefill_checkpoint_alignment = spec.prefill_checkpoint_alignment,
+          .replay = {.eagle_block_drop = config.use_eagle,
+                     .num_hash_lookahead_tokens = config.num_hash_lookahead_tokens,
+                     .leaves_a_token_with_drop = checkpoint == PrefillCheckpoint::every_chunk ||
+                                                 checkpoint == PrefillCheckpoint::last_chunk},
+          .policies = config.policies};
 }
 
 void KVCacheManager::new_step_starts() {
@@ -88,7 +109,8 @@ Status KVCacheManager::check_request(const RequestCacheView& request) const {
     return invalid_input(name_of(request.id) + ": num_tokens " +
                          std::to_string(request.num_tokens) + " and num_computed_tokens " +
                          std::to_string(request.num_computed_tokens) + " must not be negative");
-  const auto num_hashes = static_cast<std::size_t>(request.num_tokens / hash_block_size_);
+  const auto num_hashes = static_cast<std::size_t>(
+      std::max(request.num_tokens - num_hash_lookahead_tokens_, 0) / hash_block_size_);
   if (enable_caching_ && request.block_hashes.size() < num_hashes)
     return invalid_input(name_of(request.id) + ": " + std::to_string(request.num_tokens) +
                          " tokens need " + std::to_string(num_hashes) + " block hashes, got " +
@@ -141,6 +163,41 @@ void KVCacheManager::free_blocks(const DeferredBlocks& blocks) {
   }
 }
 
+KVCacheManager::BlockCopies KVCacheManager::take_block_copies() {
+  BlockCopies taken;
+  for (Manager& manager : managers_) {
+    std::vector<PendingCopy>& pending = std::visit(
+        [](auto& group_manager) -> std::vector<PendingCopy>& {
+          return group_manager.pending_copies();
+        },
+        manager);
+    taken.copies.insert(taken.copies.end(), pending.begin(), pending.end());
+    pending.clear();
+  }
+  for (const PendingCopy& copy : taken.copies) {
+    CacheEvent event{.kind = CacheEventKind::copied_from,
+                     .group = copy.owner.group,
+                     .request = copy.owner.request,
+                     .block = copy.source_block};
+    pool_.record(event);
+    event.kind = CacheEventKind::copied_to;
+    event.block = copy.block;
+    pool_.record(event);
+  }
+  return taken;
+}
+
+// One after the other, as the reference frees the whole list: keyless blocks first in list become
+// the head of the queue.
+void KVCacheManager::free_blocks(const BlockCopies& copies) {
+  std::vector<std::int32_t> blocks;
+  for (const PendingCopy& copy : copies.copies) {
+    blocks.push_back(copy.source_block);
+    blocks.push_back(copy.block);
+  }
+  if (!blocks.empty()) pool_.free_blocks(blocks, copies.copies.front().owner);
+}
+
 bool KVCacheManager::reset_prefix_cache() { return pool_.reset_prefix_cache(); }
 
 Status KVCacheManager::evict_blocks(std::span<const std::int32_t> block_ids) {
@@ -163,6 +220,13 @@ std::vector<std::int32_t> KVCacheManager::get_num_common_prefix_blocks(RequestId
         },
         managers_[group]);
   return num_common_prefix_blocks;
+}
+
+std::pair<std::int32_t, std::int32_t> KVCacheManager::checkpoint(RequestId request,
+                                                                 std::int32_t group) const {
+  HS_EXPECT(group >= 0 && group < num_groups());
+  const RequestTable& list = table(slot_of(request), static_cast<std::size_t>(group));
+  return {list.checkpoint_position, list.checkpoint_column};
 }
 
 std::span<const std::int32_t> KVCacheManager::block_ids(RequestId request,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -72,6 +73,7 @@ struct RequestCacheView {
   std::span<const BlockHash> block_hashes = {};  // [num_tokens / hash_block_size], more is fine
   std::int32_t num_tokens = 0;                   // prompt and output
   std::int32_t num_computed_tokens = 0;
+  std::int32_t num_in_flight_tokens = 0;  // SkippedBasis::processed only
   RequestStatus status = RequestStatus::waiting;
   CachedPrompt prompt = {};
 };
@@ -80,7 +82,9 @@ struct KVCacheManagerConfig {
   KVCacheConfig kv_cache_config = {};
   std::int32_t max_model_len = 0;
   bool enable_caching = true;
-  bool use_eagle = false;
+  bool use_eagle = false;  // the last block of a hit is computed again for a draft model
+  std::int32_t num_hash_lookahead_tokens = 0;  // that a block's hash covers besides its own
+  bool mamba_shared_prefix_checkpoint = false;
   std::int32_t scheduler_block_size = 16;
   std::int32_t hash_block_size = 16;
   double watermark = 0.0;                               // fraction of num_blocks
@@ -118,6 +122,16 @@ class KVCacheManager {
   // Requires: block hashes of num_tokens tokens.
   void cache_computed_blocks(const RequestCacheView& request, std::int32_t num_tokens);
 
+  // The copies that the step makes before anything else, since the last call, in order
+  // (semantics: copy-on-write). Their blocks keep a reference each until they reach free_blocks,
+  // which may be at once.
+  struct BlockCopies {
+    std::vector<PendingCopy> copies;
+    bool empty() const { return copies.empty(); }
+  };
+  BlockCopies take_block_copies();
+  void free_blocks(const BlockCopies& copies);
+
   // Frees all blocks of the request. No effect on a request without blocks.
   void free(RequestId request);
 
@@ -145,6 +159,10 @@ class KVCacheManager {
   void publish() { pool_.publish(); }
   void withdraw(RequestId request) { pool_.withdraw(request); }
 
+  // Where the chunk of the request's last allocation stores a state before its end: tokens before
+  // it (0: nowhere) and the column of the group's list (semantics: prefill-checkpoint).
+  std::pair<std::int32_t, std::int32_t> checkpoint(RequestId request, std::int32_t group) const;
+
   // The request's block list; empty without blocks. Valid until the request is touched again.
   std::span<const std::int32_t> block_ids(RequestId request, std::int32_t group) const;
 
@@ -160,13 +178,17 @@ class KVCacheManager {
   KVCacheManager(const KVCacheManagerConfig& config, HybridCoordinator coordinator,
                  CacheEventLog* log);
 
+  MambaManagerConfig mamba_config(const KVCacheManagerConfig& config,
+                                  const GroupParameters& parameters, const MambaSpec& spec) const;
   Status check_request(const RequestCacheView& request) const;
   Status check_args(const AllocateSlotsArgs& args) const;
   Plan make_plan(const RequestCacheView& request, const AllocateSlotsArgs& args) const;
-  std::int64_t blocks_to_allocate(const Plan& plan, std::int32_t num_tokens,
-                                  std::int32_t num_tokens_main_model) const;
+  std::int64_t blocks_to_allocate(const Plan& plan) const;
+  std::int64_t blocks_of_full_sequence(const Plan& plan, std::int32_t num_tokens) const;
   Allocation refuse(const Plan& plan, AllocationRefusal refusal) const;
+  BlockNeedArgs need_of(const Plan& plan, std::size_t group) const;
   void remove_skipped_blocks(RequestId request, const Plan& plan);
+  void note_checkpoints(const Plan& plan);
   Status allocate(RequestId request, Plan& plan);
   void add_local_computed_blocks(RequestId request, const Plan& plan);
   void cache_blocks(const RequestCacheView& request, std::int32_t slot, std::int32_t num_tokens);
@@ -182,8 +204,10 @@ class KVCacheManager {
   std::vector<Manager> managers_;  // [num_groups]
   std::int32_t max_model_len_ = 0;
   std::int32_t hash_block_size_ = 16;
+  std::int32_t num_hash_lookahead_tokens_ = 0;
   std::int64_t watermark_blocks_ = 0;
   bool enable_caching_ = true;
+  SkippedBasis skipped_basis_ = SkippedBasis::optimistic_minus_drafts;
 
   // Requests with block lists live in slots, which are reused: memory follows the live requests.
   std::vector<std::int32_t> slot_of_request_;  // [largest request id + 1], -1: none

@@ -1,6 +1,7 @@
 #include "core/caching/mamba_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/math.h"
 
@@ -11,10 +12,9 @@ namespace {
 std::int32_t skipped_tokens(std::int32_t num_computed_tokens) { return num_computed_tokens - 1; }
 
 // The block that ends the prefix in every group; false, and an empty list, if one is not cached.
-bool find_states(const HitSearchArgs& args, std::int32_t block_index,
+bool find_states(const HitSearchArgs& args, BlockHash block_hash,
                  std::vector<std::int32_t>& block_ids) {
   block_ids.clear();
-  const BlockHash block_hash = args.parameters.block_hash(args.block_hashes, block_index);
   for (const std::int32_t group : args.groups) {
     const std::int32_t block =
         args.pool.get_cached_block({.block_hash = block_hash, .group = group});
@@ -27,9 +27,26 @@ bool find_states(const HitSearchArgs& args, std::int32_t block_index,
   return true;
 }
 
-}  // namespace
+// The longest prefix whose state some block holds, on the grid of hash blocks.
+SpecHit find_state_inside_blocks(const HitSearchArgs& args) {
+  SpecHit hit;
+  hit.lookup.stop = LookupStop::limit_reached;
+  const std::int32_t hash_block = args.alignment;
+  for (std::int32_t i = args.max_tokens() / hash_block - 1; i >= 0; --i) {
+    const std::int32_t column = i * hash_block / args.parameters.block_size;
+    if (find_states(args, args.block_hashes[static_cast<std::size_t>(i)], hit.block_ids)) {
+      hit.length = (i + 1) * hash_block;
+      hit.num_blocks = column + 1;
+      break;
+    }
+    hit.lookup.stop = LookupStop::miss;
+    if (hit.lookup.miss_block < 0) hit.lookup.miss_block = column;
+  }
+  return hit;
+}
 
-SpecHit MambaManager::find_longest_cache_hit(const HitSearchArgs& args) {
+// The longest prefix of whole blocks that is a multiple of the alignment.
+SpecHit find_state_of_whole_blocks(const HitSearchArgs& args) {
   const std::int32_t block_size = args.parameters.block_size;
   SpecHit hit;
   hit.lookup.stop = LookupStop::limit_reached;
@@ -39,15 +56,24 @@ SpecHit MambaManager::find_longest_cache_hit(const HitSearchArgs& args) {
       if (hit.lookup.stop == LookupStop::limit_reached) hit.lookup.stop = LookupStop::alignment;
       continue;
     }
-    if (find_states(args, i, hit.block_ids)) {
+    if (find_states(args, args.parameters.block_hash(args.block_hashes, i), hit.block_ids)) {
+      hit.length = length;
       hit.num_blocks = i + 1;
       break;
     }
     hit.lookup.stop = LookupStop::miss;
     if (hit.lookup.miss_block < 0) hit.lookup.miss_block = i;
   }
-  hit.lookup.present_length = hit.num_blocks * block_size;
-  hit.lookup.hit_length = hit.lookup.present_length;
+  return hit;
+}
+
+}  // namespace
+
+SpecHit MambaManager::find_longest_cache_hit(const HitSearchArgs& args) {
+  SpecHit hit =
+      args.inside_blocks ? find_state_inside_blocks(args) : find_state_of_whole_blocks(args);
+  hit.lookup.present_length = hit.length;
+  hit.lookup.hit_length = hit.length;
   return hit;
 }
 
@@ -85,18 +111,80 @@ std::int64_t MambaManager::get_num_blocks_to_allocate(const BlockNeedArgs& args)
     return common_blocks_to_allocate(with_speculation, config_.parameters.block_size,
                                      skipped_tokens(args.total_computed_tokens));
   }
+  return fresh_blocks(args) + num_evictable_blocks(args.pool, hit);
+}
+
+std::int64_t MambaManager::fresh_blocks(const BlockNeedArgs& args) const {
+  const std::span<const std::int32_t> hit = args.new_computed_blocks;
+  const bool copies =
+      args.table.partial_column >= 0 ||
+      ends_inside_block(hit, args.num_local_computed_tokens, config_.parameters.block_size);
+  const int checkpoint = checkpoint_of(args).position > 0 ? 1 : 0;
   std::int64_t fresh = required_blocks(args.num_tokens_main_model) -
                        static_cast<std::int64_t>(hit.size()) - args.table.size();
+  if (copies) fresh = std::max(fresh, std::int64_t{0}) + 1;
+  if (fresh <= 0) return fresh;
   // A running request moves its speculative blocks along and needs one block, however far it goes.
-  if (fresh > 0) fresh = args.table.got_blocks ? 1 : 1 + config_.num_speculative_blocks;
-  return fresh + num_evictable_blocks(args.pool, hit);
+  std::int64_t most = 1 + (copies ? 1 : 0) + checkpoint;
+  if (!args.table.got_blocks) most += config_.num_speculative_blocks;
+  switch (config_.policies.prefill_checkpoint) {
+    case PrefillCheckpoint::never:
+      return most;
+    case PrefillCheckpoint::every_chunk:
+      return checkpoint > 0 && args.table.got_blocks ? fresh : most;
+    case PrefillCheckpoint::last_chunk:
+      if (checkpoint > 0 && args.table.got_blocks) most += config_.num_speculative_blocks;
+      return std::min(fresh, most);
+    case PrefillCheckpoint::as_states_retained:
+      return std::min(fresh, most);
+  }
+  return fresh;
+}
+
+MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) const {
+  const PrefillCheckpoint policy = config_.policies.prefill_checkpoint;
+  const std::int32_t end = args.num_tokens_main_model;
+  if (policy == PrefillCheckpoint::never || !config_.has_prefill_checkpoint_blocks) return {};
+  const bool any_chunk =
+      policy == PrefillCheckpoint::every_chunk || config_.retention.interval.value_or(1) > 0;
+  if (!any_chunk && end < args.prefill_end) return {};
+  const GroupParameters& parameters = config_.parameters;
+  const std::int32_t position = last_replay_position(end,
+                                                     policy == PrefillCheckpoint::as_states_retained
+                                                         ? config_.retention.hit_alignment
+                                                         : parameters.hash_block_size,
+                                                     config_.replay);
+  const std::int32_t column = cdiv(end, parameters.block_size) - 2;
+  if (column < 0 || !can_checkpoint({.start = args.total_computed_tokens,
+                                     .end = end,
+                                     .block_size = parameters.block_size,
+                                     .hash_block_size = parameters.hash_block_size},
+                                    position, config_.prefill_checkpoint_alignment))
+    return {};
+  const RequestTable& table = args.table;
+  const bool free_column =
+      column >= table.size() || table.block_ids[static_cast<std::size_t>(column)] == kNullBlock ||
+      (table.got_blocks && column >= table.size() - config_.num_speculative_blocks);
+  return free_column ? Checkpoint{position, column} : Checkpoint{};
+}
+
+void MambaManager::note_checkpoint(RequestTable& table, const BlockNeedArgs& args) const {
+  const Checkpoint checkpoint = align() ? checkpoint_of(args) : Checkpoint{};
+  table.checkpoint_position = checkpoint.position;
+  table.checkpoint_column = checkpoint.column;
 }
 
 void MambaManager::remove_skipped_blocks(TableEdit edit, std::int32_t num_computed_tokens) const {
   // Up to num_speculative_blocks of the computed tokens may still be rejected.
-  const std::int32_t computed = std::max(0, num_computed_tokens - config_.num_speculative_blocks);
+  const std::int32_t computed =
+      config_.policies.skipped_basis == SkippedBasis::processed
+          ? num_computed_tokens
+          : std::max(0, num_computed_tokens - config_.num_speculative_blocks);
   const std::int32_t block_size = config_.parameters.block_size;
-  hybridscope::remove_skipped_blocks(edit, block_size, skipped_tokens(computed));
+  if (align() && config_.policies.state_retirement == StateRetirement::passes_nulls)
+    retire_states(edit, computed);
+  else
+    hybridscope::remove_skipped_blocks(edit, block_size, skipped_tokens(computed));
   const std::int32_t last = edit.table.last_state_block_idx;
   if (last < 0 || last >= cdiv(computed, block_size) - 1 || edit[last] == kNullBlock) return;
   const std::int32_t block = edit[last];
@@ -104,12 +192,29 @@ void MambaManager::remove_skipped_blocks(TableEdit edit, std::int32_t num_comput
   edit.set(last, kNullBlock);
 }
 
+// Frees all states before the last computed token, the last one first.
+void MambaManager::retire_states(TableEdit edit, std::int32_t num_computed_tokens) const {
+  const std::int32_t skipped = skipped_tokens(num_computed_tokens);
+  if (skipped <= 0) return;
+  const std::int32_t end = std::min(skipped / config_.parameters.block_size, edit.table.size());
+  if (edit.table.num_retired >= end) return;
+  std::vector<std::int32_t> freed;
+  for (std::int32_t column = end - 1; column >= edit.table.num_retired; --column) {
+    if (edit[column] == kNullBlock) continue;
+    freed.push_back(edit[column]);
+    edit.set(column, kNullBlock);
+  }
+  edit.pool.free_blocks(freed, edit.owner);
+  edit.table.num_retired = end;
+}
+
 void MambaManager::add_local_computed_blocks(TableEdit edit,
                                              std::span<const std::int32_t> new_computed_blocks,
-                                             std::int32_t total_computed_tokens) {
-  hybridscope::add_local_computed_blocks(
-      edit, new_computed_blocks,
-      floor_div(skipped_tokens(total_computed_tokens), config_.parameters.block_size));
+                                             const ComputedTokens& computed) {
+  const std::int32_t block_size = config_.parameters.block_size;
+  hybridscope::add_local_computed_blocks(edit, new_computed_blocks,
+                                         floor_div(skipped_tokens(computed.total), block_size),
+                                         computed.local, block_size);
 }
 
 std::optional<std::int32_t> MambaManager::allocate_new_blocks(TableEdit edit,
@@ -122,29 +227,63 @@ std::optional<std::int32_t> MambaManager::allocate_new_blocks(TableEdit edit,
 
 std::optional<std::int32_t> MambaManager::allocate_align(TableEdit edit,
                                                          std::int32_t num_tokens_main_model) {
+  RequestTable& table = edit.table;
   const std::int32_t spec = config_.num_speculative_blocks;
   const std::int32_t required = required_blocks(num_tokens_main_model);
-  const std::int32_t before = edit.table.size();
-  if (required <= before) return before;
-  const std::int32_t running_column = required - spec - 1;
-  const std::int32_t first_speculative = before - spec;
-  const std::int32_t moved =
-      edit.table.got_blocks ? std::clamp(running_column - first_speculative, 0, spec) : 0;
-  const std::int32_t fresh = required - std::max(before, running_column) - moved;
+  const std::int32_t before = table.size();
+  const bool copies = table.partial_column >= 0;
+  const std::int32_t checkpoint = table.checkpoint_position > 0 ? 1 : 0;
+  if (required <= before && !copies && checkpoint == 0) {
+    if (config_.policies.empty_allocation == EmptyAllocation::noted) table.got_blocks = true;
+    return before;
+  }
+  // The block of a checkpoint stays left of the running block.
+  const std::int32_t first_kept = required - spec - 1 - checkpoint;
+  const bool moves = table.got_blocks &&
+                     (checkpoint == 0 ||
+                      config_.policies.prefill_checkpoint == PrefillCheckpoint::as_states_retained);
+  const std::int32_t moved = moves ? std::clamp(first_kept - (before - spec), 0, spec) : 0;
+  const std::int32_t fresh =
+      std::max(required - std::max(before, first_kept) - moved, 0) + (copies ? 1 : 0);
   if (fresh > edit.pool.num_free_blocks()) return std::nullopt;
 
-  if (edit.table.got_blocks)
-    edit.table.last_state_block_idx = before - 1 - spec;
+  if (table.got_blocks)
+    table.last_state_block_idx = before - 1 - spec;
   else if (before > 0)
-    edit.table.last_state_block_idx = before - 1;
-  while (edit.table.size() < running_column) edit.append(kNullBlock);
-  for (std::int32_t i = 0; i < moved; ++i) {
-    edit.append(edit[first_speculative + i]);
-    edit.set(first_speculative + i, kNullBlock);
-  }
-  while (edit.table.size() < required) edit.append(edit.pool.get_new_block(edit.owner));
-  edit.table.got_blocks = true;
+    table.last_state_block_idx = before - 1;
+  while (table.size() < first_kept) edit.append(kNullBlock);
+  move_speculative_blocks(edit, before - spec, before - spec + moved);
+  if (copies) copy_partial_block(edit, edit.pool.get_new_block(edit.owner));
+  while (table.size() < required) edit.append(edit.pool.get_new_block(edit.owner));
+  table.got_blocks = true;
   return before;
+}
+
+void MambaManager::move_speculative_blocks(TableEdit edit, std::int32_t first,
+                                           std::int32_t end) const {
+  for (std::int32_t column = first; column < end; ++column) {
+    edit.append(edit[column]);
+    edit.set(column, kNullBlock);
+  }
+}
+
+// A request that runs keeps the block, because the worker's tables only grow: the prefix cache gets
+// the copy.
+void MambaManager::copy_partial_block(TableEdit edit, std::int32_t block) {
+  if (!edit.table.got_blocks) {
+    pending_copies_.push_back(copy_on_write(edit, block));
+    return;
+  }
+  const std::int32_t source = edit[std::exchange(edit.table.partial_column, -1)];
+  edit.pool.move_keys(source, block, edit.owner);
+  pending_copies_.push_back({edit.owner, source, block});
+  edit.pool.touch(source, edit.owner);
+  note_cached_this_step(edit.pool, block);
+}
+
+void MambaManager::note_cached_this_step(const BlockPool& pool, std::int32_t block) {
+  if (const BlockKey key = pool.key(block); key.block_hash != 0)
+    cached_this_step_.push_back(key.block_hash);
 }
 
 void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
@@ -154,9 +293,97 @@ void MambaManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block
   const std::int32_t first =
       cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens, &retained);
   const std::int32_t end = std::min(edit.table.num_cached, edit.table.size());
+  if (align() && edit.table.checkpoint_position > 0)
+    cache_checkpoint(edit, block_hashes, num_tokens, prompt, retained);
+  else if (align() && config_.policies.prompt_tail_key != PromptTailKey::never)
+    cache_prompt_tail(edit, block_hashes, num_tokens, prompt);
   for (std::int32_t column = first; column < end; ++column)
-    if (edit[column] != kNullBlock && retained.keeps(column))
-      cached_this_step_.push_back(config_.parameters.block_hash(block_hashes, column));
+    note_cached_this_step(edit.pool, edit[column]);
+}
+
+// The block of the checkpoint gets the key of the state it will hold instead of that of its column.
+void MambaManager::cache_checkpoint(TableEdit edit, std::span<const BlockHash> block_hashes,
+                                    std::int32_t num_tokens, const CachedPrompt& prompt,
+                                    const RetainedStates& retained) {
+  const std::int32_t position = edit.table.checkpoint_position;
+  const std::int32_t column = edit.table.checkpoint_column;
+  const std::int32_t block = edit[column];
+  if (!keeps_checkpoint(edit.table, num_tokens, prompt, retained)) {
+    edit.pool.evict_blocks(std::span(&block, 1));
+    return;
+  }
+  if (edit.pool.key_tokens(block) == position) return;
+  const auto hash = static_cast<std::size_t>(position / config_.parameters.hash_block_size - 1);
+  edit.pool.cache_partial_block({.block = block,
+                                 .owner = edit.owner,
+                                 .column = column,
+                                 .num_tokens = position,
+                                 .block_hash = block_hashes[hash]},
+                                /*replaces_keys=*/true);
+  cached_this_step_.push_back(block_hashes[hash]);
+}
+
+bool MambaManager::keeps_checkpoint(const RequestTable& table, std::int32_t num_tokens,
+                                    const CachedPrompt& prompt,
+                                    const RetainedStates& retained) const {
+  const PrefillCheckpoint policy = config_.policies.prefill_checkpoint;
+  const std::int32_t position = table.checkpoint_position;
+  if (position == prompt.shared_prefix_boundary) return true;
+  if (policy != PrefillCheckpoint::as_states_retained &&
+      (config_.retention.interval != 0 || num_tokens >= prompt.num_prompt_tokens))
+    return true;
+  if (policy == PrefillCheckpoint::every_chunk) return false;
+  const bool whole_blocks = policy == PrefillCheckpoint::as_states_retained;
+  const std::int32_t alignment =
+      whole_blocks ? config_.retention.hit_alignment : config_.parameters.hash_block_size;
+  if (position == last_replay_position(prompt.num_prompt_tokens, alignment, config_.replay))
+    return true;
+  const std::int32_t block_size = config_.parameters.block_size;
+  return whole_blocks && position % block_size == 0 &&
+         retained.on_interval(position / block_size - 1);
+}
+
+// Where the end of the prompt is registered although it may lie inside a block.
+std::int32_t MambaManager::prompt_tail(const CachedPrompt& prompt) const {
+  const std::int32_t hash_block = config_.parameters.hash_block_size;
+  const PromptTailKey policy = config_.policies.prompt_tail_key;
+  if (policy >= PromptTailKey::at_replay_position)
+    return last_replay_position(prompt.num_prompt_tokens, hash_block, config_.replay);
+  const bool earlier = policy == PromptTailKey::before_eagle_hash_block ? config_.drops_eagle_block
+                       : policy == PromptTailKey::before_dropped_block
+                           ? config_.replay.eagle_block_drop
+                           : false;
+  return std::max(round_down(prompt.num_prompt_tokens, hash_block) - (earlier ? hash_block : 0), 0);
+}
+
+void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> block_hashes,
+                                     std::int32_t num_tokens, const CachedPrompt& prompt) {
+  const std::int32_t hash_block = config_.parameters.hash_block_size;
+  const std::int32_t block_size = config_.parameters.block_size;
+  const PromptTailKey policy = config_.policies.prompt_tail_key;
+  if (num_tokens <= 0 || num_tokens % hash_block != 0) return;
+  const bool ends_inside = num_tokens % block_size != 0;
+  if (policy < PromptTailKey::at_replay_position && !ends_inside) return;
+  const bool junction =
+      config_.shared_prefix_checkpoint && num_tokens == prompt.shared_prefix_boundary &&
+      prompt.num_computed_tokens < num_tokens && num_tokens <= prompt.num_prompt_tokens;
+  if (num_tokens != prompt_tail(prompt) && !junction) return;
+  const std::int32_t column = cdiv(num_tokens, block_size) - 1;
+  if (column >= edit.table.size() || edit[column] == kNullBlock) return;
+  if (policy == PromptTailKey::at_replay_position_once &&
+      edit.pool.key_tokens(edit[column]) == num_tokens)
+    return;
+  const BlockHash hash = block_hashes[static_cast<std::size_t>(num_tokens / hash_block - 1)];
+  edit.pool.cache_partial_block({.block = edit[column],
+                                 .owner = edit.owner,
+                                 .column = column,
+                                 .num_tokens = num_tokens,
+                                 .block_hash = hash},
+                                /*replaces_keys=*/false);
+  cached_this_step_.push_back(hash);
+  if (!ends_inside) return;
+  edit.table.partial_column = column;
+  edit.table.num_cached = column;
 }
 
 }  // namespace hybridscope

@@ -14,6 +14,13 @@ struct RequestTable {
   std::int32_t num_cached = -1;  // leading blocks considered cached; -1: not a running request
   std::int32_t last_state_block_idx = -1;  // align: column of the previous state; -1: not set
   bool got_blocks = false;                 // align: allocate_new has served the request before
+  // The block that a hit or the prompt's end shares only in part, until it is copied (semantics:
+  // hits-inside-blocks); -1: none.
+  std::int32_t partial_column = -1;
+  std::int32_t num_retired = 0;  // align: columns before this one hold no state any more
+  // Of the chunk being scheduled: a state is stored after so many tokens (0: none) in the column.
+  std::int32_t checkpoint_position = 0;
+  std::int32_t checkpoint_column = -1;
 
   std::int32_t size() const { return static_cast<std::int32_t>(block_ids.size()); }
 };

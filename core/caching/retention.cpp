@@ -36,7 +36,7 @@ void RetainedStates::add_boundary(std::int32_t num_tokens, std::int32_t alignmen
 }
 
 bool RetainedStates::keeps(std::int32_t column) const {
-  if (period_ > 0 && (column + 1) % period_ == 0) return true;
+  if (on_interval(column)) return true;
   return std::find(columns_.begin(), columns_.begin() + num_columns_, column) !=
          columns_.begin() + num_columns_;
 }

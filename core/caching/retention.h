@@ -24,6 +24,7 @@ struct RetentionRule {
 struct CachedPrompt {
   std::int32_t num_prompt_tokens = 0;
   std::int32_t shared_prefix_boundary = 0;  // semantics: junction; 0: none
+  std::int32_t num_computed_tokens = 0;     // before the step
 };
 
 // The states of one request that its group keeps.
@@ -35,6 +36,8 @@ class RetainedStates {
 
   // Is the state at the end of block `column` kept?
   bool keeps(std::int32_t column) const;
+  // Is it kept whatever the prompt is?
+  bool on_interval(std::int32_t column) const { return period_ > 0 && (column + 1) % period_ == 0; }
 
  private:
   void add_boundary(std::int32_t num_tokens, std::int32_t alignment);

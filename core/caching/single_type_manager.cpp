@@ -1,6 +1,7 @@
 #include "core/caching/single_type_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/math.h"
 
@@ -12,6 +13,19 @@ std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::in
     return pool.planned_by(block) != RequestId{};
   });
   return planned == blocks.end() ? -1 : static_cast<std::int32_t>(planned - blocks.begin());
+}
+
+bool ends_inside_block(std::span<const std::int32_t> blocks, std::int32_t num_tokens,
+                       std::int32_t block_size) {
+  return !blocks.empty() && num_tokens % block_size != 0;
+}
+
+PendingCopy copy_on_write(TableEdit edit, std::int32_t block) {
+  const std::int32_t column = std::exchange(edit.table.partial_column, -1);
+  const PendingCopy copy{edit.owner, edit[column], block};
+  edit.set(column, block);
+  edit.pool.touch(block, edit.owner);
+  return copy;
 }
 
 std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks) {
@@ -27,8 +41,11 @@ std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t b
   if (args.table.num_cached >= 0) return std::max(required - held, std::int64_t{0});
   const std::int64_t skipped = floor_div(skipped_tokens, block_size);
   const auto hit_blocks = static_cast<std::int64_t>(args.new_computed_blocks.size());
+  const std::int64_t copies =
+      ends_inside_block(args.new_computed_blocks, args.num_local_computed_tokens, block_size) ? 1
+                                                                                              : 0;
   const std::int64_t fresh =
-      std::max(required - std::max(skipped, hit_blocks + held), std::int64_t{0});
+      std::max(required - std::max(skipped, hit_blocks + held), std::int64_t{0}) + copies;
   const std::int64_t dropped = std::clamp(skipped - held, std::int64_t{0}, hit_blocks);
   return fresh + num_evictable_blocks(args.pool, args.new_computed_blocks.subspan(
                                                      static_cast<std::size_t>(dropped)));
@@ -48,7 +65,8 @@ void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t
 }
 
 void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-                               std::int32_t num_skipped_blocks) {
+                               std::int32_t num_skipped_blocks, std::int32_t num_hit_tokens,
+                               std::int32_t block_size) {
   const std::size_t skipped = static_cast<std::size_t>(std::max(num_skipped_blocks, 0));
   for (std::size_t i = 0; i < skipped; ++i) edit.append(kNullBlock);
   for (std::size_t i = skipped; i < new_computed_blocks.size(); ++i) {
@@ -56,6 +74,11 @@ void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new
     edit.append(new_computed_blocks[i]);
   }
   edit.table.num_cached = edit.table.size();
+  if (skipped >= new_computed_blocks.size() ||
+      !ends_inside_block(new_computed_blocks, num_hit_tokens, block_size))
+    return;
+  edit.table.partial_column = num_hit_tokens / block_size;
+  edit.table.num_cached = edit.table.partial_column;
 }
 
 std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t block_size,
@@ -71,7 +94,9 @@ std::optional<std::int32_t> allocate_common_blocks(TableEdit edit, std::int32_t 
 std::int32_t cache_full_blocks(TableEdit edit, const GroupParameters& parameters,
                                std::span<const BlockHash> block_hashes, std::int32_t num_tokens,
                                const RetainedStates* retained) {
-  const std::int32_t num_full = num_tokens / parameters.block_size;
+  const auto hashed = static_cast<std::int64_t>(block_hashes.size()) * parameters.hash_block_size;
+  const auto num_full =
+      static_cast<std::int32_t>(std::min<std::int64_t>(num_tokens, hashed)) / parameters.block_size;
   const std::int32_t num_cached = std::max(edit.table.num_cached, 0);
   if (num_cached >= num_full) return num_cached;
   const std::int32_t end = std::min(num_full, edit.table.size());
@@ -92,10 +117,9 @@ namespace {
 
 void forget_table(TableEdit edit) {
   RequestTable& table = edit.table;
-  table.block_ids.clear();
-  table.num_cached = -1;
-  table.last_state_block_idx = -1;
-  table.got_blocks = false;
+  std::vector<std::int32_t> block_ids = std::move(table.block_ids);
+  block_ids.clear();
+  table = {.block_ids = std::move(block_ids)};  // keeps its memory
   edit.pool.record({.kind = CacheEventKind::table_dropped,
                     .group = edit.owner.group,
                     .request = edit.owner.request});

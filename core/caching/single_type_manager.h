@@ -35,9 +35,17 @@ struct BlockNeedArgs {
   const BlockPool& pool;
   const RequestTable& table;                          // empty for a request without blocks
   std::span<const std::int32_t> new_computed_blocks;  // the group's part of the hit
+  std::int32_t num_local_computed_tokens = 0;         // computed and hit tokens, without others'
   std::int64_t num_tokens = 0;                        // slots wanted, lookahead included
   std::int32_t num_tokens_main_model = 0;             // without lookahead
   std::int32_t total_computed_tokens = 0;             // computed and hit tokens
+  std::int32_t prefill_end = 0;                       // tokens after which the request decodes
+};
+
+// The tokens of a request before the step.
+struct ComputedTokens {
+  std::int32_t local = 0;  // computed and hit here
+  std::int32_t total = 0;  // and brought by others
 };
 
 // find_longest_cache_hit of one spec: groups that share it are looked up together.
@@ -49,16 +57,19 @@ struct HitSearchArgs {
   std::int32_t max_length = 0;  // tokens
   std::int32_t alignment = 1;   // tokens; the hit ends on a multiple of it
   bool drop_eagle_block = false;
+  bool inside_blocks = false;  // the hit can end inside a block; alignment is a hash block then
 
-  // Blocks that may be part of the hit.
-  std::int32_t max_blocks() const {
+  // Tokens that may be part of the hit.
+  std::int32_t max_tokens() const {
     const auto hashed = static_cast<std::int64_t>(block_hashes.size()) * parameters.hash_block_size;
-    return static_cast<std::int32_t>(std::min<std::int64_t>(max_length, hashed)) /
-           parameters.block_size;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(max_length, hashed));
   }
+  // Whole blocks that may be part of it.
+  std::int32_t max_blocks() const { return max_tokens() / parameters.block_size; }
 };
 
 struct SpecHit {
+  std::int32_t length = 0;  // tokens; the last block may be shared only in part
   std::int32_t num_blocks = 0;
   // Full attention: [num_blocks, groups], mamba: [groups], the block of the last column (the
   // columns before it are null); empty when num_blocks is 0.
@@ -68,6 +79,21 @@ struct SpecHit {
 
 // The first block of the hit whose content is due only at the end of this step; -1: none.
 std::int32_t first_planned_column(const BlockPool& pool, std::span<const std::int32_t> blocks);
+
+// Does a hit of `num_tokens` tokens end inside its last block?
+bool ends_inside_block(std::span<const std::int32_t> blocks, std::int32_t num_tokens,
+                       std::int32_t block_size);
+
+// A copy of one block to another that the step makes before anything else. Both keep a reference
+// until it has been handed out (semantics: copy-on-write).
+struct PendingCopy {
+  BlockOwner owner;
+  std::int32_t source_block = kNullBlock;
+  std::int32_t block = kNullBlock;
+};
+
+// The request gets `block`, a copy of its own, in place of the block it shares in part.
+PendingCopy copy_on_write(TableEdit edit, std::int32_t block);
 
 // Number of hit blocks that are in the free queue now.
 std::int64_t num_evictable_blocks(const BlockPool& pool, std::span<const std::int32_t> blocks);
@@ -81,8 +107,10 @@ std::int64_t common_blocks_to_allocate(const BlockNeedArgs& args, std::int32_t b
 void remove_skipped_blocks(TableEdit edit, std::int32_t block_size, std::int32_t skipped_tokens);
 
 // The common part of add_local_computed_blocks: the hit becomes the start of the (empty) list.
+// `num_hit_tokens`: if they end inside the last block, that block is shared in part.
 void add_local_computed_blocks(TableEdit edit, std::span<const std::int32_t> new_computed_blocks,
-                               std::int32_t num_skipped_blocks);
+                               std::int32_t num_skipped_blocks, std::int32_t num_hit_tokens,
+                               std::int32_t block_size);
 
 // The common part of allocate_new_blocks: grows the list to num_tokens tokens. Returns the first
 // new column; nullopt, and no change, if the pool has too few free blocks.

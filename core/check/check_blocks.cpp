@@ -38,7 +38,16 @@ bool can_be_followed(CheckContext& context, const CacheEvent& event) {
   return false;
 }
 
-// The label has to be that of the column in which the request holds the block.
+// The chunk stores the state after so many tokens in the column, before its end.
+bool is_checkpoint(const CheckContext& context, const CacheEvent& event) {
+  return std::ranges::any_of(context.trace().scheduled, [&event](const ScheduledTrace& scheduled) {
+    return scheduled.request == event.request && scheduled.checkpoint_position > 0 &&
+           scheduled.checkpoint_position == event.num_tokens;
+  });
+}
+
+// The label has to be that of the column in which the request holds the block; with hits inside
+// blocks it may end inside the column.
 void check_registration(CheckContext& context, const CacheEvent& event) {
   const std::int32_t block_size =
       context.config().kv_cache_config.groups[static_cast<std::size_t>(event.group)].block_size();
@@ -48,7 +57,10 @@ void check_registration(CheckContext& context, const CacheEvent& event) {
   finding.group = event.group;
   finding.column = event.column;
   finding.block = event.block;
-  if (event.num_tokens != (event.column + 1) * block_size) {
+  const bool fits = context.config().hits_inside_blocks
+                        ? (event.num_tokens - 1) / block_size == event.column
+                        : event.num_tokens == (event.column + 1) * block_size;
+  if (!fits && !is_checkpoint(context, event)) {
     finding.expected = (event.column + 1) * block_size;
     finding.seen = event.num_tokens;
     finding.detail = "registered for other tokens than its column ends with";
@@ -59,6 +71,20 @@ void check_registration(CheckContext& context, const CacheEvent& event) {
   finding.expected = held;
   finding.seen = event.block;
   finding.detail = "registered for a column that holds another block";
+  context.report(finding);
+}
+
+// Without a column only the copy of a block can be registered.
+void check_moved_key(CheckContext& context, const CacheEvent& event) {
+  for (const BlockCopy& copy : block_copies_of(context.trace().cache_events))
+    if (copy.block == event.block && copy.group == event.group) return;
+  Finding finding;
+  finding.rule = Rule::label_mismatch;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.block = event.block;
+  finding.expected = event.num_tokens;
+  finding.detail = "registered in no column, and nothing is copied to it";
   context.report(finding);
 }
 
@@ -76,7 +102,10 @@ void check_unlabelling(CheckContext& context, const CacheEvent& event) {
 
 void register_block(CheckContext& context, const CacheEvent& event,
                     std::span<const Fingerprint> histories, std::size_t& mamba_events) {
-  check_registration(context, event);
+  if (event.column >= 0)
+    check_registration(context, event);
+  else
+    check_moved_key(context, event);
   const CheckConfig& config = context.config();
   BlockLabel label{.registered = true,
                    .group = event.group,
@@ -90,7 +119,21 @@ void register_block(CheckContext& context, const CacheEvent& event,
                   label.history.begin());
     ++mamba_events;
   }
-  context.shared().labels[static_cast<std::size_t>(event.block)] = label;
+  BlockLabel& first = context.shared().labels[static_cast<std::size_t>(event.block)];
+  if (first.registered)
+    context.shared().more_labels.push_back({event.block, label});
+  else
+    first = label;
+}
+
+// All of the block's hashes are gone, or, if num_tokens is given, that of the prefix.
+void drop_labels(CheckContext& context, const CacheEvent& event) {
+  CheckState& shared = context.shared();
+  const bool one = event.kind == CacheEventKind::withdrawn && event.num_tokens > 0;
+  std::erase_if(shared.more_labels, [&](const auto& more) {
+    return more.first == event.block && (!one || more.second.num_tokens == event.num_tokens);
+  });
+  if (!one) shared.labels[static_cast<std::size_t>(event.block)] = {};
 }
 
 void check_reference_count(CheckContext& context, const ChangedBlock& changed) {
@@ -153,8 +196,21 @@ void note_table_change(const CheckContext& context, const CacheEvent& event,
   changed.push_back({event.block, event.request, event.group});
 }
 
-void check_label(CheckContext& context, std::int32_t block) {
-  const BlockLabel& label = context.shared().labels[static_cast<std::size_t>(block)];
+void check_attention_label(CheckContext& context, std::int32_t block, const BlockLabel& label,
+                           std::int32_t block_size, Finding finding) {
+  const std::int32_t num_slots =
+      label.num_tokens - (label.num_tokens - 1) / block_size * block_size;
+  if (context.state().attention_holds(block, num_slots, label.block_hash)) return;
+  const AttentionSlots& slots = context.state().attention(block);
+  finding.content = ContentKind::attention;
+  finding.cause = slots.event;
+  finding.seen = slots.event.num_tokens;
+  finding.detail = slots.filled >= num_slots ? "" : "not filled to its end";
+  finding.request = slots.event.request;
+  context.report(finding);
+}
+
+void check_label(CheckContext& context, std::int32_t block, const BlockLabel& label) {
   if (!label.registered) return;
   const KVCacheGroup& group =
       context.config().kv_cache_config.groups[static_cast<std::size_t>(label.group)];
@@ -163,17 +219,8 @@ void check_label(CheckContext& context, std::int32_t block) {
   finding.group = label.group;
   finding.block = block;
   finding.expected = label.num_tokens;
-  if (!group.is_mamba()) {
-    const AttentionSlots& slots = context.state().attention(block);
-    if (slots.filled == group.block_size() && slots.last == label.block_hash) return;
-    finding.content = ContentKind::attention;
-    finding.cause = slots.event;
-    finding.seen = slots.event.num_tokens;
-    finding.detail = slots.filled == group.block_size() ? "" : "not filled to its end";
-    finding.request = slots.event.request;
-    context.report(finding);
-    return;
-  }
+  if (!group.is_mamba())
+    return check_attention_label(context, block, label, group.block_size(), finding);
   const TemporalSlot& temporal = context.state().temporal(block);
   if (temporal.fingerprint != label.block_hash) {
     finding.content = ContentKind::temporal;
@@ -195,6 +242,13 @@ void check_label(CheckContext& context, std::int32_t block) {
       finding.seen = label.num_tokens - static_cast<std::int64_t>(length - 1 - i);
   finding.request = finding.cause.request;
   context.report(finding);
+}
+
+void check_labels(CheckContext& context, std::int32_t block) {
+  const CheckState& shared = context.shared();
+  check_label(context, block, shared.labels[static_cast<std::size_t>(block)]);
+  for (const auto& [labelled, label] : shared.more_labels)
+    if (labelled == block) check_label(context, block, label);
 }
 
 }  // namespace
@@ -220,7 +274,7 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
       case CacheEventKind::evicted:
       case CacheEventKind::withdrawn:
         check_unlabelling(context, event);
-        context.shared().labels[block] = {};
+        drop_labels(context, event);
         break;
       case CacheEventKind::registered:
         register_block(context, event, label_history, mamba_events);
@@ -235,6 +289,9 @@ void follow_cache_events(CheckContext& context, std::span<const CacheEvent> even
         changed.push_back({event.block, event.request, event.group});
         context.tables().apply(event);
         break;
+      case CacheEventKind::copied_from:
+      case CacheEventKind::copied_to:
+        break;  // execute_block_copies
     }
   }
   check_reference_counts(context, changed);
@@ -254,12 +311,12 @@ void check_registered_labels(CheckContext& context, std::span<const CacheEvent> 
       blocks.push_back(event.block);
   std::sort(blocks.begin(), blocks.end());
   blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-  for (const std::int32_t block : blocks) check_label(context, block);
+  for (const std::int32_t block : blocks) check_labels(context, block);
 }
 
 void check_all_labels(CheckContext& context) {
   for (std::int32_t block = 1; block < context.state().num_blocks(); ++block)
-    check_label(context, block);
+    check_labels(context, block);
 }
 
 void check_finished_requests(CheckContext& context) {

@@ -1,10 +1,23 @@
 #include "core/check/check_context.h"
 
+#include <algorithm>
+
 namespace hybridscope {
+
+std::int32_t CheckConfig::num_inner_hash_blocks() const {
+  std::int32_t inner = 0;
+  for (const KVCacheGroup& group : kv_cache_config.groups)
+    if (!group.is_mamba() && group.block_size() % hash_block_size == 0)
+      inner = std::max(inner, group.block_size() / hash_block_size - 1);
+  return inner;
+}
 
 CheckState::CheckState(const CheckConfig& check_config)
     : config(check_config),
-      state(check_config.kv_cache_config.num_blocks, check_config.conv_state_len()),
+      state({.num_blocks = check_config.kv_cache_config.num_blocks,
+             .conv_state_len = check_config.conv_state_len(),
+             .hash_block_size = check_config.hash_block_size,
+             .num_inner_hash_blocks = check_config.num_inner_hash_blocks()}),
       tables(static_cast<std::int32_t>(check_config.kv_cache_config.groups.size()),
              check_config.kv_cache_config.num_blocks),
       labels(static_cast<std::size_t>(check_config.kv_cache_config.num_blocks)),
@@ -66,6 +79,17 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
 
 void CheckContext::look_again_at(std::int32_t block) {
   if (shared_.labels[static_cast<std::size_t>(block)].registered) touched_.push_back(block);
+}
+
+bool CheckContext::is_registered(std::int32_t block, std::int32_t group,
+                                 Fingerprint block_hash) const {
+  const auto is_it = [&](const BlockLabel& label) {
+    return label.registered && label.group == group && label.block_hash == block_hash;
+  };
+  return is_it(shared_.labels[static_cast<std::size_t>(block)]) ||
+         std::ranges::any_of(shared_.more_labels, [&](const auto& more) {
+           return more.first == block && is_it(more.second);
+         });
 }
 
 void CheckContext::check_source(std::int32_t block, bool owns, const Finding& where) {

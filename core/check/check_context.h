@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -31,8 +32,13 @@ struct CheckConfig {
   std::int32_t conv_kernel = 4;             // W, at most kMaxConvKernel
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t hash_block_size = 16;
+  bool hits_inside_blocks = false;  // a hit may end at any hash block (semantics: copy-on-write)
+  // Sampled tokens that a stop cuts off do not count as computed (policy stopped_tokens).
+  bool takes_stopped_tokens_back = false;
   std::optional<CheckLimits> limits = {};  // absent: not known, not checked
 
+  // Hash blocks that end inside a block of the widest attention group: where hits can end too.
+  std::int32_t num_inner_hash_blocks() const;
   std::int32_t conv_state_len() const { return conv_kernel - 1 + num_speculative_tokens; }
 };
 
@@ -59,8 +65,10 @@ struct CheckState {
 
   CheckConfig config;
   SymbolicState state;
-  BlockTableMirror tables;                 // the scheduler's
-  std::vector<BlockLabel> labels;          // [num_blocks]
+  BlockTableMirror tables;         // the scheduler's
+  std::vector<BlockLabel> labels;  // [num_blocks] the first of each block
+  // Of blocks that can be hit at several places: (block, label).
+  std::vector<std::pair<std::int32_t, BlockLabel>> more_labels;
   std::vector<std::int32_t> claimed_refs;  // [num_blocks] reference counts by the events
   bool logs_writes = false;
   std::vector<StateWrite> writes;  // of the last step, in order; only with logs_writes
@@ -118,6 +126,9 @@ class CheckContext {
   // request holds any more, and one that belongs to another request or group (semantics: I4, I7).
   // `owns`: the request holds it where the reader expects it.
   void check_source(std::int32_t block, bool owns, const Finding& where);
+
+  // Is the block registered as this prefix? It may be as several.
+  bool is_registered(std::int32_t block, std::int32_t group, Fingerprint block_hash) const;
 
   std::span<const std::int32_t> touched_registered_blocks() const { return touched_; }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/math.h"
+
 namespace hybridscope {
 namespace {
 
@@ -10,6 +12,7 @@ struct HitColumn {
   RequestId request{};
   const GroupTrace& group;
   std::int32_t column = 0;
+  std::int32_t num_slots = 0;  // of the block; fewer than it has if the hit ends inside it
   Fingerprint expected = 0;
 };
 
@@ -21,7 +24,7 @@ Finding hit_place(const HitColumn& hit, std::int32_t block) {
   finding.content = hit.group.is_mamba ? ContentKind::temporal : ContentKind::attention;
   finding.column = hit.column;
   finding.block = block;
-  finding.expected = (hit.column + 1) * hit.group.block_size;
+  finding.expected = hit.column * hit.group.block_size + hit.num_slots;
   finding.seen = hit.column * hit.group.block_size;
   return finding;
 }
@@ -35,7 +38,12 @@ bool check_label_of_hit(CheckContext& context, const HitColumn& hit, std::int32_
     return false;
   }
   const BlockLabel& label = context.shared().labels[static_cast<std::size_t>(block)];
-  if (label.registered && label.group == hit.group.group && label.block_hash == hit.expected)
+  if (context.is_registered(block, hit.group.group, hit.expected)) return true;
+  // Attention that agreed on less than it found: the block's prefix goes on after the hit, and
+  // check_attention_block has compared what it holds.
+  if (!hit.group.is_mamba && hit.num_slots < hit.group.block_size && label.registered &&
+      label.group == hit.group.group &&
+      label.num_tokens > hit.column * hit.group.block_size + hit.num_slots)
     return true;
   if (label.registered) finding.seen = label.num_tokens;
   finding.detail = label.registered ? "the hit's block is registered as another prefix"
@@ -44,32 +52,51 @@ bool check_label_of_hit(CheckContext& context, const HitColumn& hit, std::int32_
   return false;
 }
 
-// An attention block is filled to its end with this very prefix.
+// An attention block is filled to the end of the hit with this very prefix.
 void check_attention_block(CheckContext& context, const HitColumn& hit, std::int32_t block) {
   const std::int32_t block_size = hit.group.block_size;
   const AttentionSlots& slots = context.state().attention(block);
-  if (slots.filled == block_size && slots.last == hit.expected) return;
+  if (context.state().attention_holds(block, hit.num_slots, hit.expected)) return;
   Finding finding = hit_place(hit, block);
   finding.cause = slots.event;
   finding.seen = hit.column * block_size + slots.filled;
   if (slots.filled > 0) finding.rule = Rule::attention_slot_unwritten;
-  finding.detail = slots.filled == 0           ? "the hit covers a block that nobody filled"
-                   : slots.filled < block_size ? "the block is filled in part"
-                                               : "the block holds another prefix";
+  finding.detail = slots.filled == 0              ? "the hit covers a block that nobody filled"
+                   : slots.filled < hit.num_slots ? "the block is filled in part"
+                                                  : "the block holds another prefix";
   context.report(finding);
+}
+
+// The block that was hit. One that the hit covers in part is copied in this step: the request holds
+// the copy.
+std::int32_t hit_block(CheckContext& context, const HitColumn& hit) {
+  const std::int32_t held = context.tables().block_at(hit.request, hit.group.group, hit.column);
+  if (hit.num_slots == hit.group.block_size) return held;
+  for (const BlockCopy& copy : block_copies_of(context.trace().cache_events))
+    if (copy.block == held && copy.request == hit.request) return copy.source_block;
+  Finding finding = hit_place(hit, held);
+  finding.detail = "the hit ends inside a block that is not copied";
+  context.report(finding);
+  return held;
 }
 
 // `hashes`: fingerprints at the hash_block_size ends of the hit.
 void check_hit(CheckContext& context, const ScheduledTrace& scheduled, const GroupTrace& group,
                std::span<const Fingerprint> hashes) {
-  const std::int32_t num_columns = scheduled.num_hit_tokens / group.block_size;
+  const std::int32_t block_size = group.block_size;
+  const std::int32_t hash_block_size = context.config().hash_block_size;
+  const std::int32_t num_columns = context.config().hits_inside_blocks
+                                       ? cdiv(scheduled.num_hit_tokens, block_size)
+                                       : scheduled.num_hit_tokens / block_size;
   // A mamba group needs the state at the end of the hit, attention every block.
   for (std::int32_t column = group.is_mamba ? std::max(num_columns - 1, 0) : 0;
        column < num_columns; ++column) {
-    const std::int32_t hash =
-        (column + 1) * group.block_size / context.config().hash_block_size - 1;
-    const HitColumn hit{scheduled.request, group, column, hashes[static_cast<std::size_t>(hash)]};
-    const std::int32_t block = context.tables().block_at(scheduled.request, group.group, column);
+    const std::int32_t end = std::min((column + 1) * block_size, scheduled.num_hit_tokens);
+    if (end % hash_block_size != 0) break;  // a trace that contradicts itself
+    const std::int32_t hash = end / hash_block_size - 1;
+    const HitColumn hit{scheduled.request, group, column, end - column * block_size,
+                        hashes[static_cast<std::size_t>(hash)]};
+    const std::int32_t block = hit_block(context, hit);
     if (block == kNullBlock) {
       check_label_of_hit(context, hit, block);
       continue;

@@ -163,14 +163,17 @@ void ProgressCheck::check_commit(CheckContext& context, const FrameRow& row,
     expect(Rule::rejected_draft_counted, sampled, commit.num_appended_tokens, "appended tokens");
   expect(Rule::metadata_inconsistent, request.num_tokens + commit.num_appended_tokens,
          commit.num_tokens, "known tokens after the step");
-  if (asynchronous_)
-    expect(Rule::metadata_inconsistent,
-           request.num_output_placeholders - rejected - commit.num_appended_tokens,
-           commit.num_output_placeholders, "tokens that frames in flight will bring");
   const bool runs = commit.outcome != CommitOutcome::preempted;
+  const bool takes_back = commit.finished && context.config().takes_stopped_tokens_back;
+  const std::int32_t taken_back = takes_back ? sampled - commit.num_appended_tokens : 0;
+  // A preemption may have dropped the placeholders at once.
+  if (asynchronous_ && (runs || commit.num_output_placeholders != 0))
+    expect(Rule::metadata_inconsistent,
+           request.num_output_placeholders - rejected - commit.num_appended_tokens - taken_back,
+           commit.num_output_placeholders, "tokens that frames in flight will bring");
   // A preempted request has nothing computed until it is admitted again.
   expect(Rule::rejected_draft_counted,
-         std::max(request.num_computed_tokens, 0) - (runs ? rejected : 0),
+         std::max(request.num_computed_tokens, 0) - (runs ? rejected : 0) - taken_back,
          commit.num_computed_tokens, "computed tokens after the step");
   if (commit.outcome == CommitOutcome::taken && row.run != request.run)
     expect(Rule::rejected_draft_counted, request.run, row.run, "frame of an earlier run");

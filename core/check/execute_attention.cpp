@@ -28,7 +28,8 @@ std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t
 
 // The slot before a row's first token belongs to the row's prefix. With every run of slots complete
 // (see execute_attention_group) this covers all slots that attention reads, step by step. A
-// rejected draft after it hides what the slot holds; then only whether it is filled can be checked.
+// rejected draft after it hides what the slot holds, unless a hash block ends with it; then only
+// whether it is filled can be checked.
 void check_token_before(CheckContext& context, const RowTruth& truth, const GroupTrace& group,
                         std::int32_t row) {
   const std::int32_t computed = truth.num_computed_tokens(row);
@@ -39,7 +40,10 @@ void check_token_before(CheckContext& context, const RowTruth& truth, const Grou
   if (!context.is_block(block)) return;  // reported as a block-table mismatch
   const AttentionSlots& slots = context.state().attention(block);
   const bool unwritten = slots.filled < filled;
-  if (!unwritten && (slots.filled > filled || slots.last == truth.prefixes(row)[0])) return;
+  const bool known = slots.filled == filled || context.state().ends_hash_block(filled);
+  if (!unwritten &&
+      (!known || context.state().attention_holds(block, filled, truth.prefixes(row)[0])))
+    return;
   Finding finding = attention_place(context.trace().rows[static_cast<std::size_t>(row)].request,
                                     group.group, column, block);
   finding.row = row;
@@ -81,8 +85,11 @@ void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrac
     where.detail = "slots in the middle of the row were never written";
     context.report(where);
   }
-  slots.filled = write.first_slot + write.num_slots;
-  slots.last = truth.prefixes(write.row)[static_cast<std::size_t>(end)];
+  const std::span<const Fingerprint> prefixes = truth.prefixes(write.row);
+  context.state().write_attention(
+      write.block, write.first_slot, write.first_slot + write.num_slots, [&](std::int32_t slot) {
+        return prefixes[static_cast<std::size_t>(write.first_token + slot - write.first_slot + 1)];
+      });
   slots.event =
       context.next_write(WriteKind::attention, request, truth.num_computed_tokens(write.row) + end);
   context.log_write(slots.event, where, ContentKind::attention, write.block, slots.last);

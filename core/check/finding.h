@@ -54,12 +54,13 @@ enum class ContentKind : std::uint8_t { none, temporal, conv, attention };
 
 // What wrote something into a block. {step, ordinal} identifies an event.
 enum class WriteKind : std::uint8_t {
-  never,      // the block was not written since it was given out
-  prefill,    // forward of a prefill row
-  decode,     // forward of a decode or verify row
-  pre_copy,   // align: previous running column -> running column, before the forward
-  post_copy,  // after acceptance: boundary snapshot
-  attention,  // keys and values of a row's tokens
+  never,       // the block was not written since it was given out
+  prefill,     // forward of a prefill row
+  decode,      // forward of a decode or verify row
+  pre_copy,    // align: previous running column -> running column, before the forward
+  post_copy,   // after acceptance: boundary snapshot
+  attention,   // keys and values of a row's tokens
+  block_copy,  // of a whole block, before anything else of the step
 };
 
 struct WriteEvent {

@@ -6,6 +6,7 @@
 #include "core/check/check_group_metadata.h"
 #include "core/check/check_hits.h"
 #include "core/check/check_limits.h"
+#include "core/check/execute_block_copies.h"
 #include "core/check/execute_forward.h"
 #include "core/check/log_ops.h"
 
@@ -31,8 +32,10 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
   state_.ops.clear();
   CheckContext context(state_, trace, findings_);
   follow_cache_events(context, trace.cache_events, trace.label_history);
-  if ((!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context))
-    execute(context, scope);
+  const bool has_rows = (!trace.rows.empty() || !trace.scheduled.empty()) && check_shapes(context);
+  if (has_rows) check_prefix_hits(context);
+  execute_block_copies(context);
+  if (has_rows) execute(context, scope);
   execute_dummy_rows(context);
   if (scope == CheckScope::all)
     check_all_labels(context);
@@ -48,7 +51,6 @@ std::span<const Finding> StepChecker::check(const StepTrace& trace, CheckScope s
 
 void StepChecker::execute(CheckContext& context, CheckScope scope) {
   const StepTrace& trace = context.trace();
-  check_prefix_hits(context);
   check_common_metadata(context);
   check_schedule_limits(context);
   check_replayed_graph(context);

@@ -6,13 +6,35 @@
 
 namespace hybridscope {
 
-SymbolicState::SymbolicState(std::int32_t num_blocks, std::int32_t conv_state_len)
-    : conv_state_len_(conv_state_len),
-      temporal_(static_cast<std::size_t>(num_blocks)),
-      attention_(static_cast<std::size_t>(num_blocks)),
-      conv_(static_cast<std::size_t>(num_blocks) * static_cast<std::size_t>(conv_state_len),
-            kPoison),
-      conv_event_(static_cast<std::size_t>(num_blocks)) {}
+SymbolicState::SymbolicState(const SymbolicStateSize& size)
+    : conv_state_len_(size.conv_state_len),
+      temporal_(static_cast<std::size_t>(size.num_blocks)),
+      attention_(static_cast<std::size_t>(size.num_blocks)),
+      conv_(
+          static_cast<std::size_t>(size.num_blocks) * static_cast<std::size_t>(size.conv_state_len),
+          kPoison),
+      conv_event_(static_cast<std::size_t>(size.num_blocks)),
+      hash_block_size_(size.hash_block_size),
+      num_inner_(size.num_inner_hash_blocks),
+      inner_(static_cast<std::size_t>(size.num_blocks) *
+             static_cast<std::size_t>(size.num_inner_hash_blocks)) {}
+
+bool SymbolicState::attention_holds(std::int32_t block, std::int32_t num_slots,
+                                    Fingerprint prefix) const {
+  const AttentionSlots& slots = attention(block);
+  if (slots.filled == num_slots) return slots.last == prefix;
+  return slots.filled > num_slots && num_slots > 0 && ends_hash_block(num_slots) &&
+         inner_[inner_index(block, num_slots / hash_block_size_ - 1)] == prefix;
+}
+
+void SymbolicState::copy_block(std::int32_t source, std::int32_t destination) {
+  temporal(destination) = temporal(source);
+  attention(destination) = attention(source);
+  conv_event(destination) = conv_event(source);
+  std::ranges::copy(conv(source), conv(destination).begin());
+  for (std::int32_t inner = 0; inner < num_inner_; ++inner)
+    inner_[inner_index(destination, inner)] = inner_[inner_index(source, inner)];
+}
 
 std::size_t SymbolicState::index(std::int32_t block) const {
   HS_EXPECT(block >= 0 && static_cast<std::size_t>(block) < temporal_.size());

@@ -24,10 +24,16 @@ struct AttentionSlots {
   WriteEvent event;
 };
 
+struct SymbolicStateSize {
+  std::int32_t num_blocks = 0;
+  std::int32_t conv_state_len = 0;         // W - 1 + K: positions of a conv block
+  std::int32_t hash_block_size = 16;       // tokens
+  std::int32_t num_inner_hash_blocks = 0;  // that end inside an attention block
+};
+
 class SymbolicState {
  public:
-  // conv_state_len = W - 1 + K: positions of a conv block.
-  SymbolicState(std::int32_t num_blocks, std::int32_t conv_state_len);
+  explicit SymbolicState(const SymbolicStateSize& size);
 
   std::int32_t num_blocks() const { return static_cast<std::int32_t>(temporal_.size()); }
   std::int32_t conv_state_len() const { return conv_state_len_; }
@@ -42,17 +48,47 @@ class SymbolicState {
   WriteEvent& conv_event(std::int32_t block) { return conv_event_[index(block)]; }
   const WriteEvent& conv_event(std::int32_t block) const { return conv_event_[index(block)]; }
 
+  // Slots [first, end) of an attention block are written: `prefix_at(slot)` is the fingerprint of
+  // the prefix that ends with the slot.
+  template <class PrefixAt>
+  void write_attention(std::int32_t block, std::int32_t first, std::int32_t end,
+                       PrefixAt prefix_at) {
+    for (std::int32_t inner = first / hash_block_size_; inner < num_inner_; ++inner) {
+      const std::int32_t slot = (inner + 1) * hash_block_size_ - 1;
+      if (slot >= end) break;
+      inner_[inner_index(block, inner)] = prefix_at(slot);
+    }
+    attention(block).filled = end;
+    attention(block).last = prefix_at(end - 1);
+  }
+  // Do the block's first num_slots slots hold this prefix? Only its filled end and the ends of hash
+  // blocks can be asked for; elsewhere false.
+  bool attention_holds(std::int32_t block, std::int32_t num_slots, Fingerprint prefix) const;
+  // The prefix at the end of an inner hash block is known.
+  bool ends_hash_block(std::int32_t num_slots) const {
+    return num_slots % hash_block_size_ == 0 && num_slots / hash_block_size_ <= num_inner_;
+  }
+
+  // Everything that the block holds.
+  void copy_block(std::int32_t source, std::int32_t destination);
+
   // The block was given to a new owner: nothing in it counts as written.
   void poison(std::int32_t block);
 
  private:
   std::size_t index(std::int32_t block) const;
+  std::size_t inner_index(std::int32_t block, std::int32_t inner) const {
+    return index(block) * static_cast<std::size_t>(num_inner_) + static_cast<std::size_t>(inner);
+  }
 
   std::int32_t conv_state_len_ = 0;
   std::vector<TemporalSlot> temporal_;     // [num_blocks]
   std::vector<AttentionSlots> attention_;  // [num_blocks]
   std::vector<Fingerprint> conv_;          // [num_blocks, conv_state_len]
   std::vector<WriteEvent> conv_event_;     // [num_blocks]
+  std::int32_t hash_block_size_ = 16;
+  std::int32_t num_inner_ = 0;
+  std::vector<Fingerprint> inner_;  // [num_blocks, num_inner_hash_blocks] of attention blocks
 };
 
 }  // namespace hybridscope

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "core/base/math.h"
-#include "core/caching/prefill_checkpoint.h"
+#include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
 namespace {

@@ -5,10 +5,25 @@
 #include "core/base/check.h"
 #include "core/base/math.h"
 #include "core/engine/cudagraph_setup.h"
+#include "core/engine/scheduler_setup.h"
 #include "core/metadata/graph_padding.h"
 
 namespace hybridscope {
 namespace {
+
+// The states inside prefills that the scheduler reserves blocks for.
+CheckpointSettings checkpoint_settings(const EngineConfig& config, const MambaSpec& spec) {
+  const AlignedSplitSettings split = aligned_split_settings(config);
+  const PrefillCheckpoint policy = config.policies.cache.prefill_checkpoint;
+  const bool stores = policy != PrefillCheckpoint::never && spec.num_prefill_checkpoint_blocks > 0;
+  return {
+      .alignment = stores ? spec.prefill_checkpoint_alignment : 0,
+      .hash_block_size = split.hash_block_size,
+      .hit_alignment = split.fine_grained_hits ? split.hash_block_size : split.scheduler_block_size,
+      .replay = {.eagle_block_drop = split.eagle_block_drop,
+                 .num_hash_lookahead_tokens = split.num_hash_lookahead_tokens,
+                 .leaves_a_token_with_drop = policy != PrefillCheckpoint::as_states_retained}};
+}
 
 // Mode all copies whole table rows, so its builder is made as wide as the worker's table.
 MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& spec,
@@ -21,11 +36,17 @@ MambaBuilderConfig builder_config(const EngineConfig& config, const MambaSpec& s
                              .max_model_len = config.max_model_len,
                              .max_cudagraph_capture_size = {},
                              .full_cudagraph = has_full_cudagraphs(cudagraphs.cudagraph_mode),
-                             .chunk_size = config.chunk_size};
-  if (config.mamba_cache_mode == MambaCacheMode::all)
-    builder.max_model_len =
-        (cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens) *
-        spec.block_size;
+                             .chunk_size = config.chunk_size,
+                             .checkpoint = checkpoint_settings(config, spec),
+                             .policies = config.policies};
+  if (config.mamba_cache_mode == MambaCacheMode::all) {
+    std::int32_t columns =
+        cdiv(config.max_model_len, spec.block_size) + 1 + config.num_speculative_tokens;
+    // The builder adds the speculative blocks itself.
+    if (builder.policies.all_mode_arrays != AllModeArrays::cut_to_tokens)
+      columns -= spec.num_speculative_blocks;
+    builder.max_model_len = columns * spec.block_size;
+  }
   if (!cudagraphs.capture_sizes.empty())
     builder.max_cudagraph_capture_size = cudagraphs.capture_sizes.back();
   return builder;

@@ -46,7 +46,10 @@ class BatchMetadata {
   // group.
   BuilderMetadata empty_metadata(std::int32_t group) const;
 
-  void set_policies(const Policies& policies) { config_.policies = policies; }
+  void set_policies(const Policies& policies) {
+    config_.policies = policies;
+    for (MetadataBuilder& builder : builders_) hybridscope::set_policies(builder, policies);
+  }
   const CudagraphResolution& cudagraphs() const { return cudagraphs_; }
   bool has_mamba() const { return !builders_.empty(); }
   std::int32_t mamba_block_size() const { return mamba_block_size_; }
@@ -65,7 +68,8 @@ class BatchMetadata {
                            std::span<const std::int32_t> remembered_columns);
   bool passes_counts(const StepTrace& trace) const;
   Result<CudagraphDispatch> dispatch_runner(StepTrace& trace) const;
-  Result<BatchSplit> split_rows(const MetadataBuildInputs& inputs, std::int32_t threshold);
+  Result<BatchSplit> split_rows(const MetadataBuildInputs& inputs, std::int32_t threshold,
+                                const TensorView<std::int32_t>& drafts);
   std::span<const RowClass> classes_to_split();
   Result<GdnRowClasses> gdn_classes(const CommonAttentionMetadata& common,
                                     const TensorView<std::int32_t>& drafts);

@@ -12,7 +12,7 @@ namespace hybridscope {
 bool BatchMetadata::passes_counts(const StepTrace& trace) const {
   if (config_.num_speculative_tokens == 0) return false;
   if (config_.runner == ModelRunner::v2 ||
-      config_.policies.no_draft_step == NoDraftStep::verify_with_counts)
+      config_.policies.no_draft_step != NoDraftStep::column_zero)
     return true;
   return std::ranges::any_of(trace.scheduled,
                              [](const ScheduledTrace& s) { return s.num_draft_tokens > 0; });
@@ -66,22 +66,21 @@ std::span<const RowClass> BatchMetadata::classes_to_split() {
 // later trees: a prefilling row is a prefill unless it is one token with context
 // (semantics: mamba-short-extends).
 Result<BatchSplit> BatchMetadata::split_rows(const MetadataBuildInputs& inputs,
-                                             std::int32_t threshold) {
+                                             std::int32_t threshold,
+                                             const TensorView<std::int32_t>& drafts) {
   if (config_.policies.row_classing == RowClassing::by_meaning)
     return split_by_row_class({.row_classes = classes_to_split(),
                                .query_start_loc = inputs.common.query_start_loc,
                                .num_actual_tokens = inputs.common.num_actual_tokens});
   if (config_.runner == ModelRunner::v1 && config_.policies.row_classing == RowClassing::by_shape)
     return split_mamba_batch_by_shape(inputs.common, threshold, inputs.num_accepted_tokens);
-  CommonAttentionMetadata common = inputs.common;
-  split_prefilling_.assign(common.is_prefilling.begin(), common.is_prefilling.end());
-  for (std::int32_t row = 0; row < common.num_reqs; ++row)
-    if (query_len(common, row) == 1 && common.seq_lens[static_cast<std::size_t>(row)] > 1)
-      split_prefilling_[static_cast<std::size_t>(row)] = 0;
-  common.is_prefilling = split_prefilling_;
-  return split_decodes_and_prefills_v2(
-      common, {.decode_threshold = inputs.num_accepted_tokens.present ? threshold : 1,
-               .treat_short_extends_as_decodes = false});
+  split_prefilling_.resize(static_cast<std::size_t>(inputs.common.num_reqs));
+  return split_mamba_batch_by_prefilling(inputs.common,
+                                         {.reorder_batch_threshold = threshold,
+                                          .num_accepted_tokens = inputs.num_accepted_tokens,
+                                          .num_decode_draft_tokens = drafts,
+                                          .padded_row_class = config_.policies.padded_row_class},
+                                         split_prefilling_);
 }
 
 // NoDraftStep::column_zero: rows without drafts are not spec rows, and a batch without spec rows is
@@ -92,7 +91,15 @@ Result<GdnRowClasses> BatchMetadata::gdn_classes(const CommonAttentionMetadata& 
   const bool by_shape = config_.policies.row_classing != RowClassing::by_meaning;
   const bool column_zero = config_.policies.no_draft_step == NoDraftStep::column_zero;
   if (by_shape || (column_zero && num_spec > 0)) {
-    const auto classes = classify_gdn_rows_by_drafts(common, {num_spec, drafts}, gdn_masks_);
+    const auto classes = classify_gdn_rows_by_drafts(
+        common,
+        {.num_spec = num_spec,
+         .num_decode_draft_tokens = drafts,
+         .zero_drafts = config_.policies.no_draft_step == NoDraftStep::zero_drafts
+                            ? ZeroDrafts::spec_rows
+                            : ZeroDrafts::no_spec_rows,
+         .batch = config_.policies.gdn_batch},
+        gdn_masks_);
     if (by_shape || !classes.ok() || classes.value().spec_batch) return classes;
     return classify_gdn_rows_by_class(common, {0, classes_to_split()}, gdn_masks_);
   }
@@ -104,13 +111,14 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   MetadataBuildInputs inputs{
       .common = trace.common, .num_accepted_tokens = {}, .split = {}, .gdn_row_classes = {}};
   inputs.common.block_table_tensor = trace.groups[group].block_table;
-  const bool counts = passes_counts(trace);
-  if (counts)
-    inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   const MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group])];
+  const bool counts = passes_counts(trace) && takes_counts(builder);
+  TensorView<std::int32_t> drafts;
+  if (counts) {
+    inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
+    drafts = vector_view(num_draft_counts_.data(), trace.common.num_reqs);
+  }
   if (row_partition(builder) == RowPartition::spec_and_non_spec) {
-    TensorView<std::int32_t> drafts;
-    if (counts) drafts = vector_view(num_draft_counts_.data(), trace.common.num_reqs);
     const auto classes = gdn_classes(inputs.common, drafts);
     if (!classes.ok()) return classes.error();
     inputs.gdn_row_classes = classes.value();
@@ -118,12 +126,12 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   }
   // Without counts the threshold of a split by shape is 1 (semantics: mamba-builder,
   // mamba-short-extends).
-  const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder));
+  const auto split = split_rows(inputs, hybridscope::reorder_batch_threshold(builder), drafts);
   if (!split.ok()) return split.error();
   inputs.split = split.value();
-  if (!counts && config_.num_speculative_tokens > 0) {
-    // Without counts the reference's Mamba builder refuses decode rows, while a later one reads
-    // column 0; counts of 1 have that effect.
+  if (!counts && config_.num_speculative_tokens > 0 &&
+      config_.policies.missing_counts == MissingCounts::refused) {
+    // Counts of 1 have the effect of MissingCounts::absent: state is read from column 0.
     std::ranges::fill(num_accepted_tokens_, 1);
     inputs.num_accepted_tokens = vector_view(num_accepted_tokens_.data(), trace.common.num_reqs);
   }
@@ -148,7 +156,7 @@ Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_inde
     group.reused_metadata = true;
     break;
   }
-  group.accepted_counts_given = passes_counts(trace);
+  group.accepted_counts_given = passes_counts(trace) && takes_counts(builder);
   if (!group.reused_metadata) {
     const auto inputs = build_inputs(trace, group_index);
     if (!inputs.ok()) return inputs.error();

@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/check.h"
 #include "core/base/math.h"
@@ -74,6 +75,9 @@ Status check_config(const EngineConfig& config) {
 std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t num_tokens) {
   const std::int64_t spec = config.num_speculative_tokens;
   const std::int64_t slots = std::min<std::int64_t>(num_tokens + spec, config.max_model_len);
+  const bool copies = hits_end_inside_blocks(config);
+  const bool waits_for_frames =
+      config.async_scheduling && config.policies.cache.skipped_basis == SkippedBasis::processed;
   std::int64_t total = 0;
   for (const KVCacheGroup& group : config.kv_cache_config.groups) {
     const std::int64_t block_size = group.block_size();
@@ -84,9 +88,14 @@ std::int64_t blocks_one_request_needs(const EngineConfig& config, std::int64_t n
     } else if (config.mamba_cache_mode == MambaCacheMode::all) {
       total += cdiv(slots, block_size) + spec;
     } else {
-      // The state before the running column is freed K tokens late, which matters for small blocks.
-      total += std::min(cdiv(slots, block_size) + spec, (2 * spec >= block_size ? 3 : 2) + spec);
+      // The state before the running column is freed K tokens late, which matters for small blocks,
+      // or when its frame has returned.
+      const std::int64_t states = waits_for_frames || 2 * spec >= block_size ? 3 : 2;
+      total += std::min(cdiv(slots, block_size),
+                        states + std::get<MambaSpec>(group.spec).num_prefill_checkpoint_blocks) +
+               spec;
     }
+    if (copies) ++total;  // the copy of a block that it shares in part
   }
   return total;
 }
@@ -176,7 +185,7 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   added.prefix = PrefixFingerprints(
       request.cache_salt,
       config_.enable_prefix_caching ? config_.hash_block_size : kFingerprintSpacing,
-      config_.conv_kernel - 2);
+      config_.conv_kernel - 2, num_hash_lookahead_tokens(config_));
   Request& scheduling = added.scheduling;
   scheduling.num_prompt_tokens = added.tokens.num_prompt_tokens();
   scheduling.num_tokens = scheduling.num_prompt_tokens;
@@ -186,7 +195,7 @@ Result<RequestId> Engine::add_request(const AddRequest& request) {
   // other forever.
   scheduling.arrival_time = scheduling.id.value;
   added.prefix.extend_to(added.tokens, scheduling.num_tokens);
-  scheduling.block_hashes = added.prefix.block_hashes();
+  scheduling.block_hashes = added.prefix.cache_keys();
   scheduler_->add_request(scheduling);
   ++num_unfinished_;
   added_.push_back({.command = CommandKind::add_request,
@@ -231,7 +240,7 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
   trace.skipped = output.skipped;
   trace.lookups = output.lookups;
   trace.num_running = static_cast<std::int32_t>(scheduler_->running().size());
-  trace.num_waiting = static_cast<std::int32_t>(scheduler_->waiting().size());
+  trace.num_waiting = scheduler_->num_waiting();
   trace.num_free_blocks = kv_cache_->num_free_blocks();
   trace.preempted = preempted_by_command_;
   preempted_by_command_.clear();
@@ -257,8 +266,9 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
                                .num_prompt_tokens = entry.request->num_prompt_tokens,
                                .placeholder_drafts = entry.placeholder_drafts,
                                .num_hit_tokens = hit});
+    describe_checkpoint(trace.scheduled.back());
     if (hit > 0) {
-      const auto hashes = entry.request->block_hashes.first(
+      const auto hashes = requests_[entry.request->id].prefix.block_hashes().first(
           static_cast<std::size_t>(hit / config_.hash_block_size));
       trace.hit_hashes.insert(trace.hit_hashes.end(), hashes.begin(), hashes.end());
     }
@@ -273,15 +283,26 @@ void Engine::describe_schedule(Frame& frame, const ScheduleOutput& output) {
   }
 }
 
-// What the conv window of a block registered for a mamba group has to hold.
-void Engine::describe_labels(const StepTrace& trace, std::span<const CacheEvent> events,
+void Engine::describe_checkpoint(ScheduledTrace& scheduled) const {
+  for (const GroupTrace& group : frame_.trace.groups) {
+    if (!group.is_mamba) continue;
+    std::tie(scheduled.checkpoint_position, scheduled.checkpoint_column) =
+        kv_cache_->checkpoint(scheduled.request, group.group);
+    return;
+  }
+}
+
+// What the conv window of a block registered for a mamba group has to hold. With look-ahead hashes
+// the event gets the fingerprint of the prefix in place of the key.
+void Engine::describe_labels(const StepTrace& trace, std::span<CacheEvent> events,
                              std::vector<Fingerprint>& history) {
   const std::int32_t length = config_.conv_kernel - 1;
-  for (const CacheEvent& event : events) {
-    if (event.kind != CacheEventKind::registered ||
-        !trace.groups[static_cast<std::size_t>(event.group)].is_mamba)
-      continue;
+  const bool keys_look_ahead = num_hash_lookahead_tokens(config_) > 0;
+  for (CacheEvent& event : events) {
+    if (event.kind != CacheEventKind::registered) continue;
     EngineRequest& request = requests_[event.request];
+    if (keys_look_ahead) event.block_hash = request.prefix.at(request.tokens, event.num_tokens);
+    if (!trace.groups[static_cast<std::size_t>(event.group)].is_mamba) continue;
     for (std::int32_t i = 0; i < length; ++i) {
       const std::int32_t position = event.num_tokens - length + 1 + i;
       history.push_back(position > 0 ? request.prefix.at(request.tokens, position) : 0);
@@ -310,7 +331,10 @@ void Engine::take_output(const StepTrace& trace) {
   output_.num_scheduled_tokens = trace.num_scheduled_tokens;
   output_.rows.clear();
   for (const ScheduledTrace& scheduled : trace.scheduled)
-    output_.rows.push_back({scheduled.request, {scheduled.run, scheduled.num_draft_tokens, 0}});
+    output_.rows.push_back({scheduled.request,
+                            {.run = scheduled.run,
+                             .num_scheduled_tokens = scheduled.num_scheduled_tokens,
+                             .num_draft_tokens = scheduled.num_draft_tokens}});
   for (const RowTrace& row : trace.rows)
     output_.rows[static_cast<std::size_t>(row.scheduled)].returned.num_sampled_tokens =
         row.num_sampled_tokens;
@@ -338,7 +362,7 @@ CommitTrace Engine::commit_row(const FrameOutput::Row& row) {
   const bool had_finished = state.status == RequestStatus::finished;
   if (!had_finished) {
     request.prefix.extend_to(request.tokens, state.num_tokens + row.returned.num_sampled_tokens);
-    state.block_hashes = request.prefix.block_hashes();
+    state.block_hashes = request.prefix.cache_keys();
   }
   const UpdatedRequest updated = scheduler_->update_from_output(state, row.returned);
   commit.outcome = updated.outcome;

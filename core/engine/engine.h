@@ -105,7 +105,8 @@ class Engine {
   void apply_pending(StepTrace& trace);
   void drop_unused_accepts(StepTrace& trace);
   void describe_schedule(Frame& frame, const ScheduleOutput& output);
-  void describe_labels(const StepTrace& trace, std::span<const CacheEvent> events,
+  void describe_checkpoint(ScheduledTrace& scheduled) const;
+  void describe_labels(const StepTrace& trace, std::span<CacheEvent> events,
                        std::vector<Fingerprint>& history);
   std::int32_t next_draft_count(const EngineRequest& request) const;
 

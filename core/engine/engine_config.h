@@ -53,6 +53,12 @@ struct EngineConfig {
   double watermark = 0.0;                  // fraction of blocks kept free at admission
   // Tokens between two states that stay cached, 0: only where hits end; empty: every state does.
   std::optional<std::int32_t> prefix_cache_retention_interval;
+  // EAGLE-like drafts, from 0.30.0 and 0.33.0 on: keep the last block of a hit; do not let hashes
+  // cover the tokens after a block.
+  bool disable_eagle_block_drop = false;
+  bool disable_lookahead_block_hashes = false;
+  // Hits inside blocks, from 0.30.0 on: the end of a shared prefix is registered exactly.
+  bool enable_mamba_shared_prefix_checkpoint = false;
   SchedulingPolicy scheduling_policy = SchedulingPolicy::fcfs;
 
   // One frame in flight: the next step is scheduled before the last one's acceptance is known.

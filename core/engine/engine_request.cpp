@@ -9,7 +9,7 @@ RequestList::RequestList(const RequestList& other) : names_(other.names_) {
     if (request == nullptr) continue;
     EngineRequest& copy = *requests_.back();
     copy.scheduling.block_hashes =
-        copy.prefix.block_hashes().first(request->scheduling.block_hashes.size());
+        copy.prefix.cache_keys().first(request->scheduling.block_hashes.size());
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/policy_row.h"
 #include "core/caching/cache_policies.h"
 #include "core/engine/kernel_policies.h"
+#include "core/metadata/builder_policies.h"
 
 namespace hybridscope {
 
@@ -45,13 +46,20 @@ enum class AcceptedCountLanding : std::uint8_t {
   before_row_moves,  // the moves carry the counts along, the gather then moves them again
 };
 
-// May a waiting request with one token left be padded to 1 + K tokens? (known bug 8)
-enum class OneTokenPrompt : std::uint8_t { as_is, padded_with_placeholders };
+// May a waiting request with one token left be padded to 1 + K tokens? (known bug 8; semantics:
+// padded-prompt)
+enum class OneTokenPrompt : std::uint8_t {
+  as_is,                     // 0.24.0 too
+  padded_with_placeholders,  // reference, 0.25.0: if running requests decode in the step
+  padding_undone_by_split,   // 0.29.0: not if the split or max_model_len leaves less room
+  padded_alone_too,          // 0.30.0: also without running requests, if some of it is cached
+};
 
 // How does a decode row run in a step in which no row has drafts? (known bug 7)
 enum class NoDraftStep : std::uint8_t {
   verify_with_counts,  // as a verify row with q = 1 that knows its accepted count
   column_zero,         // reference: counts are not passed, state is read from column 0
+  zero_drafts,         // 0.32.0: counts are passed, and such a row has a draft count of 0
 };
 
 // What decides that a batch replays the graph captured for uniform decodes? (known bugs 5, 46)
@@ -69,8 +77,11 @@ enum class AllModeSpeculation : std::uint8_t {
 // semantics: reset-in-flight)
 enum class StaleFrame : std::uint8_t {
   dropped_by_run,          // frames of an earlier run are dropped whole
-  discard_by_token_count,  // reference: rejections still count, then as many frames as there were
-                           // placeholders lose their tokens
+  discard_by_token_count,  // reference, 0.24.0: rejections still count, then as many frames as
+                           // there were placeholders lose their tokens
+  discard_by_token_count_no_rollback,  // 0.25.0: rejections of such a frame do not count
+  drained_by_scheduled_tokens,  // 0.27.1: a frame that was in flight at any preemption changes no
+                                // count; its tokens are dropped after a reset only
 };
 
 // Blocks are refused while a deferred free is on its way: wait a step for it, or preempt another
@@ -80,12 +91,51 @@ enum class DeferredFreeRefusal : std::uint8_t {
   preempt_on,  // reference
 };
 
+// Asynchronous: where does a request that has to wait for stale frames wait? (semantics:
+// preempted-in-flight)
+enum class StaleRequestQueue : std::uint8_t {
+  of_its_own,    // 0.27.1: in a queue that is asked first
+  in_its_place,  // 0.31.0
+};
+
+// Do the slots that a drafter needs for each row count in the step's budget?
+enum class DraftSlots : std::uint8_t { free, counted };
+
+// When does long_prefill_token_threshold cut a chunk?
+enum class LongPrefillThreshold : std::uint8_t { always, with_other_requests };
+
+// Policy priority: the victim of a preemption ran before the request that asks for blocks.
+enum class PreemptionIndex : std::uint8_t {
+  if_scheduled,          // the loop moves back by one only if the victim had tokens in this step
+  always,                // 0.28.0
+  goes_on_after_itself,  // 0.33.0: and a request that preempts itself does not end the loop
+};
+
+// Does the step after a reset report the requests that it preempted?
+enum class ResetPreemptions : std::uint8_t { reported, not_reported };
+
+// Whose blocks are registered when a frame returns? (semantics: update-from-output-async)
+enum class CommitRegistration : std::uint8_t {
+  asynchronous,            // up to the computed tokens without placeholders
+  asynchronous_or_drafts,  // 0.33.0: and synchronous ones with drafts, up to what is not in flight
+};
+
+// A stop cuts sampled tokens off: do they still count as computed?
+enum class StoppedTokens : std::uint8_t { stay_computed, taken_back };
+
+// Does the drafter run in a step after which no request can use drafts?
+enum class UnusedDrafts : std::uint8_t { drafted, skipped };
+
+// Are the leading blocks that all running requests share counted for cascade attention?
+enum class CommonPrefixBlocks : std::uint8_t { counted, gone };
+
 // V2: in what order do the scheduled requests become rows? Each order is stable. (known bugs 12,
 // 15)
 enum class RowOrder : std::uint8_t {
   decodes_then_query_len,  // by class, decodes first, then by q
   query_len,               // reference of 2026-06: by q alone
-  drafts_then_query_len,   // reference of 2026-08: no drafts last, then q != 1 + K last, then by q
+  drafts_then_query_len,   // 0.27.1: no drafts last, then q != 1 + K last, then by q
+  verify_then_query_len,   // 0.26.0: q != 1 + K last, then by q
 };
 
 // V2, mode align: which block size gives the column of an admitted request's state? (known bug 11)
@@ -145,7 +195,7 @@ enum class RunningColumn : std::uint8_t {
   of_optimistic_count,  // asynchronous: as if all drafts in flight were accepted
 };
 
-struct Policies : KernelPolicies {
+struct Policies : KernelPolicies, BuilderPolicies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
@@ -158,6 +208,15 @@ struct Policies : KernelPolicies {
       AllModeSpeculation::remembered_column_and_boundary_copies;
   StaleFrame stale_frame = StaleFrame::dropped_by_run;
   DeferredFreeRefusal deferred_free_refusal = DeferredFreeRefusal::wait_for_the_frame;
+  StaleRequestQueue stale_request_queue = StaleRequestQueue::in_its_place;
+  DraftSlots draft_slots = DraftSlots::free;
+  LongPrefillThreshold long_prefill_threshold = LongPrefillThreshold::always;
+  PreemptionIndex preemption_index = PreemptionIndex::if_scheduled;
+  ResetPreemptions reset_preemptions = ResetPreemptions::reported;
+  CommitRegistration commit_registration = CommitRegistration::asynchronous;
+  StoppedTokens stopped_tokens = StoppedTokens::stay_computed;
+  UnusedDrafts unused_drafts = UnusedDrafts::drafted;
+  CommonPrefixBlocks common_prefix_blocks = CommonPrefixBlocks::counted;
   RowOrder row_order = RowOrder::decodes_then_query_len;
   InitialStateColumn initial_state_column = InitialStateColumn::mamba_block_size;
   SlotCountReset slot_count_reset = SlotCountReset::every_mode;
@@ -198,12 +257,13 @@ constexpr void for_each_policy(Visit visit) {
                   AcceptedCountOwner::persistent_row));
   visit(PolicyRow(&Policies::one_token_prompt,
                   {.name = "one_token_prompt",
-                   .values = {"as_is", "padded_with_placeholders"},
+                   .values = {"as_is", "padded_with_placeholders", "padding_undone_by_split",
+                              "padded_alone_too"},
                    .help = "whether a prompt's last token is padded to 1 + K tokens"},
                   OneTokenPrompt::padded_with_placeholders));
   visit(PolicyRow(&Policies::no_draft_step,
                   {.name = "no_draft_step",
-                   .values = {"verify_with_counts", "column_zero"},
+                   .values = {"verify_with_counts", "column_zero", "zero_drafts"},
                    .help = "where a row without drafts reads its state"},
                   NoDraftStep::column_zero));
   visit(PolicyRow(&Policies::uniform_decode_test,
@@ -220,7 +280,8 @@ constexpr void for_each_policy(Visit visit) {
                   AllModeSpeculation::full_steps_remembered_no_copies));
   visit(PolicyRow(&Policies::stale_frame,
                   {.name = "stale_frame",
-                   .values = {"dropped_by_run", "discard_by_token_count"},
+                   .values = {"dropped_by_run", "discard_by_token_count",
+                              "discard_by_token_count_no_rollback", "drained_by_scheduled_tokens"},
                    .help = "what becomes of a frame in flight when its request is reset"},
                   StaleFrame::discard_by_token_count));
   visit(PolicyRow(&Policies::accepted_count_landing,
@@ -232,9 +293,48 @@ constexpr void for_each_policy(Visit visit) {
                    .values = {"wait_for_the_frame", "preempt_on"},
                    .help = "when blocks run out: wait for deferred frees, or preempt"},
                   DeferredFreeRefusal::preempt_on));
+  visit(PolicyRow(&Policies::stale_request_queue,
+                  {.name = "stale_request_queue",
+                   .values = {"of_its_own", "in_its_place"},
+                   .help = "where a preempted request waits for its frames in flight"}));
+  visit(PolicyRow(&Policies::draft_slots,
+                  {.name = "draft_slots",
+                   .values = {"free", "counted"},
+                   .help = "whether a drafter's slots count in the token budget"}));
+  visit(PolicyRow(&Policies::long_prefill_threshold,
+                  {.name = "long_prefill_threshold",
+                   .values = {"always", "with_other_requests"},
+                   .help = "when long_prefill_token_threshold cuts a chunk"}));
+  visit(PolicyRow(&Policies::preemption_index,
+                  {.name = "preemption_index",
+                   .values = {"if_scheduled", "always", "goes_on_after_itself"},
+                   .help = "policy priority: how the loop over running requests goes on after a "
+                           "preemption"}));
+  visit(PolicyRow(&Policies::reset_preemptions,
+                  {.name = "reset_preemptions",
+                   .values = {"reported", "not_reported"},
+                   .help = "whether a step reports requests that a reset preempted"},
+                  ResetPreemptions::not_reported));
+  visit(PolicyRow(&Policies::commit_registration,
+                  {.name = "commit_registration",
+                   .values = {"asynchronous", "asynchronous_or_drafts"},
+                   .help = "whose blocks are registered when a frame returns"}));
+  visit(PolicyRow(&Policies::stopped_tokens,
+                  {.name = "stopped_tokens",
+                   .values = {"stay_computed", "taken_back"},
+                   .help = "whether sampled tokens that a stop cuts off count as computed"}));
+  visit(PolicyRow(&Policies::unused_drafts,
+                  {.name = "unused_drafts",
+                   .values = {"drafted", "skipped"},
+                   .help = "runner v2: whether drafts are made that no request can use"}));
+  visit(PolicyRow(&Policies::common_prefix_blocks,
+                  {.name = "common_prefix_blocks",
+                   .values = {"counted", "gone"},
+                   .help = "whether blocks that all running requests share are counted"}));
   visit(PolicyRow(&Policies::row_order,
                   {.name = "row_order",
-                   .values = {"decodes_then_query_len", "query_len", "drafts_then_query_len"},
+                   .values = {"decodes_then_query_len", "query_len", "drafts_then_query_len",
+                              "verify_then_query_len"},
                    .help = "runner v2: order of the rows of a step"},
                   RowOrder::query_len));
   visit(PolicyRow(
@@ -285,6 +385,7 @@ constexpr void for_each_policy(Visit visit) {
                  .values = {"of_exact_count", "of_optimistic_count"},
                  .help = "runner v1, mode align: which token count gives the pre-copy's column"}));
   for_each_kernel_policy(visit);
+  for_each_builder_policy(visit);
 }
 
 // Profile `safe`: state is never corrupted.

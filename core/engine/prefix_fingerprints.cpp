@@ -26,9 +26,11 @@ Fingerprint fold(const TokenSequence& tokens, Fingerprint start, std::int32_t fi
 }  // namespace
 
 PrefixFingerprints::PrefixFingerprints(std::uint64_t cache_salt, std::int32_t hash_block_size,
-                                       std::int32_t num_before_boundary)
+                                       std::int32_t num_before_boundary,
+                                       std::int32_t num_lookahead_tokens)
     : hash_block_size_(hash_block_size),
       num_before_boundary_(std::min(num_before_boundary, hash_block_size - 1)),
+      num_lookahead_tokens_(num_lookahead_tokens),
       empty_prefix_(seed_fingerprint(cache_salt)) {
   HS_EXPECT(hash_block_size > 0 && num_before_boundary >= 0);
 }
@@ -40,6 +42,16 @@ void PrefixFingerprints::extend_to(const TokenSequence& tokens, std::int32_t num
     for (std::int32_t position = end - num_before_boundary_; position < end; ++position)
       before_boundary_.push_back(at(tokens, position));
     block_hashes_.push_back(at(tokens, end));
+  }
+  if (num_lookahead_tokens_ > 0) extend_cache_keys(tokens, num_tokens);
+}
+
+void PrefixFingerprints::extend_cache_keys(const TokenSequence& tokens, std::int32_t num_tokens) {
+  while (cache_keys_.size() < block_hashes_.size()) {
+    const auto end = static_cast<std::int32_t>(cache_keys_.size() + 1) * hash_block_size_;
+    if (end + num_lookahead_tokens_ > num_tokens) return;
+    cache_keys_.push_back(
+        fold(tokens, block_hashes_[cache_keys_.size()], end, num_lookahead_tokens_));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/engine/policies.h"
+#include "core/engine/engine_config.h"
 
 namespace hybridscope {
 
@@ -33,7 +33,7 @@ std::string_view release_name(Release release);
 // Takes "0.25.0" as well. Empty for any other text.
 std::optional<Release> parse_release(std::string_view name);
 
-// What the release does.
-Policies release_policies(Release release);
+// What the release does with the runner.
+Policies release_policies(Release release, ModelRunner runner);
 
 }  // namespace hybridscope

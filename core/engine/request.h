@@ -24,11 +24,16 @@ struct Request {
   // tokens are counted the same way.
   std::int32_t num_output_placeholders = 0;
   std::int64_t last_frame = 0;               // number of the last frame with tokens of it, from 1
-  std::int32_t async_tokens_to_discard = 0;  // StaleFrame::discard_by_token_count only
-  std::int32_t run = 0;                      // how often it was preempted
-  std::int32_t first_valid_run = 0;          // frames of earlier runs are dropped whole
-  std::int32_t shared_prefix_boundary = 0;   // of its last lookup (semantics: junction); 0: none
-  bool is_prefill_chunk = false;             // the last scheduled chunk did not reach num_tokens
+  std::int32_t num_in_flight_tokens = 0;     // scheduled tokens of frames that have not returned
+  std::int32_t async_tokens_to_discard = 0;  // StaleFrame::discard_by_token_count... only
+  // StaleFrame::drained_by_scheduled_tokens only: tokens in flight of runs that were preempted, and
+  // whether what they sampled is dropped.
+  std::int32_t num_stale_output_tokens = 0;
+  bool drop_stale_output = false;
+  std::int32_t run = 0;                     // how often it was preempted
+  std::int32_t first_valid_run = 0;         // frames of earlier runs are dropped whole
+  std::int32_t shared_prefix_boundary = 0;  // of its last lookup (semantics: junction); 0: none
+  bool is_prefill_chunk = false;            // the last scheduled chunk did not reach num_tokens
   RequestStatus status = RequestStatus::waiting;
   // One hash per hash block of known tokens; the code that appends tokens extends the viewed array.
   std::span<const Fingerprint> block_hashes;

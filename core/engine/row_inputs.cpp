@@ -90,8 +90,32 @@ RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission a
   return admission == Admission::running ? RowOrigin::returned : RowOrigin::added;
 }
 
-std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling) {
-  return scheduled.num_draft_tokens > 0 && !is_prefilling ? scheduled.num_draft_tokens : -1;
+std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling,
+                                const EngineConfig& config) {
+  const std::int32_t drafts = scheduled.num_draft_tokens;
+  const std::int32_t tokens = scheduled.num_scheduled_tokens;
+  const bool v2 = config.runner == ModelRunner::v2;
+  // V2: the last token of a prompt runs as a decode if its request has a state.
+  const bool decodes =
+      !is_prefilling || (v2 && tokens - drafts == 1 && scheduled.num_computed_tokens > 0);
+  const bool whole = tokens == drafts + 1;
+  bool has_count = false;
+  switch (config.policies.draft_mask) {
+    case DraftMask::past_the_prompt:
+      has_count = !is_prefilling;
+      break;
+    case DraftMask::of_drafts:
+      has_count = whole;
+      break;
+    case DraftMask::of_drafts_with_context:
+      has_count = v2 ? decodes : whole;
+      break;
+  }
+  if (drafts > 0) return has_count ? drafts : -1;
+  const bool counts_zero = config.policies.no_draft_step == NoDraftStep::zero_drafts &&
+                           config.num_speculative_tokens > 0;
+  const std::int32_t longest = v2 ? 1 + config.num_speculative_tokens : 1;
+  return counts_zero && decodes && tokens <= longest ? 0 : -1;
 }
 
 std::int32_t num_computed_tokens_after(const RowTrace& row, const ScheduledTrace& scheduled) {

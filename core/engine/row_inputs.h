@@ -46,9 +46,11 @@ class RowInputs {
 // How a row came to its position. `previous_row`: in the step before, -1: none.
 RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission);
 
-// num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling
-// (semantics: draft-and-accepted-counts; the runners differ in what they call prefilling).
-std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling);
+// num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling, and
+// what DraftMask and NoDraftStep::zero_drafts change (semantics: draft-and-accepted-counts; the
+// runners differ in what they call prefilling).
+std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling,
+                                const EngineConfig& config);
 
 // After sampling: the row's exact computed tokens, rejected drafts taken off
 // (semantics: sampled-tokens).

@@ -1,18 +1,12 @@
 #include "core/engine/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
 namespace hybridscope {
 namespace {
-
-// Priority order: the smaller value first, then the earlier arrival, then the smaller id.
-bool before(const Request& a, const Request& b) {
-  if (a.priority != b.priority) return a.priority < b.priority;
-  if (a.arrival_time != b.arrival_time) return a.arrival_time < b.arrival_time;
-  return a.id < b.id;
-}
 
 // Does the frame in flight bring the request's last token even if all its drafts are rejected?
 bool ends_in_flight(const Request& request) {
@@ -36,9 +30,11 @@ RequestCacheView cache_view(const Request& request) {
           .block_hashes = request.block_hashes,
           .num_tokens = request.num_tokens,
           .num_computed_tokens = request.num_computed_tokens,
+          .num_in_flight_tokens = request.num_in_flight_tokens,
           .status = request.status,
           .prompt = {.num_prompt_tokens = request.num_prompt_tokens,
-                     .shared_prefix_boundary = request.shared_prefix_boundary}};
+                     .shared_prefix_boundary = request.shared_prefix_boundary,
+                     .num_computed_tokens = request.num_computed_tokens}};
 }
 
 Scheduler::Scheduler(SchedulerConfig config, KVCacheManager& kv_cache)
@@ -54,22 +50,11 @@ Scheduler::Scheduler(const Scheduler& other, KVCacheManager& kv_cache,
       deferred_frees_(other.deferred_frees_) {
   for (const Request* request : other.running_) running_.push_back(&request_of(request->id));
   for (const Request* request : other.waiting_) waiting_.push_back(&request_of(request->id));
+  for (const Request* request : other.skipped_waiting_)
+    skipped_waiting_.push_back(&request_of(request->id));
 }
 
 void Scheduler::add_request(Request& request) { enqueue_waiting(request, /*at_front=*/false); }
-
-void Scheduler::enqueue_waiting(Request& request, bool at_front) {
-  if (config_.policy == SchedulingPolicy::priority) {
-    const auto place =
-        std::upper_bound(waiting_.begin(), waiting_.end(), &request,
-                         [](const Request* a, const Request* b) { return before(*a, *b); });
-    waiting_.insert(place, &request);
-  } else if (at_front) {
-    waiting_.push_front(&request);
-  } else {
-    waiting_.push_back(&request);
-  }
-}
 
 const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   kv_cache_.new_step_starts();
@@ -82,10 +67,23 @@ const ScheduleOutput& Scheduler::schedule(std::int32_t token_budget) {
   output_.finished_req_ids.swap(finished_req_ids_);
   finished_req_ids_.clear();
   output_.token_budget = token_budget;
-  token_budget_ = token_budget;
+  drafts_needed_ = false;
+  slots_a_row_ = config_.policies.draft_slots == DraftSlots::counted ? config_.num_draft_slots : 0;
+  token_budget_ = token_budget - slots_a_row_;
+  const bool cuts = config_.policies.long_prefill_threshold == LongPrefillThreshold::always ||
+                    static_cast<std::int32_t>(running_.size()) + num_waiting() > 1;
+  long_prefill_token_threshold_ = cuts ? config_.long_prefill_token_threshold : 0;
 
   schedule_running();
   schedule_waiting();
+  output_.num_common_prefix_blocks.clear();
+  if (config_.counts_common_prefix && !running_.empty() &&
+      config_.policies.common_prefix_blocks == CommonPrefixBlocks::counted)
+    output_.num_common_prefix_blocks = kv_cache_.get_num_common_prefix_blocks(running_.front()->id);
+  take_block_copies();  // their references count in the line above
+
+  output_.skip_drafts = config_.policies.unused_drafts == UnusedDrafts::skipped &&
+                        config_.runner_v2 && config_.num_lookahead_tokens > 0 && !drafts_needed_;
 
   output_.total_num_scheduled_tokens = 0;
   for (const ScheduledRequest& entry : output_.scheduled) {
@@ -103,6 +101,7 @@ void Scheduler::count_scheduled(const ScheduledRequest& entry) {
   Request& request = *entry.request;
   request.last_frame = num_frames_scheduled_ + 1;
   request.num_computed_tokens += entry.num_scheduled_tokens;
+  request.num_in_flight_tokens += entry.num_scheduled_tokens;
   request.is_prefill_chunk =
       request.num_computed_tokens < request.num_tokens + request.num_output_placeholders;
   if (!config_.async_scheduling || request.is_prefill_chunk) return;
@@ -130,14 +129,19 @@ void Scheduler::schedule_running() {
     num_new_tokens =
         std::min(num_new_tokens, config_.max_model_len - 1 - request.num_computed_tokens);
     const bool wanted = num_new_tokens > 0;
-    num_new_tokens = split(request, num_new_tokens, 0, 0);
+    num_new_tokens = split(request, num_new_tokens, 0, kept_junction(request));
     if (num_new_tokens == 0) {
       skip(request, wanted ? SkipReason::split_to_zero : SkipReason::max_model_len);
       ++index;
       continue;
     }
     const Allocated allocated = allocate_or_preempt(request, num_new_tokens, index);
-    if (allocated == Allocated::preempted_itself) break;
+    if (allocated == Allocated::preempted_itself) {
+      if (config_.policy == SchedulingPolicy::priority &&
+          config_.policies.preemption_index == PreemptionIndex::goes_on_after_itself)
+        continue;
+      break;
+    }
     if (allocated == Allocated::waits) {
       skip(request, SkipReason::frees_deferred);
       ++index;
@@ -157,8 +161,7 @@ void Scheduler::schedule_running() {
           std::clamp(num_new_tokens + request.num_computed_tokens - known, 0, num_new_tokens - 1);
       request.num_draft_tokens = 0;
     }
-    output_.scheduled.push_back(entry);
-    token_budget_ -= num_new_tokens;
+    add_row(entry);
     ++index;
   }
 }
@@ -179,9 +182,14 @@ Scheduler::Allocated Scheduler::allocate_or_preempt(Request& request, std::int32
         config_.policies.deferred_free_refusal == DeferredFreeRefusal::wait_for_the_frame)
       return Allocated::waits;
     Request* victim = preemption_victim();
-    take_out_of_step(*victim, index);
-    remove_one(running_, victim);
-    preempt_running(*victim);
+    const bool was_scheduled = take_out_of_step(*victim);
+    const auto place = std::ranges::find(running_, victim);
+    const bool was_before = place - running_.begin() < static_cast<std::ptrdiff_t>(index);
+    if (config_.policies.preemption_index == PreemptionIndex::if_scheduled ? was_scheduled
+                                                                           : was_before)
+      --index;
+    running_.erase(place);
+    preempt_running(*victim, /*is_reset=*/false);
     output_.preempted.push_back(victim);
     if (victim == &request) return Allocated::preempted_itself;
   }
@@ -196,18 +204,25 @@ Request* Scheduler::preemption_victim() const {
   return *std::max_element(running_.begin(), running_.end(), less);
 }
 
-void Scheduler::take_out_of_step(const Request& request, std::size_t& index) {
+// False: it had no tokens in the step.
+bool Scheduler::take_out_of_step(const Request& request) {
   const auto found = std::find_if(output_.scheduled.begin(), output_.scheduled.end(),
                                   [&](const ScheduledRequest& e) { return e.request == &request; });
-  if (found == output_.scheduled.end()) return;
+  if (found == output_.scheduled.end()) return false;
   const auto place = found - output_.scheduled.begin();
   const auto groups = static_cast<std::ptrdiff_t>(output_.first_new_column.size()) /
                       static_cast<std::ptrdiff_t>(output_.scheduled.size());
   const auto columns = output_.first_new_column.begin() + place * groups;
   output_.first_new_column.erase(columns, columns + groups);
-  token_budget_ += found->num_scheduled_tokens;
+  token_budget_ += found->num_scheduled_tokens + slots_a_row_;
   output_.scheduled.erase(found);
-  --index;
+  return true;
+}
+
+void Scheduler::add_row(const ScheduledRequest& entry) {
+  output_.scheduled.push_back(entry);
+  token_budget_ -= entry.num_scheduled_tokens + slots_a_row_;
+  drafts_needed_ = drafts_needed_ || !drafts_unused(entry);
 }
 
 void Scheduler::record_allocation(std::span<const std::int32_t> first_new_column) {
@@ -215,135 +230,62 @@ void Scheduler::record_allocation(std::span<const std::int32_t> first_new_column
                                   first_new_column.end());
 }
 
-void Scheduler::preempt_running(Request& request) {
+void Scheduler::preempt_running(Request& request, bool is_reset) {
   kv_cache_.withdraw(request.id);
   free_request_blocks(request);
   request.status = RequestStatus::preempted;
   request.num_computed_tokens = 0;
   request.num_draft_tokens = 0;
   ++request.run;
+  if (drains_stale_frames())
+    mark_stale(request, is_reset);
+  else if (is_reset)
+    forget_frame_in_flight(request);
   enqueue_waiting(request, /*at_front=*/true);
 }
 
-void Scheduler::schedule_waiting() {
-  if (!output_.preempted.empty()) {
-    for (const Request* request : waiting_) skip(*request, SkipReason::preemption_in_step);
-    return;
-  }
-  while (!waiting_.empty() && token_budget_ > 0) {
-    if (static_cast<std::int32_t>(running_.size()) >= config_.max_num_seqs) {
-      skip(*waiting_.front(), SkipReason::max_num_seqs);
-      return;
-    }
-    if (!admit(*waiting_.front())) break;
-  }
-}
-
-// Admits the head of the waiting queue; false: it stays, and no request after it is tried.
-bool Scheduler::admit(Request& request) {
-  if (waits_for_its_frame(request)) {
-    skip(request, SkipReason::frame_in_flight);
-    return false;
-  }
-  output_.hits.push_back(kv_cache_.get_computed_blocks(cache_view(request)).value());
-  const CacheHit& hit = output_.hits.back();
-  request.shared_prefix_boundary = hit.shared_prefix_boundary();
-  const std::int32_t hit_tokens = hit.num_hit_tokens;
-  output_.lookups.push_back({.request = request.id,
-                             .num_hit_tokens = hit_tokens,
-                             .admitted = false,
-                             .explanation = hit.explanation});
-  const auto refuse = [&](SkipReason reason) {
-    skip(request, reason);
-    return false;
-  };
-
-  std::int32_t num_new_tokens = request.num_tokens - hit_tokens;
-  const bool padded = pads_one_token_prompt(num_new_tokens);
-  if (padded) {
-    num_new_tokens = 1 + config_.num_speculative_tokens;
-    if (num_new_tokens > token_budget_) return refuse(SkipReason::no_token_budget);
-    if (hit_tokens + num_new_tokens > config_.max_model_len)
-      return refuse(SkipReason::max_model_len);
-  }
-  num_new_tokens = clip_to_threshold(num_new_tokens);
-  if (!config_.enable_chunked_prefill && num_new_tokens > token_budget_)
-    return refuse(SkipReason::chunked_prefill_off);
-  num_new_tokens = std::min(num_new_tokens, token_budget_);
-  num_new_tokens =
-      split(request, num_new_tokens, hit_tokens,
-            config_.has_mamba_groups ? hit.num_uncached_common_prefix_tokens.value_or(0) : 0);
-  if (num_new_tokens == 0) return refuse(SkipReason::split_to_zero);
-
-  const auto allocation = kv_cache_.allocate_slots(
-      cache_view(request), {.num_new_tokens = num_new_tokens,
-                            .num_new_computed_tokens = hit_tokens,
-                            .new_computed_blocks = &hit,
-                            .num_lookahead_tokens = config_.num_lookahead_tokens,
-                            .full_sequence_must_fit = config_.scheduler_reserve_full_isl,
-                            .has_scheduled_reqs = !running_.empty()});
-  if (!allocation.value().granted()) return refuse(SkipReason::allocation_refused);
-
-  record_allocation(allocation.value().first_new_column);
-  waiting_.pop_front();
-  running_.push_back(&request);
-  const bool resumed = request.status == RequestStatus::preempted;
-  request.status = RequestStatus::running;
-  request.num_computed_tokens = hit_tokens;
-  output_.lookups.back().admitted = true;
-  // A prefill threshold may have cut the padding; the reference would keep more drafts than tokens.
-  const std::int32_t num_placeholders =
-      padded ? std::min(config_.num_speculative_tokens, num_new_tokens - 1) : 0;
-  output_.scheduled.push_back({.request = &request,
-                               .admission = resumed ? Admission::resumed : Admission::new_request,
-                               .num_scheduled_tokens = num_new_tokens,
-                               .num_draft_tokens = num_placeholders,
-                               .num_computed_tokens = hit_tokens,
-                               .num_tokens = request.num_tokens,
-                               .placeholder_drafts = padded});
-  token_budget_ -= num_new_tokens;
-  return true;
-}
-
-// The tokens of a frame in flight belong to the request and have to be known before it runs again.
-// The reference does not ask: after a reset its counts may name frames that never bring tokens.
-bool Scheduler::waits_for_its_frame(const Request& request) const {
-  return config_.policies.stale_frame == StaleFrame::dropped_by_run &&
-         request.num_output_placeholders > 0;
-}
-
-// The reference keeps a batch of verify rows uniform by padding a waiting request with one token
-// left. It does so if running requests were scheduled and, before this step, none of them was in
-// the middle of its prefill (semantics: padded-prompt).
-bool Scheduler::pads_one_token_prompt(std::int32_t num_new_tokens) const {
-  if (config_.policies.one_token_prompt != OneTokenPrompt::padded_with_placeholders) return false;
-  if (config_.num_speculative_tokens == 0 || num_new_tokens != 1) return false;
-  bool any_running = false;
-  for (const ScheduledRequest& entry : output_.scheduled) {
-    if (entry.admission != Admission::running) continue;
-    any_running = true;
-    if (entry.request->is_prefill_chunk) return false;
-  }
-  return any_running;
+// The junction of the request's last lookup, in releases where later chunks stop there too.
+std::int32_t Scheduler::kept_junction(const Request& request) const {
+  return config_.policies.aligned_split >= AlignedSplit::stops_until_last_cache_position
+             ? request.shared_prefix_boundary
+             : 0;
 }
 
 std::int32_t Scheduler::clip_to_threshold(std::int32_t num_new_tokens) const {
-  const std::int32_t threshold = config_.long_prefill_token_threshold;
+  const std::int32_t threshold = long_prefill_token_threshold_;
   return threshold > 0 ? std::min(num_new_tokens, threshold) : num_new_tokens;
 }
 
+// A step that does not reach the last known token samples nothing; one that brings the last output
+// token is followed by none.
+bool Scheduler::drafts_unused(const ScheduledRequest& entry) const {
+  if (entry.num_computed_tokens + entry.num_scheduled_tokens < entry.num_tokens) return true;
+  const std::int32_t sure_output_tokens = entry.num_tokens - entry.request->num_prompt_tokens + 1 +
+                                          (entry.num_output_placeholders > 0 ? 1 : 0);
+  return sure_output_tokens >= entry.request->max_tokens;
+}
+
+void Scheduler::take_block_copies() {
+  KVCacheManager::BlockCopies taken = kv_cache_.take_block_copies();
+  output_.block_copies = taken.copies;
+  if (taken.empty()) return;
+  const std::int64_t fence = num_frames_scheduled_ + 1;
+  if (config_.defer_frees && fence > num_frames_returned_)
+    deferred_frees_.push_back({fence, {}, std::move(taken)});
+  else
+    kv_cache_.free_blocks(taken);
+}
+
 std::int32_t Scheduler::split(const Request& request, std::int32_t num_new_tokens,
-                              std::int32_t hit_tokens, std::int32_t uncached_common_prefix) const {
+                              std::int32_t hit_tokens, std::int32_t shared_prefix_boundary) const {
   if (!config_.block_aligned_split || num_new_tokens <= 0) return std::max(num_new_tokens, 0);
-  return mamba_block_aligned_split(
-      config_.policies.aligned_split, config_.aligned_split,
-      {.num_computed_tokens = request.num_computed_tokens,
-       .num_prompt_tokens = request.num_prompt_tokens,
-       .num_tokens = request.num_tokens,
-       .num_new_tokens = num_new_tokens,
-       .num_new_local_computed_tokens = hit_tokens,
-       .shared_prefix_boundary =
-           uncached_common_prefix > 0 ? hit_tokens + uncached_common_prefix : 0});
+  return mamba_block_aligned_split(config_.policies.aligned_split, config_.aligned_split,
+                                   {.num_computed_tokens = request.num_computed_tokens,
+                                    .num_prompt_tokens = request.num_prompt_tokens,
+                                    .num_tokens = request.num_tokens,
+                                    .num_new_tokens = num_new_tokens,
+                                    .num_new_local_computed_tokens = hit_tokens,
+                                    .shared_prefix_boundary = shared_prefix_boundary});
 }
 
 void Scheduler::skip(const Request& request, SkipReason reason) {
@@ -351,7 +293,8 @@ void Scheduler::skip(const Request& request, SkipReason reason) {
 }
 
 void Scheduler::finish(Request& request) {
-  if (!remove_one(running_, &request)) remove_one(waiting_, &request);
+  if (!remove_one(running_, &request) && !remove_one(waiting_, &request))
+    remove_one(skipped_waiting_, &request);
   request.status = RequestStatus::finished;
   free_request_blocks(request);
   finished_req_ids_.push_back(request.id);
@@ -363,7 +306,7 @@ void Scheduler::abort(Request& request) {
 
 bool Scheduler::preempt(Request& request) {
   if (!remove_one(running_, &request)) return false;
-  preempt_running(request);
+  preempt_running(request, /*is_reset=*/false);
   return true;
 }
 
@@ -372,8 +315,7 @@ bool Scheduler::reset_prefix_cache(bool reset_running_requests) {
     while (!running_.empty()) {
       Request* last = running_.back();
       running_.pop_back();
-      preempt_running(*last);
-      forget_frame_in_flight(*last);
+      preempt_running(*last, /*is_reset=*/true);
     }
   }
   return kv_cache_.reset_prefix_cache();

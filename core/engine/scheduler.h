@@ -27,11 +27,14 @@ struct SchedulerConfig {
   std::int32_t num_speculative_tokens = 0;
   // Slots allocated beyond the step's tokens, for keys and values of a draft model's tokens.
   std::int32_t num_lookahead_tokens = 0;
+  std::int32_t num_draft_slots = 0;  // that a drafter needs for each row, besides its tokens
   bool block_aligned_split = false;  // mode align with prefix caching
   bool has_mamba_groups = true;
   AlignedSplitSettings aligned_split = {};
+  bool runner_v2 = false;
   bool async_scheduling = false;
-  bool defer_frees = false;  // asynchronous, with a consuming KV connector
+  bool defer_frees = false;           // asynchronous, with a consuming KV connector
+  bool counts_common_prefix = false;  // fills ScheduleOutput::num_common_prefix_blocks
   Policies policies = {};
 };
 
@@ -56,15 +59,21 @@ struct ScheduleOutput {
   std::vector<SkippedRequest> skipped;         // running or waiting, but without tokens, and why
   std::vector<AdmissionLookup> lookups;        // what the prefix cache answered, and why
   std::vector<CacheHit> hits;                  // [lookups] the blocks of each answer
-  std::int32_t token_budget = 0;               // at the start
+  // [groups] leading blocks that all requests with blocks share, as the first running request sees
+  // it; empty if nobody asked or none runs.
+  std::vector<std::int32_t> num_common_prefix_blocks;
+  std::vector<PendingCopy> block_copies;  // made before anything else of the step
+  bool skip_drafts = false;               // no request of the step can use drafts after it
+  std::int32_t token_budget = 0;          // at the start
   std::int32_t total_num_scheduled_tokens = 0;
 };
 
 // One request's part of a frame that returns.
 struct ReturnedRow {
-  std::int32_t run = 0;                 // Request::run when it was scheduled
-  std::int32_t num_draft_tokens = 0;    // d
-  std::int32_t num_sampled_tokens = 0;  // a; 0: an unfinished prefill chunk
+  std::int32_t run = 0;                   // Request::run when it was scheduled
+  std::int32_t num_scheduled_tokens = 0;  // q
+  std::int32_t num_draft_tokens = 0;      // d
+  std::int32_t num_sampled_tokens = 0;    // a; 0: an unfinished prefill chunk
   std::int32_t stop_token = 0;  // which of the sampled tokens ends the request, from 1; 0: none
 };
 
@@ -122,6 +131,11 @@ class Scheduler {
 
   const std::vector<Request*>& running() const { return running_; }
   const std::deque<Request*>& waiting() const { return waiting_; }
+  // Those that wait for stale frames, with StaleRequestQueue::of_its_own.
+  const std::deque<Request*>& skipped_waiting() const { return skipped_waiting_; }
+  std::int32_t num_waiting() const {
+    return static_cast<std::int32_t>(waiting_.size() + skipped_waiting_.size());
+  }
 
   void set_policies(const Policies& policies) { config_.policies = policies; }
 
@@ -130,40 +144,68 @@ class Scheduler {
   void schedule_waiting();
   enum class Allocated : std::uint8_t { granted, waits, preempted_itself };
   Allocated allocate_or_preempt(Request& request, std::int32_t num_new_tokens, std::size_t& index);
-  bool admit(Request& request);
-  void take_out_of_step(const Request& request, std::size_t& index);
+  std::deque<Request*>* next_waiting_queue();
+  void put_back(const std::vector<Request*>& passed_over);
+  bool admit(Request& request, std::deque<Request*>& queue);
+  // Tokens to schedule for a waiting request of which `num_new_tokens` are left.
+  struct Padding {
+    bool padded = false;
+    SkipReason refusal = SkipReason::no_token_budget;
+    bool refused = false;
+  };
+  Padding pad(std::int32_t num_computed_tokens, std::int32_t num_new_tokens) const;
+  bool take_out_of_step(const Request& request);
+  void add_row(const ScheduledRequest& entry);
   void record_allocation(std::span<const std::int32_t> first_new_column);
   Request* preemption_victim() const;
-  void preempt_running(Request& request);
+  void preempt_running(Request& request, bool is_reset);
   void forget_frame_in_flight(Request& request) const;
+  void mark_stale(Request& request, bool is_reset) const;
+  void take_block_copies();
+  bool drafts_unused(const ScheduledRequest& entry) const;
+  bool drains_stale_frames() const {
+    return config_.policies.stale_frame == StaleFrame::drained_by_scheduled_tokens;
+  }
   bool has_reached_its_end(const Request& request) const;
   void count_scheduled(const ScheduledRequest& entry);
   void take_back_rejected(Request& request, const ReturnedRow& row) const;
-  std::int32_t append_tokens(Request& request, const ReturnedRow& row);
+  std::int32_t append_tokens(Request& request, const ReturnedRow& row, bool is_stale);
+  void register_confirmed(const Request& request, bool had_placeholders);
+  UpdatedRequest take_stale(Request& request, const ReturnedRow& row);
+  EndOfRequest end_of(const Request& request, const ReturnedRow& row, std::int32_t appended) const;
   void finish(Request& request);
   void free_request_blocks(const Request& request);
   void enqueue_waiting(Request& request, bool at_front);
+  void enqueue(std::deque<Request*>& queue, Request& request, bool at_front) const;
   void skip(const Request& request, SkipReason reason);
   std::int32_t split(const Request& request, std::int32_t num_new_tokens, std::int32_t hit_tokens,
-                     std::int32_t uncached_common_prefix) const;
+                     std::int32_t shared_prefix_boundary) const;
+  std::int32_t kept_junction(const Request& request) const;
   std::int32_t clip_to_threshold(std::int32_t num_new_tokens) const;
-  bool pads_one_token_prompt(std::int32_t num_new_tokens) const;
+  bool may_pad(std::int32_t num_computed_tokens) const;
   bool waits_for_its_frame(const Request& request) const;
+
+  // A free that waits until `fence` frames with tokens have returned.
+  struct DeferredFree {
+    std::int64_t fence = 0;
+    KVCacheManager::DeferredBlocks blocks;
+    KVCacheManager::BlockCopies copies;
+  };
+  void free_deferred(const DeferredFree& due);
 
   SchedulerConfig config_;
   KVCacheManager& kv_cache_;
   std::vector<Request*> running_;
   std::deque<Request*> waiting_;  // fcfs: order of arrival; priority: ascending (priority, arrival)
+  std::deque<Request*> skipped_waiting_;
   std::vector<RequestId> finished_req_ids_;
-  // A free that waits until `fence` frames with tokens have returned.
-  struct DeferredFree {
-    std::int64_t fence = 0;
-    KVCacheManager::DeferredBlocks blocks;
-  };
   std::int64_t num_frames_scheduled_ = 0;
   std::int64_t num_frames_returned_ = 0;
   std::deque<DeferredFree> deferred_frees_;
-  std::int32_t token_budget_ = 0;  // left in the step being scheduled
+  std::int32_t token_budget_ = 0;  // left in the step being scheduled, for the next row
+  std::int32_t slots_a_row_ = 0;   // of the budget, for a drafter
+  std::int32_t long_prefill_token_threshold_ = 0;  // of the step
+  bool drafts_needed_ = false;  // by a row of the step, even if it was preempted since
   ScheduleOutput output_;
 };
 

@@ -16,14 +16,19 @@ void Scheduler::take_back_rejected(Request& request, const ReturnedRow& row) con
 }
 
 // Stops at a stop token, max_tokens and max_model_len; the rest of the sample is dropped.
-std::int32_t Scheduler::append_tokens(Request& request, const ReturnedRow& row) {
+std::int32_t Scheduler::append_tokens(Request& request, const ReturnedRow& row, bool is_stale) {
   std::int32_t appended = 0;
   while (appended < row.num_sampled_tokens) {
     ++request.num_tokens;
     ++appended;
     if (appended == row.stop_token || has_reached_its_end(request)) break;
   }
-  if (config_.async_scheduling) request.num_output_placeholders -= appended;
+  if (is_stale) return appended;
+  const std::int32_t cut_off = row.num_sampled_tokens - appended;
+  const bool taken_back = config_.policies.stopped_tokens == StoppedTokens::taken_back;
+  if (taken_back) request.num_computed_tokens -= cut_off;
+  if (config_.async_scheduling)
+    request.num_output_placeholders -= taken_back ? row.num_sampled_tokens : appended;
   return appended;
 }
 
@@ -32,29 +37,59 @@ bool Scheduler::has_reached_its_end(const Request& request) const {
          request.num_output_tokens() >= request.max_tokens;
 }
 
+EndOfRequest Scheduler::end_of(const Request& request, const ReturnedRow& row,
+                               std::int32_t appended) const {
+  if (appended == row.stop_token) return EndOfRequest::stop;
+  return has_reached_its_end(request) ? EndOfRequest::length : EndOfRequest::none;
+}
+
+// Registers the blocks that the frame has filled for certain. Known tokens only: a stale frame may
+// have taken off too many placeholders.
+void Scheduler::register_confirmed(const Request& request, bool had_placeholders) {
+  std::int32_t confirmed = request.num_computed_tokens - request.num_output_placeholders;
+  if (config_.policies.commit_registration == CommitRegistration::asynchronous_or_drafts) {
+    if (!had_placeholders && config_.num_speculative_tokens == 0) return;
+    confirmed = request.num_computed_tokens - request.num_in_flight_tokens;
+  } else if (!config_.async_scheduling) {
+    return;
+  }
+  kv_cache_.cache_computed_blocks(cache_view(request), std::min(confirmed, request.num_tokens));
+}
+
 UpdatedRequest Scheduler::update_from_output(Request& request, const ReturnedRow& row) {
+  request.num_in_flight_tokens -= row.num_scheduled_tokens;
+  if (request.num_stale_output_tokens > 0) return take_stale(request, row);
   if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
   if (row.run < request.first_valid_run) return {CommitOutcome::stale_run, 0};
-  take_back_rejected(request, row);
+  const bool discards = request.async_tokens_to_discard > 0;
+  if (!discards || config_.policies.stale_frame != StaleFrame::discard_by_token_count_no_rollback)
+    take_back_rejected(request, row);
   const bool ran = request.status == RequestStatus::running && row.run == request.run;
   if (row.num_sampled_tokens == 0)
     return {ran ? CommitOutcome::chunk : CommitOutcome::preempted, 0};
-  if (config_.policies.stale_frame == StaleFrame::discard_by_token_count &&
-      request.async_tokens_to_discard > 0) {
+  if (discards) {
     --request.async_tokens_to_discard;
     return {CommitOutcome::stale_run, 0};
   }
-  const std::int32_t appended = append_tokens(request, row);
-  // Known tokens only: a stale frame may have taken off too many placeholders.
-  if (config_.async_scheduling && ran)
-    kv_cache_.cache_computed_blocks(
-        cache_view(request), std::min(request.num_computed_tokens - request.num_output_placeholders,
-                                      request.num_tokens));
-  const EndOfRequest end = appended == row.stop_token     ? EndOfRequest::stop
-                           : has_reached_its_end(request) ? EndOfRequest::length
-                                                          : EndOfRequest::none;
+  const bool had_placeholders = request.num_output_placeholders > 0;
+  const std::int32_t appended = append_tokens(request, row, /*is_stale=*/false);
+  if (ran) register_confirmed(request, had_placeholders);
+  const EndOfRequest end = end_of(request, row, appended);
   if (end != EndOfRequest::none) finish(request);
   return {ran ? CommitOutcome::taken : CommitOutcome::preempted, appended, end};
+}
+
+// A row of a run that was preempted since: its tokens may be delivered, no count changes.
+UpdatedRequest Scheduler::take_stale(Request& request, const ReturnedRow& row) {
+  request.num_stale_output_tokens =
+      std::max(request.num_stale_output_tokens - row.num_scheduled_tokens, 0);
+  if (request.status == RequestStatus::finished) return {CommitOutcome::left_the_engine, 0};
+  if (request.drop_stale_output) return {CommitOutcome::stale_run, 0};
+  const std::int32_t appended = append_tokens(request, row, /*is_stale=*/true);
+  if (appended == 0) return {CommitOutcome::preempted, 0};
+  const EndOfRequest end = end_of(request, row, appended);
+  if (end != EndOfRequest::none) finish(request);
+  return {CommitOutcome::preempted, appended, end};
 }
 
 void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tokens) {
@@ -65,7 +100,7 @@ void Scheduler::update_draft_tokens(Request& request, std::int32_t num_draft_tok
 // writes outside the stream (semantics: deferred-frees; vLLM Scheduler._free_request_blocks).
 void Scheduler::free_request_blocks(const Request& request) {
   if (config_.defer_frees && request.last_frame > num_frames_returned_)
-    deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id)});
+    deferred_frees_.push_back({num_frames_scheduled_, kv_cache_.take_blocks(request.id), {}});
   else
     kv_cache_.free(request.id);
 }
@@ -74,7 +109,20 @@ void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
   if (num_scheduled_tokens > 0) ++num_frames_returned_;
   for (; !deferred_frees_.empty() && deferred_frees_.front().fence <= num_frames_returned_;
        deferred_frees_.pop_front())
-    kv_cache_.free_blocks(deferred_frees_.front().blocks);
+    free_deferred(deferred_frees_.front());
+}
+
+void Scheduler::free_deferred(const DeferredFree& due) {
+  kv_cache_.free_blocks(due.blocks);
+  kv_cache_.free_blocks(due.copies);
+}
+
+// All tokens in flight are stale. Those of an earlier reset stay dropped while any is under way.
+void Scheduler::mark_stale(Request& request, bool is_reset) const {
+  request.drop_stale_output =
+      is_reset || (request.drop_stale_output && request.num_stale_output_tokens > 0);
+  request.num_stale_output_tokens = request.num_in_flight_tokens;
+  request.num_output_placeholders = 0;
 }
 
 // What a frame in flight will bring no longer counts (semantics: reset-in-flight).

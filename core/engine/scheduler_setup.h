@@ -11,6 +11,12 @@ namespace hybridscope {
 // (semantics: aligned-split).
 SchedulerConfig scheduler_config(const EngineConfig& config);
 
+// Tokens that a block's hash covers besides its own (semantics: look-ahead-hashes).
+std::int32_t num_hash_lookahead_tokens(const EngineConfig& config);
+
+// Can a hit end inside a block?
+bool hits_end_inside_blocks(const EngineConfig& config);
+
 AlignedSplitSettings aligned_split_settings(const EngineConfig& config);
 
 KVCacheManagerConfig kv_cache_manager_config(const EngineConfig& config);

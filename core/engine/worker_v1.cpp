@@ -197,7 +197,7 @@ void WorkerV1::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens = batch_row.num_accepted_tokens,
                  .accepted_from = batch_row.accepted_from};
     row.origin = row_origin_of(batch_row.previous_row, r, scheduled.admission);
-    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling);
+    row.num_draft_count = num_draft_count_of(scheduled, row.is_prefilling, config_);
     inputs_.add(trace, row, request);
     trace.rows.push_back(row);
   }

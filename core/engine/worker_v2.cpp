@@ -20,6 +20,8 @@ std::vector<std::int32_t> order_rows_v2(const RowOrderInput& input, RowOrder ord
       case RowOrder::drafts_then_query_len:
         return {input.scheduled[i].num_draft_tokens == 0,
                 query_len != 1 + input.num_speculative_tokens, query_len};
+      case RowOrder::verify_then_query_len:
+        return {query_len != 1 + input.num_speculative_tokens, false, query_len};
     }
     return {};
   };
@@ -150,7 +152,7 @@ void WorkerV2::describe_rows(StepTrace& trace, RequestList& requests) {
                  .num_accepted_tokens_before = num_accepted_tokens,
                  .num_accepted_tokens = num_accepted_tokens,
                  .accepted_from = slot.accepted_from,
-                 .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling())};
+                 .num_draft_count = num_draft_count_of(scheduled, slot.is_prefilling(), config_)};
     inputs_.add(trace, row, requests[scheduled.request]);
     trace.rows.push_back(row);
   }

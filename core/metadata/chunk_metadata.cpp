@@ -37,15 +37,19 @@ Result<Mamba2ChunkMetadata> Mamba2ChunkMetadataBuilder::compute(const Mamba2Chun
   if (input.query_start_loc_p.size() != rows + 1)
     return invalid_input("query_start_loc_p has " + std::to_string(input.query_start_loc_p.size()) +
                          " entries for " + std::to_string(rows) + " rows");
+  const std::span<const std::int32_t> offsets = input.checkpoint_offsets_p;
+  if (!offsets.empty() && offsets.size() != rows)
+    return invalid_input("checkpoint_offsets_p has " + std::to_string(offsets.size()) +
+                         " entries for " + std::to_string(rows) + " rows");
   cu_chunk_seqlen_.clear();
   seq_idx_.clear();
   std::int32_t* last_chunk_indices = grown(last_chunk_indices_, static_cast<std::int64_t>(rows));
+  std::int32_t* checkpoint_chunk_idx =
+      grown(checkpoint_chunk_idx_, static_cast<std::int64_t>(rows));
+  bool any_checkpoint = false;
   std::int32_t pos = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
-    std::int32_t left = length_of(input.query_start_loc_p, row);
-    if (left < 0)
-      return invalid_input("row " + std::to_string(row) + " has " + std::to_string(left) +
-                           " tokens");
+  // Cuts `left` tokens that follow `computed` ones of their row.
+  const auto cut = [&](std::size_t row, std::int32_t computed, std::int32_t left) {
     const auto append = [&](std::int32_t tokens) {
       seq_idx_.push_back(static_cast<std::int32_t>(row));
       cu_chunk_seqlen_.push_back(pos);
@@ -53,19 +57,35 @@ Result<Mamba2ChunkMetadata> Mamba2ChunkMetadataBuilder::compute(const Mamba2Chun
       left -= tokens;
     };
     // A chunk that an earlier step began comes first, and is listed even if it gets no tokens.
-    const std::int32_t missing = tokens_to_chunk_end(input.num_computed_tokens_p[row], chunk_size);
+    const std::int32_t missing = tokens_to_chunk_end(computed, chunk_size);
     if (missing > 0) append(std::min(missing, left));
     while (left > 0) append(std::min(chunk_size, left));
-    last_chunk_indices[row] = static_cast<std::int32_t>(cu_chunk_seqlen_.size()) - 1;
+    return static_cast<std::int32_t>(cu_chunk_seqlen_.size()) - 1;
+  };
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int32_t tokens = length_of(input.query_start_loc_p, row);
+    const std::int32_t computed = input.num_computed_tokens_p[row];
+    const std::int32_t offset = offsets.empty() ? 0 : offsets[row];
+    if (tokens < 0)
+      return invalid_input("row " + std::to_string(row) + " has " + std::to_string(tokens) +
+                           " tokens");
+    if (offset < 0 || offset > tokens)
+      return invalid_input("row " + std::to_string(row) + " has its checkpoint after " +
+                           std::to_string(offset) + " of " + std::to_string(tokens) + " tokens");
+    checkpoint_chunk_idx[row] = offset > 0 ? cut(row, computed, offset) : 0;
+    any_checkpoint |= offset > 0;
+    last_chunk_indices[row] = cut(row, computed + offset, tokens - offset);
   }
   cu_chunk_seqlen_.push_back(pos);
   const auto view = [](const std::int32_t* data, std::size_t size) {
     return vector_view(data, static_cast<std::int32_t>(size));
   };
-  return Mamba2ChunkMetadata{
+  Mamba2ChunkMetadata chunks{
       .cu_chunk_seqlen_p = view(cu_chunk_seqlen_.data(), cu_chunk_seqlen_.size()),
       .seq_idx_p = view(seq_idx_.data(), seq_idx_.size()),
       .last_chunk_indices_p = view(last_chunk_indices, rows)};
+  if (any_checkpoint) chunks.checkpoint_chunk_idx = view(checkpoint_chunk_idx, rows);
+  return chunks;
 }
 
 Result<TensorView<std::int32_t>> FlaChunkBuilder::prepare_chunk_indices(

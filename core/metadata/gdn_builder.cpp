@@ -60,6 +60,27 @@ Status count_spec_batch(const GdnBuildInputs& inputs, GdnMetadata& metadata) {
   return Ok{};
 }
 
+// Tokens of each spec row, -1 if they differ or there are none.
+std::int32_t uniform_length(const GdnBuildInputs& inputs) {
+  std::int32_t length = -1;
+  for (std::int32_t row = 0; row < inputs.common.num_reqs; ++row) {
+    if (inputs.row_classes.spec_sequence_masks[static_cast<std::size_t>(row)] == 0) continue;
+    const std::int32_t own = query_len(inputs.common, row);
+    if (own == 0 || (length >= 0 && own != length)) return -1;
+    length = own;
+  }
+  return length;
+}
+
+// Is every row a decode or a prefill? Rows without tokens at the end may be left out.
+bool covers_rows(const CommonAttentionMetadata& common, const BatchSplit& split) {
+  const std::int32_t rows = split.num_decodes + split.num_prefills;
+  if (split.num_decodes < 0 || split.num_prefills < 0 || rows > common.num_reqs) return false;
+  return rows == common.num_reqs ||
+         (split.num_prefills > 0 &&
+          common.query_start_loc[static_cast<std::size_t>(rows)] == common.query_start_loc.back());
+}
+
 }  // namespace
 
 GdnMetadataBuilder::GdnMetadataBuilder(const MambaBuilderConfig& config)
@@ -72,7 +93,8 @@ GdnMetadataBuilder::GdnMetadataBuilder(const MambaBuilderConfig& config)
           {.num_spec = config.num_spec,
            .parallel_drafting = config.parallel_drafting,
            .decode_context_parallel_size = config.decode_context_parallel_size})),
-      buffers_(config.num_spec, decode_cudagraph_max_bs_) {}
+      buffers_(config, decode_cudagraph_max_bs_),
+      checkpoints_(config) {}
 
 std::span<const std::string_view> GdnMetadataBuilder::replayed_arrays(
     MambaCacheMode /*mamba_cache_mode*/, std::int32_t num_spec) {
@@ -126,7 +148,8 @@ Result<GdnMetadata> GdnMetadataBuilder::build_for_cudagraph_capture(
   const auto classes = classify_gdn_rows_by_drafts(
       common,
       {.num_spec = config_.num_spec,
-       .num_decode_draft_tokens = vector_view<std::int32_t>(drafts, rows)},
+       .num_decode_draft_tokens = vector_view<std::int32_t>(drafts, rows),
+       .batch = config_.policies.gdn_batch},
       {grown(capture_masks_, rows), static_cast<std::size_t>(rows)});
   if (!classes) return classes.error();
   return build({.common = common,
@@ -138,8 +161,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
                                                        const BlockTableWindow& window) {
   const CommonAttentionMetadata& common = inputs.common;
   const BatchSplit& split = inputs.row_classes.split;
-  if (split.num_decodes < 0 || split.num_prefills < 0 ||
-      split.num_decodes + split.num_prefills != common.num_reqs)
+  if (!covers_rows(common, split))
     return invalid_input("split of " + std::to_string(split.num_decodes) + " decodes and " +
                          std::to_string(split.num_prefills) + " prefills for " +
                          std::to_string(common.num_reqs) + " rows");
@@ -171,7 +193,7 @@ Result<GdnMetadata> GdnMetadataBuilder::build_non_spec(const GdnBuildInputs& inp
   for (std::int32_t r = 0; r < common.num_reqs; ++r)
     has_initial_state[r] = num_computed_tokens(common, r) > 0 ? 1 : 0;
   metadata.has_initial_state = vector_view<std::uint8_t>(has_initial_state, common.num_reqs);
-  if (auto status = set_prefill_fields(common.query_start_loc, metadata); !status)
+  if (auto status = set_prefill_fields(inputs, common.query_start_loc, metadata); !status)
     return status.error();
   return metadata;
 }
@@ -188,6 +210,8 @@ Result<GdnMetadata> GdnMetadataBuilder::build_spec(const GdnBuildInputs& inputs,
                          (inputs.num_accepted_tokens.present
                               ? std::to_string(inputs.num_accepted_tokens.rows)
                               : "none"));
+  if (config_.policies.gdn_batch == GdnBatch::first_chunks_as_prefills)
+    metadata.uniform_spec_sequence_length = uniform_length(inputs);
   metadata.spec_sequence_masks =
       vector_view(inputs.row_classes.spec_sequence_masks.data(), inputs.common.num_reqs);
   const Status status = metadata.num_prefills == 0 ? finish_pure_spec(inputs, window, metadata)
@@ -253,7 +277,8 @@ Status GdnMetadataBuilder::finish_mixed_spec(const GdnBuildInputs& inputs,
     }
   }
   return set_prefill_fields(
-      {non_spec_query_start_loc_.data(), static_cast<std::size_t>(num_other_rows) + 1}, metadata);
+      inputs, {non_spec_query_start_loc_.data(), static_cast<std::size_t>(num_other_rows) + 1},
+      metadata);
 }
 
 void GdnMetadataBuilder::set_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
@@ -288,11 +313,39 @@ void GdnMetadataBuilder::set_mixed_token_indices(const GdnBuildInputs& inputs,
   }
 }
 
+// GdnBatch: decodes of a batch without spec rows run by themselves; the other rows are given once
+// more without them.
+void GdnMetadataBuilder::set_prefill_rows(GdnMetadata& metadata) {
+  const std::int32_t first = metadata.num_decodes;
+  const TensorView<std::int32_t>& starts = metadata.non_spec_query_start_loc;
+  const std::int32_t rows = starts.rows - 1 - first;
+  const auto tail = [&](const auto& all) { return vector_view(all.data + first, rows); };
+  metadata.prefill_state_indices = tail(metadata.non_spec_state_indices_tensor);
+  metadata.prefill_has_initial_state = tail(metadata.has_initial_state);
+  metadata.prefill_query_start_loc = starts;
+  if (first == 0) return;
+  std::int32_t* own = grown(prefill_query_start_loc_, rows + 1);
+  for (std::int32_t row = 0; row <= rows; ++row)
+    own[row] = starts.at(first + row) - metadata.num_decode_tokens;
+  metadata.prefill_query_start_loc = vector_view<std::int32_t>(own, rows + 1);
+}
+
 Status GdnMetadataBuilder::set_prefill_fields(
-    std::span<const std::int32_t> non_spec_query_start_loc, GdnMetadata& metadata) {
-  const auto indices = fla_chunks_.prepare_chunk_indices(non_spec_query_start_loc, kFlaChunkSize);
+    const GdnBuildInputs& inputs, std::span<const std::int32_t> non_spec_query_start_loc,
+    GdnMetadata& metadata) {
+  std::span<const std::int32_t> chunked = non_spec_query_start_loc;
+  if (config_.policies.gdn_batch != GdnBatch::padded_to_tokens) {
+    set_prefill_rows(metadata);
+    chunked = {metadata.prefill_query_start_loc.data,
+               static_cast<std::size_t>(metadata.prefill_query_start_loc.rows)};
+  }
+  const auto checkpoint =
+      checkpoints_.build(inputs.common, 0, inputs.row_classes.spec_sequence_masks);
+  if (!checkpoint) return checkpoint.error();
+  metadata.checkpoint = checkpoint.value();
+  const auto indices = fla_chunks_.prepare_chunk_indices(chunked, kFlaChunkSize);
   if (!indices) return indices.error();
-  const auto offsets = fla_chunks_.prepare_chunk_offsets(non_spec_query_start_loc, kFlaChunkSize);
+  const auto offsets = fla_chunks_.prepare_chunk_offsets(chunked, kFlaChunkSize);
   if (!offsets) return offsets.error();
   const auto conv1d = conv1d_.compute(non_spec_query_start_loc);
   if (!conv1d) return conv1d.error();

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
+#include "core/metadata/checkpoint_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/gdn_decode_buffers.h"
@@ -54,6 +55,13 @@ class GdnMetadataBuilder {
     return refreshed_ == (config_.num_spec > 0 ? Refreshed::spec : Refreshed::non_spec);
   }
 
+  bool takes_counts() const { return true; }
+  // Of the next call on.
+  void set_policies(const BuilderPolicies& policies) {
+    config_.policies = policies;
+    buffers_.set_policies(policies);
+  }
+
   // What a replay reads.
   GdnPersistentViews persistent_views() const { return buffers_.views(); }
 
@@ -73,8 +81,10 @@ class GdnMetadataBuilder {
   void set_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                      GdnMetadata& metadata);
   void set_mixed_token_indices(const GdnBuildInputs& inputs, GdnMetadata& metadata);
-  Status set_prefill_fields(std::span<const std::int32_t> non_spec_query_start_loc,
+  Status set_prefill_fields(const GdnBuildInputs& inputs,
+                            std::span<const std::int32_t> non_spec_query_start_loc,
                             GdnMetadata& metadata);
+  void set_prefill_rows(GdnMetadata& metadata);
 
   MambaBuilderConfig config_;
   BlockTableGatherConfig gather_;
@@ -86,11 +96,13 @@ class GdnMetadataBuilder {
 
   CausalConv1dMetadataBuilder conv1d_;
   FlaChunkBuilder fla_chunks_;
+  CheckpointMetadataBuilder checkpoints_;
   std::vector<std::int32_t> starts_;                    // [num_reqs]
   std::vector<std::int32_t> spec_state_indices_;        // [num_spec_decodes, width]
   std::vector<std::int32_t> non_spec_state_indices_;    // [non-spec rows]
   std::vector<std::int32_t> spec_query_start_loc_;      // [num_spec_decodes + 1]
   std::vector<std::int32_t> non_spec_query_start_loc_;  // [non-spec rows + 1]
+  std::vector<std::int32_t> prefill_query_start_loc_;   // [non-spec rows behind decodes + 1]
   std::vector<std::int32_t> accepted_;                  // [num_spec_decodes]
   std::vector<std::uint8_t> has_initial_state_;         // [non-spec rows]
   std::vector<std::int32_t> spec_tokens_;               // [spec tokens]

@@ -37,13 +37,14 @@ void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecR
   }
 }
 
-GdnDecodeBuffers::GdnDecodeBuffers(std::int32_t num_spec, std::int32_t rows)
-    : spec_state_indices_tensor_(
-          PersistentBuffer<std::int32_t>::matrix_of(rows, num_spec + 1, kNeverWritten)),
+GdnDecodeBuffers::GdnDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows)
+    : pads_to_tokens_(config.policies.gdn_batch == GdnBatch::padded_to_tokens),
+      spec_state_indices_tensor_(
+          PersistentBuffer<std::int32_t>::matrix_of(rows, config.num_spec + 1, kNeverWritten)),
       spec_sequence_masks_(PersistentBuffer<std::uint8_t>::vector_of(rows, 0)) {
   const auto vector = PersistentBuffer<std::int32_t>::vector_of;
   non_spec_state_indices_tensor_ = vector(rows, kNeverWritten);
-  spec_token_indx_ = vector(rows * (num_spec + 1), kNeverWritten);
+  spec_token_indx_ = vector(rows * (config.num_spec + 1), kNeverWritten);
   spec_query_start_loc_ = vector(rows + 1, kNeverWritten);
   non_spec_query_start_loc_ = vector(rows + 1, kNeverWritten);
   num_accepted_tokens_ = vector(rows, kNeverWritten);
@@ -59,7 +60,7 @@ Status GdnDecodeBuffers::check_spec(const BlockTableWindow& window) const {
 void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                                   GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_spec_decodes;
-  const std::int32_t padded = metadata.num_actual_tokens;
+  const std::int32_t padded = padded_rows(inputs.common);
   const std::int32_t cols = spec_state_indices_tensor_.cols;
   const std::int32_t width = std::min(window.width, cols);
   std::int32_t* states = spec_state_indices_tensor_.values.data();
@@ -93,7 +94,7 @@ void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTable
 void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
                                       const BlockTableWindow& window, GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_decodes;
-  const std::int32_t padded = metadata.num_actual_tokens;
+  const std::int32_t padded = padded_rows(common);
   std::int32_t* states = non_spec_state_indices_tensor_.values.data();
   if (window.rows == n)
     copy_window_rows(window, {.count = n}, states);

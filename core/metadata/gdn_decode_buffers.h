@@ -38,14 +38,15 @@ void copy_spec_rows(const GdnBuildInputs& inputs, BlockTableWindow window, SpecR
 class GdnDecodeBuffers {
  public:
   // `rows` = decode_cudagraph_max_bs.
-  GdnDecodeBuffers(std::int32_t num_spec, std::int32_t rows);
+  GdnDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows);
 
   // Does the block table of a pure spec batch fit? Error: fewer than 1 + K columns, unless there is
   // exactly one, which is broadcast.
   Status check_spec(const BlockTableWindow& window) const;
 
-  // Writes the spec rows and the padding up to num_actual_tokens rows, and points `metadata` to
-  // them. Requires: check_spec() is ok, counts of `metadata` set and within the rows.
+  // Writes the spec rows and the padding up to num_actual_tokens rows (GdnBatch: or num_reqs), and
+  // points `metadata` to them. Requires: check_spec() is ok, counts of `metadata` set and within
+  // the rows.
   void write_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                   GdnMetadata& metadata);
 
@@ -54,9 +55,18 @@ class GdnDecodeBuffers {
   void write_non_spec(const CommonAttentionMetadata& common, const BlockTableWindow& window,
                       GdnMetadata& metadata);
 
+  void set_policies(const BuilderPolicies& policies) {
+    pads_to_tokens_ = policies.gdn_batch == GdnBatch::padded_to_tokens;
+  }
+
   GdnPersistentViews views() const;
 
  private:
+  std::int32_t padded_rows(const CommonAttentionMetadata& common) const {
+    return pads_to_tokens_ ? common.num_actual_tokens : common.num_reqs;
+  }
+
+  bool pads_to_tokens_ = true;
   PersistentBuffer<std::int32_t> spec_state_indices_tensor_;
   PersistentBuffer<std::int32_t> non_spec_state_indices_tensor_;
   PersistentBuffer<std::uint8_t> spec_sequence_masks_;

@@ -12,6 +12,27 @@ namespace {
 
 bool is_mixed(const GdnMetadata& m) { return m.num_prefills > 0; }
 
+// The non-spec rows that chunks are made of: all, or those behind decodes that run by themselves.
+struct ChunkRows {
+  TensorView<std::int32_t> starts{};  // [rows + 1], from 0
+  std::int32_t first_row = 0;         // among the non-spec rows
+  std::int32_t first_token = 0;       // of the non-spec tokens
+};
+
+ChunkRows chunk_rows(const GdnMetadata& m) {
+  const TensorView<std::int32_t>& all = m.non_spec_query_start_loc;
+  const TensorView<std::int32_t>& own = m.prefill_query_start_loc;
+  const std::int32_t first = all.rows - own.rows;
+  if (!own.present || own.rows < 1 || first < 0) return {.starts = all};
+  return {.starts = own, .first_row = first, .first_token = all.at(first)};
+}
+
+// A non-spec row that runs as a decode beside prefills.
+bool decodes_beside_prefills(const GdnMetadata& m, std::int32_t index) {
+  return is_mixed(m) && m.prefill_state_indices.present && !m.spec_sequence_masks.present &&
+         index < m.num_decodes;
+}
+
 // Batch row of the n-th spec or non-spec row: by the masks in a mixed batch; a pure batch keeps its
 // order, with padding rows last.
 struct RowsInTurn {
@@ -43,7 +64,7 @@ StateAccess spec_access(const GdnMetadata& m, std::int32_t index, std::int32_t r
 StateAccess non_spec_access(const GdnMetadata& m, std::int32_t index, std::int32_t row) {
   StateAccess access{.row = row,
                      .index = index,
-                     .is_decode = !is_mixed(m),
+                     .is_decode = !is_mixed(m) || decodes_beside_prefills(m, index),
                      .blocks = row_of(m.non_spec_state_indices_tensor, index)};
   if (access.is_decode) {
     set_query_tokens(m.non_spec_query_start_loc, access);
@@ -104,12 +125,15 @@ void expect_sums(const GdnMetadata& m, BatchMismatches& check) {
   const CommonAttentionMetadata& common = check.batch.common;
   const std::int32_t num_rows = check.num_real_rows();
   // Padding rows count as decodes, not as verify rows.
-  const bool padded = m.num_spec_decodes == 0;
-  check.expect_equal(padded ? common.num_actual_tokens : check.query_start(num_rows),
-                     m.num_prefill_tokens + m.num_decode_tokens + m.num_spec_decode_tokens,
+  const std::int32_t rows = m.num_prefills + m.num_decodes + m.num_spec_decodes;
+  const std::int32_t tokens = m.num_prefill_tokens + m.num_decode_tokens + m.num_spec_decode_tokens;
+  // Nor as prefills in a batch of GdnBatch::first_chunks_as_prefills.
+  const bool left_out =
+      m.num_prefills > 0 && rows == num_rows && tokens == check.query_start(num_rows);
+  const bool padded = m.num_spec_decodes == 0 && !left_out;
+  check.expect_equal(padded ? common.num_actual_tokens : check.query_start(num_rows), tokens,
                      "GDN token counts");
-  check.expect_equal(padded ? common.num_reqs : num_rows,
-                     m.num_prefills + m.num_decodes + m.num_spec_decodes, "GDN rows");
+  check.expect_equal(padded ? common.num_reqs : num_rows, rows, "GDN rows");
   check.expect_equal(common.num_actual_tokens, m.num_actual_tokens, "num_actual_tokens");
 }
 
@@ -143,7 +167,7 @@ void expect_counts(const GdnMetadata& m, BatchMismatches& check) {
 // Chunks of kFlaChunkSize tokens inside each row (semantics: prepare-chunk-indices,
 // prepare-chunk-offsets).
 void expect_chunks(const GdnMetadata& m, BatchMismatches& check) {
-  const TensorView<std::int32_t>& starts = m.non_spec_query_start_loc;
+  const TensorView<std::int32_t> starts = chunk_rows(m).starts;
   const TensorView<std::int32_t>& indices = m.chunk_indices;
   const TensorView<std::int32_t>& offsets = m.chunk_offsets;
   if (!indices.present || offsets.rows < starts.rows)
@@ -238,7 +262,7 @@ MetadataRows metadata_rows(const GdnMetadata& m, std::int32_t num_rows) {
 
 ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows) {
   ChunkView view{.cuts_chunks = true};
-  const TensorView<std::int32_t>& starts = m.non_spec_query_start_loc;
+  const auto [starts, first_row, first_token] = chunk_rows(m);
   if (!m.chunk_indices.present || !starts.present) return view;
   view.rule =
       "Every sequence is cut into chunks of 64 tokens from its first token of the step on "
@@ -246,17 +270,20 @@ ChunkView chunk_view(const GdnMetadata& m, std::int32_t num_rows) {
   view.chunk_size = kFlaChunkSize;
   const std::vector<std::int32_t> rows = metadata_rows(m, num_rows).non_spec;
   std::vector<std::int32_t> with_chunks;  // chunk_indices counts sequences that have a chunk
-  for (std::int32_t i = 0; i + 1 < starts.rows && static_cast<std::size_t>(i) < rows.size(); ++i) {
+  for (std::int32_t i = 0; i + 1 < starts.rows; ++i) {
+    const auto row = static_cast<std::size_t>(first_row + i);
+    if (row >= rows.size()) break;
     if (starts.at(i + 1) > starts.at(i)) with_chunks.push_back(i);
-    view.sequences.push_back({rows[static_cast<std::size_t>(i)], starts.at(i), starts.at(i + 1)});
+    view.sequences.push_back(
+        {rows[row], first_token + starts.at(i), first_token + starts.at(i + 1)});
   }
   for (std::int32_t c = 0; c < m.chunk_indices.rows; ++c) {
     const auto nth = static_cast<std::size_t>(m.chunk_indices.at(c, 0));
     if (nth >= with_chunks.size()) continue;
     const std::int32_t sequence = with_chunks[nth];
     const std::int32_t first = starts.at(sequence) + m.chunk_indices.at(c, 1) * kFlaChunkSize;
-    view.chunks.push_back(
-        {sequence, first, std::min(first + kFlaChunkSize, starts.at(sequence + 1))});
+    view.chunks.push_back({sequence, first_token + first,
+                           first_token + std::min(first + kFlaChunkSize, starts.at(sequence + 1))});
   }
   mark_last_chunks(view);
   view.arrays = {{"chunk_indices", m.chunk_indices}, {"chunk_offsets", m.chunk_offsets}};

@@ -9,6 +9,7 @@
 
 #include "core/base/tensor_view.h"
 #include "core/metadata/causal_conv1d_metadata.h"
+#include "core/metadata/checkpoint_metadata.h"
 #include "core/metadata/metadata_description.h"
 #include "core/metadata/metadata_field.h"
 
@@ -43,6 +44,14 @@ struct GdnMetadata {
   TensorView<std::int32_t> chunk_indices{};                  // [chunks, 2]
   TensorView<std::int32_t> chunk_offsets{};                  // [non-spec rows + 1], int64
   CausalConv1dMetadata conv1d{};                             // of the non-spec rows
+
+  // GdnBatch: the non-spec rows without decodes, which then run by themselves; the chunks are
+  // those of these rows.
+  TensorView<std::int32_t> prefill_query_start_loc{};    // [rows + 1], from 0
+  TensorView<std::int32_t> prefill_state_indices{};      // [rows]
+  TensorView<std::uint8_t> prefill_has_initial_state{};  // bool [rows]
+  std::int32_t uniform_spec_sequence_length = -1;        // of every spec row; -1: they differ
+  CheckpointMetadata checkpoint{};                       // of the non-spec rows
 };
 
 // As for MambaMetadata. token_indx_dtype is shown as the dtype of spec_token_indx, before it.
@@ -74,6 +83,20 @@ void for_each_field(Metadata& m, Visit&& visit) {
   visit({.name = "chunk_indices", .dtype = int32, .cols = 2}, m.chunk_indices);
   visit({"chunk_offsets", int64, non_spec}, m.chunk_offsets);
   visit({"nums_dict", int32, non_spec}, m.conv1d);
+  visit({.name = "prefill_query_start_loc", .listed_if_present = true}, m.prefill_query_start_loc);
+  visit({.name = "prefill_state_indices", .elements = block_ids, .listed_if_present = true},
+        m.prefill_state_indices);
+  visit({.name = "prefill_has_initial_state", .dtype = boolean, .listed_if_present = true},
+        m.prefill_has_initial_state);
+  visit({.name = "uniform_spec_sequence_length", .dtype = host_int, .listed_if_present = true},
+        m.uniform_spec_sequence_length);
+  visit({.name = "checkpoint.checkpoint_offsets", .rows = non_spec, .listed_if_present = true},
+        m.checkpoint.checkpoint_offsets);
+  visit({.name = "checkpoint.state_indices",
+         .rows = non_spec,
+         .elements = block_ids,
+         .listed_if_present = true},
+        m.checkpoint.state_indices);
 }
 
 // GdnTokenPartition::unstable: in a mixed batch, the first two tokens of the first spec row that

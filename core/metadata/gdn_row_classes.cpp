@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/metadata/num_computed_tokens.h"
+
 namespace hybridscope {
 namespace {
 
@@ -11,17 +13,50 @@ Error bad_size(const char* what, std::int64_t size, std::int32_t num_reqs) {
                        std::to_string(num_reqs) + " rows");
 }
 
+// GdnBatch::first_chunks_as_prefills. A batch that is captured has no state either, but does not
+// prefill.
+Result<BatchSplit> split_at_first_chunk(const CommonAttentionMetadata& common,
+                                        std::span<std::uint8_t> first_chunks) {
+  const auto rows = static_cast<std::size_t>(common.num_reqs);
+  if (first_chunks.size() < rows)
+    return bad_size("mask storage", static_cast<std::int64_t>(first_chunks.size()),
+                    common.num_reqs);
+  if (common.query_start_loc.size() != rows + 1 || common.seq_lens.size() != rows)
+    return bad_size("seq_lens", static_cast<std::int64_t>(common.seq_lens.size()), common.num_reqs);
+  const bool given = common.is_prefilling.size() == rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int32_t len = query_len(common, static_cast<std::int32_t>(row));
+    const bool first = len > 0 && common.seq_lens[row] <= len;
+    first_chunks[row] = given && first && common.is_prefilling[row] != 0 ? 1 : 0;
+  }
+  CommonAttentionMetadata classed = common;
+  classed.is_prefilling = first_chunks.first(rows);
+  auto split = split_decodes_and_prefills_v2(
+      classed, {.decode_threshold = 1, .treat_short_extends_as_decodes = false});
+  if (!split || split.value().num_prefills == 0) return split;
+  BatchSplit& counted = split.value();
+  for (std::int32_t row = counted.num_decodes; row < common.num_reqs; ++row)
+    if (query_len(common, row) == 0) --counted.num_prefills;
+  const auto end = static_cast<std::size_t>(counted.num_decodes + counted.num_prefills);
+  counted.num_prefill_tokens = common.query_start_loc[end] - counted.num_decode_tokens;
+  return split;
+}
+
 }  // namespace
 
 Result<GdnRowClasses> classify_gdn_rows_by_drafts(const CommonAttentionMetadata& common,
                                                   const GdnDraftCounts& drafts,
                                                   std::span<std::uint8_t> masks) {
   const TensorView<std::int32_t>& counts = drafts.num_decode_draft_tokens;
+  // A row with a count of 0 adds to the sum only where such rows are spec rows by themselves.
+  const std::int32_t base = drafts.zero_drafts == ZeroDrafts::spec_rows ? 1 : 0;
   std::int64_t sum = 0;
   if (drafts.num_spec > 0 && counts.present)
-    for (std::int32_t row = 0; row < counts.rows; ++row) sum += std::max(counts.at(row), 0);
+    for (std::int32_t row = 0; row < counts.rows; ++row) sum += std::max(counts.at(row) + base, 0);
   if (sum == 0) {
-    const auto split = split_decodes_and_prefills_v2(common, {.decode_threshold = 1});
+    const auto split = drafts.batch == GdnBatch::first_chunks_as_prefills
+                           ? split_at_first_chunk(common, masks)
+                           : split_decodes_and_prefills_v2(common, {.decode_threshold = 1});
     if (!split) return split.error();
     return GdnRowClasses{.split = split.value()};
   }

@@ -10,7 +10,7 @@
 namespace hybridscope {
 
 Mamba2MetadataBuilder::Mamba2MetadataBuilder(MambaMetadataBuilder base, std::int32_t chunk_size)
-    : base_(std::move(base)), chunk_size_(chunk_size) {}
+    : base_(std::move(base)), chunk_size_(chunk_size), checkpoints_(base_.config()) {}
 
 Result<Mamba2MetadataBuilder> Mamba2MetadataBuilder::create(const MambaBuilderConfig& config) {
   if (!config.chunk_size || *config.chunk_size < 1)
@@ -22,16 +22,16 @@ Result<Mamba2MetadataBuilder> Mamba2MetadataBuilder::create(const MambaBuilderCo
 }
 
 Result<Mamba2Metadata> Mamba2MetadataBuilder::build(const MambaBuildInputs& inputs) {
-  const auto base = base_.build(inputs);
+  const auto base = base_.build_shared(inputs);
   if (!base) return base.error();
   return with_chunks(inputs.common, base.value());
 }
 
 Result<Mamba2Metadata> Mamba2MetadataBuilder::build_for_cudagraph_capture(
     const CommonAttentionMetadata& common) {
-  const auto base = base_.build_for_cudagraph_capture(common);
-  if (!base) return base.error();
-  return with_chunks(common, base.value());
+  const auto inputs = base_.capture_inputs(common, takes_counts());
+  if (!inputs) return inputs.error();
+  return build(inputs.value());
 }
 
 Result<Mamba2Metadata> Mamba2MetadataBuilder::update_block_table(
@@ -40,6 +40,9 @@ Result<Mamba2Metadata> Mamba2MetadataBuilder::update_block_table(
   if (!base) return base.error();
   Mamba2Metadata updated = metadata;
   updated.base = base.value();
+  const auto checkpoints = checkpoints_.with_table(metadata.checkpoint_meta, block_table);
+  if (!checkpoints) return checkpoints.error();
+  updated.checkpoint_meta = checkpoints.value();
   return updated;
 }
 
@@ -53,14 +56,20 @@ Result<Mamba2Metadata> Mamba2MetadataBuilder::with_chunks(const CommonAttentionM
     computed[i] = num_computed_tokens(common, common.num_reqs - n + i);
   metadata.prep_initial_states =
       std::any_of(computed, computed + n, [](std::int32_t tokens) { return tokens > 0; });
+  const auto checkpoints = checkpoints_.build(common, common.num_reqs - n, {});
+  if (!checkpoints) return checkpoints.error();
+  metadata.checkpoint_meta = checkpoints.value();
+  const TensorView<std::int32_t>& offsets = metadata.checkpoint_meta.checkpoint_offsets;
   const auto chunks = chunks_.compute(
       {.chunk_size = chunk_size_,
        .num_computed_tokens_p = {computed, static_cast<std::size_t>(n)},
-       .query_start_loc_p = {base.query_start_loc_p.data, static_cast<std::size_t>(n) + 1}});
+       .query_start_loc_p = {base.query_start_loc_p.data, static_cast<std::size_t>(n) + 1},
+       .checkpoint_offsets_p = {offsets.data, static_cast<std::size_t>(offsets.rows)}});
   if (!chunks) return chunks.error();
   metadata.seq_idx_p = chunks.value().seq_idx_p;
   metadata.cu_chunk_seqlen_p = chunks.value().cu_chunk_seqlen_p;
   metadata.last_chunk_indices_p = chunks.value().last_chunk_indices_p;
+  metadata.checkpoint_chunk_idx = chunks.value().checkpoint_chunk_idx;
   return metadata;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/metadata/checkpoint_metadata_builder.h"
 #include "core/metadata/chunk_metadata.h"
 #include "core/metadata/mamba2_metadata.h"
 #include "core/metadata/mamba_builder.h"
@@ -39,6 +40,8 @@ class Mamba2MetadataBuilder {
 
   // The shared part: persistent buffers, thresholds.
   const MambaMetadataBuilder& base() const { return base_; }
+  bool takes_counts() const { return true; }
+  void set_policies(const BuilderPolicies& policies) { base_.set_policies(policies); }
   bool buffers_refreshed_in_last_build() const { return base_.buffers_refreshed_in_last_build(); }
   bool supports_update_block_table() const { return base_.supports_update_block_table(); }
   std::int32_t reorder_batch_threshold() const { return base_.reorder_batch_threshold(); }
@@ -53,6 +56,7 @@ class Mamba2MetadataBuilder {
   MambaMetadataBuilder base_;
   std::int32_t chunk_size_ = 1;
   Mamba2ChunkMetadataBuilder chunks_;
+  CheckpointMetadataBuilder checkpoints_;
   std::vector<std::int32_t> num_computed_tokens_p_;  // [num_prefills]
 };
 

@@ -15,8 +15,8 @@ void expect_prep_initial_states(const Mamba2Metadata& m, BatchMismatches& check)
                      m.prep_initial_states, "prep_initial_states");
 }
 
-// Chunks cross neither a row nor a multiple of chunk_size of the row's own positions
-// (semantics: compute-chunk-metadata).
+// Chunks cross neither a row nor a multiple of chunk_size of the row's own positions, nor a row's
+// checkpoint (semantics: compute-chunk-metadata).
 void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
   const TensorView<std::int32_t>& ends = m.cu_chunk_seqlen_p;
   if (m.chunk_size < 1 || !ends.present || !m.seq_idx_p.present || !m.last_chunk_indices_p.present)
@@ -33,9 +33,13 @@ void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
     const std::int32_t computed =
         check.batch.rows[static_cast<std::size_t>(first_row + row)].num_computed_tokens;
     const std::int32_t row_end = starts.at(row + 1);
+    const TensorView<std::int32_t>& offsets = m.checkpoint_meta.checkpoint_offsets;
+    const std::int32_t checkpoint =
+        offsets.present && row < offsets.rows ? starts.at(row) + offsets.at(row) : row_end;
     for (std::int32_t token = starts.at(row); token < row_end; ++chunk) {
       const std::int32_t position = computed + token - starts.at(row);
-      const std::int32_t end = std::min(row_end, token + size - position % size);
+      std::int32_t end = std::min(row_end, token + size - position % size);
+      if (token < checkpoint) end = std::min(end, checkpoint);
       const bool there = chunk + 1 < ends.rows;
       if (!there || ends.at(chunk) != token || ends.at(chunk + 1) != end)
         return wrong(MismatchKind::inconsistent, end, there ? ends.at(chunk + 1) : -1,

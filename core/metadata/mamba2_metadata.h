@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/tensor_view.h"
+#include "core/metadata/checkpoint_metadata.h"
 #include "core/metadata/mamba_metadata.h"
 #include "core/metadata/metadata_description.h"
 #include "core/metadata/metadata_field.h"
@@ -23,6 +24,8 @@ struct Mamba2Metadata {
   TensorView<std::int32_t> seq_idx_p{};             // [chunks]
   TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
   TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
+  TensorView<std::int32_t> checkpoint_chunk_idx{};  // [num_prefills] chunk that ends on it; 0: none
+  CheckpointMetadata checkpoint_meta{};             // of the prefill rows
 };
 
 // As for MambaMetadata, whose fields come first.
@@ -30,12 +33,26 @@ template <class Metadata, class Visit>
 requires std::same_as<std::remove_const_t<Metadata>, Mamba2Metadata>
 void for_each_field(Metadata& m, Visit&& visit) {
   using enum ArrayDtype;
-  for_each_field(m.base, visit);
+  for_each_mamba_field(m.base, visit);
   visit({"prep_initial_states", host_bool}, m.prep_initial_states);
   visit({.name = "chunk_size", .dtype = host_int, .min = 1}, m.chunk_size);
   visit({"seq_idx_p", int32}, m.seq_idx_p);
   visit({"cu_chunk_seqlen_p", int32}, m.cu_chunk_seqlen_p);
   visit({"last_chunk_indices_p", int32, ArrayRows::prefills}, m.last_chunk_indices_p);
+  visit({.name = "checkpoint_chunk_idx",
+         .dtype = int64,
+         .rows = ArrayRows::prefills,
+         .listed_if_present = true},
+        m.checkpoint_chunk_idx);
+  visit({.name = "checkpoint_meta.checkpoint_offsets",
+         .rows = ArrayRows::prefills,
+         .listed_if_present = true},
+        m.checkpoint_meta.checkpoint_offsets);
+  visit({.name = "checkpoint_meta.state_indices",
+         .rows = ArrayRows::prefills,
+         .elements = ArrayElements::block_ids,
+         .listed_if_present = true},
+        m.checkpoint_meta.state_indices);
 }
 
 // Called by the functions of builder_metadata.h.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/math.h"
 #include "core/metadata/num_computed_tokens.h"
 #include "core/metadata/prefix_block_indices.h"
 #include "core/metadata/reorder_batch_threshold.h"
@@ -36,6 +37,31 @@ Result<BatchSplit> split_mamba_batch_by_shape(const CommonAttentionMetadata& com
       common, {.decode_threshold = num_accepted_tokens.present ? reorder_batch_threshold : 1});
 }
 
+Result<BatchSplit> split_mamba_batch_by_prefilling(const CommonAttentionMetadata& common,
+                                                   const MambaRowInput& input,
+                                                   std::span<std::uint8_t> prefilling) {
+  const auto rows = static_cast<std::size_t>(common.num_reqs);
+  const TensorView<std::int32_t>& drafts = input.num_decode_draft_tokens;
+  if (common.query_start_loc.size() != rows + 1 || common.seq_lens.size() != rows ||
+      common.is_prefilling.size() != rows || prefilling.size() < rows ||
+      (drafts.present && drafts.rows != common.num_reqs))
+    return invalid_input("arrays that do not fit " + std::to_string(common.num_reqs) + " rows");
+  for (std::int32_t row = 0; row < common.num_reqs; ++row) {
+    const auto r = static_cast<std::size_t>(row);
+    const std::int32_t len = query_len(common, row);
+    const bool padded = input.padded_row_class == PaddedRowClass::decode_with_context &&
+                        drafts.present && drafts.at(row) >= 0 && len == drafts.at(row) + 1;
+    const bool decodes = common.seq_lens[r] > len && (len == 1 || padded);
+    prefilling[r] = common.is_prefilling[r] != 0 && !decodes ? 1 : 0;
+  }
+  CommonAttentionMetadata classed = common;
+  classed.is_prefilling = prefilling.first(rows);
+  return split_decodes_and_prefills_v2(
+      classed,
+      {.decode_threshold = input.num_accepted_tokens.present ? input.reorder_batch_threshold : 1,
+       .treat_short_extends_as_decodes = false});
+}
+
 MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config)
     : config_(config),
       gather_{.mamba_cache_mode = config.mamba_cache_mode,
@@ -48,6 +74,13 @@ MambaMetadataBuilder::MambaMetadataBuilder(const MambaBuilderConfig& config)
            .parallel_drafting = config.parallel_drafting,
            .decode_context_parallel_size = config.decode_context_parallel_size})),
       buffers_(config, decode_cudagraph_max_bs_) {}
+
+void MambaMetadataBuilder::set_policies(const BuilderPolicies& policies) {
+  const AllModeArrays all_mode_arrays = config_.policies.all_mode_arrays;
+  config_.policies = policies;
+  config_.policies.all_mode_arrays = all_mode_arrays;
+  buffers_.set_policies(config_.policies);
+}
 
 std::span<const std::string_view> MambaMetadataBuilder::replayed_arrays(
     MambaCacheMode mamba_cache_mode, std::int32_t num_spec) {
@@ -68,6 +101,13 @@ Result<MambaMetadataBuilder> MambaMetadataBuilder::create(const MambaBuilderConf
 }
 
 Result<MambaMetadata> MambaMetadataBuilder::build(const MambaBuildInputs& inputs) {
+  auto metadata = build_shared(inputs);
+  if (!metadata) return metadata;
+  if (auto status = set_chunks(metadata.value()); !status) return status.error();
+  return metadata;
+}
+
+Result<MambaMetadata> MambaMetadataBuilder::build_shared(const MambaBuildInputs& inputs) {
   refreshed_ = false;
   if (auto status = check_inputs(inputs); !status) return status.error();
   const CommonAttentionMetadata& common = inputs.common;
@@ -81,24 +121,47 @@ Result<MambaMetadata> MambaMetadataBuilder::build(const MambaBuildInputs& inputs
                          .num_reqs = common.num_reqs,
                          .num_accepted_tokens = inputs.num_accepted_tokens,
                          .seq_lens = vector_view(common.seq_lens.data(), common.num_reqs)};
+  if (config_.policies.all_mode_arrays == AllModeArrays::writes_counted)
+    metadata.num_state_writes_p = 0;
   if (all_mode()) set_block_indices(common, metadata);
-  if (metadata.num_decodes > 0 && config_.num_spec > 0) {
-    if (!inputs.num_accepted_tokens.present)
-      return invalid_input("num_accepted_tokens is needed: " + std::to_string(config_.num_spec) +
-                           " speculative tokens and " + std::to_string(metadata.num_decodes) +
-                           " decode rows");
-    metadata.query_start_loc_d =
-        vector_view(common.query_start_loc.data(), metadata.num_decodes + 1);
-    metadata.num_accepted_tokens = slice_head(inputs.num_accepted_tokens, metadata.num_decodes);
-  }
+  if (auto status = set_decode_counts(inputs, metadata); !status) return status.error();
   if (metadata.num_prefills > 0)
     if (auto status = set_prefill_fields(common, metadata); !status) return status.error();
   if (auto status = set_state_indices(window.value(), metadata); !status) return status.error();
   return metadata;
 }
 
+Status MambaMetadataBuilder::set_decode_counts(const MambaBuildInputs& inputs,
+                                               MambaMetadata& metadata) {
+  const std::int32_t n = metadata.num_decodes;
+  if (n == 0 || config_.num_spec == 0) return Ok{};
+  const MissingCounts missing = config_.policies.missing_counts;
+  const auto query_start_loc_d = vector_view(inputs.common.query_start_loc.data(), n + 1);
+  if (inputs.num_accepted_tokens.present) {
+    metadata.num_accepted_tokens = slice_head(inputs.num_accepted_tokens, n);
+  } else if (missing == MissingCounts::refused) {
+    return invalid_input("num_accepted_tokens is needed: " + std::to_string(config_.num_spec) +
+                         " speculative tokens and " + std::to_string(n) + " decode rows");
+  } else if (missing == MissingCounts::absent) {
+    return Ok{};
+  } else {
+    std::int32_t* lengths = grown(query_lens_d_, n);
+    for (std::int32_t row = 0; row < n; ++row) lengths[row] = query_len(inputs.common, row);
+    metadata.num_accepted_tokens = vector_view<std::int32_t>(lengths, n);
+  }
+  metadata.query_start_loc_d = query_start_loc_d;
+  return Ok{};
+}
+
 Result<MambaMetadata> MambaMetadataBuilder::build_for_cudagraph_capture(
     const CommonAttentionMetadata& common) {
+  const auto inputs = capture_inputs(common, takes_counts());
+  if (!inputs) return inputs.error();
+  return build(inputs.value());
+}
+
+Result<MambaBuildInputs> MambaMetadataBuilder::capture_inputs(const CommonAttentionMetadata& common,
+                                                              bool takes_counts) {
   refreshed_ = false;
   if (common.num_reqs > decode_cudagraph_max_bs_ || common.max_query_len != 1 + config_.num_spec)
     return invalid_input("capture of " + std::to_string(common.num_reqs) + " rows of up to " +
@@ -106,7 +169,7 @@ Result<MambaMetadata> MambaMetadataBuilder::build_for_cudagraph_capture(
                          std::to_string(decode_cudagraph_max_bs_) + " rows of " +
                          std::to_string(1 + config_.num_spec) + ")");
   MambaBuildInputs inputs{.common = common};
-  if (config_.num_spec > 0 && !common.query_start_loc.empty()) {
+  if (takes_counts && config_.num_spec > 0 && !common.query_start_loc.empty()) {
     const std::size_t rows = common.query_start_loc.size() - 1;
     std::int32_t* counts = grown(capture_num_accepted_tokens_, static_cast<std::int64_t>(rows));
     for (std::size_t row = 0; row < rows; ++row)
@@ -117,7 +180,7 @@ Result<MambaMetadata> MambaMetadataBuilder::build_for_cudagraph_capture(
       split_mamba_batch_by_shape(common, reorder_batch_threshold_, inputs.num_accepted_tokens);
   if (!split) return split.error();
   inputs.split = split.value();
-  return build(inputs);
+  return inputs;
 }
 
 Result<MambaMetadata> MambaMetadataBuilder::update_block_table(
@@ -176,6 +239,7 @@ Status MambaMetadataBuilder::set_prefill_fields(const CommonAttentionMetadata& c
   metadata.query_start_loc_p = vector_view<std::int32_t>(query_start_loc_p, n + 1);
   metadata.has_initial_states_p = vector_view<std::uint8_t>(has_initial_states, n);
   if (all_mode()) {
+    count_state_writes(common, metadata);
     metadata.num_computed_tokens_p = vector_view<std::int32_t>(computed, n);
     metadata.block_idx_first_scheduled_token_p =
         vector_view<std::int32_t>(block_idx_first_scheduled_scratch_.data() + first, n);
@@ -183,6 +247,35 @@ Status MambaMetadataBuilder::set_prefill_fields(const CommonAttentionMetadata& c
   auto conv1d = conv1d_.compute({query_start_loc_p, static_cast<std::size_t>(n) + 1});
   if (!conv1d) return conv1d.error();
   metadata.conv1d = conv1d.value();
+  return Ok{};
+}
+
+void MambaMetadataBuilder::count_state_writes(const CommonAttentionMetadata& common,
+                                              MambaMetadata& metadata) const {
+  if (config_.policies.all_mode_arrays != AllModeArrays::writes_counted) return;
+  for (std::int32_t row = common.num_reqs - metadata.num_prefills; row < common.num_reqs; ++row) {
+    const std::int32_t end = common.seq_lens[static_cast<std::size_t>(row)];
+    const std::int32_t first = num_computed_tokens(common, row) + config_.block_size;
+    metadata.num_state_writes_p +=
+        std::max(floor_div(end + config_.block_size - 1, config_.block_size) -
+                     floor_div(first, config_.block_size),
+                 0);
+  }
+}
+
+// Mamba1 of mode all stores a state at the end of each block.
+Status MambaMetadataBuilder::set_chunks(MambaMetadata& metadata) {
+  if (!all_mode() || config_.policies.all_mode_arrays == AllModeArrays::cut_to_tokens ||
+      metadata.num_prefills == 0)
+    return Ok{};
+  const auto n = static_cast<std::size_t>(metadata.num_prefills);
+  const auto chunks =
+      chunks_.compute({.chunk_size = config_.block_size,
+                       .num_computed_tokens_p = {metadata.num_computed_tokens_p.data, n},
+                       .query_start_loc_p = {metadata.query_start_loc_p.data, n + 1}});
+  if (!chunks) return chunks.error();
+  metadata.cu_chunk_seqlen_p = chunks.value().cu_chunk_seqlen_p;
+  metadata.last_chunk_indices_p = chunks.value().last_chunk_indices_p;
   return Ok{};
 }
 

@@ -11,6 +11,7 @@
 #include "core/metadata/batch_split.h"
 #include "core/metadata/block_table_gather.h"
 #include "core/metadata/causal_conv1d_metadata_builder.h"
+#include "core/metadata/chunk_metadata.h"
 #include "core/metadata/common_attention_metadata.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/mamba_decode_buffers.h"
@@ -32,6 +33,20 @@ Result<BatchSplit> split_mamba_batch_by_shape(const CommonAttentionMetadata& com
                                               std::int32_t reorder_batch_threshold,
                                               const TensorView<std::int32_t>& num_accepted_tokens);
 
+struct MambaRowInput {
+  std::int32_t reorder_batch_threshold = 1;
+  TensorView<std::int32_t> num_accepted_tokens{};      // absent: not given
+  TensorView<std::int32_t> num_decode_draft_tokens{};  // [num_reqs], -1: none; absent: not given
+  PaddedRowClass padded_row_class = PaddedRowClass::prefill;
+};
+
+// A later classing: rows that are prefilling are prefills, but for rows of one token whose request
+// has a state (semantics: mamba-short-extends), and PaddedRowClass. `prefilling` is storage of at
+// least num_reqs elements. Errors: of split_decodes_and_prefills_v2, sizes that do not fit.
+Result<BatchSplit> split_mamba_batch_by_prefilling(const CommonAttentionMetadata& common,
+                                                   const MambaRowInput& input,
+                                                   std::span<std::uint8_t> prefilling);
+
 // Owns the persistent buffers of one KV-cache group and the scratch of its builds. Metadata points
 // into them and into the caller's arrays, and is valid until the next call. A call that fails
 // leaves the persistent buffers as they were. No heap allocation once the largest batch was seen.
@@ -49,14 +64,19 @@ class MambaMetadataBuilder {
   // Errors: those of check_config.
   static Result<MambaMetadataBuilder> create(const MambaBuilderConfig& config);
 
-  // Errors: arrays or split that do not fit num_reqs; K > 0, decode rows and no accepted counts; a
-  // block column outside the table; in the graph branch a table of another width than the
-  // persistent one (a single column is broadcast).
+  // Errors: arrays or split that do not fit num_reqs; K > 0, decode rows and no accepted counts, if
+  // MissingCounts::refused; a block column outside the table; in the graph branch a table of
+  // another width than the persistent one (a single column is broadcast).
   Result<MambaMetadata> build(const MambaBuildInputs& inputs);
 
   // Metadata of a capture: the batch is classed by shape, accepted counts are the query lengths.
   // Errors: more rows than decode_cudagraph_max_bs, max_query_len other than 1 + K, and of build.
   Result<MambaMetadata> build_for_cudagraph_capture(const CommonAttentionMetadata& common);
+
+  // What Mamba2 builds upon: accepted counts are taken, and there are no chunks.
+  Result<MambaMetadata> build_shared(const MambaBuildInputs& inputs);
+  // What a capture builds from. Errors: those of a capture.
+  Result<MambaBuildInputs> capture_inputs(const CommonAttentionMetadata& common, bool takes_counts);
 
   // Returns `metadata` of this or another builder with the block table of this builder's group:
   // int32 [num_reqs, columns]. Errors: another number of rows, and those of build's graph branch.
@@ -66,6 +86,12 @@ class MambaMetadataBuilder {
   // Did the last call write the persistent buffers (take the CUDA graph branch)? If not, a replay
   // would read what an earlier call left there.
   bool buffers_refreshed_in_last_build() const { return refreshed_; }
+
+  // Does it take accepted counts? If not, the caller gives none, and splits without them.
+  bool takes_counts() const { return config_.policies.mamba1_counts == Mamba1Counts::taken; }
+
+  // Of the next call on, but for AllModeArrays: the buffers have its size.
+  void set_policies(const BuilderPolicies& policies);
 
   // What a replay reads.
   MambaPersistentViews persistent_views() const { return buffers_.views(); }
@@ -84,6 +110,9 @@ class MambaMetadataBuilder {
   Result<BlockTableWindow> find_window(const TensorView<std::int32_t>& block_table,
                                        std::span<const std::int32_t> seq_lens);
   void set_block_indices(const CommonAttentionMetadata& common, MambaMetadata& metadata);
+  Status set_decode_counts(const MambaBuildInputs& inputs, MambaMetadata& metadata);
+  void count_state_writes(const CommonAttentionMetadata& common, MambaMetadata& metadata) const;
+  Status set_chunks(MambaMetadata& metadata);
   Status set_prefill_fields(const CommonAttentionMetadata& common, MambaMetadata& metadata);
   Status set_state_indices(const BlockTableWindow& window, MambaMetadata& metadata);
 
@@ -95,12 +124,14 @@ class MambaMetadataBuilder {
 
   MambaDecodeBuffers buffers_;
   CausalConv1dMetadataBuilder conv1d_;
+  Mamba2ChunkMetadataBuilder chunks_;
   std::vector<std::int32_t> starts_;                 // [num_reqs]
   std::vector<std::int32_t> scratch_d_;              // state_indices_tensor_d, not graph branch
   std::vector<std::int32_t> scratch_p_;              // state_indices_tensor_p
   std::vector<std::int32_t> query_start_loc_p_;      // [num_prefills + 1]
   std::vector<std::uint8_t> has_initial_states_p_;   // [num_prefills]
   std::vector<std::int32_t> num_computed_tokens_p_;  // [num_prefills]
+  std::vector<std::int32_t> query_lens_d_;           // [num_decodes] MissingCounts::query_lengths
   std::vector<std::int32_t> block_idx_last_scheduled_scratch_;   // [num_reqs]
   std::vector<std::int32_t> block_idx_last_computed_scratch_;    // [num_reqs]
   std::vector<std::int32_t> block_idx_first_scheduled_scratch_;  // [num_reqs]

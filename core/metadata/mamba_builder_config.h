@@ -5,9 +5,19 @@
 #include <optional>
 
 #include "core/base/result.h"
+#include "core/metadata/builder_policies.h"
 #include "core/model/kv_cache_spec.h"
+#include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
+
+// Where prefills store a state inside themselves (semantics: checkpoint-metadata).
+struct CheckpointSettings {
+  std::int32_t alignment = 0;         // prefill_checkpoint_alignment of the spec; 0: nowhere
+  std::int32_t hash_block_size = 16;  // tokens
+  std::int32_t hit_alignment = 16;    // tokens: hits end on multiples of it
+  ReplayRule replay{};
+};
 
 // The engine settings that a builder reads.
 struct MambaBuilderConfig {
@@ -22,9 +32,12 @@ struct MambaBuilderConfig {
   bool parallel_drafting = false;
   std::int32_t decode_context_parallel_size = 1;
   std::optional<std::int32_t> chunk_size{};  // Mamba2 only: tokens per chunk of the SSD scan
+  CheckpointSettings checkpoint{};           // Mamba2 and GDN
+  BuilderPolicies policies{};
 };
 
-// Errors: block_size or decode_context_parallel_size below 1; any other setting negative.
+// Errors: a block size, hit_alignment or decode_context_parallel_size below 1; any other setting
+// negative.
 Status check_config(const MambaBuilderConfig& config);
 
 }  // namespace hybridscope

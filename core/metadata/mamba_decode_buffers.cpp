@@ -30,10 +30,15 @@ void copy_head(const TensorView<std::int32_t>& source, std::int32_t n,
     std::fill_n(target.values.data(), n, source.data[0]);
 }
 
+bool cuts_to_rows(const MambaBuilderConfig& config) {
+  return config.policies.all_mode_arrays != AllModeArrays::cut_to_tokens;
+}
+
 PersistentBuffer<std::int32_t> make_state_indices(const MambaBuilderConfig& config,
                                                   std::int32_t rows) {
   const std::int32_t cols = config.mamba_cache_mode == MambaCacheMode::all
-                                ? cdiv(config.max_model_len, config.block_size)
+                                ? cdiv(config.max_model_len, config.block_size) +
+                                      (cuts_to_rows(config) ? config.num_speculative_blocks : 0)
                                 : 1 + config.num_spec;
   return PersistentBuffer<std::int32_t>::matrix_of(rows, cols, kNeverWritten);
 }
@@ -43,6 +48,8 @@ PersistentBuffer<std::int32_t> make_state_indices(const MambaBuilderConfig& conf
 MambaDecodeBuffers::MambaDecodeBuffers(const MambaBuilderConfig& config, std::int32_t rows)
     : all_mode_(config.mamba_cache_mode == MambaCacheMode::all),
       spec_decode_(config.num_spec > 0),
+      needs_counts_(config.policies.missing_counts == MissingCounts::refused),
+      cuts_to_rows_(cuts_to_rows(config)),
       state_indices_tensor_d_(make_state_indices(config, rows)) {
   const auto vector = PersistentBuffer<std::int32_t>::vector_of;
   if (spec_decode_) decode_num_accepted_tokens_ = vector(rows, kNeverWritten);
@@ -71,7 +78,7 @@ Status MambaDecodeBuffers::check(const BlockTableWindow& window,
   if (width != cols && width != 1)
     return invalid_input("block table gives " + std::to_string(width) +
                          " columns, the persistent array has " + std::to_string(cols));
-  if (spec_decode_) {
+  if (spec_decode_ && (needs_counts_ || metadata.num_accepted_tokens.present)) {
     if (!metadata.query_start_loc_d.present)
       return invalid_input("no decode rows in a speculative batch for the full CUDA graph");
     if (auto s = check_copy("num_accepted_tokens", metadata.num_accepted_tokens, n,
@@ -105,7 +112,7 @@ void MambaDecodeBuffers::write(const BlockTableWindow& window, MambaMetadata& me
     copy_window_rows(window, {.count = n, .width = cols}, state_indices_tensor_d_.values.data());
   }
   metadata.state_indices_tensor_d = state_indices_tensor_d_.head(n);
-  if (spec_decode_) {
+  if (spec_decode_ && metadata.num_accepted_tokens.present) {
     copy_head(metadata.num_accepted_tokens, n, decode_num_accepted_tokens_);
     metadata.num_accepted_tokens = decode_num_accepted_tokens_.head(n);
   }
@@ -114,11 +121,10 @@ void MambaDecodeBuffers::write(const BlockTableWindow& window, MambaMetadata& me
             block_idx_last_scheduled_token_);
   copy_head(slice_head(metadata.block_idx_last_computed_token, n), n,
             block_idx_last_computed_token_);
-  // Cut to tokens, not rows: with several tokens a row the views include stale rows past the batch.
-  metadata.block_idx_last_scheduled_token =
-      block_idx_last_scheduled_token_.head(metadata.num_decode_tokens);
-  metadata.block_idx_last_computed_token =
-      block_idx_last_computed_token_.head(metadata.num_decode_tokens);
+  // Cut to tokens, with several tokens a row the views include stale rows past the batch.
+  const std::int32_t elements = cuts_to_rows_ ? n : metadata.num_decode_tokens;
+  metadata.block_idx_last_scheduled_token = block_idx_last_scheduled_token_.head(elements);
+  metadata.block_idx_last_computed_token = block_idx_last_computed_token_.head(elements);
 }
 
 }  // namespace hybridscope

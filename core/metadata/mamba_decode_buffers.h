@@ -34,11 +34,17 @@ class MambaDecodeBuffers {
   // Writes the first num_decodes rows and points `metadata` to them. Requires: check() is ok.
   void write(const BlockTableWindow& window, MambaMetadata& metadata);
 
+  void set_policies(const BuilderPolicies& policies) {
+    needs_counts_ = policies.missing_counts == MissingCounts::refused;
+  }
+
   MambaPersistentViews views() const;
 
  private:
   bool all_mode_ = false;
   bool spec_decode_ = false;
+  bool needs_counts_ = true;   // MissingCounts::refused
+  bool cuts_to_rows_ = false;  // AllModeArrays
   PersistentBuffer<std::int32_t> state_indices_tensor_d_;
   PersistentBuffer<std::int32_t> decode_num_accepted_tokens_;
   PersistentBuffer<std::int32_t> block_idx_last_scheduled_token_;

@@ -34,12 +34,18 @@ struct MambaMetadata {
   TensorView<std::int32_t> block_idx_first_scheduled_token_p{};  // all: [num_prefills]
   TensorView<std::int32_t> seq_lens{};                           // [num_reqs]
   CausalConv1dMetadata conv1d{};                                 // of the prefill rows
+
+  // AllModeArrays, mode all. -1: not counted. Blocks that prefill rows fill and store a state in.
+  std::int32_t num_state_writes_p = -1;
+  // Of Mamba1: chunks of a block, as Mamba2Metadata has them.
+  TensorView<std::int32_t> cu_chunk_seqlen_p{};     // [chunks + 1]
+  TensorView<std::int32_t> last_chunk_indices_p{};  // [num_prefills]
 };
 
-// Calls visit(MetadataField, member) for every field, in the order of the reference's class.
+// Calls visit(MetadataField, member) for the fields that Mamba2 has as well, in the order of the
+// reference's class.
 template <class Metadata, class Visit>
-requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
-void for_each_field(Metadata& m, Visit&& visit) {
+void for_each_mamba_field(Metadata& m, Visit&& visit) {
   using enum ArrayDtype;
   using enum ArrayRows;
   using enum ArrayElements;
@@ -63,6 +69,18 @@ void for_each_field(Metadata& m, Visit&& visit) {
         m.block_idx_last_computed_token);
   visit({"seq_lens", int32, batch, sequence_lengths}, m.seq_lens);
   visit({"nums_dict", int32, prefills}, m.conv1d);
+  visit({.name = "num_state_writes_p", .dtype = host_int, .listed_if_present = true},
+        m.num_state_writes_p);
+}
+
+// The same for every field.
+template <class Metadata, class Visit>
+requires std::same_as<std::remove_const_t<Metadata>, MambaMetadata>
+void for_each_field(Metadata& m, Visit&& visit) {
+  for_each_mamba_field(m, visit);
+  visit({.name = "cu_chunk_seqlen_p", .listed_if_present = true}, m.cu_chunk_seqlen_p);
+  visit({.name = "last_chunk_indices_p", .rows = ArrayRows::prefills, .listed_if_present = true},
+        m.last_chunk_indices_p);
 }
 
 // Called by the functions of builder_metadata.h.

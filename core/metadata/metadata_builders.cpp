@@ -82,6 +82,14 @@ RowPartition row_partition(const MetadataBuilder& builder) {
   return std::visit([](const auto& own) { return own.kRowPartition; }, builder);
 }
 
+bool takes_counts(const MetadataBuilder& builder) {
+  return std::visit([](const auto& own) { return own.takes_counts(); }, builder);
+}
+
+void set_policies(MetadataBuilder& builder, const BuilderPolicies& policies) {
+  std::visit([&](auto& own) { own.set_policies(policies); }, builder);
+}
+
 BuilderMetadata empty_metadata(const MetadataBuilder& builder) {
   return std::visit(
       [](const auto& own) -> BuilderMetadata {

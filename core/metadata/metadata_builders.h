@@ -88,6 +88,9 @@ bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);
 std::span<const std::string_view> replayed_arrays(const MetadataBuilder& builder);
 std::int32_t reorder_batch_threshold(const MetadataBuilder& builder);
 RowPartition row_partition(const MetadataBuilder& builder);
+// Do accepted counts reach the metadata? (Mamba1Counts)
+bool takes_counts(const MetadataBuilder& builder);
+void set_policies(MetadataBuilder& builder, const BuilderPolicies& policies);
 // Metadata of the builder's kind, every array absent.
 BuilderMetadata empty_metadata(const MetadataBuilder& builder);
 

@@ -30,6 +30,19 @@ struct MetadataField {
   ArrayElements elements = ArrayElements::values;
   std::int32_t cols = 0;         // of an array that always has as many; 0: as the batch has it
   std::int32_t min = INT32_MIN;  // of a plain number that readers divide by
+  // Only some releases have it: it is not listed while it is absent (a plain number: while
+  // negative).
+  bool listed_if_present = false;
 };
+
+// Is a field absent that is listed only while it is present?
+template <class T>
+constexpr bool is_left_out(const MetadataField& field, const T& value) {
+  if (!field.listed_if_present) return false;
+  if constexpr (requires { value.present; })
+    return !value.present;
+  else
+    return static_cast<std::int64_t>(value) < 0;
+}
 
 }  // namespace hybridscope

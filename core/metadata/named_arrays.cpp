@@ -52,10 +52,12 @@ void append_conv1d(const MetadataField& field, const CausalConv1dMetadata& conv1
 struct Lister {
   std::vector<NamedArray>& out;
   void operator()(const MetadataField& field, std::int32_t value) const {
+    if (is_left_out(field, value)) return;
     out.push_back(number(field, value));
   }
   template <class T>
   void operator()(const MetadataField& field, const TensorView<T>& view) const {
+    if (is_left_out(field, view)) return;
     out.push_back(array(field, view));
   }
   void operator()(const MetadataField& field, const CausalConv1dMetadata& conv1d) const {

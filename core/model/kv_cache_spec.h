@@ -46,6 +46,10 @@ struct MambaSpec {
   MambaType mamba_type = MambaType::mamba2;
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int32_t num_speculative_blocks = 0;
+  // Blocks for states that the layers' kernels store inside a prefill (0 or 1), and the tokens
+  // between two places where they can, counted from the chunk's start (0: nowhere).
+  std::int32_t num_prefill_checkpoint_blocks = 0;
+  std::int32_t prefill_checkpoint_alignment = 0;
   std::int64_t page_size_bytes = 0;  // padded to the attention page
   friend bool operator==(const MambaSpec&, const MambaSpec&) = default;
 };

@@ -56,6 +56,10 @@ struct ScheduledTrace {
   std::int32_t num_prompt_tokens = 0;
   bool placeholder_drafts = false;  // a padded one-token prompt: its drafts are -1
   std::int32_t num_hit_tokens = 0;  // admitted: served by the prefix cache
+  // The chunk stores the state after so many tokens on its way (0: none), in this column
+  // (semantics: prefill-checkpoint). Not recorded.
+  std::int32_t checkpoint_position = 0;
+  std::int32_t checkpoint_column = -1;
 
   // Does the row reach the last known or in-flight token, so that its sample counts?
   bool samples() const {

@@ -58,7 +58,8 @@ std::string what_is_held(const ShownRun& run, const StateWrite& write) {
 }
 
 bool is_copy(const StateWrite& write) {
-  return write.event.kind == WriteKind::pre_copy || write.event.kind == WriteKind::post_copy;
+  return write.event.kind == WriteKind::pre_copy || write.event.kind == WriteKind::post_copy ||
+         write.event.kind == WriteKind::block_copy;
 }
 
 // What findings say about a write; empty: nothing.

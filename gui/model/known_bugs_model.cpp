@@ -17,8 +17,8 @@ KnownBugRow row_of(const BugExhibit& exhibit) {
   const KnownBug& bug = *exhibit.bug;
   KnownBugRow row{.id = std::string(bug.id),
                   .number = bug.number > 0 ? std::to_string(bug.number) : "",
-                  .v1 = life_text(bug.v1),
-                  .v2 = life_text(bug.v2),
+                  .v1 = releases_text(bug.v1_releases),
+                  .v2 = releases_text(bug.v2_releases),
                   .title = exhibit.title,
                   .words = {}};
   for (const PolicyValue& value : bug.values())

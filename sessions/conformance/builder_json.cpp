@@ -59,9 +59,7 @@ void check_persistent_size(const VectorValue& place, const MambaBuilderConfig& c
              std::to_string(kMaxPersistentElements) + " elements)");
 }
 
-}  // namespace
-
-MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family) {
+MambaBuilderConfig read_shared_config(const VectorValue& config) {
   MambaBuilderConfig result;
   result.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]);
   result.block_size = read_size(config["block_size"], 1);
@@ -72,10 +70,64 @@ MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily 
   if (const auto size = config.find("max_cudagraph_capture_size"))
     result.max_cudagraph_capture_size = read_size(*size, 0);
   result.full_cudagraph = config["full_cudagraph"].boolean();
+  if (const auto size = config.find("chunk_size")) result.chunk_size = read_tokens(*size);
+  return result;
+}
+
+// Throws when the answer would have too many tokens.
+void check_tokens(const VectorValue& place, const VectorBatch& batch) {
+  if (batch.num_actual_tokens < 0) place["num_actual_tokens"].int32_in(0, kMaxTokens);
+  std::int64_t tokens = batch.num_actual_tokens;
+  for (std::size_t i = 0; i + 1 < batch.query_start_loc.size(); ++i)
+    tokens += std::max(batch.query_start_loc[i + 1] - batch.query_start_loc[i], 0);
+  if (tokens > kMaxVectorElements)
+    place.fail(std::to_string(tokens) + " tokens (expected at most " +
+               std::to_string(kMaxVectorElements) + ")");
+}
+
+// The member that a name with dots stands for.
+json& place_of(std::string_view name, json& object) {
+  json* place = &object;
+  for (auto dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+    place = &(*place)[std::string(name.substr(0, dot))];
+    name.remove_prefix(dot + 1);
+  }
+  return (*place)[std::string(name)];
+}
+
+// Nested lists of numbers.
+json numbers_json(NamedArray array) {
+  if (array.dtype == ArrayDtype::host_bool || array.dtype == ArrayDtype::host_int)
+    return array.values[0];
+  array.dtype = ArrayDtype::int32;
+  return nested_json(array);
+}
+
+}  // namespace
+
+MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family) {
+  MambaBuilderConfig result = read_shared_config(config);
   result.parallel_drafting = config["parallel_drafting"].boolean();
   result.decode_context_parallel_size = read_size(config["decode_context_parallel_size"], 1);
-  if (const auto size = config.find("chunk_size")) result.chunk_size = read_tokens(*size);
   check_persistent_size(config, result, family);
+  return result;
+}
+
+MambaBuilderConfig read_release_builder_config(const VectorValue& config,
+                                               const Policies& policies) {
+  MambaBuilderConfig result = read_shared_config(config);
+  const PrefillCheckpoint checkpoint = policies.cache.prefill_checkpoint;
+  result.policies = policies;
+  if (config["num_prefill_checkpoint_blocks"].int32_in(0, 1) > 0)
+    result.checkpoint.alignment = read_size(config["prefill_checkpoint_alignment"], 1);
+  result.checkpoint.hash_block_size = read_size(config["hash_block_size"], 1);
+  result.checkpoint.hit_alignment = read_size(config["cache_hit_alignment_tokens"], 1);
+  result.checkpoint.replay = {
+      .eagle_block_drop = config["eagle_drop"].boolean(),
+      .num_hash_lookahead_tokens = read_size(config["num_hash_lookahead_tokens"], 0),
+      .leaves_a_token_with_drop = checkpoint != PrefillCheckpoint::as_states_retained};
+  const bool gdn = config["class"].string() == "gdn";
+  check_persistent_size(config, result, gdn ? BuilderFamily::gdn : BuilderFamily::mamba);
   return result;
 }
 
@@ -93,27 +145,36 @@ OptionalCounts read_optional_counts(const VectorValue& call, std::string_view na
 VectorBatch read_builder_batch(const VectorValue& call) {
   const VectorValue common = call["common"];
   VectorBatch batch = read_batch_with_blocks(common);
-  if (batch.num_actual_tokens < 0) common["num_actual_tokens"].int32_in(0, kMaxTokens);
-  std::int64_t tokens = batch.num_actual_tokens;
-  for (std::size_t i = 0; i + 1 < batch.query_start_loc.size(); ++i)
-    tokens += std::max(batch.query_start_loc[i + 1] - batch.query_start_loc[i], 0);
-  if (tokens > kMaxVectorElements)
-    common.fail(std::to_string(tokens) + " tokens (expected at most " +
-                std::to_string(kMaxVectorElements) + ")");
+  check_tokens(common, batch);
+  return batch;
+}
+
+VectorBatch read_release_builder_batch(const VectorValue& call) {
+  const VectorValue place = call["batch"];
+  VectorBatch batch{.query_start_loc = read_token_counts(place["query_start_loc"]),
+                    .seq_lens = read_token_counts(place["seq_lens"]),
+                    .num_actual_tokens = read_tokens(place["num_actual_tokens"]),
+                    .max_query_len = read_tokens(place["max_query_len"]),
+                    .block_table = place["block_table"].table()};
+  if (batch.query_start_loc.empty()) place["query_start_loc"].fail("expected an element");
+  batch.num_reqs = static_cast<std::int32_t>(batch.query_start_loc.size()) - 1;
+  for (const VectorValue& row : place["is_prefilling"].elements())
+    batch.is_prefilling.push_back(static_cast<std::uint8_t>(row.int32_in(0, 1)));
+  check_tokens(place, batch);
   return batch;
 }
 
 json metadata_json(const std::vector<NamedArray>& arrays) {
   json result = json::object();
-  for (const NamedArray& array : arrays) {
-    json* place = &result;
-    std::string_view name = array.name;
-    for (auto dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
-      place = &(*place)[std::string(name.substr(0, dot))];
-      name.remove_prefix(dot + 1);
-    }
-    (*place)[std::string(name)] = value_json(array);
-  }
+  for (const NamedArray& array : arrays) place_of(array.name, result) = value_json(array);
+  return {{"metadata", std::move(result)}};
+}
+
+json release_metadata_json(const std::vector<NamedArray>& arrays) {
+  json result = json::object();
+  for (const NamedArray& array : arrays)
+    if (array.present && array.fill == 0 && !array.name.starts_with("nums_dict"))
+      place_of(array.name, result) = numbers_json(array);
   return {{"metadata", std::move(result)}};
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/engine/policies.h"
 #include "core/metadata/mamba_builder_config.h"
 #include "core/metadata/named_arrays.h"
 #include "sessions/conformance/answer_json.h"
@@ -21,6 +22,9 @@ enum class BuilderFamily { mamba, gdn };
 // kMaxPersistentElements.
 MambaBuilderConfig read_builder_config(const VectorValue& config, BuilderFamily family);
 
+// The same for the builders of a release, which are given further settings.
+MambaBuilderConfig read_release_builder_config(const VectorValue& config, const Policies& policies);
+
 // Just holds a production size: 1024 requests of a million tokens in blocks of 16.
 inline constexpr std::int64_t kMaxPersistentElements = std::int64_t{1} << 26;
 
@@ -35,7 +39,14 @@ OptionalCounts read_optional_counts(const VectorValue& call, std::string_view na
 // The batch of a build or capture. Throws when its number of tokens would make the answer too long.
 VectorBatch read_builder_batch(const VectorValue& call);
 
+// The same for those of a release.
+VectorBatch read_release_builder_batch(const VectorValue& call);
+
 // {"metadata": {...}} with every field of the reference's metadata class.
 nlohmann::json metadata_json(const std::vector<NamedArray>& arrays);
+
+// {"metadata": {...}} with the fields that are not None, as the vectors of releases have them:
+// arrays are lists, flags are 0 and 1, and the programs of the conv kernel are left out.
+nlohmann::json release_metadata_json(const std::vector<NamedArray>& arrays);
 
 }  // namespace hybridscope

@@ -220,6 +220,10 @@ VectorParts split_vector(const VectorKind& kind, const json& vector) {
   }
   parts.answered = {{"results", json::array()}};
   static_cast<void>(VectorValue(vector, "")["calls"].elements());
+  for (const std::string& field : words(kind.answering_fields)) {
+    parts.answered[field] = VectorValue(vector, "")[field].json();
+    parts.asked.erase(field);
+  }
   for (json& call : parts.asked["calls"]) {
     json& answer = parts.answered["results"].emplace_back(json::object());
     if (!call.is_object()) continue;  // for whoever reads it to report

@@ -17,16 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) result.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return result;
-}
-
 std::optional<std::string> unknown_member(const VectorKind& kind, const json& config) {
   std::vector<std::string> known = words(kind.config_fields);
   std::ranges::copy(words(kind.optional_config_fields), std::back_inserter(known));
@@ -135,6 +125,16 @@ const VectorKind* recognise_by_name(const std::string& path) {
         (longest == nullptr || words_of(kind).size() > words_of(*longest).size()))
       longest = &kind;
   return longest;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
 }
 
 bool has_word(std::string_view list, std::string_view word) {

@@ -3,7 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/engine/releases.h"
@@ -35,6 +37,11 @@ class StateView {
     if (request == nullptr) return nullptr;
     json counts = {request->num_computed_tokens, request->num_tokens,
                    request->num_output_placeholders};
+    const Policies& policies = replay_.config().policies;
+    if (policies.cache.skipped_basis == SkippedBasis::processed)
+      counts.push_back(request->num_in_flight_tokens);
+    if (policies.stale_frame == StaleFrame::drained_by_scheduled_tokens)
+      counts.push_back(request->num_stale_output_tokens);
     while (counts.size() > 2 && counts.back() == 0) counts.erase(counts.size() - 1);
     return counts;
   }
@@ -47,7 +54,12 @@ class StateView {
   }
 
   json running() const { return replay_.running(); }
-  json waiting() const { return replay_.waiting(); }
+  // A list, but while the second queue has requests an object with both.
+  json waiting() const {
+    const std::vector<std::string> skipped = replay_.skipped_waiting();
+    if (skipped.empty()) return replay_.waiting();
+    return {{"waiting", replay_.waiting()}, {"skipped_waiting", skipped}};
+  }
   json free() const { return replay_.kv_cache().num_free_blocks(); }
   json free_queue() const { return replay_.kv_cache().pool().free_queue(); }
 
@@ -94,29 +106,36 @@ class Changes {
     before = std::move(value);
   }
 
-  // Keys that blocks got, and those that they lost.
+  // Keys that blocks got, and those that they had before the call and lost.
   void add_blocks(SchedulerReplay& replay, json& answer) {
-    json gone = json::array();
-    json put = json::array();
+    const auto before = keys_;
+    std::int32_t evicted = kNullBlock;  // the block that lost its keys last
     for (const CacheEvent& event : replay.take_cache_events()) {
-      const auto key = std::pair(event.block, event.group);
-      if (event.kind == CacheEventKind::registered) {
-        put.push_back({replay.name_of(event.request), event.group, event.column, event.block,
-                       event.num_tokens});
-        tokens_of_[key] = event.num_tokens;
+      if (event.kind == CacheEventKind::registered && event.column < 0) {
+        const json moved = {evicted, event.block};
+        if (!answer.contains("moved") || answer["moved"].back() != moved)
+          answer["moved"].push_back(moved);
+      } else if (event.kind == CacheEventKind::registered) {
+        answer["put"].push_back({replay.name_of(event.request), event.group, event.column,
+                                 event.block, event.num_tokens});
       } else if (event.kind == CacheEventKind::evicted) {
-        gone.push_back({event.block, event.group, tokens_of_[key]});
+        evicted = event.block;
+        keys_.erase(event.block);
       }
+      if (event.kind == CacheEventKind::registered)
+        keys_[event.block].insert({event.group, event.num_tokens, event.block_hash});
     }
-    std::sort(gone.begin(), gone.end());
-    if (!put.empty()) answer["put"] = put;
-    if (!gone.empty()) answer["gone"] = gone;
+    for (const auto& [block, keys] : before)
+      for (const auto& key : keys)
+        if (!keys_[block].contains(key))
+          answer["gone"].push_back({block, std::get<0>(key), std::get<1>(key)});
   }
 
   std::vector<std::string> names_;  // of requests that are alive
   std::map<std::string, json> seen_;
   std::map<std::string, std::map<std::string, json>> of_requests_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> tokens_of_;  // (block, group)
+  using Key = std::tuple<std::int32_t, std::int32_t, BlockHash>;  // group, tokens, hash
+  std::map<std::int32_t, std::set<Key>> keys_;                    // of each block
 };
 
 class ReleaseRun {
@@ -190,6 +209,12 @@ class ReleaseRun {
     add_names("finished", schedule.finished, answer);
     if (!schedule.new_attention_block_ids.empty())
       answer["zero"] = schedule.new_attention_block_ids;
+    for (const PendingCopy& copy : schedule.block_copies)
+      answer["copies"].push_back({copy.source_block, copy.block});
+    for (const ReplayedRequest& request : schedule.scheduled)
+      if (const auto& [position, column] = request.checkpoint; position > 0)
+        answer["checkpoints"][request.name] = {position, column};
+    if (schedule.skip_drafts) answer["skip_drafts"] = true;
     const auto& common = schedule.num_common_prefix_blocks;
     if (std::ranges::any_of(common, [](std::int32_t count) { return count != 0; }))
       answer["common_prefix"] = common;

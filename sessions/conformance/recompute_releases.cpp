@@ -37,7 +37,8 @@ AlignedSplitSettings read_split_settings(const VectorValue& config) {
 
 nlohmann::json recompute_release_split(const VectorCase& vector, ExecuteCopies) {
   return mamba_block_aligned_split(
-      release_policies(*vector.release).aligned_split, read_split_settings(vector.config),
+      release_policies(*vector.release, ModelRunner::v1).aligned_split,
+      read_split_settings(vector.config),
       {.num_computed_tokens = tokens(vector.input, "num_computed_tokens"),
        .num_prompt_tokens = tokens(vector.input, "num_prompt_tokens"),
        .num_tokens = tokens(vector.input, "num_tokens"),

@@ -118,7 +118,21 @@ EngineConfig read_release_config(const VectorValue& config, Release release) {
   result.runner = config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
   if (const auto interval = config.find("retention_interval"))
     result.prefix_cache_retention_interval = interval->int32_in(0, kMaxConfigTokens);
-  result.policies = release_policies(release);
+  if (const auto disabled = config.find("disable_eagle_block_drop"))
+    result.disable_eagle_block_drop = disabled->boolean();
+  if (const auto shared = config.find("shared_prefix_checkpoint"))
+    result.enable_mamba_shared_prefix_checkpoint = shared->boolean();
+  // The vectors give what the settings come to.
+  if (const auto lookahead = config.find("num_hash_lookahead_tokens"))
+    result.disable_lookahead_block_hashes = lookahead->int32() == 0;
+  for (KVCacheGroup& group : result.kv_cache_config.groups)
+    if (auto* mamba = std::get_if<MambaSpec>(&group.spec)) {
+      if (const auto blocks = config.find("num_prefill_checkpoint_blocks"))
+        mamba->num_prefill_checkpoint_blocks = blocks->int32_in(0, 1);
+      if (const auto alignment = config.find("prefill_checkpoint_alignment"))
+        mamba->prefill_checkpoint_alignment = alignment->int32_in(0, kMaxConfigTokens);
+    }
+  result.policies = release_policies(release, result.runner);
   return result;
 }
 

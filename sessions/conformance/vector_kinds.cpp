@@ -126,6 +126,19 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      .word_before_release = "scheduler",
      .asking_call_fields = "op id prompt max_tokens priority arrival reset_running_requests step "
                            "sampled drafts"},
+    {.name = "release_builders",
+     .covers = "metadata of a release's builders, call by call",
+     .config_fields =
+         "class mamba_cache_mode block_size num_spec max_num_seqs max_model_len "
+         "max_cudagraph_capture_size full_cudagraph runner chunk_size hash_block_size "
+         "cache_hit_alignment_tokens num_prefill_checkpoint_blocks prefill_checkpoint_alignment "
+         "eagle_drop num_hash_lookahead_tokens",
+     .input_field = "calls",
+     .input_fields = "batch num_accepted_tokens num_decode_draft_tokens",
+     .recompute = &recompute_release_builders,
+     .word_before_release = "builders",
+     .asking_call_fields = "batch num_accepted_tokens num_decode_draft_tokens",
+     .answering_fields = "init"},
 });
 
 }  // namespace

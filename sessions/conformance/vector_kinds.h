@@ -45,6 +45,8 @@ struct VectorKind {
   // Members of a call that ask, where the answer is in the same object; else answers are in the
   // vector's `output`.
   std::string_view asking_call_fields{};
+  // With them: other members of the vector that answer.
+  std::string_view answering_fields{};
 
   bool is_of_a_release() const { return !word_before_release.empty(); }
 };

@@ -102,6 +102,14 @@ std::string async_words(const EngineSetup& setup) {
   return {};
 }
 
+std::string runner_words(const EngineSetup& setup) {
+  const bool v1 = setup.config.runner == ModelRunner::v1;
+  if (!setup.release_profile.empty()) return v1 ? "V1" : "V2";
+  return v1 ? "V1, the reference's default for every hybrid model (V2 is opt-in: its list has "
+              "attention-only architectures)"
+            : "V2, as asked for (the reference takes V1 for every hybrid model)";
+}
+
 std::string mode_words(const EngineSetup& setup) {
   const CUDAGraphMode asked = setup.config.cudagraph_mode;
   const CUDAGraphMode mode = setup.cudagraphs.cudagraph_mode;
@@ -152,6 +160,9 @@ std::string correction_words(const CudagraphCorrection& correction) {
 
 std::vector<std::string> start_up_notes(const EngineSetup& setup) {
   std::vector<std::string> notes;
+  if (!setup.chosen_by_release.empty())
+    notes.push_back(fmt::format("{} chose: {}", setup.release_profile,
+                                fmt::join(setup.chosen_by_release, ", ")));
   if (setup.async_reason == AsyncReason::method_not_supported)
     notes.push_back("asynchronous scheduling is " + async_words(setup));
   if (setup.config.kv_consumer && !setup.config.async_scheduling)
@@ -167,11 +178,11 @@ std::string explain_start_up(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;
   TextPage page;
   page.heading("Start-up");
-  page.item("runner", kLabelWidth,
-            config.runner == ModelRunner::v1
-                ? "V1, the reference's default for every hybrid model (V2 is opt-in: its list has "
-                  "attention-only architectures)"
-                : "V2, as asked for (the reference takes V1 for every hybrid model)");
+  if (!setup.release_profile.empty() && !setup.chosen_by_release.empty())
+    page.item("chosen", kLabelWidth,
+              fmt::format("{}, by {}, because nothing else was set",
+                          fmt::join(setup.chosen_by_release, ", "), setup.release_profile));
+  page.item("runner", kLabelWidth, runner_words(setup));
   page.item("async", kLabelWidth, async_words(setup));
   page.item("max_num_seqs", kLabelWidth, std::to_string(config.max_num_seqs));
   page.item("graphs", kLabelWidth,
@@ -191,7 +202,7 @@ Json start_up_to_json(const EngineSetup& setup) {
   Json corrections = Json::array();
   for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
     corrections.push_back(correction_to_json(correction));
-  return {
+  Json json = {
       {"runner", runner_name(config.runner)},
       {"async_scheduling", config.async_scheduling},
       {"async_reason", async_words(setup)},
@@ -200,6 +211,8 @@ Json start_up_to_json(const EngineSetup& setup) {
       {"min_cg_support", support_name(min_cg_support(config))},
       {"cudagraph_capture_sizes", graphs ? Json(setup.cudagraphs.capture_sizes) : Json::array()},
       {"corrections", std::move(corrections)}};
+  if (!setup.release_profile.empty()) json["chosen_by_release"] = setup.chosen_by_release;
+  return json;
 }
 
 }  // namespace hybridscope

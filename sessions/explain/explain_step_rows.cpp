@@ -112,6 +112,8 @@ std::string_view order_words(RowOrder order) {
       return "ascending query length";
     case RowOrder::drafts_then_query_len:
       return "whether they have drafts, then 1 + K tokens, then ascending query length";
+    case RowOrder::verify_then_query_len:
+      return "1 + K tokens first, then by ascending query length";
   }
   return {};
 }

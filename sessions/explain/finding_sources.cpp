@@ -14,6 +14,8 @@ std::string_view source_of_write(WriteKind kind, const Names& names) {
                  : "vLLM v1/worker/mamba_utils.py postprocess_mamba_fused_kernel";
     case WriteKind::attention:
       return "vLLM v1/worker/block_table.py compute_slot_mapping";
+    case WriteKind::block_copy:
+      return "vLLM v1/core/kv_cache_manager.py take_kv_cache_block_copies";
     default:
       return "vLLM v1/attention/backends/mamba_attn.py and gdn_attn.py build";
   }
@@ -82,6 +84,8 @@ std::string_view write_kind_name(WriteKind kind) {
       return "post_copy";
     case WriteKind::attention:
       return "attention";
+    case WriteKind::block_copy:
+      return "block_copy";
   }
   return {};
 }

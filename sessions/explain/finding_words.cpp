@@ -36,6 +36,7 @@ constexpr std::array kPhrases = {
         "token {expected}"},
     Phrase{Rule::label_mismatch, "registered for a column", nullptr,
            "{block} is registered for a column that holds {expected_block}"},
+    Phrase{Rule::label_mismatch, "registered in no column", nullptr, "{block}: {detail}"},
     Phrase{Rule::label_mismatch, "not filled to its end", nullptr,
            "{block} is registered as the end of a prefix of {expected_tokens}, but keys and values "
            "are there only up to {written}"},
@@ -228,6 +229,8 @@ std::string cause(const Finding& finding) {
       return fmt::format("written by the post-copy of step {}", step);
     case WriteKind::attention:
       return fmt::format("written by the attention layers of step {}", step);
+    case WriteKind::block_copy:
+      return fmt::format("copied with its block in step {}", step);
   }
   return {};
 }

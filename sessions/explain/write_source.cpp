@@ -64,6 +64,7 @@ std::optional<std::int32_t> WriteSources::of(const StateWrite& write) const {
       return find(rows_, write, write.event.request.value);
     case WriteKind::never:
     case WriteKind::attention:
+    case WriteKind::block_copy:
       return std::nullopt;
   }
   return std::nullopt;

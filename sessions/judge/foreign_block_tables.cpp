@@ -48,6 +48,9 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
     case CacheEventKind::free_due:
       tables_.apply(event);
       break;
+    case CacheEventKind::copied_from:
+    case CacheEventKind::copied_to:
+      break;
   }
   events.push_back(event);
 }

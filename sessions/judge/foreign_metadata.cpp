@@ -19,7 +19,7 @@ class Overlay {
   template <class T>
   void operator()(const MetadataField& field, T& member) {
     const ForeignArray* array = find(field.name);
-    if (array == nullptr) note_left_out(member);
+    if (array == nullptr && !is_left_out(field, member)) note_left_out(member);
     if (array == nullptr || error_) return;
     if constexpr (std::is_arithmetic_v<T>)
       set_number(field, *array, member);
@@ -67,6 +67,10 @@ class Overlay {
 
   template <class T>
   void set_number(const MetadataField& field, const ForeignArray& array, T& member) {
+    if (array.none && field.listed_if_present) {
+      member = static_cast<T>(-1);
+      return;
+    }
     if (!array.scalar || array.values.count != 1)
       return fail(field.name,
                   array.none ? "is null, expected a number" : "is an array, expected a number");

@@ -135,6 +135,16 @@ std::optional<std::int32_t> mamba_group(const LineValue& member, const StepConte
   return std::nullopt;
 }
 
+// Fields that only some releases have are not listed while they are absent.
+struct NamesOfReleases {
+  std::set<std::string, std::less<>>& names;
+
+  template <class T>
+  void operator()(const MetadataField& field, const T&) const {
+    if (field.listed_if_present) names.emplace(field.name);
+  }
+};
+
 }  // namespace
 
 std::set<std::string, std::less<>> metadata_field_names() {
@@ -142,6 +152,7 @@ std::set<std::string, std::less<>> metadata_field_names() {
   for (BuilderMetadata& metadata : every_kind_of_metadata()) {
     set_conv1d_present(metadata);
     for (const NamedArray& array : named_arrays(metadata)) names.emplace(array.name);
+    for_each_field(metadata, NamesOfReleases{names});
   }
   return names;
 }

@@ -40,7 +40,8 @@ constexpr std::string_view kTableHead =
 std::string row_text(const BugExhibit& exhibit, std::string_view name) {
   const KnownBug& bug = *exhibit.bug;
   return fmt::format("| {} | {} | {} | {} | {} |\n", number_text(bug.number), name,
-                     cell(exhibit.title), life_text(bug.v1), life_text(bug.v2));
+                     cell(exhibit.title), releases_text(bug.v1_releases),
+                     releases_text(bug.v2_releases));
 }
 
 constexpr std::string_view kOpening =
@@ -49,10 +50,10 @@ constexpr std::string_view kOpening =
 Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_table.cpp` and `scenarios/bugs`; a test compares this page with both.
 
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
-`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm@2026-06-29` any scenario with all faults that were present on that day.
-Dates are vLLM's, by runner; "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present.
-Apart from its faults, the engine is that of June 2026 on every date: a profile of an earlier day has that day's known faults and nothing else of that day.
-Where two faults share a policy value, a profile that has one of them shows both: no. 6 as long as no. 50 is open.
+`hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm-0.26.0` any scenario with what that release does, its faults among it.
+The columns name the releases of vLLM that have the fault, by runner: first and last, or "from 0.24.0 on" if the newest, 0.33.0, still has it. 0.24.0 has no mode align on V2, 0.32.0 and later have no mode all.
+Days are vLLM's too: "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present. A profile of a day (`vllm@2026-06-29`) is profile safe with the faults of that day and nothing else of it.
+Where two faults share a policy value, a profile of a day that has one of them shows both: no. 6 as long as no. 50 is open.
 "Users saw" of entries without a report is what users would see.
 
 )";
@@ -67,6 +68,14 @@ std::string life_text(const BugLife& life) {
   return life.fixed ? "until " + date_text(*life.fixed) : "open";
 }
 
+std::string releases_text(const ReleaseSpan& releases) {
+  if (!releases.first) return "no release";
+  const std::string_view first = release_name(*releases.first);
+  if (releases.is_open()) return fmt::format("from {} on", first);
+  if (*releases.first == releases.last) return std::string(first);
+  return fmt::format("{} to {}", first, release_name(releases.last));
+}
+
 std::string policies_text(const KnownBug& bug) {
   std::vector<std::string> texts;
   for (const PolicyValue& value : bug.values())
@@ -78,8 +87,10 @@ std::string bug_as_markdown(const BugExhibit& exhibit, const BugRun& run, int le
   const KnownBug& bug = *exhibit.bug;
   std::string text = fmt::format(
       "{} {}\n\n{}.\n\n", std::string(static_cast<std::size_t>(level), '#'), bug.id, exhibit.title);
-  text += fmt::format("- Where: {}\n- Policy: {}\n- V1: {}; V2: {}\n", exhibit.function,
-                      policies_text(bug), life_text(bug.v1), life_text(bug.v2));
+  text +=
+      fmt::format("- Where: {}\n- Policy: {}\n- Releases: V1: {}; V2: {}\n- Days: V1: {}; V2: {}\n",
+                  exhibit.function, policies_text(bug), releases_text(bug.v1_releases),
+                  releases_text(bug.v2_releases), life_text(bug.v1), life_text(bug.v2));
   if (!exhibit.upstream.empty())
     text += fmt::format("- Upstream: {}\n", fmt::join(exhibit.upstream, ", "));
   if (!exhibit.dates.empty()) text += fmt::format("- Dates: {}\n", exhibit.dates);

@@ -12,6 +12,9 @@ namespace hybridscope {
 // "open", "until 2026-08-06", "2026-01-30 to 2026-04-11", or "-" if it never occurs.
 std::string life_text(const BugLife& life);
 
+// "0.24.0 to 0.26.0", "from 0.24.0 on", "no release".
+std::string releases_text(const ReleaseSpan& releases);
+
 // "`aligned_split` = `until_last_cache_position`", joined by "and".
 std::string policies_text(const KnownBug& bug);
 

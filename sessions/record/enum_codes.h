@@ -36,7 +36,7 @@ inline constexpr auto kLastCode<SkipReason> = SkipReason::frame_in_flight;
 template <>
 inline constexpr auto kLastCode<LookupStop> = LookupStop::cut_to_other_group;
 template <>
-inline constexpr auto kLastCode<CacheEventKind> = CacheEventKind::free_due;
+inline constexpr auto kLastCode<CacheEventKind> = CacheEventKind::copied_to;
 template <>
 inline constexpr auto kLastCode<StateCopyRule> = StateCopyRule::all_mode_boundary;
 template <>
@@ -46,7 +46,7 @@ inline constexpr auto kLastCode<ArrayDtype> = ArrayDtype::host_bool;
 template <>
 inline constexpr auto kLastCode<ContentKind> = ContentKind::attention;
 template <>
-inline constexpr auto kLastCode<WriteKind> = WriteKind::attention;
+inline constexpr auto kLastCode<WriteKind> = WriteKind::block_copy;
 
 // Codes are 0 .. num_codes<E>() - 1.
 template <class E>

@@ -22,7 +22,7 @@ struct GroupArrays {
 
   template <class T>
   void operator()(const MetadataField& field, const T& value) {
-    visit(group, field.name, value, field.dtype);
+    if (!is_left_out(field, value)) visit(group, field.name, value, field.dtype);
   }
   void operator()(const MetadataField&, TokenIndxDtype) {}
   void operator()(const MetadataField& field, const CausalConv1dMetadata& conv1d) {

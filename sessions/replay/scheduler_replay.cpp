@@ -16,6 +16,11 @@ std::vector<TokenContent> contents(std::span<const std::int64_t> token_ids) {
   return tokens;
 }
 
+SchedulerConfig counting_common_prefix(SchedulerConfig config) {
+  config.counts_common_prefix = true;
+  return config;
+}
+
 }  // namespace
 
 GroupBlockIds ReplayedRequest::new_block_ids() const {
@@ -38,7 +43,7 @@ Result<SchedulerReplay> SchedulerReplay::create(const EngineConfig& config) {
 SchedulerReplay::SchedulerReplay(const EngineConfig& config, KVCacheManager manager)
     : config_(config),
       cache_(std::make_unique<Cache>(Cache{std::move(manager), {}})),
-      scheduler_(scheduler_config(config), cache_->manager) {
+      scheduler_(counting_common_prefix(scheduler_config(config)), cache_->manager) {
   cache_->manager.set_event_log(&cache_->log);
 }
 
@@ -58,7 +63,8 @@ Status SchedulerReplay::add_request(const ReplayRequest& request) {
     return invalid_input("request \"" + request.name + "\" is alive already");
   Known& added = requests_.emplace_back();
   added.name = request.name;
-  added.hashes = start_block_hashes(config_.hash_block_size, request.cache_salt);
+  added.hashes = start_block_hashes(config_.hash_block_size, request.cache_salt,
+                                    num_hash_lookahead_tokens(config_));
   added.state.id = id;
   added.state.num_prompt_tokens = static_cast<std::int32_t>(request.prompt_token_ids.size());
   added.state.num_tokens = added.state.num_prompt_tokens;
@@ -79,6 +85,10 @@ void SchedulerReplay::abort(const std::string& name) {
 }
 
 bool SchedulerReplay::reset_prefix_cache(bool reset_running_requests) {
+  const std::vector<Request*>& running = scheduler_.running();
+  if (reset_running_requests && config_.policies.reset_preemptions == ResetPreemptions::reported)
+    for (auto request = running.rbegin(); request != running.rend(); ++request)
+      reset_preempted_.push_back(name_of((*request)->id));
   return scheduler_.reset_prefix_cache(reset_running_requests);
 }
 
@@ -107,14 +117,15 @@ ReplayedSchedule SchedulerReplay::describe(const ScheduleOutput& output) {
     result.scheduled.push_back(describe(
         output.scheduled[i], std::span(output.first_new_column).subspan(i * groups, groups)));
   result.total_num_scheduled_tokens = output.total_num_scheduled_tokens;
+  result.preempted = std::exchange(reset_preempted_, {});
   for (const Request* request : output.preempted)
     result.preempted.push_back(known(request->id).name);
   for (const RequestId id : output.finished_req_ids) result.finished.push_back(known(id).name);
-  result.num_common_prefix_blocks.assign(groups, 0);
-  if (!scheduler_.running().empty())
-    result.num_common_prefix_blocks =
-        cache_->manager.get_num_common_prefix_blocks(scheduler_.running().front()->id);
+  result.num_common_prefix_blocks = output.num_common_prefix_blocks;
+  result.num_common_prefix_blocks.resize(groups, 0);
   result.new_attention_block_ids = take_new_attention_block_ids();
+  result.block_copies = output.block_copies;
+  result.skip_drafts = output.skip_drafts;
   return result;
 }
 
@@ -129,7 +140,13 @@ ReplayedRequest SchedulerReplay::describe(const ScheduledRequest& entry,
                          .num_output_placeholders = entry.num_output_placeholders,
                          .draft_token_ids = {},
                          .block_ids = block_ids(request.state.id),
-                         .first_new_column = {first_new_column.begin(), first_new_column.end()}};
+                         .first_new_column = {first_new_column.begin(), first_new_column.end()},
+                         .checkpoint = {}};
+  for (std::int32_t group = 0; group < cache_->manager.num_groups(); ++group) {
+    if (!config_.kv_cache_config.groups[static_cast<std::size_t>(group)].is_mamba()) continue;
+    result.checkpoint = cache_->manager.checkpoint(request.state.id, group);
+    break;
+  }
   const auto num_drafts = static_cast<std::size_t>(entry.num_draft_tokens);
   if (entry.placeholder_drafts)
     result.draft_token_ids.assign(num_drafts, -1);
@@ -204,15 +221,18 @@ Status SchedulerReplay::check_sampled(
 // Tokens of a stale frame are removed again.
 void SchedulerReplay::take_row(const PendingRow& row, const TokenIds& sampled) {
   Known& request = known(row.entry.request->id);
-  const bool early = config_.async_scheduling;
-  const bool may_be_stale =
-      row.run != request.state.run || request.state.async_tokens_to_discard > 0;
+  const bool early = config_.async_scheduling || config_.policies.commit_registration ==
+                                                     CommitRegistration::asynchronous_or_drafts;
+  const bool may_be_stale = row.run != request.state.run ||
+                            request.state.async_tokens_to_discard > 0 ||
+                            request.state.num_stale_output_tokens > 0;
   const BlockHashChain before = early && may_be_stale ? request.hashes : BlockHashChain{};
   if (early) append(request, sampled);
   const auto stop = stop_token_ ? std::ranges::find(sampled, *stop_token_) : sampled.end();
   const UpdatedRequest updated = scheduler_.update_from_output(
       request.state,
       {.run = row.run,
+       .num_scheduled_tokens = row.entry.num_scheduled_tokens,
        .num_draft_tokens = row.entry.num_draft_tokens,
        .num_sampled_tokens = static_cast<std::int32_t>(sampled.size()),
        .stop_token =
@@ -290,6 +310,13 @@ std::vector<std::string> SchedulerReplay::running() const {
 std::vector<std::string> SchedulerReplay::waiting() const {
   std::vector<std::string> names;
   for (const Request* request : scheduler_.waiting()) names.push_back(known(request->id).name);
+  return names;
+}
+
+std::vector<std::string> SchedulerReplay::skipped_waiting() const {
+  std::vector<std::string> names;
+  for (const Request* request : scheduler_.skipped_waiting())
+    names.push_back(known(request->id).name);
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -47,6 +48,9 @@ struct ReplayedRequest {
   TokenIds draft_token_ids;                  // the scheduled drafts; -1: placeholders
   GroupBlockIds block_ids;                   // complete lists, after scheduling
   std::vector<std::int32_t> first_new_column;  // [groups] first column with a new block
+  // Of the first recurrent group: tokens before a state that the chunk stores on its way (0: none),
+  // and the column that holds it.
+  std::pair<std::int32_t, std::int32_t> checkpoint;
 
   // The part of block_ids from first_new_column on.
   GroupBlockIds new_block_ids() const;
@@ -71,12 +75,15 @@ struct ReplayedSchedule {
   std::vector<ReplayedLookup> lookups;     // in order, also of requests that were not admitted
   std::vector<ReplayedRequest> scheduled;  // running requests in queue order, then admitted ones
   std::int32_t total_num_scheduled_tokens = 0;
-  std::vector<std::string> preempted;  // in the order they were preempted
+  // In the order they were preempted; those of a reset before the step are first.
+  std::vector<std::string> preempted;
   // Since the last schedule, in the order in which they finished.
   std::vector<std::string> finished;
   // [groups] as seen by the first running request.
   std::vector<std::int32_t> num_common_prefix_blocks;
   std::vector<std::int32_t> new_attention_block_ids;  // allocated since the last schedule, by group
+  std::vector<PendingCopy> block_copies;              // made before anything else of the step
+  bool skip_drafts = false;                           // no request can use drafts after the step
 };
 
 // The names of ended requests may be used again. After an error the state is as before the call,
@@ -131,6 +138,8 @@ class SchedulerReplay {
   std::vector<std::string> live() const;
   std::vector<std::string> running() const;
   std::vector<std::string> waiting() const;
+  std::vector<std::string> skipped_waiting()
+      const;  // the queue of those that wait for stale frames
   // The counts of a live request; null for other names. Valid until the next call.
   const Request* find(const std::string& name) const;
   // The complete lists of a live request; empty without blocks and for other names.
@@ -185,7 +194,8 @@ class SchedulerReplay {
   std::optional<std::int64_t> stop_token_;
   std::map<std::string, ReplayedOutput> delivered_;
   bool keeps_events_ = false;
-  std::vector<CacheEvent> events_;  // since they were taken
+  std::vector<CacheEvent> events_;            // since they were taken
+  std::vector<std::string> reset_preempted_;  // since the last schedule
 };
 
 }  // namespace hybridscope

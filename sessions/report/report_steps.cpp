@@ -69,7 +69,7 @@ nlohmann::json counts(const StepCounts& counts) {
 
 // The number of events of each CacheEventKind.
 nlohmann::json event_counts(const StepTrace& trace) {
-  std::vector<int> number(static_cast<std::size_t>(CacheEventKind::free_due) + 1);
+  std::vector<int> number(static_cast<std::size_t>(CacheEventKind::copied_to) + 1);
   for (const auto* events : {&trace.cache_events, &trace.commit_events})
     for (const CacheEvent& event : *events) ++number[static_cast<std::size_t>(event.kind)];
   return number;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/engine/cudagraph_setup.h"
+#include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
 
@@ -15,6 +16,8 @@ CheckConfig make_check_config(const EngineConfig& config) {
           .conv_kernel = config.conv_kernel,
           .num_speculative_tokens = config.num_speculative_tokens,
           .hash_block_size = config.hash_block_size,
+          .hits_inside_blocks = hits_end_inside_blocks(config),
+          .takes_stopped_tokens_back = config.policies.stopped_tokens == StoppedTokens::taken_back,
           .limits = std::move(limits)};
 }
 

@@ -33,6 +33,9 @@ void note_start_up(RunPlan& plan) {
   if (plan.setup.layout.mode_reason == ModeReason::all_unsupported)
     plan.notes.push_back(
         fmt::format("{} has no mode all: it runs in align", plan.setup.layout.model.name));
+  if (std::string note = dated_profile_note(plan.settings.engine.value_or(EngineProfile::safe));
+      !note.empty())
+    plan.notes.push_back(std::move(note));
   for (std::string& note : start_up_notes(plan.setup)) plan.notes.push_back(std::move(note));
   for (std::string& note : scripted_policy_notes(plan.settings, plan.script))
     plan.notes.push_back(std::move(note));

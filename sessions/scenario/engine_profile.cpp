@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace hybridscope {
 namespace {
 
 constexpr std::string_view kDated = "vllm@";
+constexpr std::string_view kReleased = "vllm-";
 constexpr std::string_view kDateShape = "dddd-dd-dd";
 
 std::int32_t number(std::string_view digits) {
@@ -49,7 +51,9 @@ std::string engine_profile_name(const EngineProfile& profile) {
       return "safe";
     case EngineProfile::Kind::reference:
       return "reference";
-    case EngineProfile::Kind::vllm:
+    case EngineProfile::Kind::vllm_release:
+      return fmt::format("{}{}", kReleased, release_name(profile.release));
+    case EngineProfile::Kind::vllm_day:
       return fmt::format("{}{}", kDated, date_text(profile.date));
   }
   return {};
@@ -58,9 +62,48 @@ std::string engine_profile_name(const EngineProfile& profile) {
 std::optional<EngineProfile> parse_engine_profile(std::string_view name) {
   if (name == "safe") return EngineProfile::safe;
   if (name == "reference" || name == "pages") return EngineProfile::reference;
+  if (name == "vllm") return EngineProfile::vllm(kNewestRelease);
+  if (name.starts_with(kReleased)) {
+    const std::optional<Release> release = parse_release(name.substr(kReleased.size()));
+    return release ? std::optional(EngineProfile::vllm(*release)) : std::nullopt;
+  }
   if (!name.starts_with(kDated)) return std::nullopt;
   const std::optional<CalendarDate> date = parse_date(name.substr(kDated.size()));
   return date ? std::optional(EngineProfile::vllm(*date)) : std::nullopt;
+}
+
+const std::string& engine_profile_names() {
+  static const std::string kNames = [] {
+    std::string names = "safe, reference";
+    for (const std::string_view release : release_names())
+      names += fmt::format(", {}{}", kReleased, release);
+    return names + ", vllm (the newest) or vllm@YYYY-MM-DD";
+  }();
+  return kNames;
+}
+
+// Days on which the releases' schedulers were cut, as far as their files tell.
+Release nearest_release(const CalendarDate& date) {
+  struct Cut {
+    Release release;
+    CalendarDate date;
+  };
+  constexpr std::array kCuts = {
+      Cut{Release::v0_24_0, {2026, 6, 24}}, Cut{Release::v0_25_1, {2026, 7, 7}},
+      Cut{Release::v0_26_0, {2026, 7, 17}}, Cut{Release::v0_27_1, {2026, 8, 6}},
+      Cut{Release::v0_28_0, {2026, 8, 13}}, Cut{Release::v0_29_0, {2026, 8, 31}}};
+  for (const Cut& cut : kCuts)
+    if (date <= cut.date) return cut.release;
+  return kNewestRelease;
+}
+
+std::string dated_profile_note(const EngineProfile& profile) {
+  if (profile.kind != EngineProfile::Kind::vllm_day) return {};
+  return fmt::format(
+      "{} is profile safe with the known faults of that day; for what an installed release does "
+      "take the nearest, {}",
+      engine_profile_name(profile),
+      engine_profile_name(EngineProfile::vllm(nearest_release(profile.date))));
 }
 
 std::string canonical_profile_name(std::string name) {

@@ -1,11 +1,13 @@
-// The source of all policies that are not set one by one: a named profile, or an engine as it was
-// on a given day.
+// The source of all policies that are not set one by one: a named profile, a release of vLLM, or
+// vLLM as it was on a given day.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/engine/releases.h"
 
 namespace hybridscope {
 
@@ -24,32 +26,41 @@ std::string date_text(const CalendarDate& date);
 
 struct EngineProfile {
   enum class Kind : std::uint8_t {
-    safe,       // never corrupts state
-    reference,  // does what the reference does
-    vllm,       // vLLM as it was on `date`, with the known faults of that day
+    safe,          // never corrupts state
+    reference,     // does what the reference does
+    vllm_release,  // does what `release` of vLLM does, faults included
+    vllm_day,      // profile safe with the known faults that vLLM had on `date`
   };
   Kind kind = Kind::safe;
-  CalendarDate date = {};  // vllm only
+  CalendarDate date = {};  // vllm_day only
+  Release release = {};    // vllm_release only
 
   static const EngineProfile safe;
   static const EngineProfile reference;
-  static constexpr EngineProfile vllm(CalendarDate date) { return {Kind::vllm, date}; }
+  static constexpr EngineProfile vllm(CalendarDate date) { return {Kind::vllm_day, date, {}}; }
+  static constexpr EngineProfile vllm(Release release) { return {Kind::vllm_release, {}, release}; }
   friend bool operator==(const EngineProfile&, const EngineProfile&) = default;
 };
-inline constexpr EngineProfile EngineProfile::safe = {Kind::safe, {}};
-inline constexpr EngineProfile EngineProfile::reference = {Kind::reference, {}};
+inline constexpr EngineProfile EngineProfile::safe = {Kind::safe, {}, {}};
+inline constexpr EngineProfile EngineProfile::reference = {Kind::reference, {}, {}};
 
-// "safe", "reference", "vllm@2026-06-29".
+// "safe", "reference", "vllm-0.33.0", "vllm@2026-06-29".
 std::string engine_profile_name(const EngineProfile& profile);
 
-// Empty for any other name. "pages" is the older name of "reference".
+// Empty for any other name. "vllm" is the newest release, "pages" the older name of "reference".
 std::optional<EngineProfile> parse_engine_profile(std::string_view name);
 
 // The name that is shown for a profile: "reference" for "pages". A text that names no profile is
 // returned unchanged.
 std::string canonical_profile_name(std::string name);
 
-// "safe, reference or vllm@YYYY-MM-DD"
-inline constexpr std::string_view kEngineProfileNames = "safe, reference or vllm@YYYY-MM-DD";
+// "safe, reference, vllm-0.24.0, ..., vllm (the newest) or vllm@YYYY-MM-DD".
+const std::string& engine_profile_names();
+
+// The release that a day's engine comes next to: the first one cut after it.
+Release nearest_release(const CalendarDate& date);
+
+// "vllm@2026-08-18 lies before vllm-0.29.0 ..."; empty for profiles without a date.
+std::string dated_profile_note(const EngineProfile& profile);
 
 }  // namespace hybridscope

@@ -25,8 +25,8 @@ std::string dtype_text(const EngineSettings& settings, std::string_view name) {
 KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   const EngineConfig defaults;
   KVCacheSettings kv;
-  kv.mamba_cache_mode = settings.mamba_cache_mode;
-  kv.enable_prefix_caching = settings.enable_prefix_caching.value_or(true);
+  kv.mamba_cache_mode = resolved_mamba_cache_mode(settings);
+  kv.enable_prefix_caching = resolved_prefix_caching(settings);
   kv.num_speculative_tokens = resolved_num_speculative_tokens(settings);
   kv.tensor_parallel_size = settings.tensor_parallel_size.value_or(1);
   kv.conv_state_layout = settings.ssm_conv_state_layout.value_or(ConvStateLayout::SD);
@@ -35,6 +35,7 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
                              : ConvStateSizing::as_reference;
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;
+  kv.hash_block_size = settings.prefix_match_unit;
   kv.mamba_cache_dtype = dtype_text(settings, "mamba_cache_dtype");
   kv.mamba_ssm_cache_dtype = dtype_text(settings, "mamba_ssm_cache_dtype");
   kv.kv_cache_memory_bytes = settings.kv_cache_memory_bytes.value_or(kDefaultMemoryBytes);
@@ -93,10 +94,33 @@ EngineConfig make_config(const ModelLayout& layout, const EngineSettings& settin
     config.max_num_seqs = std::min(config.max_num_seqs, config.kv_cache_config.num_blocks);
   config.async_scheduling = resolved_async_scheduling(settings).async_scheduling;
   config.runner = resolved_runner(settings);
+  config.prefix_cache_retention_interval = resolved_retention_interval(settings);
   config.speculative_method = resolved_speculative_method(settings);
   set_graphs(config, settings);
   config.policies = resolve_policies(settings);
   return config;
+}
+
+std::string on_or_off(bool on) { return on ? "on" : "off"; }
+
+// What a release chose by itself, in the order of the start-up report.
+std::vector<std::string> chosen_by_release(const EngineSettings& settings,
+                                           const EngineConfig& config) {
+  std::vector<std::string> chosen;
+  if (!settings.runner)
+    chosen.push_back(config.runner == ModelRunner::v1 ? "runner v1" : "runner v2");
+  if (!settings.enable_prefix_caching)
+    chosen.push_back("prefix caching " + on_or_off(config.enable_prefix_caching));
+  if (!settings.mamba_cache_mode)
+    chosen.push_back(fmt::format("mode {}", mamba_cache_mode_name(config.mamba_cache_mode)));
+  if (!settings.prefix_cache_retention_interval)
+    chosen.push_back(
+        config.prefix_cache_retention_interval
+            ? fmt::format("retention interval {}", *config.prefix_cache_retention_interval)
+            : "every state kept");
+  if (!settings.async_scheduling)
+    chosen.push_back("asynchronous scheduling " + on_or_off(config.async_scheduling));
+  return chosen;
 }
 
 }  // namespace
@@ -111,6 +135,10 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
                     .cudagraphs = {},
                     .async_reason = resolved_async_scheduling(settings).reason};
   setup.config = make_config(setup.layout, settings);
+  if (release_of(settings)) {
+    setup.release_profile = engine_profile_name(*settings.engine);
+    setup.chosen_by_release = chosen_by_release(settings, setup.config);
+  }
   auto cudagraphs = resolve_cudagraphs(setup.config);
   if (!cudagraphs.ok()) return cudagraphs.error();
   setup.cudagraphs = std::move(cudagraphs).value();

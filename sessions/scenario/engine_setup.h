@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/engine/engine_config.h"
@@ -17,6 +18,10 @@ struct EngineSetup {
   EngineConfig config;
   CudagraphResolution cudagraphs;  // the result for the requested CUDA graphs
   AsyncReason async_reason = AsyncReason::supported;
+  // With the profile of a release: the profile, and what it chose because nothing was set
+  // ("runner v2").
+  std::string release_profile = {};
+  std::vector<std::string> chosen_by_release = {};
 };
 
 // `model` is a preset name or the path of a config.json. When the settings name neither memory nor

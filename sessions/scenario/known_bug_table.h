@@ -27,18 +27,33 @@ struct BugLife {
   }
 };
 
+// The releases of vLLM that have a bug with one runner.
+struct ReleaseSpan {
+  std::optional<Release> first = {};  // empty: none has it
+  Release last = kNewestRelease;
+  constexpr bool has(Release release) const {
+    return first && *first <= release && release <= last;
+  }
+  constexpr bool is_open() const { return has(kNewestRelease); }
+};
+
 struct KnownBug {
   std::string_view id;      // stable; also the name of its file in scenarios/bugs
   std::int32_t number = 0;  // its number in docs/known-bugs.md; 0: none
   std::array<PolicyValue, 2> policies = {};
   BugLife v1 = {};
   BugLife v2 = {};
+  ReleaseSpan v1_releases = {};
+  ReleaseSpan v2_releases = {};
 
   // The policy values that are used.
   std::span<const PolicyValue> values() const {
     return std::span(policies).first(policies[1].policy == kNumPolicies ? 1 : 2);
   }
   const BugLife& life(ModelRunner runner) const { return runner == ModelRunner::v1 ? v1 : v2; }
+  const ReleaseSpan& releases(ModelRunner runner) const {
+    return runner == ModelRunner::v1 ? v1_releases : v2_releases;
+  }
 };
 
 // By number; bugs without a number last.
@@ -51,9 +66,9 @@ Result<const KnownBug*> find_known_bug(std::string_view name);
 PolicyOverrides policies_of(std::span<const KnownBug* const> bugs);
 
 // The bugs that an engine with this profile and runner has: none for safe; for reference those that
-// its policies bring; for a day those that existed on it, ordered by the date of their fix, open
-// ones first. So if two set the same policy, the one fixed earliest wins: it is the older and wider
-// fault.
+// its policies bring; for a release those it has; for a day those that existed on it, ordered by
+// the date of their fix, open ones first. So if two set the same policy, the one fixed earliest
+// wins: it is the older and wider fault.
 std::vector<const KnownBug*> bugs_of(const EngineProfile& profile, ModelRunner runner);
 
 }  // namespace hybridscope

@@ -148,7 +148,7 @@ std::string allowed_values(const Setting& setting) {
     case SettingKind::choice:
       return fmt::format("one of {}", fmt::join(setting.choices, ", "));
     case SettingKind::engine_profile:
-      return fmt::format("one of {}", kEngineProfileNames);
+      return fmt::format("one of {}", engine_profile_names());
     case SettingKind::integer_list:
       return fmt::format("a list of integers from {} to {}", setting.min, setting.max);
   }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "sessions/scenario/known_bug_table.h"
+#include "sessions/scenario/release_defaults.h"
 
 namespace hybridscope {
 namespace {
@@ -102,15 +103,25 @@ std::optional<SettingConflict> length_conflict(const EngineSettings& settings) {
   return std::nullopt;
 }
 
+Policies policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
+  switch (profile.kind) {
+    case EngineProfile::Kind::safe:
+      return safe_policies();
+    case EngineProfile::Kind::reference:
+      return reference_policies();
+    case EngineProfile::Kind::vllm_release:
+      return release_policies(profile.release, runner);
+    case EngineProfile::Kind::vllm_day:
+      return with_overrides(safe_policies(), policies_of(bugs_of(profile, runner)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Policies resolve_policies(const EngineSettings& settings) {
   const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
-  Policies policies =
-      profile.kind == EngineProfile::Kind::reference ? reference_policies() : safe_policies();
-  if (profile.kind == EngineProfile::Kind::vllm)
-    policies = with_overrides(policies, policies_of(bugs_of(profile, resolved_runner(settings))));
-  return with_overrides(policies, settings.policies);
+  return with_overrides(policies_of_profile(profile, resolved_runner(settings)), settings.policies);
 }
 
 std::string profile_name(const EngineSettings& settings) {
@@ -121,6 +132,30 @@ std::string profile_name(const EngineSettings& settings) {
     return engine_profile_name(settings.engine.value_or(EngineProfile::safe));
   if (policies == safe_policies()) return "safe";
   return policies == reference_policies() ? "reference" : "mixed";
+}
+
+std::optional<Release> release_of(const EngineSettings& settings) {
+  const EngineProfile profile = settings.engine.value_or(EngineProfile::safe);
+  if (profile.kind != EngineProfile::Kind::vllm_release) return std::nullopt;
+  return profile.release;
+}
+
+bool resolved_prefix_caching(const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  return settings.enable_prefix_caching.value_or(!release || default_prefix_caching(*release));
+}
+
+std::optional<MambaCacheMode> resolved_mamba_cache_mode(const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  if (settings.mamba_cache_mode || !release) return settings.mamba_cache_mode;
+  return default_mamba_cache_mode(*release);
+}
+
+std::optional<std::int32_t> resolved_retention_interval(const EngineSettings& settings) {
+  const std::optional<Release> release = release_of(settings);
+  if (settings.prefix_cache_retention_interval || !release)
+    return settings.prefix_cache_retention_interval;
+  return default_retention_interval(*release, resolved_speculative_method(settings));
 }
 
 std::int32_t resolved_num_speculative_tokens(const EngineSettings& settings) {
@@ -134,6 +169,10 @@ SpeculativeMethod resolved_speculative_method(const EngineSettings& settings) {
 
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
   if (settings.async_scheduling) return {*settings.async_scheduling, AsyncReason::requested};
+  const std::optional<Release> release = release_of(settings);
+  if (release && default_async_scheduling(*release, resolved_runner(settings),
+                                          resolved_speculative_method(settings)))
+    return {true, AsyncReason::supported};
   // draft_model supports it only when the user asks for it.
   if (drafts_on_host(settings) ||
       resolved_speculative_method(settings) == SpeculativeMethod::draft_model)
@@ -142,7 +181,11 @@ AsyncChoice resolved_async_scheduling(const EngineSettings& settings) {
 }
 
 ModelRunner resolved_runner(const EngineSettings& settings) {
-  return settings.runner.value_or(ModelRunner::v1);
+  if (settings.runner) return *settings.runner;
+  const std::optional<Release> release = release_of(settings);
+  return release ? default_runner(*release, resolved_speculative_method(settings),
+                                  settings.mamba_cache_mode.value_or(MambaCacheMode::align))
+                 : ModelRunner::v1;
 }
 
 OptimizationLevel resolved_optimization_level(const EngineSettings& settings) {
@@ -153,6 +196,7 @@ std::optional<SettingConflict> find_setting_conflict(const EngineSettings& setti
   if (auto conflict = speculation_conflict(settings)) return conflict;
   if (auto conflict = method_conflict(settings)) return conflict;
   if (auto conflict = layout_conflict(settings)) return conflict;
+  if (auto conflict = release_conflict(settings)) return conflict;
   if (auto conflict = block_size_conflict(settings)) return conflict;
   return length_conflict(settings);
 }

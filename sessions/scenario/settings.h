@@ -40,6 +40,10 @@ struct EngineSettings {
   std::optional<bool> enable_prefix_caching = {};
   std::optional<SchedulingPolicy> scheduling_policy = {};
   std::optional<std::int32_t> prefix_cache_retention_interval = {};
+  std::optional<std::int32_t> prefix_match_unit = {};  // tokens that a hash covers
+  std::optional<bool> disable_eagle_block_drop = {};
+  std::optional<bool> disable_lookahead_block_hashes = {};
+  std::optional<bool> enable_mamba_shared_prefix_checkpoint = {};
   std::optional<double> watermark = {};
   std::optional<bool> scheduler_reserve_full_isl = {};
   std::optional<bool> async_scheduling = {};
@@ -78,6 +82,14 @@ struct EngineSettings {
 // The policies of the profile (default: safe) with the overrides applied.
 Policies resolve_policies(const EngineSettings& settings);
 
+// The release whose profile is set; empty for other profiles.
+std::optional<Release> release_of(const EngineSettings& settings);
+
+// What a release chooses by itself where the settings say nothing (release_defaults.h).
+bool resolved_prefix_caching(const EngineSettings& settings);
+std::optional<MambaCacheMode> resolved_mamba_cache_mode(const EngineSettings& settings);
+std::optional<std::int32_t> resolved_retention_interval(const EngineSettings& settings);
+
 // The profile's name if no override changes a policy; otherwise "safe" or "reference" if all
 // policies equal theirs, else "mixed".
 std::string profile_name(const EngineSettings& settings);
@@ -105,8 +117,8 @@ struct AsyncChoice {
 // async-scheduling-default).
 AsyncChoice resolved_async_scheduling(const EngineSettings& settings);
 
-// Default: V1, which the reference uses for every hybrid model; its V2 list only has architectures
-// whose layers are all attention.
+// Default: the release's, else V1, which the reference uses for every hybrid model; its V2 list
+// only has architectures whose layers are all attention.
 ModelRunner resolved_runner(const EngineSettings& settings);
 
 // Default: O2.

@@ -78,6 +78,22 @@ constexpr std::array kSettings = {
         {"", "prefix_cache_retention_interval", 0, kMaxTokens, "every state is kept",
          "tokens between two states that stay cached; 0: only states where hits end"},
         {.vllm_flag = true}),
+    integer<&S::prefix_match_unit>(
+        {"", "prefix_match_unit", 1, 1 << 20, "the groups' greatest common block size",
+         "tokens that a block hash covers; hits can end there with policy hits_inside_blocks"},
+        {.vllm_flag = true}),
+    boolean<&S::disable_eagle_block_drop, &C::disable_eagle_block_drop>(
+        {"", "disable_eagle_block_drop", "false",
+         "method mtp: keep the last block of a hit instead of computing it again"},
+        {.vllm_flag = true}),
+    boolean<&S::disable_lookahead_block_hashes, &C::disable_lookahead_block_hashes>(
+        {"", "disable_lookahead_block_hashes", "false",
+         "method mtp: block hashes cover their block alone, with policy eagle_proof"},
+        {.vllm_flag = true}),
+    boolean<&S::enable_mamba_shared_prefix_checkpoint, &C::enable_mamba_shared_prefix_checkpoint>(
+        {"", "enable_mamba_shared_prefix_checkpoint", "false",
+         "hits inside blocks, method mtp: register the end of a shared prefix exactly"},
+        {.vllm_flag = true}),
     choice<&S::scheduling_policy, &C::scheduling_policy>(
         {"", "scheduling_policy", kSchedulingPolicies, "fcfs",
          "who runs first and who is preempted"},

@@ -36,16 +36,29 @@ TEST(Bugs, AreListed) {
 }
 
 TEST(Bugs, ListSaysWhatAReleaseFixed) {
-  const auto fixed = listed("--engine vllm@2026-06-29 --not-in vllm@2026-08-18");
+  const auto fixed = listed("--engine vllm-0.26.0 --not-in vllm-0.28.0");
   EXPECT_THAT(fixed, AllOf(Contains("mid-block-chunk-poisons-slot"),
                            Contains("accepted-count-cross-program-race")));
   EXPECT_THAT(fixed, Not(Contains("skipped-step-forgets-accepted-count")));  // open
   EXPECT_THAT(fixed, Not(Contains("chunk-tail-runs-as-decode")));            // fixed before
-  const auto v1 = listed("--engine vllm@2026-06-29 --not-in vllm@2026-08-18 --runner v1");
+  const auto v1 = listed("--engine vllm-0.26.0 --not-in vllm-0.28.0 --runner v1");
   EXPECT_THAT(v1, Not(Contains("accepted-count-cross-program-race")));  // V2's
-  EXPECT_THAT(run_program("bugs list --engine vllm@2026-06-29 --not-in vllm@2026-08-18").out,
-              HasSubstr("\npadded-prompt-tail-folds-placeholders is still in vllm@2026-08-18 with "
+  EXPECT_THAT(run_program("bugs list --engine vllm-0.26.0 --not-in vllm-0.28.0").out,
+              HasSubstr("\nkplus1-prompt-replays-verify-graph is still in vllm-0.28.0 with "
                         "runner v1\n"));
+}
+
+TEST(Bugs, TheColumnsAreReleases) {
+  const std::string list = run_program("bugs list --engine vllm-0.26.0 --runner v1").out;
+  EXPECT_THAT(list, HasSubstr("mid-block-chunk-poisons-slot "));
+  EXPECT_THAT(list, HasSubstr(" 0.24.0 to 0.26.0 "));
+  EXPECT_THAT(list, HasSubstr(" from 0.24.0 on "));
+  EXPECT_THAT(run_program("bugs list").out, HasSubstr(" no release "));
+}
+
+TEST(Bugs, TheNewestReleaseHasFewer) {
+  EXPECT_THAT(listed("--engine vllm --runner v2"),
+              testing::ElementsAre("priority-victim-keeps-registered-block"));
 }
 
 TEST(Bugs, SafeHasNone) {
@@ -57,7 +70,7 @@ TEST(Bugs, AProfileThatThereIsNotIsAMistakeOfTheCommandLine) {
   const ProgramResult list = run_program("bugs list --engine vllm@2026-02-30");
   EXPECT_EQ(list.exit_code, 2);
   EXPECT_THAT(list.err, HasSubstr("there is no profile \"vllm@2026-02-30\", did you mean "
-                                  "\"vllm@2026-06-29\"? (safe, reference or vllm@YYYY-MM-DD)"));
+                                  "\"vllm@2026-06-29\"? (safe, reference, vllm-0.24.0, "));
 }
 
 TEST(Bugs, OneIsShownByNumber) {
@@ -129,8 +142,8 @@ TEST(Bugs, WhatAReleaseFixedIsATableForAReviewComment) {
 
 | no. | id | what goes wrong | V1 | V2 |
 |---|---|---|---|---|
-| 17 | `reset-stale-frame-rolls-back-computed` | A frame from before a reset takes its rejected drafts off the new run's count | until 2026-07-29 | until 2026-07-29 |
-| 51 | `reset-discards-later-valid-frames` | After a reset valid frames lose their tokens, because discards are counted in tokens | until 2026-07-29 | until 2026-07-29 |
+| 17 | `reset-stale-frame-rolls-back-computed` | A frame from before a reset takes its rejected drafts off the new run's count | 0.24.0 | 0.24.0 |
+| 51 | `reset-discards-later-valid-frames` | After a reset valid frames lose their tokens, because discards are counted in tokens | 0.24.0 to 0.26.0 | 0.24.0 to 0.26.0 |
 )");
 }
 

@@ -32,8 +32,7 @@ std::string matrix_in(const std::string& folder) { return "matrix -o " + folder 
 TEST(Matrix, AsksForAnEngine) {
   const ProgramResult asked = run_program("matrix");
   EXPECT_EQ(asked.exit_code, 2);
-  EXPECT_THAT(asked.err,
-              HasSubstr("which engine? give --engine safe, reference or vllm@YYYY-MM-DD"));
+  EXPECT_THAT(asked.err, HasSubstr("which engine? give --engine safe, reference, vllm-0.24.0, "));
 }
 
 TEST(Matrix, NamesThatAreNoneAreToldWithTheNearest) {

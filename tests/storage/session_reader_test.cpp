@@ -117,7 +117,7 @@ TEST_F(Reading, FindsNeighboursAcrossGaps) {
 
 TEST_F(Reading, DamagedRowsAreAnErrorWithTableColumnAndStep) {
   EXPECT_EQ(read_after("UPDATE block_events SET kind = 99 WHERE step = 3 AND ordinal = 0", 3),
-            place_.file + ": session 'a run': step 3: block_events.kind: 99, expected 0 to 9");
+            place_.file + ": session 'a run': step 3: block_events.kind: 99, expected 0 to 11");
 }
 
 struct Damage {

@@ -42,5 +42,19 @@ TEST(BlockHash, UnequalSaltsNeverShare) {
   EXPECT_NE(plain.block_hashes[0], salted.block_hashes[0]);
 }
 
+// Hash blocks of 2 and one token more: known after 3 and 5 tokens.
+TEST(BlockHash, LooksAhead) {
+  BlockHashChain chain = start_block_hashes(2, 0, /*num_lookahead_tokens=*/1);
+  extend_block_hashes(chain, std::vector<TokenContent>{7, 8});
+  EXPECT_THAT(chain.block_hashes, testing::IsEmpty());
+  extend_block_hashes(chain, std::vector<TokenContent>{9, 7});
+  const Fingerprint after_3 =
+      extend_fingerprint(extend_fingerprint(extend_fingerprint(seed_fingerprint(0), 7), 8), 9);
+  EXPECT_THAT(chain.block_hashes, testing::ElementsAre(after_3));
+  extend_block_hashes(chain, std::vector<TokenContent>{8});
+  EXPECT_EQ(chain.block_hashes.size(), 2u);
+  EXPECT_EQ(chain.block_hashes[1], extend_fingerprint(extend_fingerprint(after_3, 7), 8));
+}
+
 }  // namespace
 }  // namespace hybridscope::block_hash_test

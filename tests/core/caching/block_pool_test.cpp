@@ -196,5 +196,78 @@ TEST(BlockPool, ARegistrationIsRecordedWithThePrefixItStandsFor) {
   EXPECT_THAT(log, IsEmpty());
 }
 
+TEST(BlockPool, ABlockCanHaveSeveralKeys) {
+  BlockPool pool = a_pool(5);
+  take(pool, 2);
+  pool.cache_full_block(registration(1, 80, 8));
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/false);
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/false);  // once
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 80, .group = 0}), 1);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 60, .group = 0}), 1);
+  EXPECT_EQ(pool.num_cached_hashes(), 2);
+  EXPECT_EQ(pool.key_tokens(1), 8);
+  // Both go when the block is given out again.
+  pool.free_blocks(std::vector<std::int32_t>{1, 2}, kOwner);
+  take(pool, 4);
+  EXPECT_EQ(pool.num_cached_hashes(), 0);
+}
+
+TEST(BlockPool, AKeyOfALongerPrefixReplacesTheOthers) {
+  BlockPool pool = a_pool(5);
+  take(pool, 1);
+  pool.cache_partial_block(registration(1, 20, 2), /*replaces_keys=*/false);
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/false);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 20, .group = 0}), kNullBlock);
+  pool.cache_full_block(registration(1, 80, 8));
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 60, .group = 0}), kNullBlock);
+  EXPECT_EQ(pool.key(1).block_hash, 80u);
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/true);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 80, .group = 0}), kNullBlock);
+  EXPECT_EQ(pool.key_tokens(1), 6);
+}
+
+TEST(BlockPool, MovedKeysFindTheOtherBlock) {
+  CacheEventLog log;
+  BlockPool pool = a_pool(5, BlockRegistration::at_allocation, &log);
+  take(pool, 2);
+  pool.cache_full_block(registration(1, 80, 8));
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/false);
+  log.clear();
+  pool.move_keys(1, 2, kOwner);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 80, .group = 0}), 2);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 60, .group = 0}), 2);
+  EXPECT_EQ(pool.key(1).block_hash, 0u);
+  // One block loses all keys, the other gets each, in no column.
+  ASSERT_EQ(log.size(), 3u);
+  EXPECT_EQ(log[0].kind, CacheEventKind::evicted);
+  EXPECT_EQ(log[1].num_tokens, 8);
+  EXPECT_EQ(log[2].num_tokens, 6);
+  EXPECT_EQ(log[2].column, -1);
+}
+
+// A key of this step is withdrawn, one of the step before stays.
+TEST(BlockPool, WithdrawTakesBackTheKeysOfTheStepAlone) {
+  BlockPool pool = a_pool(5, BlockRegistration::planned_then_published);
+  take(pool, 1);
+  pool.cache_full_block(registration(1, 80, 8));
+  pool.publish();
+  pool.cache_partial_block(registration(1, 60, 6), /*replaces_keys=*/false);
+  EXPECT_EQ(pool.planned_by(1), kOwner.request);
+  pool.withdraw(kOwner.request);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 60, .group = 0}), kNullBlock);
+  EXPECT_EQ(pool.get_cached_block({.block_hash = 80, .group = 0}), 1);
+  EXPECT_EQ(pool.num_planned_blocks(), 0);
+}
+
+TEST(BlockPool, FreedBlocksWithoutAKeyCanGoToTheBack) {
+  BlockPool pool({.num_blocks = 4,
+                  .block_registration = BlockRegistration::at_allocation,
+                  .keyless_blocks_to_back = true},
+                 nullptr);
+  take(pool, 1);
+  pool.free_blocks(std::vector<std::int32_t>{1}, kOwner);
+  EXPECT_THAT(pool.free_queue(), ElementsAre(2, 3, 1));
+}
+
 }  // namespace
 }  // namespace hybridscope::block_pool_test

@@ -41,7 +41,9 @@ RequestCacheView TestRequest::view() const {
           .block_hashes = chain.block_hashes,
           .num_tokens = chain.num_tokens,
           .num_computed_tokens = num_computed_tokens,
-          .status = status};
+          .status = status,
+          .prompt = {.num_prompt_tokens = num_prompt_tokens,
+                     .num_computed_tokens = num_computed_tokens}};
 }
 
 void TestRequest::append(std::int32_t num_tokens) {
@@ -60,6 +62,7 @@ TestRequest a_request(std::int32_t id, std::int32_t shared, std::int32_t own,
     extend_block_hashes(request.chain, std::span(&token, 1));
   }
   request.append(own);
+  request.num_prompt_tokens = shared + own;
   return request;
 }
 

@@ -33,6 +33,7 @@ KVCacheGroup mamba_group(std::int32_t block_size, std::int32_t num_speculative_b
 struct TestRequest {
   RequestId id = {};
   BlockHashChain chain = {};
+  std::int32_t num_prompt_tokens = 0;
   std::int32_t num_computed_tokens = 0;
   RequestStatus status = RequestStatus::waiting;
 

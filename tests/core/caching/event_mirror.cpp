@@ -62,6 +62,10 @@ void EventMirror::apply(const CacheEvent& event) {
     case CacheEventKind::free_due:
       expect(ref_cnt > 0, event, "no reference that a free could take");
       break;
+    case CacheEventKind::copied_from:
+    case CacheEventKind::copied_to:
+      expect(ref_cnt > 0, event, "copied without a reference");
+      break;
   }
 }
 

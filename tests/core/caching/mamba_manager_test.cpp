@@ -105,7 +105,8 @@ TEST(MambaManager, AHitKeepsOnlyItsState) {
   f.pool.free_blocks(std::vector<std::int32_t>{state}, {});
   // One block for the chunk, and the state leaves the free queue.
   EXPECT_EQ(f.need(12, {0, state}, 8), 2);
-  f.manager.add_local_computed_blocks(f.edit(), std::vector<std::int32_t>{0, state}, 8);
+  f.manager.add_local_computed_blocks(f.edit(), std::vector<std::int32_t>{0, state},
+                                      {.local = 8, .total = 8});
   EXPECT_THAT(f.table.block_ids, ElementsAre(0, state));
   EXPECT_EQ(f.table.num_cached, 2);
   EXPECT_EQ(f.manager.allocate_new_blocks(f.edit(), 12, 12), 2);

@@ -89,5 +89,63 @@ TEST(HealthyRuns, NothingIsFound) {
   EXPECT_GT(seen.evicted, 100);
 }
 
+// What the newest release does with prompts and hits, its known faults left out.
+void use_hits_inside_blocks(Random& random, EngineConfig& config) {
+  CachePolicies& cache = config.policies.cache;
+  cache.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
+  cache.prompt_tail_key = PromptTailKey::at_replay_position_once;
+  cache.eagle_margin = EagleMargin::hash_block_to_the_last_hash;
+  cache.skipped_basis = SkippedBasis::processed;
+  cache.state_retirement = StateRetirement::passes_nulls;
+  cache.empty_allocation = EmptyAllocation::noted;
+  if (below(random, 2) == 0) cache.eagle_proof = EagleProof::look_ahead_hashes;
+  if (below(random, 2) == 0) cache.block_registration = BlockRegistration::at_allocation;
+  config.policies.aligned_split = AlignedSplit::stops_before_the_last_token;
+  config.policies.stopped_tokens = StoppedTokens::taken_back;
+  config.policies.commit_registration = CommitRegistration::asynchronous_or_drafts;
+  if (below(random, 2) == 0) config.policies.stale_frame = StaleFrame::drained_by_scheduled_tokens;
+}
+
+SmallEngine engine_with_wide_blocks(Random& random) {
+  SmallEngine small = random_engine(random);
+  small.mode = MambaCacheMode::align;
+  small.num_speculative_tokens = below(random, 3);
+  small.block_size = 8;
+  small.max_num_batched_tokens = 8 + below(random, 30);
+  return small;
+}
+
+TEST(HealthyRuns, HitsInsideBlocks) {
+  std::int64_t partial_hits = 0;
+  std::int64_t copies = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    EngineConfig config = engine_config(engine_with_wide_blocks(random));
+    config.hash_block_size = 1 << below(random, 3);
+    config.seed = random();
+    config.async_scheduling = below(random, 2) == 0;
+    use_hits_inside_blocks(random, config);
+    config.kv_cache_config.num_blocks =
+        static_cast<std::int32_t>(blocks_one_request_needs(config, 60)) + 6 + below(random, 20);
+    PlantedRun run(CheckScope::all, config);
+    const std::int32_t num_requests = 2 + below(random, 7);
+    for (std::int32_t r = 0; r < num_requests; ++r) {
+      run.add(random_request(random));
+      for (std::int32_t i = below(random, 4); i > 0; --i) {
+        random_command(random, run);
+        run.step([&](StepTrace& trace, OwnedArrays&) {
+          for (const ScheduledTrace& scheduled : trace.scheduled)
+            partial_hits += scheduled.num_hit_tokens % 8 != 0;
+          copies += std::ssize(block_copies_of(trace.cache_events));
+        });
+      }
+    }
+    run.finish();
+    ASSERT_TRUE(nothing_found(run.findings())) << "seed " << seed;
+  }
+  EXPECT_GT(partial_hits, 50);
+  EXPECT_GT(copies, 100);
+}
+
 }  // namespace
 }  // namespace hybridscope::test::healthy_runs_test

@@ -12,7 +12,7 @@ using testing::Each;
 using testing::ElementsAre;
 
 TEST(SymbolicState, NothingIsWrittenAtFirst) {
-  SymbolicState state(4, 5);
+  SymbolicState state({.num_blocks = 4, .conv_state_len = 5});
   EXPECT_EQ(state.num_blocks(), 4);
   EXPECT_EQ(state.conv_state_len(), 5);
   EXPECT_EQ(state.temporal(3).fingerprint, kPoison);
@@ -23,7 +23,7 @@ TEST(SymbolicState, NothingIsWrittenAtFirst) {
 }
 
 TEST(SymbolicState, ConvWindowsOfBlocksDoNotOverlap) {
-  SymbolicState state(3, 2);
+  SymbolicState state({.num_blocks = 3, .conv_state_len = 2});
   for (std::int32_t block = 0; block < 3; ++block)
     for (Fingerprint& position : state.conv(block)) position = static_cast<Fingerprint>(block) + 7;
   EXPECT_THAT(state.conv(0), ElementsAre(7, 7));
@@ -32,7 +32,7 @@ TEST(SymbolicState, ConvWindowsOfBlocksDoNotOverlap) {
 }
 
 TEST(SymbolicState, PoisonForgetsEverythingOfOneBlock) {
-  SymbolicState state(3, 2);
+  SymbolicState state({.num_blocks = 3, .conv_state_len = 2});
   const WriteEvent event{WriteKind::decode, 4, 1, {2}, 9};
   for (const std::int32_t block : {1, 2}) {
     state.temporal(block) = {11, event};
@@ -53,9 +53,42 @@ TEST(SymbolicState, PoisonForgetsEverythingOfOneBlock) {
 }
 
 TEST(SymbolicState, BlocksOutsideThePoolAreAnErrorOfTheCaller) {
-  SymbolicState state(3, 2);
+  SymbolicState state({.num_blocks = 3, .conv_state_len = 2});
   EXPECT_THROW(state.temporal(3), ContractViolation);
   EXPECT_THROW(state.conv(-1), ContractViolation);
+}
+
+// Blocks of 6 slots with hash blocks of 2: prefixes end at slots 2 and 4, and where it is filled
+// to.
+TEST(SymbolicState, AttentionKnowsThePrefixAtEveryHashBlock) {
+  SymbolicState state(
+      {.num_blocks = 3, .conv_state_len = 2, .hash_block_size = 2, .num_inner_hash_blocks = 2});
+  const auto prefix_at = [](std::int32_t slot) { return static_cast<Fingerprint>(100 + slot); };
+  state.write_attention(1, 0, 5, prefix_at);
+  EXPECT_TRUE(state.attention_holds(1, 2, 101));
+  EXPECT_TRUE(state.attention_holds(1, 4, 103));
+  EXPECT_TRUE(state.attention_holds(1, 5, 104));
+  EXPECT_FALSE(state.attention_holds(1, 4, 104));
+  EXPECT_FALSE(state.attention_holds(1, 3, 102));  // no hash block ends there
+  EXPECT_FALSE(state.attention_holds(1, 6, 105));  // not filled so far
+  // Slots 3 and 4 are written again with other tokens.
+  state.write_attention(1, 3, 5,
+                        [](std::int32_t slot) { return static_cast<Fingerprint>(200 + slot); });
+  EXPECT_TRUE(state.attention_holds(1, 2, 101));
+  EXPECT_TRUE(state.attention_holds(1, 4, 203));
+}
+
+TEST(SymbolicState, ACopiedBlockHoldsTheSame) {
+  SymbolicState state(
+      {.num_blocks = 3, .conv_state_len = 2, .hash_block_size = 2, .num_inner_hash_blocks = 2});
+  state.write_attention(1, 0, 5,
+                        [](std::int32_t slot) { return static_cast<Fingerprint>(9 + slot); });
+  state.temporal(1).fingerprint = 77;
+  state.conv(1)[0] = 55;
+  state.copy_block(1, 2);
+  EXPECT_EQ(state.temporal(2).fingerprint, 77u);
+  EXPECT_EQ(state.conv(2)[0], 55u);
+  EXPECT_TRUE(state.attention_holds(2, 4, 12));
 }
 
 }  // namespace

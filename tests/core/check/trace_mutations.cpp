@@ -139,6 +139,11 @@ class Mutations {
           number("deferred free: block", event.block);
           erase("deferred free", events, i);
           break;
+        case CacheEventKind::copied_from:
+        case CacheEventKind::copied_to:
+          number("copied: block", event.block);
+          erase("copied", events, i);
+          break;
       }
     }
   }

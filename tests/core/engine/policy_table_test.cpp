@@ -70,8 +70,11 @@ std::vector<std::string> names_of(bool caching) {
 
 TEST(PolicyTable, CachingPoliciesAreThoseOfTheCachingStack) {
   EXPECT_THAT(names_of(true), ElementsAre("mamba_eagle_lookahead", "full_attention_cut",
-                                          "block_registration", "reachable_boundaries"));
-  EXPECT_EQ(names_of(false).size(), kNumPolicies - 4);
+                                          "block_registration", "reachable_boundaries",
+                                          "eagle_margin", "eagle_proof", "hits_inside_blocks",
+                                          "prompt_tail_key", "prefill_checkpoint", "skipped_basis",
+                                          "state_retirement", "empty_allocation", "uncached_free"));
+  EXPECT_EQ(names_of(false).size(), kNumPolicies - 13);
 }
 
 TEST(PolicyTable, AProfileIsTheColumnOfItsValues) {

@@ -85,5 +85,17 @@ TEST(PrefixFingerprints, HashBlocksHaveTokens) {
   EXPECT_THROW(PrefixFingerprints(0, 0), ContractViolation);
 }
 
+// Hash blocks of 16 and one token more: the keys of 33 tokens are those at 17 and 33.
+TEST(PrefixFingerprints, CacheKeysLookAhead) {
+  const TokenSequence tokens = sequence();
+  const auto expected = naive_fold(tokens, 0);
+  PrefixFingerprints prefix(0, 16, 0, /*num_lookahead_tokens=*/1);
+  prefix.extend_to(tokens, 32);
+  EXPECT_EQ(prefix.block_hashes().size(), 2u);
+  EXPECT_THAT(prefix.cache_keys(), testing::ElementsAre(expected[17]));
+  prefix.extend_to(tokens, 33);
+  EXPECT_THAT(prefix.cache_keys(), testing::ElementsAre(expected[17], expected[33]));
+}
+
 }  // namespace
 }  // namespace hybridscope::test::prefix_fingerprints_test

@@ -21,6 +21,22 @@ TEST(ExplainStartUp, NothingIsNotedWhenNothingWasCorrected) {
   EXPECT_THAT(start_up_notes(setup_of("tiny-gdn", {})), IsEmpty());
 }
 
+TEST(ExplainStartUp, SaysWhatAReleaseChose) {
+  EngineSettings settings;
+  settings.engine = EngineProfile::vllm(Release::v0_33_0);
+  const EngineSetup setup = setup_of("tiny-mamba2", settings);
+  EXPECT_THAT(start_up_notes(setup),
+              ElementsAre("vllm-0.33.0 chose: runner v2, prefix caching on, mode align, retention "
+                          "interval 0, asynchronous scheduling on"));
+  EXPECT_THAT(explain_start_up(setup), HasSubstr("by vllm-0.33.0"));
+  EXPECT_EQ(start_up_to_json(setup)["chosen_by_release"].size(), 5U);
+  settings.runner = ModelRunner::v1;
+  settings.prefix_cache_retention_interval = 16;
+  EXPECT_THAT(start_up_notes(setup_of("tiny-mamba2", settings)),
+              ElementsAre("vllm-0.33.0 chose: prefix caching on, mode align, asynchronous "
+                          "scheduling on"));
+}
+
 TEST(ExplainStartUp, EachCorrectionIsOneNoteWithItsNumbers) {
   EXPECT_THAT(
       start_up_notes(setup_of(

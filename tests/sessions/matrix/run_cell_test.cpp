@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr EngineProfile kJune = EngineProfile::vllm({2026, 6, 29});
+constexpr EngineProfile kJune = EngineProfile::vllm(CalendarDate{2026, 6, 29});
 
 CellResult result_of(const std::string& cell, const CellRunOptions& options) {
   return run_cell(cell_called(cell), options).value().value();

@@ -16,7 +16,7 @@ using ::testing::Contains;
 using ::testing::Key;
 using ::testing::SizeIs;
 
-constexpr EngineProfile kJune = EngineProfile::vllm({2026, 6, 29});
+constexpr EngineProfile kJune = EngineProfile::vllm(CalendarDate{2026, 6, 29});
 
 MatrixContents run_in(const std::string& folder, const MatrixOptions& options) {
   auto file = MatrixFile::open(folder, header_of(options));

@@ -121,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
              ": /settings/step_cost/base: unknown key \"base\", did you mean \"base_us\"?"},
         Case{"policy_value", with_settings(R"("policies": {"no_draft_step": "column_one"})"),
              ": /settings/policies/no_draft_step: no_draft_step is \"column_one\" (allowed: one of "
-             "verify_with_counts, column_zero)"},
+             "verify_with_counts, column_zero, "
+             "zero_drafts)"},
         Case{"window_above_block",
              R"({"version": 1, "model": "m", "settings": {"block_size": 2, "speculative_config":
                 {"num_speculative_tokens": 2}}, "requests": [{"id": "A", "prompt": 6}]})",
@@ -212,7 +213,9 @@ INSTANTIATE_TEST_SUITE_P(
                       R"(, "script": [{"step": 3, "preempt": ["A"]}])"),
              ": /script/0/preempt/0: request \"A\" joins at step 4, after step 3"},
         Case{"unknown_profile", with_script(R"({"step": 3, "engine": "page"})"),
-             ": /script/0/engine: engine is \"page\" (allowed: one of safe, reference or "
+             ": /script/0/engine: engine is \"page\" (allowed: one of safe, reference, "
+             "vllm-0.24.0, vllm-0.25.1, vllm-0.26.0, vllm-0.27.1, vllm-0.28.0, vllm-0.29.0, "
+             "vllm-0.30.0, vllm-0.31.0, vllm-0.32.0, vllm-0.33.0, vllm (the newest) or "
              "vllm@YYYY-MM-DD)"},
         Case{"policy_as_text", with_script(R"({"step": 3, "policies": "reference"})"),
              ": /script/0/policies: expected an object, found \"reference\""},

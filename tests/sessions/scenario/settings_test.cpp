@@ -76,7 +76,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 69U);
+  EXPECT_EQ(paths.size(), 97U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -300,6 +300,7 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/uniform_decode_test", "by_row_class"},
             {"policies/all_mode_speculation", "remembered_column_and_boundary_copies"},
             {"policies/stale_frame", "dropped_by_run"},
+            {"policies/reset_preemptions", "reported"},
             {"policies/accepted_count_landing", "after_row_moves"},
             {"policies/deferred_free_refusal", "wait_for_the_frame"},
             {"policies/row_order", "decodes_then_query_len"},

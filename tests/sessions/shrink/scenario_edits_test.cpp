@@ -119,7 +119,7 @@ TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
   scenario.settings.engine = EngineProfile::reference;
   scenario.settings.policies.set(RowClassing::by_meaning);
   const std::vector<Scenario> candidates = with_one_policy(scenario);
-  EXPECT_EQ(candidates.size(), 15U);
+  EXPECT_EQ(candidates.size(), 16U);
   PolicyOverrides first;
   first.set(MambaEagleLookahead::longer_limit);
   first.set(RowClassing::by_meaning);
@@ -131,7 +131,7 @@ TEST(ScenarioEdits, AProfileIsReplacedByOneOfItsPolicies) {
 // What a day's profile is depends on the runner.
 TEST(ScenarioEdits, ADaysProfileIsReplacedByOneOfItsPolicies) {
   Scenario scenario = three_requests();
-  scenario.settings.engine = EngineProfile::vllm({2026, 8, 20});
+  scenario.settings.engine = EngineProfile::vllm(CalendarDate{2026, 8, 20});
   const auto has = [&](const auto& wanted) {
     return std::ranges::any_of(with_one_policy(scenario), [&](const Scenario& one) {
       return one.settings.engine == std::nullopt && one.settings.policies == wanted;

@@ -1,4 +1,4 @@
-#include "core/caching/prefill_checkpoint.h"
+#include "core/model/prefill_checkpoint.h"
 
 #include <algorithm>
 

@@ -1,0 +1,47 @@
+// Tells which states prefills store inside themselves (semantics: checkpoint-metadata; vLLM
+// layers/mamba/checkpoint.py, MambaPrefillCheckpointBuilder).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/tensor_view.h"
+#include "core/metadata/checkpoint_metadata.h"
+#include "core/metadata/common_attention_metadata.h"
+#include "core/metadata/mamba_builder_config.h"
+
+namespace hybridscope {
+
+// Results are valid until the next call.
+class CheckpointMetadataBuilder {
+ public:
+  explicit CheckpointMetadataBuilder(const MambaBuilderConfig& config)
+      : settings_(config.checkpoint), block_size_(config.block_size) {}
+
+  // Of the rows from `first_row` on, without those whose element in `left_out` ([num_reqs] or
+  // empty) is set. Errors: a block column outside the table.
+  Result<CheckpointMetadata> build(const CommonAttentionMetadata& common, std::int32_t first_row,
+                                   std::span<const std::uint8_t> left_out);
+
+  // The blocks of another group's table, for the rows of the last build.
+  // Errors: a table without one of their rows or columns.
+  Result<CheckpointMetadata> with_table(const CheckpointMetadata& metadata,
+                                        const TensorView<std::int32_t>& block_table);
+
+ private:
+  struct Entry {
+    std::int32_t row = 0;
+    std::int32_t column = -1;  // -1: no checkpoint
+  };
+  Status set_state_indices(const TensorView<std::int32_t>& block_table);
+
+  CheckpointSettings settings_;
+  std::int32_t block_size_;
+  std::vector<Entry> entries_;
+  std::vector<std::int32_t> offsets_;
+  std::vector<std::int32_t> state_indices_;
+};
+
+}  // namespace hybridscope

@@ -1,0 +1,32 @@
+// What each release of vLLM chooses for a hybrid model where nothing is set, and which settings it
+// has (semantics: releases).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/engine/engine_config.h"
+#include "core/engine/releases.h"
+#include "sessions/scenario/settings.h"
+
+namespace hybridscope {
+
+// vllm ModelConfig.is_prefix_caching_supported.
+bool default_prefix_caching(Release release);
+
+// Empty: all if the model supports it, else align.
+std::optional<MambaCacheMode> default_mamba_cache_mode(Release release);
+
+// Empty: every state is kept.
+std::optional<std::int32_t> default_retention_interval(Release release, SpeculativeMethod method);
+
+// `mode`: the cache mode that is asked for; align if none is.
+ModelRunner default_runner(Release release, SpeculativeMethod method, MambaCacheMode mode);
+
+bool default_async_scheduling(Release release, ModelRunner runner, SpeculativeMethod method);
+
+// A setting that the release does not have yet or any more, with the release that brought or
+// removed it.
+std::optional<SettingConflict> release_conflict(const EngineSettings& settings);
+
+}  // namespace hybridscope
