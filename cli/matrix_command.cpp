@@ -1,6 +1,8 @@
 #include "cli/matrix_command.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -148,11 +150,36 @@ int report(const MatrixCommandOptions& options, const MatrixStory& story,
   return summary.all_safe() ? kExitFine : kExitFindings;
 }
 
+// Cells that the folder had before this run, so that nobody takes them for new results.
+struct EarlierCells {
+  std::size_t count = 0;
+  std::string written;  // when the last was: "2026-11-25 04:12 UTC"
+};
+
+// When the matrix of this folder was last written, "" if there is none.
+std::string last_written(const std::string& folder) {
+  struct stat file {};
+  const std::string path = (std::filesystem::path(folder) / "matrix.jsonl").string();
+  if (::stat(path.c_str(), &file) != 0) return {};
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(file.st_mtime));
+}
+
+void tell_earlier(const EarlierCells& earlier, const MatrixFile& file) {
+  if (earlier.count == 0) return;
+  const std::size_t now = file.contents().cells.size();
+  fmt::print(stderr, "{}: {} of {} were there already, the last written {}{}\n",
+             one_line(file.folder()), grouped_number(static_cast<std::int64_t>(earlier.count)),
+             counted(static_cast<std::int64_t>(now), "cell"), earlier.written,
+             earlier.count == now ? "; nothing was run" : "");
+}
+
 int run(const MatrixCommandOptions& options, const Backends& backends) {
   auto job = make_matrix_job(options, backends);
   if (!job.ok()) return report_usage("matrix", job.error().message);
+  EarlierCells earlier{.written = last_written(job.value().folder)};
   auto file = MatrixFile::open(job.value().folder, job.value().header);
   if (!file.ok()) return report_error("matrix", file.error());
+  earlier.count = file.value().contents().cells.size();
   auto page = open_page(options);
   if (!page.ok()) return report_error("matrix", page.error());
   ask_for_interrupts();
@@ -163,6 +190,7 @@ int run(const MatrixCommandOptions& options, const Backends& backends) {
   const auto finished = run_matrix(job.value().options, file.value());
   progress.clear();
   if (!finished.ok()) return report_error("matrix", finished.error());
+  if (!options.quiet) tell_earlier(earlier, file.value());
   return report(options,
                 {.contents = file.value().contents(),
                  .folder = job.value().folder,

@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/shard.h"
 #include "cli/version.h"
+#include "sessions/matrix/program_digest.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/release_defaults.h"
@@ -92,7 +93,12 @@ std::int32_t num_jobs(const MatrixCommandOptions& options) {
   return std::max(1, static_cast<std::int32_t>(std::thread::hardware_concurrency()));
 }
 
-std::string this_program() { return std::string("hybridscope ") + kVersion; }
+// "hybridscope 1.0.0 (build 0123456789abcdef)": results of another build are not gone on with.
+Result<std::string> this_program() {
+  const auto digest = program_digest();
+  if (!digest.ok()) return digest.error();
+  return fmt::format("hybridscope {} (build {})", kVersion, digest.value());
+}
 
 CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& profile,
                               const PolicyOverrides& policies) {
@@ -104,10 +110,6 @@ CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& p
   run.go_on = [] { return !was_interrupted(); };
   return run;
 }
-
-}  // namespace
-
-namespace {
 
 // A release may lack a mode, or a mode with a runner (release_defaults.h).
 bool exists_in(const MatrixCell& cell, const std::string& engine) {
@@ -138,6 +140,8 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
   if (!filter.ok()) return filter.error();
   const auto shard = parse_shard(options.shard.empty() ? "1/1" : options.shard);
   if (!shard.ok()) return shard.error();
+  auto program = this_program();
+  if (!program.ok()) return program.error();
   MatrixJob job;
   job.header = {.engine = options.engine,
                 .policies = policies_text(policies.value()),
@@ -145,7 +149,7 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
                 .scenarios_per_cell = options.scenarios,
                 .in_bytes = !options.labels_only,
                 .filter = filter.value().text(),
-                .program = this_program(),
+                .program = std::move(program).value(),
                 .generator = random_scenarios_digest(),
                 .shard = shard_text(shard.value())};
   auto cells = cells_of(job.header);
@@ -170,8 +174,10 @@ Result<MatrixJob> make_matrix_job(const MatrixCommandOptions& options, const Bac
 
 Result<MatrixOptions> shrink_options_of(const MatrixHeader& header,
                                         const MatrixCommandOptions& options) {
+  auto program = this_program();
+  if (!program.ok()) return program.error();
   MatrixHeader here = header;
-  here.program = this_program();
+  here.program = std::move(program).value();
   here.generator = random_scenarios_digest();
   if (const auto difference = header_difference(header, here))
     return invalid_input(

@@ -103,7 +103,7 @@ std::optional<HeaderDifference> header_difference(const MatrixHeader& a, const M
       {"scenarios a cell", std::to_string(a.scenarios_per_cell),
        std::to_string(b.scenarios_per_cell)},
       {"state in bytes", a.in_bytes ? "yes" : "no", b.in_bytes ? "yes" : "no"},
-      {"version of hybridscope", a.program, b.program},
+      {"build of hybridscope", a.program, b.program},
       {"generator of scenarios", a.generator, b.generator},
   };
   return first_difference(all);

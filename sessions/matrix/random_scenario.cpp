@@ -169,14 +169,16 @@ void Generator::choose_lengths() {
     settings().enable_chunked_prefill = false;
 }
 
-// Under preemption the pool holds little more than the longest request needs.
+// Under preemption the pool holds little more than the longest request needs, in any engine
+// profile: some keep one more state while a frame is in flight.
 void Generator::choose_pool() {
   settings().num_gpu_blocks_override = kAmpleBlocks;
   if (cell_.pressure() != Pressure::preemption) return;
-  const auto setup = make_engine_setup(scenario_.model, settings());
+  auto setup = make_engine_setup(scenario_.model, settings());
   HS_EXPECT(setup.ok());
-  const auto least =
-      static_cast<std::int32_t>(blocks_one_request_needs(setup.value().config, longest_)) + 1;
+  EngineConfig& config = setup.value().config;
+  config.policies.cache.skipped_basis = SkippedBasis::processed;
+  const auto least = static_cast<std::int32_t>(blocks_one_request_needs(config, longest_)) + 1;
   settings().num_gpu_blocks_override = least + draws_.between(0, least);
   if (draws_.one_in(8)) settings().watermark = 0.05;
   settings().max_num_seqs = std::min(*settings().max_num_seqs, *settings().num_gpu_blocks_override);

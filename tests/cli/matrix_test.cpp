@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -11,6 +12,7 @@ namespace hybridscope::test::matrix_test {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -116,9 +118,47 @@ TEST(Matrix, TheSameCommandGoesOnAndAnotherMatrixIsRefused) {
   const ProgramResult second = run_program(command);
   EXPECT_EQ(first.out, second.out);
   EXPECT_EQ(read_file(folder + "/matrix.jsonl"), results);
+  EXPECT_THAT(first.err, Not(HasSubstr("already")));
+  EXPECT_THAT(second.err, ContainsRegex(": 4 of 4 cells were there already, the last written "
+                                        "[0-9-]+ [0-9:]+ UTC; nothing was run\n"));
   const ProgramResult other = run_program(command + " --seed 2");
   EXPECT_EQ(other.exit_code, 3);
   EXPECT_THAT(other.err, HasSubstr("has a matrix of another seed: 1, not 2 (give another --out)"));
+}
+
+TEST(Matrix, ResultsOfAnotherBuildAreRefused) {
+  const std::string folder = folder_of("build");
+  const std::string command = matrix_in(folder) + " --engine safe --scenarios 12";
+  EXPECT_EQ(run_program(command).exit_code, 0);
+  std::string results = read_file(folder + "/matrix.jsonl");
+  const std::size_t build = results.find("(build ");
+  ASSERT_NE(build, std::string::npos);
+  results.replace(build + 7, 16, "0123456789abcdef");
+  std::ofstream(folder + "/matrix.jsonl", std::ios::binary) << results;
+  const ProgramResult other = run_program(command);
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, ContainsRegex("has a matrix of another build of hybridscope: hybridscope "
+                                       "[0-9.]+ \\(build 0123456789abcdef\\), not "));
+  EXPECT_EQ(read_file(folder + "/matrix.jsonl"), results);
+}
+
+TEST(Matrix, CellsThatAReleaseLacksAreLeftOut) {
+  const std::string command = " --only mode=all --scenarios 1 --labels-only --no-shrink --out ";
+  const ProgramResult gone =
+      run_program("matrix --engine vllm-0.32.0" + command + folder_of("gone"));
+  EXPECT_EQ(gone.exit_code, 2);
+  EXPECT_THAT(gone.err, HasSubstr("nothing to run: of 0 cells selected"));
+}
+
+// Releases that free a state only when its frame has returned need more blocks than others.
+TEST(Matrix, ScenariosUnderPreemptionFitThePoolInEveryRelease) {
+  const ProgramResult run = run_program(
+      "matrix --engine vllm-0.33.0 --only mode=align --only layout=SD --only runner=v1 "
+      "--only scheduling=async --only graphs=none --only speculation=none "
+      "--only pressure=preemption --scenarios 20 --labels-only --no-shrink -o " +
+      folder_of("fits"));
+  EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("20 scenarios"));
 }
 
 TEST(Matrix, ShardsMergeToTheSameAnswer) {
