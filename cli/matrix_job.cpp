@@ -115,7 +115,9 @@ CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& p
 bool exists_in(const MatrixCell& cell, const std::string& engine) {
   EngineSettings settings = cell_settings(cell);
   settings.engine = parse_engine_profile(engine);
-  return !release_conflict(settings);
+  const std::optional<Release> release = release_of(settings);
+  return !release || (!release_conflict(settings) &&
+                      !runner_conflict(*release, cell.mamba_cache_mode(), cell.runner()));
 }
 
 }  // namespace

@@ -46,8 +46,6 @@ std::string option_group(const Setting& setting) {
   return setting.section == "policies" ? "Policies that override the profile" : "Engine settings";
 }
 
-}  // namespace
-
 // What a mistyped name may have meant.
 const std::vector<std::string_view>& example_profiles() {
   static const std::vector<std::string> kNames = [] {
@@ -59,6 +57,8 @@ const std::vector<std::string_view>& example_profiles() {
   static const std::vector<std::string_view> kViews(kNames.begin(), kNames.end());
   return kViews;
 }
+
+}  // namespace
 
 CLI::Validator is_engine_profile() {
   return CLI::Validator(

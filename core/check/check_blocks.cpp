@@ -18,6 +18,15 @@ bool has_table(const CheckContext& context, const CacheEvent& event) {
          static_cast<std::size_t>(event.group) < context.config().kv_cache_config.groups.size();
 }
 
+Finding finding_about(const CacheEvent& event, Rule rule) {
+  Finding finding;
+  finding.rule = rule;
+  finding.request = event.request;
+  finding.group = event.group;
+  finding.block = event.block;
+  return finding;
+}
+
 // An event that names a block, group or request that does not exist is reported, not applied.
 bool can_be_followed(CheckContext& context, const CacheEvent& event) {
   const bool names_table = event.kind == CacheEventKind::registered ||
@@ -27,12 +36,8 @@ bool can_be_followed(CheckContext& context, const CacheEvent& event) {
       (!names_table || has_table(context, event)) &&
       (event.kind != CacheEventKind::column_set || event.column >= 0))
     return true;
-  Finding finding;
-  finding.rule = Rule::metadata_inconsistent;
-  finding.request = event.request;
-  finding.group = event.group;
+  Finding finding = finding_about(event, Rule::metadata_inconsistent);
   finding.column = event.column;
-  finding.block = event.block;
   finding.detail = "a cache event names a block or table that does not exist";
   context.report(finding);
   return false;
@@ -51,12 +56,8 @@ bool is_checkpoint(const CheckContext& context, const CacheEvent& event) {
 void check_registration(CheckContext& context, const CacheEvent& event) {
   const std::int32_t block_size =
       context.config().kv_cache_config.groups[static_cast<std::size_t>(event.group)].block_size();
-  Finding finding;
-  finding.rule = Rule::label_mismatch;
-  finding.request = event.request;
-  finding.group = event.group;
+  Finding finding = finding_about(event, Rule::label_mismatch);
   finding.column = event.column;
-  finding.block = event.block;
   const bool fits = context.config().hits_inside_blocks
                         ? (event.num_tokens - 1) / block_size == event.column
                         : event.num_tokens == (event.column + 1) * block_size;
@@ -78,11 +79,7 @@ void check_registration(CheckContext& context, const CacheEvent& event) {
 void check_moved_key(CheckContext& context, const CacheEvent& event) {
   for (const BlockCopy& copy : block_copies_of(context.trace().cache_events))
     if (copy.block == event.block && copy.group == event.group) return;
-  Finding finding;
-  finding.rule = Rule::label_mismatch;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
+  Finding finding = finding_about(event, Rule::label_mismatch);
   finding.expected = event.num_tokens;
   finding.detail = "registered in no column, and nothing is copied to it";
   context.report(finding);
@@ -91,11 +88,7 @@ void check_moved_key(CheckContext& context, const CacheEvent& event) {
 // Only a registered block has a hash to lose.
 void check_unlabelling(CheckContext& context, const CacheEvent& event) {
   if (context.shared().labels[static_cast<std::size_t>(event.block)].registered) return;
-  Finding finding;
-  finding.rule = Rule::label_mismatch;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
+  Finding finding = finding_about(event, Rule::label_mismatch);
   finding.detail = "a block loses a hash that it was not registered under";
   context.report(finding);
 }
@@ -161,11 +154,7 @@ void check_reference_change(CheckContext& context, const CacheEvent& event) {
   const std::int32_t expected =
       allocated ? 1 : before + (event.kind == CacheEventKind::touched ? 1 : -1);
   if (event.ref_cnt == expected && (!allocated || before == 0)) return;
-  Finding finding;
-  finding.rule = Rule::reference_count;
-  finding.request = event.request;
-  finding.group = event.group;
-  finding.block = event.block;
+  Finding finding = finding_about(event, Rule::reference_count);
   finding.expected = allocated ? 0 : expected;
   finding.seen = allocated ? before : event.ref_cnt;
   finding.detail = allocated ? "given out with references left"

@@ -178,9 +178,9 @@ std::string explain_start_up(const EngineSetup& setup) {
   const EngineConfig& config = setup.config;
   TextPage page;
   page.heading("Start-up");
-  if (!setup.release_profile.empty() && !setup.chosen_by_release.empty())
+  if (!setup.chosen_by_release.empty())
     page.item("chosen", kLabelWidth,
-              fmt::format("{}, by {}, because nothing else was set",
+              fmt::format("{}, by {}, because they were not set",
                           fmt::join(setup.chosen_by_release, ", "), setup.release_profile));
   page.item("runner", kLabelWidth, runner_words(setup));
   page.item("async", kLabelWidth, async_words(setup));

@@ -40,7 +40,7 @@ std::string_view name(CommandOutcome value) {
 }
 
 std::string_view name(IgnoredReason value) {
-  static constexpr std::array<std::string_view, 12> kNames = {
+  static constexpr std::array<std::string_view, 10> kNames = {
       "none",          "not_running",     "has_finished",        "drafts_planned_ahead",
       "no_draft_list", "samples_nothing", "no_drafts_to_accept", "count_out_of_range",
       "blocks_in_use", "frees_deferred"};
@@ -62,7 +62,7 @@ std::string_view name(LookupStop value) {
 }
 
 std::string_view name(CudagraphDispatchReason value) {
-  static constexpr std::array<std::string_view, 12> kNames = {
+  static constexpr std::array<std::string_view, 10> kNames = {
       "graphs_off",           "only_none_allowed", "above_largest_size", "no_graph_for_batch",
       "uniform_decode_graph", "mixed_batch_graph", "not_uniform",        "full_graph_too_small",
       "full_graph_forbidden", "piecewise_only"};

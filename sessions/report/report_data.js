@@ -17,7 +17,7 @@ const TERMS = ["num_computed_tokens", "num_scheduled_tokens", "num_draft_tokens"
                "num_tokens_running_state", "new_num_computed_tokens", "aligned_new_computed",
                "accept_token_bias", "src_col", "dst_col", "resets_accepted_count"];
 const EVENTS = ["allocated", "touched", "freed", "evicted", "registered", "withdrawn", "columns set",
-                "tables dropped", "free deferred", "free due"];
+                "tables dropped", "free deferred", "free due", "copied from", "copied to"];
 
 function named(fields, values) {
   const object = {};

@@ -11,6 +11,7 @@
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_schedule.h"
 #include "sessions/explain/trace_names.h"
+#include "sessions/record/enum_codes.h"
 #include "sessions/report/block_ops.h"
 
 namespace hybridscope {
@@ -69,7 +70,7 @@ nlohmann::json counts(const StepCounts& counts) {
 
 // The number of events of each CacheEventKind.
 nlohmann::json event_counts(const StepTrace& trace) {
-  std::vector<int> number(static_cast<std::size_t>(CacheEventKind::copied_to) + 1);
+  std::vector<int> number(static_cast<std::size_t>(num_codes<CacheEventKind>()));
   for (const auto* events : {&trace.cache_events, &trace.commit_events})
     for (const CacheEvent& event : *events) ++number[static_cast<std::size_t>(event.kind)];
   return number;

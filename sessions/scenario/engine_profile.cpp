@@ -83,7 +83,7 @@ const std::string& engine_profile_names() {
 }
 
 // Days on which the releases' schedulers were cut, as far as their files tell.
-Release nearest_release(const CalendarDate& date) {
+std::optional<Release> nearest_release(const CalendarDate& date) {
   struct Cut {
     Release release;
     CalendarDate date;
@@ -94,16 +94,18 @@ Release nearest_release(const CalendarDate& date) {
       Cut{Release::v0_28_0, {2026, 8, 13}}, Cut{Release::v0_29_0, {2026, 8, 31}}};
   for (const Cut& cut : kCuts)
     if (date <= cut.date) return cut.release;
-  return kNewestRelease;
+  return std::nullopt;
 }
 
 std::string dated_profile_note(const EngineProfile& profile) {
   if (profile.kind != EngineProfile::Kind::vllm_day) return {};
+  const std::optional<Release> nearest = nearest_release(profile.date);
   return fmt::format(
       "{} is profile safe with the known faults of that day; for what an installed release does "
-      "take the nearest, {}",
+      "take {}",
       engine_profile_name(profile),
-      engine_profile_name(EngineProfile::vllm(nearest_release(profile.date))));
+      nearest ? "the nearest, " + engine_profile_name(EngineProfile::vllm(*nearest))
+              : "a release after " + engine_profile_name(EngineProfile::vllm(Release::v0_29_0)));
 }
 
 std::string canonical_profile_name(std::string name) {

@@ -57,10 +57,11 @@ std::string canonical_profile_name(std::string name);
 // "safe, reference, vllm-0.24.0, ..., vllm (the newest) or vllm@YYYY-MM-DD".
 const std::string& engine_profile_names();
 
-// The release that a day's engine comes next to: the first one cut after it.
-Release nearest_release(const CalendarDate& date);
+// The first release cut on that day or later. Empty after 2026-08-31: on which days 0.30.0 and
+// later releases were cut is not known.
+std::optional<Release> nearest_release(const CalendarDate& date);
 
-// "vllm@2026-08-18 lies before vllm-0.29.0 ..."; empty for profiles without a date.
+// What a profile of a day is, and which release to take instead; empty for profiles without a date.
 std::string dated_profile_note(const EngineProfile& profile);
 
 }  // namespace hybridscope

@@ -8,6 +8,7 @@
 #include "core/engine/cudagraph_setup.h"
 #include "core/engine/engine.h"
 #include "sessions/scenario/hf_config.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/scenario_requests.h"
 #include "sessions/scenario/settings_table.h"
 
@@ -135,7 +136,10 @@ Result<EngineSetup> make_engine_setup(const ModelSpec& model, const EngineSettin
                     .cudagraphs = {},
                     .async_reason = resolved_async_scheduling(settings).reason};
   setup.config = make_config(setup.layout, settings);
-  if (release_of(settings)) {
+  if (const std::optional<Release> release = release_of(settings)) {
+    if (const auto conflict =
+            runner_conflict(*release, setup.config.mamba_cache_mode, setup.config.runner))
+      return invalid_input(conflict->message);
     setup.release_profile = engine_profile_name(*settings.engine);
     setup.chosen_by_release = chosen_by_release(settings, setup.config);
   }

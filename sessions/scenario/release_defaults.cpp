@@ -69,11 +69,13 @@ std::optional<SettingConflict> release_conflict(const EngineSettings& settings) 
   if (!conflict && settings.disable_lookahead_block_hashes)
     conflict = not_yet(*release, Release::v0_33_0, "disable_lookahead_block_hashes",
                        "disable_lookahead_block_hashes");
-  const bool align =
-      settings.mamba_cache_mode.value_or(MambaCacheMode::none) == MambaCacheMode::align;
-  if (!conflict && align && settings.runner == ModelRunner::v2)
-    conflict = not_yet(*release, Release::v0_25_1, "runner", "mode align on runner v2");
   return conflict;
+}
+
+std::optional<SettingConflict> runner_conflict(Release release, MambaCacheMode mode,
+                                               ModelRunner runner) {
+  if (mode != MambaCacheMode::align || runner != ModelRunner::v2) return std::nullopt;
+  return not_yet(release, Release::v0_25_1, "runner", "mode align on runner v2");
 }
 
 }  // namespace hybridscope

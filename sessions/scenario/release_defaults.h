@@ -29,4 +29,8 @@ bool default_async_scheduling(Release release, ModelRunner runner, SpeculativeMe
 // removed it.
 std::optional<SettingConflict> release_conflict(const EngineSettings& settings);
 
+// `mode` and `runner` as they run: what was asked for may be none where caching is off.
+std::optional<SettingConflict> runner_conflict(Release release, MambaCacheMode mode,
+                                               ModelRunner runner);
+
 }  // namespace hybridscope

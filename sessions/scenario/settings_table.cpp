@@ -161,7 +161,8 @@ constexpr std::array kSettings = {
          "simulated time per scheduled token, in microseconds"}),
     engine_profile({"", "engine", "safe",
                     "profile: safe never corrupts state, reference does what the reference does, "
-                    "vllm@DATE has the known bugs of that day"}),
+                    "vllm-RELEASE does what that release does and has its defaults "
+                    "(docs/releases.md), vllm@DATE is safe with the known bugs of that day"}),
 };
 
 constexpr auto policy_texts() {

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sessions/record/enum_codes.h"
 #include "sessions/record/live_source.h"
 #include "sessions/report/block_ops.h"
 #include "sessions/scenario/scenario_reader.h"
@@ -52,6 +54,15 @@ class IdleSource final : public StepSource {
   StepStamp stamp_;
   StepRecord record_;
 };
+
+TEST(HtmlReport, NamesEveryKindOfCacheEvent) {
+  const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);
+  const std::string html = write_html_report(*source, {.name = "boundary"}).value().html;
+  const std::size_t from = html.find("const EVENTS = [");
+  ASSERT_NE(from, std::string::npos);
+  const std::string names = html.substr(from, html.find("];", from) - from);
+  EXPECT_EQ(std::ranges::count(names, '"'), 2 * num_codes<CacheEventKind>());
+}
 
 TEST(HtmlReport, HoldsEveryStepOfARun) {
   const auto source = run_of("align_boundary_by_accepted_drafts.json", RecordLevel::blocks);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,19 @@ TEST(ScenarioSchema, HasTheSettingsAndPoliciesOfTheTables) {
   const char* update = std::getenv("HYBRIDSCOPE_UPDATE_GOLDEN");
   if (update != nullptr && std::string_view(update) == "1") std::ofstream(kSchema) << wanted;
   EXPECT_EQ(read_text_file(kSchema).value(), wanted);
+}
+
+TEST(ScenarioSchema, TakesEveryProfile) {
+  const Json schema = Json::parse(read_text_file(kSchema).value());
+  const Json& engine = schema["$defs"]["settings"]["properties"]["engine"];
+  const std::regex pattern(engine["pattern"].get<std::string>());
+  std::vector<std::string> profiles = {"safe", "reference", "pages", "vllm", "vllm@2026-06-29"};
+  for (const std::string_view release : release_names())
+    profiles.push_back("vllm-" + std::string(release));
+  for (const std::string& profile : profiles)
+    EXPECT_TRUE(std::regex_search(profile, pattern)) << profile;
+  for (const std::string wrong : {"vllm-0.33", "vllm-", "vllm@2026", "safest"})
+    EXPECT_FALSE(std::regex_search(wrong, pattern)) << wrong;
 }
 
 // "| `null_rows` | `skipped`, `run` | ": the safe value first.
