@@ -37,7 +37,7 @@ struct BugsShowOptions {
 
 void print_bug(const BugExhibit& exhibit, const BugRun& run) {
   const KnownBug& bug = *exhibit.bug;
-  fmt::print("{}{}\n{}\n", bug.id, bug.number > 0 ? fmt::format(" (no. {})", bug.number) : "",
+  fmt::print("{}{}\n{}\n", bug.id, bug.number > 0 ? fmt::format(" (no. {})", bug_number(bug)) : "",
              wrapped_lines(exhibit.title + "."));
   fmt::print("where      {}\n", exhibit.function);
   for (const PolicyValue& value : bug.values())
@@ -148,7 +148,7 @@ void print_text(const BugsListOptions& options, const std::vector<BugExhibit>& e
   std::string still_there;
   for (const BugExhibit& exhibit : exhibits) {
     const KnownBug& bug = *exhibit.bug;
-    table.add({bug.number > 0 ? std::to_string(bug.number) : "", std::string(bug.id),
+    table.add({bug_number(bug), std::string(bug.id),
                releases_text(bug.v1_releases), releases_text(bug.v2_releases),
                printable(exhibit.title, kBugTitleColumns)});
     still_there += still_there_text(options, bug);

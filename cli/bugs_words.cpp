@@ -34,6 +34,7 @@ Json bug_to_json(const BugExhibit& exhibit) {
     policies[std::string(policy_name(value))] = std::string(value_name(value));
   return {{"id", bug.id},
           {"number", bug.number > 0 ? Json(bug.number) : Json()},
+          {"part", bug.part.empty() ? Json() : Json(bug.part)},
           {"title", exhibit.title},
           {"upstream", exhibit.upstream},
           {"function", exhibit.function},

@@ -22,7 +22,7 @@ inline constexpr std::size_t kBugTitleColumns = 84;
 // Reports the error and returns the exit code: an unknown name is a usage error.
 int fail_bugs(std::string_view subcommand, const Error& error);
 
-// {id, number, title, upstream, function, policies, v1, v2, dates, users_saw, mechanism}.
+// {id, number, part, title, upstream, function, policies, v1, v2, dates, users_saw, mechanism}.
 nlohmann::ordered_json bug_to_json(const BugExhibit& exhibit);
 
 void print_bugs_json(const nlohmann::ordered_json& json);

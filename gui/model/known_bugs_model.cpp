@@ -16,7 +16,7 @@ namespace {
 KnownBugRow row_of(const BugExhibit& exhibit) {
   const KnownBug& bug = *exhibit.bug;
   KnownBugRow row{.id = std::string(bug.id),
-                  .number = bug.number > 0 ? std::to_string(bug.number) : "",
+                  .number = bug_number(bug),
                   .v1 = releases_text(bug.v1_releases),
                   .v2 = releases_text(bug.v2_releases),
                   .title = exhibit.title,

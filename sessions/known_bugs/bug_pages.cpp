@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t kFindingsShown = 3;
 
-std::string number_text(std::int32_t number) { return number > 0 ? std::to_string(number) : ""; }
-
 // Text of a table cell.
 std::string cell(std::string text) {
   for (std::size_t i = 0; (i = text.find('|', i)) != std::string::npos; i += 2)
@@ -39,7 +37,7 @@ constexpr std::string_view kTableHead =
 
 std::string row_text(const BugExhibit& exhibit, std::string_view name) {
   const KnownBug& bug = *exhibit.bug;
-  return fmt::format("| {} | {} | {} | {} | {} |\n", number_text(bug.number), name,
+  return fmt::format("| {} | {} | {} | {} | {} |\n", bug_number(bug), name,
                      cell(exhibit.title), releases_text(bug.v1_releases),
                      releases_text(bug.v2_releases));
 }
@@ -53,7 +51,7 @@ Each entry is a fault that a serving engine had or has, as a value of a policy t
 `hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm-0.26.0` any scenario with what that release does, its faults among it.
 The columns name the releases of vLLM that have the fault, by runner: first and last, or "from 0.24.0 on" if the newest, 0.33.0, still has it. 0.24.0 has no mode align on V2, 0.32.0 and later have no mode all.
 Days are vLLM's too: "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present. A profile of a day (`vllm@2026-06-29`) is profile safe with the faults of that day and nothing else of it.
-Where two faults share a policy value, a profile of a day that has one of them shows both: no. 6 as long as no. 50 is open.
+Where two faults share a policy value, a profile of a day that has one of them shows both: no. 6 as long as no. 50 is open, no. 8 as long as no. 8b is.
 "Users saw" of entries without a report is what users would see.
 
 )";

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct KnownBug {
   BugLife v2 = {};
   ReleaseSpan v1_releases = {};
   ReleaseSpan v2_releases = {};
+  std::string_view part = {};  // "b": a fault of its own that shares the number
 
   // The policy values that are used.
   std::span<const PolicyValue> values() const {
@@ -56,10 +58,14 @@ struct KnownBug {
   }
 };
 
+// "48", "8b"; empty: it has no number.
+std::string bug_number(const KnownBug& bug);
+
 // By number; bugs without a number last.
 std::span<const KnownBug> known_bug_table();
 
-// By id or number ("48"). Error not_found: no bug has this name; the message has the nearest id.
+// By id or number ("48", "8b"). Error not_found: no bug has this name; the message has the nearest
+// id.
 Result<const KnownBug*> find_known_bug(std::string_view name);
 
 // The policy values of these bugs; if two set the same policy, the later one wins.
