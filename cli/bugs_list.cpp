@@ -13,16 +13,19 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bugs_report.h"
 #include "cli/bugs_run.h"
 #include "cli/bugs_words.h"
 #include "cli/exit_codes.h"
 #include "cli/lesson_text.h"
 #include "cli/text_table.h"
 #include "core/engine/policy_table.h"
+#include "core/engine/releases.h"
 #include "sessions/known_bugs/bug_pages.h"
 #include "sessions/known_bugs/bug_run.h"
 #include "sessions/run/finding_list.h"
 #include "sessions/scenario/scenario_writer.h"
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 
@@ -33,6 +36,9 @@ struct BugsShowOptions {
   bool json = false;
   bool markdown = false;
   std::string scenario;  // "faulty" or "healthy"
+  bool report = false;
+  bool test = false;
+  std::string release;  // of the report; empty: the newest
 };
 
 void print_bug(const BugExhibit& exhibit, const BugRun& run) {
@@ -67,6 +73,8 @@ int show_command(const BugsShowOptions& options) {
                                                            : healthy_scenario(exhibit.value())));
     return kExitFine;
   }
+  if (options.report) return print_bug_report(exhibit.value(), options.release);
+  if (options.test) return print_bug_test(exhibit.value());
   if (options.json) {
     print_bugs_json(bug_to_json(exhibit.value()));
     return kExitFine;
@@ -148,9 +156,8 @@ void print_text(const BugsListOptions& options, const std::vector<BugExhibit>& e
   std::string still_there;
   for (const BugExhibit& exhibit : exhibits) {
     const KnownBug& bug = *exhibit.bug;
-    table.add({bug_number(bug), std::string(bug.id),
-               releases_text(bug.v1_releases), releases_text(bug.v2_releases),
-               printable(exhibit.title, kBugTitleColumns)});
+    table.add({bug_number(bug), std::string(bug.id), releases_text(bug.v1_releases),
+               releases_text(bug.v2_releases), printable(exhibit.title, kBugTitleColumns)});
     still_there += still_there_text(options, bug);
   }
   fmt::print("{}\n{}hybridscope bugs show ID describes a bug, bugs run ID runs it.\n",
@@ -200,15 +207,48 @@ int list_command(const BugsListOptions& options) {
   return kExitFine;
 }
 
+// "0.33.0" of "0.33.0" or "vllm-0.33.0".
+CLI::Validator is_release() {
+  return {[](std::string& text) {
+            if (text.starts_with("vllm-")) text.erase(0, 5);
+            const auto release = parse_release(text);
+            if (release) {
+              text = release_name(*release);
+              return std::string();
+            }
+            return fmt::format("there is no release {} ({})", quoted_text(text),
+                               fmt::join(release_names(), ", "));
+          },
+          ""};
+}
+
 BugsSubcommand add_bugs_show(CLI::App& bugs) {
   const auto options = std::make_shared<BugsShowOptions>();
   CLI::App& app = *bugs.add_subcommand("show", "what a bug is, when it existed, and what it does");
   app.add_option("bug", options->name, "id or number")->required()->type_name("ID");
   auto* json = app.add_flag("--json", options->json, "as one JSON object");
-  app.add_flag("--markdown", options->markdown, "for a review comment")->excludes(json);
-  app.add_option("--scenario", options->scenario, "only its scenario, as a file for run and gui")
-      ->check(CLI::IsMember({"faulty", "healthy"}))
-      ->type_name("faulty|healthy");
+  auto* markdown =
+      app.add_flag("--markdown", options->markdown, "for a review comment")->excludes(json);
+  auto* scenario = app.add_option("--scenario", options->scenario,
+                                  "only its scenario, as a file for run and gui")
+                       ->check(CLI::IsMember({"faulty", "healthy"}))
+                       ->type_name("faulty|healthy")
+                       ->excludes(json)
+                       ->excludes(markdown);
+  auto* report = app.add_flag("--report", options->report,
+                              "what the maintainers of a release that has it need to know")
+                     ->excludes(json)
+                     ->excludes(markdown)
+                     ->excludes(scenario);
+  app.add_option("--release", options->release, "of the report (default: the newest)")
+      ->transform(is_release())
+      ->type_name("RELEASE")
+      ->needs(report);
+  app.add_flag("--test", options->test, "only its test of vLLM, which fails where the bug is")
+      ->excludes(json)
+      ->excludes(markdown)
+      ->excludes(scenario)
+      ->excludes(report);
   return {&app, [options] { return show_command(*options); }};
 }
 
@@ -240,6 +280,8 @@ std::function<int()> add_bugs_command(CLI::App& bugs) {
       "  hybridscope bugs\n"
       "  hybridscope bugs list --engine vllm@2026-06-29 --not-in vllm@2026-08-18\n"
       "  hybridscope bugs show 48\n"
+      "  hybridscope bugs show 48 --report > issue.md\n"
+      "  hybridscope bugs show 48 --test > test_48.py && python -m pytest test_48.py\n"
       "  hybridscope bugs run mid-block-chunk-poisons-slot --explain\n"
       "  hybridscope bugs run --all --junit bugs.xml\n"
       "\n"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sessions/known_bugs/bug_files.h"
+#include "sessions/known_bugs/bug_tests.h"
 #include "sessions/scenario/scenario_reader.h"
 #include "sessions/text/json_reader.h"
 #include "sessions/text/object_reader.h"
@@ -76,6 +77,20 @@ std::vector<std::string> texts_of(const ObjectReader& reader, std::string_view k
   return texts;
 }
 
+bool is_in_newest_release(const KnownBug& bug) {
+  return bug.v1_releases.is_open() || bug.v2_releases.is_open();
+}
+
+ReportedBug read_report(const JsonPlace& place, JsonErrors& errors) {
+  const ObjectReader reader(place, {"place", "when", "tried", "not_tried"}, errors);
+  ReportedBug report;
+  report.place = text_of(reader, "place", errors);
+  report.when = text_of(reader, "when", errors);
+  report.tried = text_of(reader, "tried", errors);
+  report.not_tried = texts_of(reader, "not_tried", errors);
+  return report;
+}
+
 // For the number of a bug without an entry, the error gives the reason.
 Error left_out_or(std::string_view name, const Error& unknown) {
   for (const LeftOutBug& bug : left_out_bugs())
@@ -120,13 +135,20 @@ Result<BugExhibit> parse_bug(const BugText& bug) {
   JsonErrors errors(file);
   const ObjectReader reader(
       {&json.value(), ""},
-      {"title", "upstream", "function", "dates", "users_saw", "mechanism", "scenario"}, errors);
+      {"title", "upstream", "function", "dates", "users_saw", "mechanism", "report", "scenario"},
+      errors);
   exhibit.title = text_of(reader, "title", errors);
   exhibit.upstream = texts_of(reader, "upstream", errors);
   exhibit.function = text_of(reader, "function", errors);
   exhibit.dates = reader.string("dates").value_or("");
   exhibit.users_saw = text_of(reader, "users_saw", errors);
   exhibit.mechanism = texts_of(reader, "mechanism", errors);
+  if (const auto report = reader.find("report")) {
+    exhibit.report = read_report(*report, errors);
+    if (!is_in_newest_release(*exhibit.bug))
+      errors.fail(report->pointer, fmt::format("the newest release, {}, does not have the bug",
+                                               release_name(kNewestRelease)));
+  }
   if (exhibit.mechanism.size() != kSentences)
     errors.fail("/mechanism",
                 fmt::format("{} sentences (expected {})", exhibit.mechanism.size(), kSentences));
@@ -139,6 +161,12 @@ Result<BugExhibit> parse_bug(const BugText& bug) {
   check_scenario_of(exhibit.scenario, errors);
   if (errors.failed()) return errors.error();
   return exhibit;
+}
+
+std::string_view shipped_bug_test(std::string_view id) {
+  const auto file =
+      std::ranges::find(bug_tests::kFiles, fmt::format("{}.py", id), &EmbeddedFile::path);
+  return file == bug_tests::kFiles.end() ? std::string_view() : file->text;
 }
 
 Result<BugExhibit> shipped_bug(std::string_view name) {

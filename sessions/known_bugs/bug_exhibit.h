@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,14 @@ struct LeftOutBug {
 
 std::span<const LeftOutBug> left_out_bugs();
 
+// What a report to the maintainers of the newest release says beyond the exhibit (bug_report.h).
+struct ReportedBug {
+  std::string place = {};                   // file, line and function in the newest release
+  std::string when = {};                    // runners, modes and settings that it needs
+  std::string tried = {};                   // with what the test was run, and how it failed
+  std::vector<std::string> not_tried = {};  // sentences
+};
+
 struct BugExhibit {
   const KnownBug* bug = nullptr;  // its row in the table of known bugs
   std::string title = {};
@@ -32,6 +41,7 @@ struct BugExhibit {
   std::string dates = {};      // what is known of its dates beyond the table; may be empty
   std::string users_saw = {};  // one sentence
   std::vector<std::string> mechanism = {};  // three sentences
+  std::optional<ReportedBug> report = {};   // of a bug that the newest release has
   // Under `safe` it is the healthy run; `expect` says what the faulty run does.
   Scenario scenario = {};
 };
@@ -47,9 +57,14 @@ struct BugText {
 };
 
 // Errors: those of parse_scenario; also a file that is not named after a row of the table, a
-// mechanism that does not have three sentences, a scenario that expects nothing or sets a profile
+// mechanism that does not have three sentences, a report of a bug that the newest release does not
+// have, a scenario that expects nothing or sets a profile
 // or policies.
 Result<BugExhibit> parse_bug(const BugText& bug);
+
+// The file of the bug in integrations/vllm/bug_tests, a test of vLLM that fails where the bug is;
+// empty: it has none.
+std::string_view shipped_bug_test(std::string_view id);
 
 // A bug of scenarios/bugs, which are built into the program. Error not_found: that of
 // find_known_bug.

@@ -37,9 +37,8 @@ constexpr std::string_view kTableHead =
 
 std::string row_text(const BugExhibit& exhibit, std::string_view name) {
   const KnownBug& bug = *exhibit.bug;
-  return fmt::format("| {} | {} | {} | {} | {} |\n", bug_number(bug), name,
-                     cell(exhibit.title), releases_text(bug.v1_releases),
-                     releases_text(bug.v2_releases));
+  return fmt::format("| {} | {} | {} | {} | {} |\n", bug_number(bug), name, cell(exhibit.title),
+                     releases_text(bug.v1_releases), releases_text(bug.v2_releases));
 }
 
 constexpr std::string_view kOpening =
@@ -49,6 +48,7 @@ Made by `hybridscope bugs list --markdown` from `sessions/scenario/known_bug_tab
 
 Each entry is a fault that a serving engine had or has, as a value of a policy that switches it on, with a scenario that shows it and, without the policy, finds nothing.
 `hybridscope bugs run ID` runs both, `hybridscope run SCENARIO.json --engine vllm-0.26.0` any scenario with what that release does, its faults among it.
+`hybridscope bugs show ID --report` writes what the maintainers of a release need to know of it.
 The columns name the releases of vLLM that have the fault, by runner: first and last, or "from 0.24.0 on" if the newest, 0.33.0, still has it. 0.24.0 has no mode align on V2, 0.32.0 and later have no mode all.
 Days are vLLM's too: "until" names the first day without the fault, and a fault whose day of appearance is unknown counts as always present. A profile of a day (`vllm@2026-06-29`) is profile safe with the faults of that day and nothing else of it.
 Where two faults share a policy value, a profile of a day that has one of them shows both: no. 6 as long as no. 50 is open, no. 8 as long as no. 8b is.

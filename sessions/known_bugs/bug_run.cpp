@@ -11,9 +11,8 @@
 #include "sessions/run/run_summary.h"
 
 namespace hybridscope {
-namespace {
 
-Result<BugSide> run_side(Scenario scenario) {
+Result<BugSide> run_bug_side(Scenario scenario) {
   auto plan = plan_scenario(scenario, scenario.name);
   if (!plan.ok()) return plan.error();
   auto created = CheckedRun::create(std::move(plan).value());
@@ -52,17 +51,15 @@ Result<BugSide> run_side(Scenario scenario) {
   return side;
 }
 
-}  // namespace
-
 bool BugSide::as_declared() const {
   return unmet.empty() && findings.num_unexpected(Severity::error) == 0 &&
          findings.num_unexpected(Severity::warning) == 0;
 }
 
 Result<BugRun> run_bug(const BugExhibit& exhibit) {
-  auto faulty = run_side(faulty_scenario(exhibit));
+  auto faulty = run_bug_side(faulty_scenario(exhibit));
   if (!faulty.ok()) return faulty.error();
-  auto healthy = run_side(healthy_scenario(exhibit));
+  auto healthy = run_bug_side(healthy_scenario(exhibit));
   if (!healthy.ok()) return healthy.error();
   return BugRun{std::move(faulty).value(), std::move(healthy).value()};
 }

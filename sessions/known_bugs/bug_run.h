@@ -28,7 +28,10 @@ struct BugRun {
   bool as_declared() const { return faulty.as_declared() && healthy.as_declared(); }
 };
 
-// Error: the model or the engine refuses the scenario.
+// One run. Error: the model or the engine refuses the scenario.
+Result<BugSide> run_bug_side(Scenario scenario);
+
+// Error: that of run_bug_side.
 Result<BugRun> run_bug(const BugExhibit& exhibit);
 
 }  // namespace hybridscope

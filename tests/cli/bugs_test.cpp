@@ -108,6 +108,37 @@ TEST(Bugs, ItsScenarioIsAFileForRun) {
   EXPECT_EQ(run_program("run --strict " + healthy).exit_code, 0);
 }
 
+TEST(Bugs, AReportHasTheSmallestScenario) {
+  const ProgramResult report = run_program("bugs show 50 --report");
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("\n- Where: v1/worker/gpu_model_runner.py:2327, "));
+  // Its file has two requests.
+  EXPECT_THAT(report.out, HasSubstr("\"requests\": [\n    {\"id\": \"A\", \"prompt\": 4, "));
+  EXPECT_THAT(report.out, Not(HasSubstr("{\"id\": \"B\"")));
+  EXPECT_THAT(report.out, HasSubstr("\n- running-state-wrong: step 4 A row 0 "));
+}
+
+TEST(Bugs, AReportOfARelease) {
+  EXPECT_EQ(run_program("bugs show 1 --report").out,
+            "mid-block-chunk-poisons-slot is not in 0.33.0. Runner V1: 0.24.0 to 0.26.0, mended in "
+            "0.27.1. Runner V2: 0.25.1 to 0.26.0, mended in 0.27.1.\n");
+  EXPECT_THAT(run_program("bugs show 1 --report --release vllm-0.26.0").out,
+              HasSubstr("\nIn vLLM 0.26.0, runner V1.\n"));
+  const ProgramResult unknown = run_program("bugs show 1 --report --release 0.34.0");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no release \"0.34.0\" (0.24.0, "));
+  EXPECT_EQ(run_program("bugs show 1 --release 0.26.0").exit_code, 2);
+}
+
+TEST(Bugs, ATestIsAFileForPytest) {
+  EXPECT_THAT(run_program("bugs show 8b --test").out,
+              AllOf(StartsWith("\"\"\"Known bug 8b: "),
+                    HasSubstr("\ndef test_a_prompt_of_one_token_is_not_padded():\n")));
+  const ProgramResult none = run_program("bugs show 1 --test");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("mid-block-chunk-poisons-slot has none"));
+}
+
 TEST(Bugs, OneIsRunWithItsHealthyRunAndExplained) {
   const ProgramResult run = run_program("bugs run 1 --explain");
   EXPECT_EQ(run.exit_code, 0) << run.err;

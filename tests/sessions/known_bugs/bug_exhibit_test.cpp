@@ -70,6 +70,22 @@ TEST(BugExhibits, AMechanismHasThreeSentences) {
             "mid-block-chunk-poisons-slot.json: /mechanism: 2 sentences (expected 3)");
 }
 
+TEST(BugExhibits, OnlyABugOfTheNewestReleaseHasAReport) {
+  json bug = sample();
+  bug["report"] = {{"place", "P"}, {"when", "W"}, {"tried", "T"}, {"not_tried", {"N."}}};
+  EXPECT_EQ(error_of(bug),
+            "mid-block-chunk-poisons-slot.json: /report: the newest release, 0.33.0, does not have "
+            "the bug");
+  const std::string text = bug.dump();
+  const auto parsed = parse_bug({.text = text, .file = "skipped-step-forgets-accepted-count.json"});
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed.value().report->place, "P");
+  EXPECT_THAT(parsed.value().report->not_tried, testing::ElementsAre("N."));
+  bug["report"].erase("when");
+  EXPECT_THAT(error_of(bug, "skipped-step-forgets-accepted-count.json"),
+              HasSubstr("/report: key \"when\" is missing"));
+}
+
 TEST(BugExhibits, AScenarioThatExpectsNothingIsRefused) {
   json bug = sample();
   bug["scenario"]["expect"] = {{"findings", "none"}};

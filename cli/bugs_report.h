@@ -1,0 +1,17 @@
+// `hybridscope bugs show ID --report` and `--test`.
+#pragma once
+
+#include <string>
+
+#include "sessions/known_bugs/bug_exhibit.h"
+
+namespace hybridscope {
+
+// Prints what the maintainers of a release need; of a release without the bug, since when it is
+// mended. `release`: "0.33.0"; empty: the newest. Returns the exit code.
+int print_bug_report(const BugExhibit& exhibit, const std::string& release);
+
+// Prints the bug's test of vLLM; without one, reports a usage error. Returns the exit code.
+int print_bug_test(const BugExhibit& exhibit);
+
+}  // namespace hybridscope

@@ -1,0 +1,38 @@
+// What the maintainers of a release need to know of a bug that it has, as Markdown to paste.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/engine/engine_config.h"
+#include "core/engine/releases.h"
+#include "sessions/known_bugs/bug_exhibit.h"
+#include "sessions/known_bugs/bug_run.h"
+
+namespace hybridscope {
+
+// A runner that has the bug in the release, the one that the scenario runs with by default before
+// the other; empty: the release does not have the bug.
+std::optional<ModelRunner> runner_with(const BugExhibit& exhibit, Release release);
+
+// "NAME is not in 0.33.0. Runner V1: 0.24.0 to 0.26.0, mended in 0.27.1. Runner V2: no release."
+std::string absence_words(const KnownBug& bug, Release release);
+
+// The exhibit's scenario with everything that the release does, with the runner and without the
+// bug's policies. Errors: those of run_bug.
+Result<BugSide> run_bug_in(const BugExhibit& exhibit, Release release, ModelRunner runner);
+
+struct BugReportInput {
+  const BugExhibit& exhibit;
+  Release release = kNewestRelease;
+  ModelRunner runner = ModelRunner::v1;  // one that has the bug in the release
+  const Scenario& smallest;              // shows the bug by its policies alone
+  std::string finding = {};              // of the smallest scenario, in words
+  const BugSide& in_release;             // run_bug_in
+};
+
+// One paragraph, the place, the smallest scenario, a test that fails and what was not tried.
+std::string bug_report(const BugReportInput& input);
+
+}  // namespace hybridscope
