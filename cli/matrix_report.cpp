@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxFaultsShown = 40;
 
 std::string fault_name(const FaultSummary& fault) {
-  if (!fault.bugs.empty()) return fault.bugs;
+  if (!fault.cause.empty()) return fault.cause;
   return fmt::format("unexplained: {}", fault.key);
 }
 
@@ -95,7 +95,7 @@ Json axes_to_json(const MatrixSummary& summary) {
 Json faults_to_json(const MatrixSummary& summary) {
   Json faults = Json::array();
   for (const FaultSummary& fault : summary.faults) {
-    Json json = {{"bugs", fault.bugs},          {"rule", rule_info(fault.kind.rule).slug},
+    Json json = {{"cause", fault.cause},          {"rule", rule_info(fault.kind.rule).slug},
                  {"detail", fault.kind.detail}, {"cells", fault.cells},
                  {"where", fault.where},        {"accident", fault.accident}};
     if (!fault.file.empty()) {

@@ -198,6 +198,25 @@ void KVCacheManager::free_blocks(const BlockCopies& copies) {
   if (!blocks.empty()) pool_.free_blocks(blocks, copies.copies.front().owner);
 }
 
+void KVCacheManager::defer(const BlockCopies& copies) {
+  record_each(CacheEventKind::free_deferred, copies);
+}
+
+void KVCacheManager::free_due(const BlockCopies& copies) {
+  record_each(CacheEventKind::free_due, copies);
+  free_blocks(copies);
+}
+
+// An event for each block of each copy.
+void KVCacheManager::record_each(CacheEventKind kind, const BlockCopies& copies) {
+  for (const PendingCopy& copy : copies.copies)
+    for (const std::int32_t block : {copy.source_block, copy.block})
+      pool_.record({.kind = kind,
+                    .group = copy.owner.group,
+                    .request = copy.owner.request,
+                    .block = block});
+}
+
 bool KVCacheManager::reset_prefix_cache() { return pool_.reset_prefix_cache(); }
 
 Status KVCacheManager::evict_blocks(std::span<const std::int32_t> block_ids) {

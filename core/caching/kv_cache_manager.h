@@ -131,6 +131,9 @@ class KVCacheManager {
   };
   BlockCopies take_block_copies();
   void free_blocks(const BlockCopies& copies);
+  // Their blocks are freed later, by free_due.
+  void defer(const BlockCopies& copies);
+  void free_due(const BlockCopies& copies);
 
   // Frees all blocks of the request. No effect on a request without blocks.
   void free(RequestId request);
@@ -178,6 +181,7 @@ class KVCacheManager {
   KVCacheManager(const KVCacheManagerConfig& config, HybridCoordinator coordinator,
                  CacheEventLog* log);
 
+  void record_each(CacheEventKind kind, const BlockCopies& copies);
   MambaManagerConfig mamba_config(const KVCacheManagerConfig& config,
                                   const GroupParameters& parameters, const MambaSpec& spec) const;
   Status check_request(const RequestCacheView& request) const;

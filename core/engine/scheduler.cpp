@@ -270,10 +270,9 @@ void Scheduler::take_block_copies() {
   output_.block_copies = taken.copies;
   if (taken.empty()) return;
   const std::int64_t fence = num_frames_scheduled_ + 1;
-  if (config_.defer_frees && fence > num_frames_returned_)
-    deferred_frees_.push_back({fence, {}, std::move(taken)});
-  else
-    kv_cache_.free_blocks(taken);
+  if (!config_.defer_frees || fence <= num_frames_returned_) return kv_cache_.free_blocks(taken);
+  kv_cache_.defer(taken);
+  deferred_frees_.push_back({fence, {}, std::move(taken)});
 }
 
 std::int32_t Scheduler::split(const Request& request, std::int32_t num_new_tokens,

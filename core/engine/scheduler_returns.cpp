@@ -114,7 +114,7 @@ void Scheduler::frame_returned(std::int32_t num_scheduled_tokens) {
 
 void Scheduler::free_deferred(const DeferredFree& due) {
   kv_cache_.free_blocks(due.blocks);
-  kv_cache_.free_blocks(due.copies);
+  kv_cache_.free_due(due.copies);
 }
 
 // All tokens in flight are stale. Those of an earlier reset stay dropped while any is under way.

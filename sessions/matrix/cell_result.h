@@ -30,9 +30,9 @@ struct CellFinding {
 };
 
 // A known bug that alone causes an error in a scenario; or several bugs that cause one together,
-// none of which can be left out.
+// or else policies of the engine, none of which can be left out.
 struct CellFault {
-  std::string bugs;  // "id" or "id+id"
+  std::string cause;  // "id", "id+id", "id+policy=value" (fault_cause.h)
   std::int64_t scenarios = 0;
   // The scenario with the fewest requests, and the kind of its error.
   std::int64_t index = 0;

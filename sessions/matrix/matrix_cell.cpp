@@ -29,6 +29,8 @@ constexpr std::array kGraphValues = {CUDAGraphMode::none, CUDAGraphMode::piecewi
                                      CUDAGraphMode::full, CUDAGraphMode::full_decode_only,
                                      CUDAGraphMode::full_and_piecewise};
 constexpr std::array<Name, 4> kPressures = {"none", "budget", "preemption", "reset"};
+constexpr std::array<Name, 3> kRetentions = {"dense", "0", "2B"};
+constexpr std::array<Name, 2> kMatchUnits = {"block", "finer"};
 
 constexpr std::array<AxisInfo, kNumAxes> kAxes = {{
     {Axis::mode, "mode", "mamba_cache_mode", kModes},
@@ -40,6 +42,10 @@ constexpr std::array<AxisInfo, kNumAxes> kAxes = {{
     {Axis::scheduling, "scheduling", "async_scheduling", kSchedulings},
     {Axis::graphs, "graphs", "cudagraph_mode", kGraphs},
     {Axis::pressure, "pressure", "what the scenarios press on", kPressures},
+    {Axis::retention, "retention",
+     "prefix_cache_retention_interval (dense: not set; 2B: two blocks)", kRetentions},
+    {Axis::match_unit, "match_unit", "prefix_match_unit (finer: a divisor of the block size)",
+     kMatchUnits},
 }};
 
 constexpr std::int32_t kMaxNgramTokens = 3;
@@ -119,6 +125,8 @@ ModelRunner MatrixCell::runner() const {
 bool MatrixCell::async_scheduling() const { return index(Axis::scheduling) == 1; }
 CUDAGraphMode MatrixCell::cudagraph_mode() const { return kGraphValues[index(Axis::graphs)]; }
 Pressure MatrixCell::pressure() const { return static_cast<Pressure>(index(Axis::pressure)); }
+Retention MatrixCell::retention() const { return static_cast<Retention>(index(Axis::retention)); }
+MatchUnit MatrixCell::match_unit() const { return static_cast<MatchUnit>(index(Axis::match_unit)); }
 
 std::size_t num_cells() {
   std::size_t count = 1;
@@ -180,7 +188,10 @@ std::optional<MatrixCell> stands_for(const MatrixCell& cell) {
   if (cell.mamba_cache_mode() == MambaCacheMode::none || !cell.enable_prefix_caching()) {
     other.values[static_cast<std::size_t>(Axis::mode)] = 0;
     other.values[static_cast<std::size_t>(Axis::prefix_caching)] = 0;
+    other.values[static_cast<std::size_t>(Axis::retention)] = 0;
   }
+  if (other.mamba_cache_mode() != MambaCacheMode::align)
+    other.values[static_cast<std::size_t>(Axis::match_unit)] = 0;
   other.values[static_cast<std::size_t>(Axis::graphs)] = graphs_left(other);
   if (other == cell) return std::nullopt;
   return other;

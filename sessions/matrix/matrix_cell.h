@@ -25,8 +25,10 @@ enum class Axis : std::uint8_t {
   scheduling,
   graphs,
   pressure,
+  retention,
+  match_unit,
 };
-inline constexpr std::size_t kNumAxes = 8;
+inline constexpr std::size_t kNumAxes = 10;
 
 // What a cell's scenarios do to the engine besides serving requests.
 enum class Pressure : std::uint8_t {
@@ -34,6 +36,19 @@ enum class Pressure : std::uint8_t {
   budget,      // too few tokens per step for all requests
   preemption,  // too few blocks, and commands that preempt requests
   reset,       // commands that reset the prefix cache and abort requests
+};
+
+// Which states of a prompt stay in the prefix cache (semantics: retention).
+enum class Retention : std::uint8_t {
+  dense,        // no interval: every state
+  interval_0,   // only those that a later request is known to need
+  interval_2B,  // those and one every two blocks
+};
+
+// How many tokens a block hash covers (semantics: copy-on-write).
+enum class MatchUnit : std::uint8_t {
+  block,  // a whole block
+  finer,  // a part of one, so that hits may end inside a block
 };
 
 struct AxisInfo {
@@ -62,6 +77,8 @@ struct MatrixCell {
   bool async_scheduling() const;
   CUDAGraphMode cudagraph_mode() const;
   Pressure pressure() const;
+  Retention retention() const;
+  MatchUnit match_unit() const;
 
   friend auto operator<=>(const MatrixCell&, const MatrixCell&) = default;
 };
@@ -70,18 +87,21 @@ struct MatrixCell {
 std::vector<MatrixCell> all_cells();
 std::size_t num_cells();
 
-// "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption".
+// "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block".
 std::string cell_name(const MatrixCell& cell);
 // Error: no cell has this name.
 Result<MatrixCell> parse_cell(std::string_view name);
 
-// The settings that the cell fixes; the scenarios choose the others.
+// The settings that the cell fixes; the scenarios choose the others, and the size of what retention
+// and match_unit name, which depends on their block size.
 EngineSettings cell_settings(const MatrixCell& cell);
 
-// The cell that this one reduces to, where the reference changes a setting: without prefix caching
+// The cell that this one reduces to. Where the reference changes a setting: without prefix caching
 // the mode becomes none, mode none turns prefix caching off (semantics: cache-mode-choice), and
 // the CUDA graph mode becomes what the metadata builders allow (semantics: resolve-cudagraph-mode;
-// with recurrent layers full becomes full_and_piecewise).
+// with recurrent layers full becomes full_and_piecewise). Where a setting changes nothing: without
+// prefix caching there is nothing to retain or to match, and hits end inside blocks in mode align
+// alone.
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
 // Why no engine starts with these settings; empty: one does.

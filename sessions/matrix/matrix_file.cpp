@@ -118,7 +118,7 @@ std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
 }
 
 std::string fault_key(const MatrixFault& fault) {
-  if (!fault.bugs.empty()) return fault.bugs;
+  if (!fault.cause.empty()) return fault.cause;
   return fmt::format("{} {}", rule_info(fault.kind.rule).slug, fault.kind.detail);
 }
 

@@ -60,7 +60,7 @@ std::string mark_of(const CellResult& cell) {
       return "s";
     case CellVerdict::has_findings:
       return fmt::format("{}", std::ranges::count_if(cell.faults, [](const CellFault& fault) {
-                                 return fault.bugs.find('+') == std::string::npos;
+                                 return fault.cause.find('+') == std::string::npos;
                                }) + std::ranges::ssize(cell.unexplained));
     case CellVerdict::untested:
       return "?";
@@ -78,7 +78,7 @@ std::string tooltip_of(const CellResult& cell) {
   if (cell.num_scenarios == 0) return text;
   text += fmt::format("\n{} of {} scenarios with errors", cell.num_failing, cell.num_scenarios);
   for (const CellFault& fault : cell.faults)
-    text += fmt::format("\n{}: {}", fault.bugs, fault.scenarios);
+    text += fmt::format("\n{}: {}", fault.cause, fault.scenarios);
   for (const CellFinding& finding : cell.unexplained)
     text +=
         fmt::format("\nunexplained: {} {}", rule_info(finding.kind.rule).slug, finding.kind.detail);
@@ -176,11 +176,11 @@ void Page::faults() {
     accidents += fault.accident;
     if (fault.accident) continue;
     const std::string title =
-        page_.title_of && !fault.bugs.empty() ? page_.title_of(fault.bugs) : "";
+        page_.title_of && !fault.cause.empty() ? page_.title_of(fault.cause) : "";
     html_ += fmt::format(
         "<tr><td>{}{}</td><td class=\"n\">{}</td><td>{}</td><td><code>{}</code></td><td>{}</td>"
         "</tr>\n",
-        fault.bugs.empty() ? "<b>unexplained</b>" : escaped(fault.bugs),
+        fault.cause.empty() ? "<b>unexplained</b>" : escaped(fault.cause),
         title.empty() ? "" : fmt::format("<br><span class=\"muted\">{}</span>", escaped(title)),
         grouped_number(fault.cells),
         fault.where.empty() ? "every value of every axis" : escaped(fault.where),
@@ -220,8 +220,12 @@ void Page::grid_row(const MatrixCell& row) {
 }
 
 void Page::grid(const MatrixCell& base) {
-  html_ += fmt::format("<h2>mode {}, prefix caching {}</h2>\n<table class=\"grid\"><tr>",
-                       base.value(Axis::mode), base.value(Axis::prefix_caching));
+  html_ += fmt::format("<h2>mode {}, prefix caching {}", base.value(Axis::mode),
+                       base.value(Axis::prefix_caching));
+  if (base.enable_prefix_caching())
+    html_ += fmt::format(", retention {}, match unit {}", base.value(Axis::retention),
+                         base.value(Axis::match_unit));
+  html_ += "</h2>\n<table class=\"grid\"><tr>";
   html_ += fmt::format("<th colspan=\"{}\">graphs</th>", kRowAxes.size());
   const AxisInfo& graphs = axis_info(Axis::graphs);
   const AxisInfo& pressure = axis_info(Axis::pressure);
@@ -247,13 +251,15 @@ void Page::grids() {
       "cell <span class=\"none\">.</span>not run. A cell says more under the mouse. Rows that are "
       "refused as a whole are left out.</p>\n";
   for (const MatrixCell& base :
-       combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching}))
+       combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching, Axis::retention,
+                                             Axis::match_unit}))
     if (!stands_for(base)) grid(base);
   html_ +=
       "<p>Without prefix caching every mode is mode none, mode none has no prefix caching, and "
       "full "
       "graphs of recurrent layers become full_and_piecewise: the reference sees to all "
-      "three.</p>\n";
+      "three. Retention and match unit have a meaning with prefix caching only, a finer match unit "
+      "in mode align only.</p>\n";
 }
 
 void Page::events() {

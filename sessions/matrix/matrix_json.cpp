@@ -27,7 +27,7 @@ Json kind_to_json(const FindingKind& kind) {
 Json faults_to_json(const std::vector<CellFault>& faults) {
   Json list = Json::array();
   for (const CellFault& one : faults) {
-    Json json = {{"bugs", one.bugs}};
+    Json json = {{"cause", one.cause}};
     json.update(kind_to_json(one.kind));
     json["scenarios"] = one.scenarios;
     json["scenario"] = one.index;
@@ -88,9 +88,9 @@ CellFinding finding_of_json(const JsonPlace& place, JsonErrors& errors) {
 }
 
 CellFault cell_fault_of_json(const JsonPlace& place, JsonErrors& errors) {
-  const ObjectReader object(place, {"bugs", "rule", "detail", "scenarios", "scenario", "requests"},
+  const ObjectReader object(place, {"cause", "rule", "detail", "scenarios", "scenario", "requests"},
                             errors);
-  return {.bugs = string_at(object, "bugs"),
+  return {.cause = string_at(object, "cause"),
           .scenarios = count_at(object, "scenarios"),
           .index = count_at(object, "scenario"),
           .num_requests = count_at(object, "requests"),
@@ -237,7 +237,7 @@ CellResult cell_of_json(const JsonPlace& place, JsonErrors& errors) {
 }
 
 Json fault_to_json(const MatrixFault& fault) {
-  Json json = {{"fault", fault.bugs}};
+  Json json = {{"fault", fault.cause}};
   json.update(kind_to_json(fault.kind));
   json["text"] = fault.text;
   json["cell"] = fault.cell;
@@ -252,7 +252,7 @@ MatrixFault fault_of_json(const JsonPlace& place, JsonErrors& errors) {
   const ObjectReader object(
       place, {"fault", "rule", "detail", "text", "cell", "scenario", "requests", "steps", "file"},
       errors);
-  return {.bugs = string_at(object, "fault"),
+  return {.cause = string_at(object, "fault"),
           .kind = kind_at(object, errors),
           .text = string_at(object, "text"),
           .cell = string_at(object, "cell"),

@@ -83,14 +83,14 @@ void Summarizer::add_fault(const MatrixFault& shown, const CellResult& cell) {
   const std::string key = fault_key(shown);
   const auto [place, fresh] = faults_.try_emplace(key);
   FaultPlaces& fault = place->second;
-  if (fresh) fault.summary = {.key = key, .bugs = shown.bugs, .kind = shown.kind};
+  if (fresh) fault.summary = {.key = key, .cause = shown.cause, .kind = shown.kind};
   ++fault.summary.cells;
   hybridscope::add(fault.values, cell.cell);
 }
 
 void Summarizer::add_faults(const CellResult& cell) {
   for (const CellFault& fault : cell.faults)
-    add_fault({.bugs = fault.bugs, .kind = fault.kind}, cell);
+    add_fault({.cause = fault.cause, .kind = fault.kind}, cell);
   for (const CellFinding& finding : cell.unexplained) add_fault({.kind = finding.kind}, cell);
 }
 

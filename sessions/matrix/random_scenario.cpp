@@ -58,6 +58,7 @@ class Generator {
   std::int32_t k() const { return scenario_.settings.num_speculative_tokens.value_or(0); }
 
   void choose_engine();
+  void choose_prefix_cache();
   void choose_requests();
   void choose_sharing(ScenarioRequest& request);
   std::int32_t prompt_tokens();
@@ -83,6 +84,7 @@ void Generator::choose_engine() {
     settings().num_speculative_tokens = draws_.between(1, *settings().num_speculative_tokens);
   // Mode all stores states at chunk ends; the tiny models have chunks of 4 tokens.
   block_size_ = all ? draws_.one_of({4, 8, 8}) : draws_.between(kSmallestRandomBlock, 9);
+  if (cell_.match_unit() == MatchUnit::finer) block_size_ = draws_.one_of({4, 6, 8, 9});
   settings().block_size = block_size_;
   settings().seed = draws_.between(0, 1 << 30);
   settings().acceptance_rate = draws_.one_of({0.0, 0.3, 0.6, 0.8, 1.0});
@@ -105,6 +107,18 @@ void Generator::choose_engine() {
   if (has_full_cudagraphs(cell_.cudagraph_mode()) && draws_.one_in(2) &&
       3 * window <= *settings().max_num_batched_tokens)
     settings().cudagraph_capture_sizes = {3 * window, 8 * window, 16 * window};
+}
+
+void Generator::choose_prefix_cache() {
+  if (cell_.match_unit() == MatchUnit::finer) {
+    std::vector<std::int32_t> units;
+    for (std::int32_t unit = 1; unit < block_size_; ++unit)
+      if (block_size_ % unit == 0) units.push_back(unit);
+    settings().prefix_match_unit = draws_.element_of(units);
+  }
+  if (cell_.retention() == Retention::interval_0) settings().prefix_cache_retention_interval = 0;
+  if (cell_.retention() == Retention::interval_2B)
+    settings().prefix_cache_retention_interval = 2 * block_size_;
 }
 
 std::int32_t Generator::prompt_tokens() {
@@ -178,6 +192,7 @@ void Generator::choose_pool() {
   HS_EXPECT(setup.ok());
   EngineConfig& config = setup.value().config;
   config.policies.cache.skipped_basis = SkippedBasis::processed;
+  config.policies.cache.hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
   const auto least = static_cast<std::int32_t>(blocks_one_request_needs(config, longest_)) + 1;
   settings().num_gpu_blocks_override = least + draws_.between(0, least);
   if (draws_.one_in(8)) settings().watermark = 0.05;
@@ -235,6 +250,7 @@ void Generator::choose_script() {
 
 Scenario Generator::make() {
   choose_engine();
+  choose_prefix_cache();
   choose_requests();
   choose_lengths();
   choose_pool();

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/base/fingerprint.h"
+#include "sessions/matrix/explain_errors.h"
 #include "sessions/matrix/random_scenario.h"
 #include "sessions/scenario/scripted_policies.h"
 #include "sessions/text/name_hash.h"
@@ -69,22 +69,14 @@ class CellRun {
   Result<std::optional<CellResult>> run();
 
  private:
-  using Bugs = std::vector<const KnownBug*>;
-  using Kinds = std::set<FindingKind>;
-
-  Result<CheckedScenario> checked(const Scenario& scenario, std::int64_t index,
-                                  const MakeStateBackend& make_backend) const;
   Status run_scenario(std::int64_t index);
   Status explain(const CheckedScenario& run, std::int64_t index);
-  Status explain_together(std::int64_t index, bool& explained);
-  Result<Kinds> errors_with(const PolicyOverrides& policies, std::int64_t index) const;
-  Result<Kinds> errors_of(const KnownBug& bug, std::int64_t index) const;
-  void add_fault(const Bugs& bugs, const FindingKind& kind, std::int64_t index);
+  void add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index);
   void finish();
 
   const MatrixCell& cell_;
   const CellRunOptions& options_;
-  Bugs bugs_;  // of the engine
+  std::vector<const KnownBug*> bugs_;  // of the engine
   CellResult result_;
   std::map<FindingKind, CellFinding> findings_;
   std::map<FindingKind, CellFinding> unexplained_;
@@ -96,90 +88,22 @@ void count(std::map<Key, Count>& counts, const Key& key, Count fresh) {
   ++counts.try_emplace(key, std::move(fresh)).first->second.scenarios;
 }
 
-// Only a lost device or too little memory is returned as an error.
-Result<CheckedScenario> CellRun::checked(const Scenario& scenario, std::int64_t index,
-                                         const MakeStateBackend& make_backend) const {
-  std::string broken;
-  try {
-    auto run = check_scenario(scenario, make_backend);
-    if (run.ok() || run.error().kind != ErrorKind::invalid_input) return run;
-    broken = run.error().message;
-  } catch (const ContractViolation& violation) {
-    broken = violation.what();
-  }
-  contract_violation(
-      fmt::format("cell {}, scenario {}: {}", cell_name(cell_), index, broken).c_str(), __FILE__,
-      __LINE__);
-}
-
-Result<CellRun::Kinds> CellRun::errors_with(const PolicyOverrides& policies,
-                                            std::int64_t index) const {
-  Scenario scenario = named_scenario(cell_, index, options_.seed);
-  scenario.settings.policies = policies;
-  auto run = checked(scenario, index, {});
-  if (!run.ok()) return run.error();
-  return std::move(run).value().errors;
-}
-
-// The errors that the bug alone causes; for a bug with two policies, those that need both.
-Result<CellRun::Kinds> CellRun::errors_of(const KnownBug& bug, std::int64_t index) const {
-  auto errors = errors_with(policies_of(Bugs{&bug}), index);
-  if (!errors.ok() || errors.value().empty() || bug.values().size() == 1) return errors;
-  for (const PolicyValue& value : bug.values()) {
-    const KnownBug half{.id = bug.id, .policies = {value}};
-    const auto fewer = errors_with(policies_of(Bugs{&half}), index);
-    if (!fewer.ok()) return fewer.error();
-    for (const FindingKind& kind : fewer.value()) errors.value().erase(kind);
-  }
-  return errors;
-}
-
-// Finds the bugs of the profile that cause an error in the scenario alone, or else the set of bugs
-// that cause one together.
 Status CellRun::explain(const CheckedScenario& run, std::int64_t index) {
-  bool explained = false;
-  for (const KnownBug* bug : bugs_) {
-    const auto errors = errors_of(*bug, index);
-    if (!errors.ok()) return errors.error();
-    if (errors.value().empty()) continue;
-    explained = true;
-    add_fault({bug}, *errors.value().begin(), index);
-  }
-  if (explained) return Ok{};
-  if (Status together = explain_together(index, explained); !together.ok() || explained)
-    return together;
-  for (const FindingKind& kind : run.errors)
+  const auto explanation = explain_errors(cell_, options_, bugs_, index, run.errors);
+  if (!explanation.ok()) return explanation.error();
+  for (const Explanation::Cause& one : explanation.value().causes)
+    add_fault(one.cause, one.kind, index);
+  for (const FindingKind& kind : explanation.value().unexplained)
     count(unexplained_, kind, CellFinding{.kind = kind, .first = index});
   return Ok{};
 }
 
-// A set of bugs none of which can be left out.
-Status CellRun::explain_together(std::int64_t index, bool& explained) {
-  Bugs needed = bugs_;
-  auto errors = errors_with(policies_of(needed), index);
-  if (!errors.ok()) return errors.error();
-  explained = !errors.value().empty();
-  if (!explained) return Ok{};
-  for (const KnownBug* bug : bugs_) {
-    Bugs fewer = needed;
-    std::erase(fewer, bug);
-    auto left = errors_with(policies_of(fewer), index);
-    if (!left.ok()) return left.error();
-    if (left.value().empty()) continue;
-    needed = std::move(fewer);
-    errors = std::move(left);
-  }
-  add_fault(needed, *errors.value().begin(), index);
-  return Ok{};
-}
-
-void CellRun::add_fault(const Bugs& bugs, const FindingKind& kind, std::int64_t index) {
+void CellRun::add_fault(const std::string& cause, const FindingKind& kind, std::int64_t index) {
   const auto num_requests =
       static_cast<std::int64_t>(named_scenario(cell_, index, options_.seed).requests.size());
-  const std::string name = name_of_bugs(bugs);
-  CellFault& fault = faults_[name];
+  CellFault& fault = faults_[cause];
   if (fault.scenarios == 0 || num_requests < fault.num_requests)
-    fault = {.bugs = name,
+    fault = {.cause = cause,
              .scenarios = fault.scenarios,
              .index = index,
              .num_requests = num_requests,
@@ -192,8 +116,8 @@ Status CellRun::run_scenario(std::int64_t index) {
   // with bugs or overridden policies runs with symbolic state only.
   const bool in_bytes = options_.make_backend && bugs_.empty() &&
                         options_.policies == PolicyOverrides{} && index % kScenariosABytesRun == 0;
-  const auto run = checked(scenario_of_cell(cell_, index, options_), index,
-                           in_bytes ? options_.make_backend : MakeStateBackend());
+  const auto run = check_scenario_of_cell(cell_, index, scenario_of_cell(cell_, index, options_),
+                                          in_bytes ? options_.make_backend : MakeStateBackend());
   if (!run.ok()) return run.error();
   const CheckedScenario& seen = run.value();
   ++result_.num_scenarios;
@@ -269,34 +193,37 @@ std::string_view verdict_name(CellVerdict verdict) {
 Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                           const CellRunOptions& options) {
   Scenario scenario = named_scenario(cell, index, options.seed);
-  if (options.profile != EngineProfile::safe) scenario.settings.engine = options.profile;
-  scenario.settings.policies = options.policies;
+  EngineSettings& settings = scenario.settings;
+  if (options.profile != EngineProfile::safe) settings.engine = options.profile;
+  settings.policies = options.policies;
+  // Where a release chooses an interval by itself, one of a block keeps every state.
+  if (cell.enable_prefix_caching() && cell.retention() == Retention::dense &&
+      resolved_retention_interval(settings))
+    settings.prefix_cache_retention_interval = settings.block_size;
   return scenario;
 }
 
-Scenario scenario_of_bugs(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
-                          std::span<const KnownBug* const> bugs) {
-  Scenario scenario = named_scenario(cell, index, seed);
-  scenario.settings.policies = policies_of(bugs);
-  return scenario;
-}
-
-std::string name_of_bugs(std::span<const KnownBug* const> bugs) {
-  std::string name;
-  for (const KnownBug* bug : bugs) name += fmt::format("{}{}", name.empty() ? "" : "+", bug->id);
-  return name;
-}
-
-Result<std::vector<const KnownBug*>> bugs_named(std::string_view name) {
-  std::vector<const KnownBug*> bugs;
-  while (true) {
-    const std::size_t end = name.find('+');
-    const auto bug = find_known_bug(name.substr(0, end));
-    if (!bug.ok()) return bug.error();
-    bugs.push_back(bug.value());
-    if (end == std::string_view::npos) return bugs;
-    name.remove_prefix(end + 1);
+Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
+                                               const Scenario& scenario,
+                                               const MakeStateBackend& make_backend) {
+  std::string broken;
+  try {
+    auto run = check_scenario(scenario, make_backend);
+    if (run.ok() || run.error().kind != ErrorKind::invalid_input) return run;
+    broken = run.error().message;
+  } catch (const ContractViolation& violation) {
+    broken = violation.what();
   }
+  contract_violation(
+      fmt::format("cell {}, scenario {}: {}", cell_name(cell), index, broken).c_str(), __FILE__,
+      __LINE__);
+}
+
+Scenario scenario_with_policies(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
+                                const PolicyOverrides& policies) {
+  Scenario scenario = named_scenario(cell, index, seed);
+  scenario.settings.policies = policies;
+  return scenario;
 }
 
 Result<std::optional<CellResult>> run_cell(const MatrixCell& cell, const CellRunOptions& options) {

@@ -36,13 +36,14 @@ inline constexpr std::int64_t kMaxExplained = 24;
 // Scenario `index` of a cell, with the profile and policies of `options`.
 Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
                           const CellRunOptions& options);
-// The same scenario with only the policy values of these bugs.
-Scenario scenario_of_bugs(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
-                          std::span<const KnownBug* const> bugs);
+// The same scenario in profile safe with these policy values.
+Scenario scenario_with_policies(const MatrixCell& cell, std::int64_t index, std::uint64_t seed,
+                                const PolicyOverrides& policies);
 
-// Converts to and from CellFault::bugs. Errors: those of find_known_bug.
-std::string name_of_bugs(std::span<const KnownBug* const> bugs);
-Result<std::vector<const KnownBug*>> bugs_named(std::string_view name);
+// Runs a form of scenario `index` of the cell. Errors: a lost device or too little memory.
+Result<CheckedScenario> check_scenario_of_cell(const MatrixCell& cell, std::int64_t index,
+                                               const Scenario& scenario,
+                                               const MakeStateBackend& make_backend);
 
 // Empty: given up. Errors: those of the backend. If an engine refuses a scenario, this throws a
 // contract violation that names cell and scenario.

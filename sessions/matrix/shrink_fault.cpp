@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sessions/matrix/fault_cause.h"
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/shrink/shrink_scenario.h"
 #include "sessions/text/name_hash.h"
@@ -39,10 +40,11 @@ void keep_smallest(std::vector<FaultCandidates::Place>& places) {
 
 Result<Scenario> scenario_at(const FaultCandidates& candidates, const FaultCandidates::Place& place,
                              const CellRunOptions& options) {
-  if (candidates.bugs.empty()) return scenario_of_cell(place.cell, place.index, options);
-  const auto bugs = bugs_named(candidates.bugs);
-  if (!bugs.ok()) return bugs.error();
-  return scenario_of_bugs(place.cell, place.index, options.seed, bugs.value());
+  if (candidates.cause.empty() || options.profile.kind == EngineProfile::Kind::vllm_release)
+    return scenario_of_cell(place.cell, place.index, options);
+  const auto policies = policies_of_cause(candidates.cause);
+  if (!policies.ok()) return policies.error();
+  return scenario_with_policies(place.cell, place.index, options.seed, policies.value());
 }
 
 ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidates::Place& place,
@@ -50,7 +52,7 @@ ShrunkFault shrunk_fault(const FaultCandidates& candidates, const FaultCandidate
   const std::string name = file_name(candidates.key);
   Scenario scenario = shrunk.scenario;
   scenario.name = name;
-  return {.fault = {.bugs = candidates.bugs,
+  return {.fault = {.cause = candidates.cause,
                     .kind = place.kind,
                     .text = shrunk.text,
                     .cell = cell_name(place.cell),
@@ -67,8 +69,8 @@ std::vector<FaultCandidates> collect_faults(const MatrixContents& contents) {
   std::map<std::string, FaultCandidates> faults;
   for (const auto& [name, cell] : contents.cells) {
     for (const CellFault& fault : cell.faults) {
-      FaultCandidates& one = faults[fault.bugs];
-      one.key = one.bugs = fault.bugs;
+      FaultCandidates& one = faults[fault.cause];
+      one.key = one.cause = fault.cause;
       one.places.push_back({cell.cell, fault.index, fault.kind, fault.num_requests});
     }
     for (const CellFinding& finding : cell.unexplained) {
@@ -80,7 +82,7 @@ std::vector<FaultCandidates> collect_faults(const MatrixContents& contents) {
   }
   std::vector<FaultCandidates> list;
   for (const auto& [key, one] : faults) {
-    if (is_accident(one.bugs, [&](const std::string& id) { return faults.contains(id); })) continue;
+    if (is_accident(one.cause, [&](const std::string& id) { return faults.contains(id); })) continue;
     list.push_back(one);
     keep_smallest(list.back().places);
   }

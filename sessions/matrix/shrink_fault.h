@@ -23,7 +23,7 @@ struct FaultCandidates {
     std::int64_t num_requests = 0;
   };
   std::string key;   // fault_key
-  std::string bugs;  // empty: no known bug explains it
+  std::string cause;  // empty: no known bug explains it
   // Those with the fewest requests, at most kMaxFaultCandidates, each of another cell.
   std::vector<Place> places;
 };
@@ -50,8 +50,8 @@ struct ShrunkFault {
   std::string scenario;  // content of fault.file
 };
 
-// The smallest scenario that any candidate shrinks to, under the policies of the fault's bugs, or
-// without bugs under the cell's own. Empty: go_on ended it. A correct program has no errors here.
+// The smallest scenario that any candidate shrinks to: under the policies of the fault's cause, or
+// without one, and with a release as profile, under the cell's own. Empty: go_on ended it. A correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
 

@@ -202,7 +202,9 @@ bool Shrinker::drop_settings() {
                     });
 }
 
+// A release stays as it is: with one policy on profile safe it would be an engine that nobody runs.
 bool Shrinker::name_the_policy() {
+  if (release_of(best_.settings)) return false;
   const std::vector<Scenario> candidates = with_one_policy(best_);
   for (const Wanted wanted : {Wanted::smaller_with_same_words, Wanted::smaller})
     for (const Scenario& candidate : candidates)

@@ -86,11 +86,11 @@ TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
   EXPECT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(written.out, "8 scenarios in " + folder + "\n");
   const std::string file =
-      folder + "/align-mtp2-on-SD-v1-sync-full_and_piecewise-preemption-1.json";
+      folder + "/align-mtp2-on-SD-v1-sync-full_and_piecewise-preemption-dense-block-1.json";
   const ProgramResult run = run_program("run --json --no-timings " + file);
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;
   const json report = json::parse(run.out);
-  EXPECT_EQ(report["config"]["name"], "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption 1");
+  EXPECT_EQ(report["config"]["name"], "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption/dense/block 1");
   EXPECT_EQ(report["config"]["profile"], "reference");
 }
 

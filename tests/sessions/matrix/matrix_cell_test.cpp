@@ -21,7 +21,7 @@ TEST(MatrixCell, AreAllCombinationsOfTheAxesOnce) {
 }
 
 TEST(MatrixCell, IsCalledByItsValuesInTheOrderOfTheAxes) {
-  const std::string name = "align/mtp2/on/DS/v1/async/full_decode_only/reset";
+  const std::string name = "align/mtp2/on/DS/v1/async/full_decode_only/reset/dense/block";
   const MatrixCell cell = cell_called(name);
   EXPECT_EQ(cell_name(cell), name);
   EXPECT_EQ(cell.mamba_cache_mode(), MambaCacheMode::align);
@@ -40,7 +40,7 @@ TEST(MatrixCell, ANameThatIsNoneTellsWhatIsWrong) {
   EXPECT_THAT(parse_cell("align/mtp2").error().message,
               HasSubstr("is not a cell: 2 values, expected 8, one an axis"));
   EXPECT_THAT(
-      parse_cell("algin/mtp2/on/SD/v1/sync/none/none").error().message,
+      parse_cell("algin/mtp2/on/SD/v1/sync/none/none/dense/block").error().message,
       StartsWith("axis mode has no value \"algin\", did you mean \"align\"? (expected none, "
                  "align, all)"));
 }
@@ -52,23 +52,23 @@ TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
     const auto cell = stands_for(cell_called(name));
     return cell ? cell_name(*cell) : "itself";
   };
-  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none"), "none/mtp1/off/SD/v1/sync/none/none");
-  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none"), "none/mtp1/off/SD/v1/sync/none/none");
-  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none"),
-            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none");
-  EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none"),
-            "none/mtp1/off/SD/v1/sync/full_and_piecewise/none");
-  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none"), "itself");
-  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none"), "itself");
+  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none/dense/block"), "none/mtp1/off/SD/v1/sync/none/none/dense/block");
+  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none/dense/block"), "none/mtp1/off/SD/v1/sync/none/none/dense/block");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none/dense/block"),
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block");
+  EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none/dense/block"),
+            "none/mtp1/off/SD/v1/sync/full_and_piecewise/none/dense/block");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none/dense/block"), "itself");
+  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/dense/block"), "itself");
 }
 
 TEST(MatrixCell, IsRefusedWhereAnEngineDoesNotStart) {
-  EXPECT_EQ(refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none")), "");
-  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none")),
+  EXPECT_EQ(refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none/dense/block")), "");
+  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none/dense/block")),
               HasSubstr("runner is v2 with method ngram"));
-  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none")),
+  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none/dense/block")),
               HasSubstr("async_scheduling is on with method ngram"));
-  EXPECT_THAT(refusal_of(cell_called("align/mtp1/on/DS/v2/sync/full/none")),
+  EXPECT_THAT(refusal_of(cell_called("align/mtp1/on/DS/v2/sync/full/none/dense/block")),
               HasSubstr("ssm_conv_state_layout is DS with speculative tokens on runner v2"));
 }
 

@@ -73,9 +73,9 @@ TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
     return matrix_event_table()[static_cast<std::size_t>(event)].belongs_to(cell_called(cell),
                                                                             policies);
   };
-  const std::string align = "align/mtp1/on/SD/v1/async/full_and_piecewise/preemption";
-  const std::string all = "all/mtp1/on/SD/v1/async/full_and_piecewise/none";
-  const std::string none = "none/none/off/SD/v1/sync/none/budget";
+  const std::string align = "align/mtp1/on/SD/v1/async/full_and_piecewise/preemption/dense/block";
+  const std::string all = "all/mtp1/on/SD/v1/async/full_and_piecewise/none/dense/block";
+  const std::string none = "none/none/off/SD/v1/sync/none/budget/dense/block";
   EXPECT_TRUE(belongs(MatrixEvent::pre_copy, align, safe_policies()));
   EXPECT_FALSE(belongs(MatrixEvent::pre_copy, all, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::post_copy, all, safe_policies()));

@@ -20,18 +20,18 @@ std::string page(const MatrixContents& contents) {
 TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
   MatrixContents contents;
   contents.header.engine = "vllm@2026-06-29";
-  const std::string cell = "align/mtp1/on/SD/v1/sync/none/budget";
+  const std::string cell = "align/mtp1/on/SD/v1/sync/none/budget/dense/block";
   contents.cells[cell] = {.cell = cell_called(cell),
                           .verdict = CellVerdict::has_findings,
                           .num_scenarios = 12,
                           .num_failing = 3,
-                          .faults = {{.bugs = "some-bug", .scenarios = 2}}};
-  contents.faults["some-bug"] = {.bugs = "some-bug", .num_requests = 1, .file = "faults/x.json"};
+                          .faults = {{.cause = "some-bug", .scenarios = 2}}};
+  contents.faults["some-bug"] = {.cause = "some-bug", .num_requests = 1, .file = "faults/x.json"};
   const std::string html = page(contents);
   EXPECT_THAT(html, HasSubstr("<a href=\"../50%25%20%231/faults/x.json\">1 request, 0 steps</a>"));
   EXPECT_THAT(html, HasSubstr("Which combinations are safe: vllm@2026-06-29"));
   EXPECT_THAT(html,
-              HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget: "
+              HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block: "
                         "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
   EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
   EXPECT_THAT(html, HasSubstr("not run"));

@@ -15,7 +15,7 @@ CellResult result(const std::string& name, CellVerdict verdict, std::vector<Cell
           .faults = std::move(faults)};
 }
 
-CellFault fault(const std::string& bugs) { return {.bugs = bugs, .scenarios = 2}; }
+CellFault fault(const std::string& bugs) { return {.cause = bugs, .scenarios = 2}; }
 
 class Summaries : public testing::Test {
  protected:
@@ -31,10 +31,10 @@ class Summaries : public testing::Test {
 };
 
 TEST_F(Summaries, CountCellsByVerdictAndThoseThatWereNotRun) {
-  add("align/none/on/SD/v1/sync/none/none", CellVerdict::safe);
-  add("align/mtp1/on/SD/v1/sync/none/none", CellVerdict::has_findings, {fault("a")});
-  add("align/mtp2/on/SD/v1/sync/none/none", CellVerdict::untested);
-  add("align/ngram/on/SD/v2/sync/none/none", CellVerdict::refused);
+  add("align/none/on/SD/v1/sync/none/none/dense/block", CellVerdict::safe);
+  add("align/mtp1/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("a")});
+  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::untested);
+  add("align/ngram/on/SD/v2/sync/none/none/dense/block", CellVerdict::refused);
   const MatrixSummary all = summary();
   EXPECT_EQ(all.cells.safe, 1);
   EXPECT_EQ(all.cells.with_findings, 1);
@@ -46,28 +46,28 @@ TEST_F(Summaries, CountCellsByVerdictAndThoseThatWereNotRun) {
 }
 
 TEST_F(Summaries, TellAFaultByTheValuesThatItNeeds) {
-  add("align/none/on/SD/v1/sync/none/none", CellVerdict::safe);
+  add("align/none/on/SD/v1/sync/none/none/dense/block", CellVerdict::safe);
   for (const std::string runner : {"v1", "v2"})
     for (const std::string speculation : {"mtp1", "mtp3"})
       add("align/" + speculation + "/on/SD/" + runner + "/sync/none/none",
           CellVerdict::has_findings, {fault("a"), fault("b+c")});
-  add("align/ngram/on/SD/v1/sync/none/none", CellVerdict::has_findings, {fault("d")});
+  add("align/ngram/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("d")});
   const MatrixSummary all = summary();
   ASSERT_EQ(all.faults.size(), 3U);
-  EXPECT_EQ(all.faults[0].bugs, "a");
+  EXPECT_EQ(all.faults[0].cause, "a");
   EXPECT_EQ(all.faults[0].cells, 4);
   EXPECT_EQ(all.faults[0].where, "speculation mtp1, mtp3");
-  EXPECT_EQ(all.faults[1].bugs, "b+c");  // not an accident: neither was found alone
+  EXPECT_EQ(all.faults[1].cause, "b+c");  // not an accident: neither was found alone
   EXPECT_EQ(all.faults[2].where, "speculation ngram; runner v1");
 }
 
 TEST_F(Summaries, CallCombinationsOfBugsThatWereFoundAloneAccidents) {
-  add("align/mtp1/on/SD/v1/sync/none/none", CellVerdict::has_findings,
+  add("align/mtp1/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings,
       {fault("a"), fault("a+b"), fault("a+c")});
-  add("align/mtp2/on/SD/v1/sync/none/none", CellVerdict::has_findings, {fault("b"), fault("a+b")});
+  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("b"), fault("a+b")});
   const MatrixSummary all = summary();
   ASSERT_EQ(all.faults.size(), 4U);
-  EXPECT_EQ(all.faults.back().bugs, "a+b");  // accidents last
+  EXPECT_EQ(all.faults.back().cause, "a+b");  // accidents last
   EXPECT_TRUE(all.faults.back().accident);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(all.faults[i].accident);
 }

@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 using ::testing::Key;
 using ::testing::SizeIs;
 
-const std::string kFirst = "align/mtp1/on/SD/v1/sync/none/none";
-const std::string kSecond = "align/mtp2/on/SD/v1/sync/none/none";
+const std::string kFirst = "align/mtp1/on/SD/v1/sync/none/none/dense/block";
+const std::string kSecond = "align/mtp2/on/SD/v1/sync/none/none/dense/block";
 
 CellResult a_result(const std::string& cell, const std::vector<std::string>& bugs) {
   CellResult result{.cell = cell_called(cell),
@@ -27,7 +27,7 @@ CellResult a_result(const std::string& cell, const std::vector<std::string>& bug
 }
 
 MatrixFault a_fault(const std::string& bugs, std::int64_t num_requests) {
-  return {.bugs = bugs,
+  return {.cause = bugs,
           .kind = {Rule::label_mismatch, ""},
           .num_requests = num_requests,
           .num_steps = 4,

@@ -26,13 +26,13 @@ CellResult result_of(const std::string& cell, const CellRunOptions& options) {
 
 std::vector<std::string> faults_of(const CellResult& result) {
   std::vector<std::string> names;
-  for (const CellFault& fault : result.faults) names.push_back(fault.bugs);
+  for (const CellFault& fault : result.faults) names.push_back(fault.cause);
   return names;
 }
 
 TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
   const CellResult result =
-      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption", {.num_scenarios = 40});
+      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 40});
   EXPECT_EQ(result.verdict, CellVerdict::safe);
   EXPECT_THAT(result.missing, IsEmpty());
   EXPECT_EQ(result.num_scenarios, 40);
@@ -44,7 +44,7 @@ TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
 
 TEST(RunCell, WhatNeverHappenedIsNotCalledSafe) {
   const CellResult result =
-      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption", {.num_scenarios = 1});
+      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 1});
   EXPECT_EQ(result.verdict, CellVerdict::untested);
   EXPECT_THAT(result.missing, Not(IsEmpty()));
   for (const MatrixEvent event : result.missing)
@@ -52,7 +52,7 @@ TEST(RunCell, WhatNeverHappenedIsNotCalledSafe) {
 }
 
 TEST(RunCell, FindsTheKnownBugsOfADayByThemselves) {
-  const CellResult result = result_of("all/mtp3/on/SD/v1/sync/full_and_piecewise/none",
+  const CellResult result = result_of("all/mtp3/on/SD/v1/sync/full_and_piecewise/none/dense/block",
                                       {.profile = kJune, .num_scenarios = 20});
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
   EXPECT_THAT(faults_of(result), Contains("all-mode-spec-boundary-not-stored"));
@@ -64,7 +64,7 @@ TEST(RunCell, FindsTheKnownBugsOfADayByThemselves) {
 // policy; what that one shows alone is not put down to the bug that has both.
 TEST(RunCell, ABugOfTwoPoliciesIsNotBlamedForWhatOneOfThemShows) {
   CellRunOptions options{.profile = kJune, .num_scenarios = 20};
-  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none", options);
+  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none/dense/block", options);
   const auto fault = std::ranges::find(result.faults, "gdn-gates-not-gathered", &CellFault::bugs);
   ASSERT_NE(fault, result.faults.end());
   EXPECT_EQ(fault->kind.rule, Rule::foreign_row_datum);
@@ -75,7 +75,7 @@ TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
   CellRunOptions options{.num_scenarios = 60};
   options.policies.set(PaddingPrefilling::left_over);
   const CellResult result =
-      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget", options);
+      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget/dense/block", options);
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
   EXPECT_THAT(result.faults, IsEmpty());
   EXPECT_THAT(
@@ -86,7 +86,7 @@ TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
 TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
   CellRunOptions options{.num_scenarios = 20};
   options.policies.set(NoDraftStep::column_zero);
-  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/none/none", options);
+  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block", options);
   EXPECT_THAT(faults_of(result), ElementsAre("no-draft-step-reads-column-zero"));
   EXPECT_THAT(result.unexplained, IsEmpty());
 }
@@ -94,7 +94,7 @@ TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
 TEST(RunCell, ABugThatAPolicyTakesAwayIsNotBlamed) {
   CellRunOptions options{.profile = kJune, .num_scenarios = 20};
   const auto blamed = [&] {
-    return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none", options));
+    return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block", options));
   };
   EXPECT_THAT(blamed(), Contains("eagle-margin-inflates-hybrid-hit"));
   options.policies.set(MambaEagleLookahead::none);
@@ -108,18 +108,18 @@ TEST(RunCell, AnEngineWithPoliciesOfItsOwnKeepsNoStateInBytes) {
   options.make_backend = [](StateMemory) -> Result<std::unique_ptr<StateBackend>> {
     return Error{ErrorKind::not_available, "nobody is to ask for one"};
   };
-  EXPECT_EQ(result_of("none/none/off/SD/v2/sync/none/none", options).num_in_bytes, 0);
+  EXPECT_EQ(result_of("none/none/off/SD/v2/sync/none/none/dense/block", options).num_in_bytes, 0);
 }
 
 TEST(RunCell, RefusedCellsAndThoseThatAreOthersRunNothing) {
-  const CellResult refused = result_of("align/ngram/on/SD/v2/sync/none/none", {});
+  const CellResult refused = result_of("align/ngram/on/SD/v2/sync/none/none/dense/block", {});
   EXPECT_EQ(refused.verdict, CellVerdict::refused);
   EXPECT_THAT(refused.note, HasSubstr("method ngram"));
-  const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none", {});
+  const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none/dense/block", {});
   EXPECT_EQ(same.verdict, CellVerdict::same);
-  EXPECT_EQ(same.note, "none/mtp1/off/SD/v1/sync/none/none");
-  EXPECT_EQ(result_of("align/mtp1/on/SD/v1/sync/full/none", {}).note,
-            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none");
+  EXPECT_EQ(same.note, "none/mtp1/off/SD/v1/sync/none/none/dense/block");
+  EXPECT_EQ(result_of("align/mtp1/on/SD/v1/sync/full/none/dense/block", {}).note,
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block");
   EXPECT_EQ(refused.num_scenarios + same.num_scenarios, 0);
 }
 
@@ -132,7 +132,7 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
     if (!backend.ok()) return backend.error();
     return std::unique_ptr<StateBackend>(std::move(backend).value());
   };
-  const CellResult result = result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none", options);
+  const CellResult result = result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none/dense/block", options);
   EXPECT_EQ(result.num_in_bytes, 3);  // 0, 8 and 16
   EXPECT_EQ(made, 3);
   EXPECT_EQ(result.num_failing, 0);
@@ -142,18 +142,11 @@ TEST(RunCell, GivesUpWhenItIsTold) {
   int asked = 0;
   CellRunOptions options{.num_scenarios = 20};
   options.go_on = [&] { return ++asked < 5; };
-  const auto result = run_cell(cell_called("none/none/off/SD/v1/sync/none/none"), options);
+  const auto result = run_cell(cell_called("none/none/off/SD/v1/sync/none/none/dense/block"), options);
   EXPECT_FALSE(result.value().has_value());
   EXPECT_EQ(asked, 5);
 }
 
-TEST(NamesOfBugs, GiveTheBugsBack) {
-  const auto bugs = bugs_named("mid-block-chunk-poisons-slot+gdn-gates-not-gathered");
-  ASSERT_TRUE(bugs.ok());
-  EXPECT_EQ(bugs.value().size(), 2U);
-  EXPECT_EQ(name_of_bugs(bugs.value()), "mid-block-chunk-poisons-slot+gdn-gates-not-gathered");
-  EXPECT_FALSE(bugs_named("mid-block-chunk-poisons-slot+").ok());
-}
 
 }  // namespace
 }  // namespace hybridscope::test::run_cell_test

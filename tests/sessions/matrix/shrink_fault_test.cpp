@@ -18,7 +18,7 @@ CellResult cell_with(const std::string& name, std::vector<CellFault> faults) {
 }
 
 CellFault fault(const std::string& bugs, std::int64_t index, std::int64_t num_requests) {
-  return {.bugs = bugs, .scenarios = 1, .index = index, .num_requests = num_requests};
+  return {.cause = bugs, .scenarios = 1, .index = index, .num_requests = num_requests};
 }
 
 std::vector<std::string> keys(const std::vector<FaultCandidates>& faults) {
@@ -38,7 +38,7 @@ MatrixContents contents_of(std::vector<CellResult> cells) {
 
 TEST(CollectedFaults, OfBugsThatWereFoundAloneNoPairIsKept) {
   const MatrixContents contents = contents_of(
-      {cell_with("all/mtp1/on/SD/v1/sync/none/none",
+      {cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block",
                  {fault("a", 1, 2), fault("b", 1, 2), fault("a+b", 2, 2), fault("b+c", 3, 2)})});
   EXPECT_THAT(keys(collect_faults(contents)), ElementsAre("a", "b", "b+c"));
 }
@@ -61,12 +61,12 @@ TEST(CollectedFaults, TheSmallestScenariosOfFourCellsAreTried) {
 }
 
 TEST(CollectedFaults, WhatNothingExplainsGoesByItsKind) {
-  CellResult cell = cell_with("all/mtp1/on/SD/v1/sync/none/none", {});
+  CellResult cell = cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block", {});
   cell.unexplained = {{{Rule::label_mismatch, "not filled to its end"}, 3, 9}};
   const auto faults = collect_faults(contents_of({cell}));
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].key, "label-mismatch not filled to its end");
-  EXPECT_EQ(faults[0].bugs, "");
+  EXPECT_EQ(faults[0].cause, "");
   EXPECT_EQ(faults[0].places[0].index, 9);
 }
 

@@ -1,0 +1,197 @@
+#include "sessions/matrix/explain_errors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/policy_table.h"
+#include "sessions/matrix/fault_cause.h"
+
+namespace hybridscope {
+namespace {
+
+using Bugs = std::vector<const KnownBug*>;
+using Kinds = std::set<FindingKind>;
+
+// The policies of `of` that differ from profile safe's.
+PolicyOverrides not_safe(const Policies& of) {
+  PolicyOverrides values = overrides_of(of);
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+    if (values.values[policy] == policy_table()[policy].safe) values.values[policy].reset();
+  return values;
+}
+
+class Explainer {
+ public:
+  Explainer(const MatrixCell& cell, const CellRunOptions& options, const Bugs& bugs,
+            std::int64_t index)
+      : cell_(cell), options_(options), bugs_(bugs), index_(index) {}
+
+  Status explain_profile(const Kinds& errors);
+  Status explain_release(const Kinds& errors);
+  Explanation take() { return std::move(explanation_); }
+
+ private:
+  Result<Kinds> errors_of(const Scenario& scenario) const;
+  Result<Kinds> errors_with(const PolicyOverrides& policies) const;
+  Result<Kinds> errors_of_bug(const KnownBug& bug) const;
+  Result<Kinds> errors_without(const PolicyOverrides& policies) const;
+  Status explain_together();
+  Status explain_kind(const FindingKind& kind);
+  Result<std::string> bugs_without_which_it_is_gone(const FindingKind& kind) const;
+  Result<std::string> policies_without_which_it_is_gone(const FindingKind& kind) const;
+  void add(std::string cause, const FindingKind& kind) {
+    explanation_.causes.push_back({std::move(cause), kind});
+  }
+
+  const MatrixCell& cell_;
+  const CellRunOptions& options_;
+  const Bugs& bugs_;
+  std::int64_t index_;
+  Explanation explanation_;
+};
+
+Result<Kinds> Explainer::errors_of(const Scenario& scenario) const {
+  auto run = check_scenario_of_cell(cell_, index_, scenario, {});
+  if (!run.ok()) return run.error();
+  return std::move(run).value().errors;
+}
+
+// In profile safe with these policies.
+Result<Kinds> Explainer::errors_with(const PolicyOverrides& policies) const {
+  return errors_of(scenario_with_policies(cell_, index_, options_.seed, policies));
+}
+
+// In the engine with these policies as in profile safe.
+Result<Kinds> Explainer::errors_without(const PolicyOverrides& policies) const {
+  Scenario scenario = scenario_of_cell(cell_, index_, options_);
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy)
+    if (policies.values[policy])
+      scenario.settings.policies.values[policy] = policy_table()[policy].safe;
+  return errors_of(scenario);
+}
+
+// The errors that the bug alone causes; for a bug with two policies, those that need both.
+Result<Kinds> Explainer::errors_of_bug(const KnownBug& bug) const {
+  auto errors = errors_with(policies_of(Bugs{&bug}));
+  if (!errors.ok() || errors.value().empty() || bug.values().size() == 1) return errors;
+  for (const PolicyValue& value : bug.values()) {
+    const KnownBug half{.id = bug.id, .policies = {value}};
+    const auto fewer = errors_with(policies_of(Bugs{&half}));
+    if (!fewer.ok()) return fewer.error();
+    for (const FindingKind& kind : fewer.value()) errors.value().erase(kind);
+  }
+  return errors;
+}
+
+Status Explainer::explain_profile(const Kinds& errors) {
+  for (const KnownBug* bug : bugs_) {
+    const auto found = errors_of_bug(*bug);
+    if (!found.ok()) return found.error();
+    if (!found.value().empty()) add(std::string(bug->id), *found.value().begin());
+  }
+  if (!explanation_.causes.empty()) return Ok{};
+  if (Status together = explain_together(); !together.ok()) return together;
+  if (explanation_.causes.empty()) explanation_.unexplained.assign(errors.begin(), errors.end());
+  return Ok{};
+}
+
+// A set of bugs none of which can be left out.
+Status Explainer::explain_together() {
+  Bugs needed = bugs_;
+  auto errors = errors_with(policies_of(needed));
+  if (!errors.ok()) return errors.error();
+  if (errors.value().empty()) return Ok{};
+  for (const KnownBug* bug : bugs_) {
+    Bugs fewer = needed;
+    std::erase(fewer, bug);
+    auto left = errors_with(policies_of(fewer));
+    if (!left.ok()) return left.error();
+    if (left.value().empty()) continue;
+    needed = std::move(fewer);
+    errors = std::move(left);
+  }
+  add(name_of_bugs(needed), *errors.value().begin());
+  return Ok{};
+}
+
+Status Explainer::explain_release(const Kinds& errors) {
+  for (const KnownBug* bug : bugs_) {
+    const auto found = errors_of_bug(*bug);
+    if (!found.ok()) return found.error();
+    for (const FindingKind& kind : errors)
+      if (found.value().contains(kind)) add(std::string(bug->id), kind);
+  }
+  for (const FindingKind& kind : errors) {
+    const bool explained = std::ranges::any_of(
+        explanation_.causes, [&](const Explanation::Cause& one) { return one.kind == kind; });
+    if (explained) continue;
+    if (Status explain = explain_kind(kind); !explain.ok()) return explain;
+  }
+  return Ok{};
+}
+
+Status Explainer::explain_kind(const FindingKind& kind) {
+  auto cause = bugs_without_which_it_is_gone(kind);
+  if (cause.ok() && cause.value().empty()) cause = policies_without_which_it_is_gone(kind);
+  if (!cause.ok()) return cause.error();
+  if (cause.value().empty())
+    explanation_.unexplained.push_back(kind);
+  else
+    add(std::move(cause).value(), kind);
+  return Ok{};
+}
+
+// The first bug that is enough, else as many as are needed. Empty: it is there without all of them.
+Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& kind) const {
+  for (const KnownBug* bug : bugs_) {
+    const auto left = errors_without(policies_of(Bugs{bug}));
+    if (!left.ok()) return left.error();
+    if (!left.value().contains(kind)) return std::string(bug->id);
+  }
+  Bugs needed = bugs_;
+  const auto all = errors_without(policies_of(needed));
+  if (!all.ok()) return all.error();
+  if (all.value().contains(kind)) return std::string();
+  for (const KnownBug* bug : bugs_) {
+    Bugs fewer = needed;
+    std::erase(fewer, bug);
+    const auto left = errors_without(policies_of(fewer));
+    if (!left.ok()) return left.error();
+    if (!left.value().contains(kind)) needed = std::move(fewer);
+  }
+  return name_of_bugs(needed);
+}
+
+// Empty: it is there with all policies of profile safe too.
+Result<std::string> Explainer::policies_without_which_it_is_gone(const FindingKind& kind) const {
+  EngineSettings settings = scenario_of_cell(cell_, index_, options_).settings;
+  PolicyOverrides needed = not_safe(resolve_policies(settings));
+  const auto all = errors_without(needed);
+  if (!all.ok()) return all.error();
+  if (all.value().contains(kind)) return std::string();
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
+    if (!needed.values[policy]) continue;
+    PolicyOverrides fewer = needed;
+    fewer.values[policy].reset();
+    const auto left = errors_without(fewer);
+    if (!left.ok()) return left.error();
+    if (!left.value().contains(kind)) needed = fewer;
+  }
+  return name_of_policies(needed, bugs_);
+}
+
+}  // namespace
+
+Result<Explanation> explain_errors(const MatrixCell& cell, const CellRunOptions& options,
+                                   const std::vector<const KnownBug*>& bugs, std::int64_t index,
+                                   const std::set<FindingKind>& errors) {
+  Explainer explainer(cell, options, bugs, index);
+  const bool release = options.profile.kind == EngineProfile::Kind::vllm_release;
+  if (Status status = release ? explainer.explain_release(errors)
+                              : explainer.explain_profile(errors);
+      !status.ok())
+    return status.error();
+  return explainer.take();
+}
+
+}  // namespace hybridscope

@@ -1,0 +1,89 @@
+#include "sessions/matrix/fault_cause.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/engine/policy_table.h"
+
+namespace hybridscope {
+namespace {
+
+void append(std::string& name, std::string_view part) {
+  if (!name.empty()) name += '+';
+  name += part;
+}
+
+PolicyValue value_at(std::size_t policy, std::uint8_t value) {
+  PolicyValue one;
+  one.policy = policy;
+  one.value = value;
+  return one;
+}
+
+// "row_order=query_len".
+Result<PolicyValue> parse_policy_value(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
+    const PolicyText& words = policy_table()[policy].text;
+    if (words.name != text.substr(0, equals)) continue;
+    const auto names = words.value_names();
+    const auto found = std::ranges::find(names, text.substr(equals + 1));
+    if (found != names.end())
+      return value_at(policy, static_cast<std::uint8_t>(found - names.begin()));
+  }
+  return invalid_input(fmt::format("there is no policy with this value: {}", text));
+}
+
+Status set_values(std::string_view part, PolicyOverrides& policies) {
+  if (part.find('=') != std::string_view::npos) {
+    const auto value = parse_policy_value(part);
+    if (!value.ok()) return value.error();
+    policies.set(value.value());
+    return Ok{};
+  }
+  const auto bug = find_known_bug(part);
+  if (!bug.ok()) return bug.error();
+  for (const PolicyValue& value : bug.value()->values()) policies.set(value);
+  return Ok{};
+}
+
+}  // namespace
+
+std::string name_of_bugs(std::span<const KnownBug* const> bugs) {
+  std::string name;
+  for (const KnownBug* bug : bugs) append(name, bug->id);
+  return name;
+}
+
+std::string name_of_policies(const PolicyOverrides& policies,
+                             std::span<const KnownBug* const> bugs) {
+  PolicyOverrides left = policies;
+  std::string name;
+  for (const KnownBug* bug : bugs) {
+    const bool has_it = std::ranges::all_of(bug->values(), [&](const PolicyValue& value) {
+      return policies.values[value.policy] == value.value;
+    });
+    if (!has_it) continue;
+    append(name, bug->id);
+    for (const PolicyValue& value : bug->values()) left.values[value.policy].reset();
+  }
+  for (std::size_t policy = 0; policy < kNumPolicies; ++policy) {
+    if (!left.values[policy]) continue;
+    const PolicyValue value = value_at(policy, *left.values[policy]);
+    append(name, fmt::format("{}={}", policy_name(value), value_name(value)));
+  }
+  return name;
+}
+
+Result<PolicyOverrides> policies_of_cause(std::string_view cause) {
+  PolicyOverrides policies;
+  while (true) {
+    const std::size_t end = cause.find('+');
+    if (Status set = set_values(cause.substr(0, end), policies); !set.ok()) return set.error();
+    if (end == std::string_view::npos) return policies;
+    cause.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace hybridscope
