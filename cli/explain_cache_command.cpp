@@ -34,6 +34,7 @@ constexpr const char* kExplainCacheExamples =
     "  hybridscope explain-cache scenarios/shared_prefix_align.json\n"
     "  hybridscope explain-cache scenarios/shared_prefix_align.json --request C\n"
     "  hybridscope explain-cache scenarios/shared_prefix_align.json --block-size 4\n"
+    "  hybridscope explain-cache scenarios/shared_prefix_align.json --engine vllm --request C\n"
     "  hybridscope explain-cache --traffic trace.jsonl --kv-memory 60GiB --top 10\n"
     "  hybridscope explain-cache --traffic synthetic --limit 100 --jsonl\n"
     "\n"
@@ -122,9 +123,11 @@ void ExplainedRun::try_changes(std::vector<ExplainedLookup>& lookups) const {
   for (ExplainedLookup& lookup : lookups) {
     if (was_interrupted() || search.exhausted()) return;
     const RequestId other = lookup.report.common.request;
-    lookup.changes = search.find({.report = lookup.report,
-                                  .request = names_.request(lookup.report.request),
-                                  .other = other.value < 0 ? "" : names_.request(other)});
+    const LookupOfPlan of_plan{.report = lookup.report,
+                               .request = names_.request(lookup.report.request),
+                               .other = other.value < 0 ? "" : names_.request(other)};
+    lookup.changes = search.find(of_plan);
+    lookup.coarser = search.coarser_units(of_plan);
     lookup.tried = true;
     lookup.all_tried = !search.exhausted();
   }

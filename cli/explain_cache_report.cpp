@@ -60,13 +60,34 @@ Json lost_to_json(const LostTokens& lost) {
 
 Json eviction_to_json(const Eviction& eviction, const Names& names) {
   if (eviction.step == 0) return nullptr;
-  constexpr std::array<const char*, 3> kCauses = {"allocation", "overwritten", "reset"};
+  constexpr std::array<const char*, 5> kCauses = {"allocation", "overwritten", "reset", "moved",
+                                                  "not_kept"};
   return {{"step", eviction.step},
           {"cause", kCauses[static_cast<std::size_t>(eviction.cause)]},
           {"by", eviction.by.value < 0 ? Json(nullptr) : Json(names.request(eviction.by))},
           {"group", eviction.group},
           {"block", eviction.block},
           {"num_tokens", eviction.num_tokens}};
+}
+
+Json unkept_to_json(const UnkeptState& state) {
+  if (state.num_tokens == 0) return nullptr;
+  constexpr std::array<const char*, 4> kReasons = {"prompt_end", "longer_prompt", "junction",
+                                                   "block_before_junction"};
+  Json kept = Json::array();
+  for (const KeptBoundary& boundary : state.kept)
+    kept.push_back({{"reason", kReasons[static_cast<std::size_t>(boundary.reason)]},
+                    {"num_tokens", boundary.num_tokens}});
+  return {{"num_tokens", state.num_tokens}, {"checkpoint", state.checkpoint}, {"kept", kept}};
+}
+
+Json coarser_to_json(const ExplainedLookup& lookup) {
+  if (!lookup.tried) return nullptr;
+  Json units = Json::array();
+  for (const CacheChange& change : lookup.coarser)
+    units.push_back(
+        {{"prefix_match_unit", change.amount}, {"num_hit_tokens", change.num_hit_tokens}});
+  return units;
 }
 
 Json changes_to_json(const ExplainedLookup& lookup) {
@@ -128,6 +149,11 @@ std::string format_cache_sentences(const CacheReportView& view) {
     for (const std::string& sentence :
          loss_sentences(report, view.cache.rules(), config, view.names))
       add(sentence);
+    if (const std::string words = inside_block_words(report, view.cache.rules(), config);
+        !words.empty())
+      add(words);
+    for (const CacheChange& change : lookup.coarser)
+      add(coarser_sentence(change, report, view.cache.rules()));
     for (const CacheChange& change : lookup.changes) add(change_sentence(change, report));
     if (const std::string words = tried_words(lookup); !words.empty()) add(words);
     text += "\n";
@@ -169,10 +195,12 @@ Json lookup_to_json(const ExplainedLookup& lookup, const CacheReportView& view) 
           {"lost", lost_to_json(report.lost)},
           {"last_state", report.last_state},
           {"next_state", report.next_state < 0 ? Json(nullptr) : Json(report.next_state)},
+          {"unkept_state", unkept_to_json(report.unkept_state)},
           {"evicted_state", eviction_to_json(report.evicted_state, view.names)},
           {"evicted_attention", eviction_to_json(report.evicted_attention, view.names)},
           {"words", sentences},
           {"changes", changes_to_json(lookup)},
+          {"coarser_match_units", coarser_to_json(lookup)},
           {"all_changes_tried", lookup.all_tried}};
 }
 
@@ -203,7 +231,8 @@ Json cache_report_to_json(const CacheReportView& view) {
           {"num_speculative_tokens", config.num_speculative_tokens},
           {"num_blocks", config.kv_cache_config.num_blocks},
           {"smallest_cacheable_prefix", smallest ? Json(*smallest) : Json(nullptr)},
-          {"smallest_cacheable_prompt", smallest ? Json(*smallest + 1) : Json(nullptr)},
+          {"smallest_cacheable_prompt",
+           smallest ? Json(*smallest_cacheable_prompt(view.cache.rules())) : Json(nullptr)},
           {"words", smallest_prefix_words(view.cache.rules(), config)},
           {"totals", cache_totals_to_json(view)},
           {"lookups", lookups}};

@@ -18,6 +18,7 @@ struct ExplainedLookup {
   bool tried = false;      // were changes tried?
   bool all_tried = false;  // all changes, or was the run too long for that?
   std::vector<CacheChange> changes = {};
+  std::vector<CacheChange> coarser = {};  // of a hit inside a block (ChangeSearch::coarser_units)
 };
 
 struct CacheReportView {

@@ -18,9 +18,11 @@ constexpr std::int32_t kMostBoundaries = 64;  // tried of a request's sequence
 constexpr std::int64_t kMostStepsLater = 64;
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 22;
 
-constexpr std::array<std::string_view, 9> kSlugs = {
-    "more_shared_tokens", "longer_prompt",  "later",    "more_blocks", "shorter_chunks",
-    "no_drafts",          "smaller_blocks", "mode_all", "caching_on"};
+constexpr std::int32_t kMostUnits = 16;
+constexpr std::array<std::string_view, 11> kSlugs = {
+    "more_shared_tokens", "longer_prompt", "later",          "more_blocks",
+    "shorter_chunks",     "no_drafts",     "smaller_blocks", "mode_all",
+    "caching_on",         "keep_states",   "match_unit"};
 
 std::string count(std::int64_t number, std::string_view one) {
   return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
@@ -39,6 +41,8 @@ Reach reach_of(ChangeKind kind) {
       return Reach::pool;
     case ChangeKind::shorter_chunks:
     case ChangeKind::smaller_blocks:
+    case ChangeKind::keep_states:
+    case ChangeKind::match_unit:
       return Reach::size_for_all;
     case ChangeKind::no_drafts:
     case ChangeKind::mode_all:
@@ -46,6 +50,14 @@ Reach reach_of(ChangeKind kind) {
       return Reach::mode;
   }
   return Reach::mode;
+}
+
+Result<RunPlan> with_match_unit(const RunPlan& plan, std::int32_t unit) {
+  auto changed =
+      with_settings(plan, [unit](EngineSettings& settings) { settings.prefix_match_unit = unit; });
+  if (changed.ok() && changed.value().setup.config.hash_block_size != unit)
+    return invalid_input("the engine does not take the unit");
+  return changed;
 }
 
 }  // namespace
@@ -81,6 +93,10 @@ std::string change_words(const CacheChange& change) {
       return "mode all";
     case ChangeKind::caching_on:
       return "mode align";
+    case ChangeKind::keep_states:
+      return fmt::format("prefix_cache_retention_interval {}", change.amount);
+    case ChangeKind::match_unit:
+      return fmt::format("prefix_match_unit {}", change.amount);
   }
   return {};
 }
@@ -95,7 +111,9 @@ std::vector<CacheChange> ChangeSearch::find(const LookupOfPlan& lookup) {
   try_longer_prompt(lookup, changes);
   try_later(lookup, changes);
   try_more_blocks(lookup, changes);
+  try_keeping_states(lookup, changes);
   try_shorter_chunks(lookup, changes);
+  try_finer_units(lookup, changes);
   try_settings(lookup, changes);
   std::ranges::sort(changes, is_smaller_change);
   return changes;
@@ -241,6 +259,57 @@ void ChangeSearch::try_smaller_blocks(const LookupOfPlan& lookup, Changes& chang
   if (found.empty()) return;
   refine(size, too_large, with);
   changes.push_back(found.back());
+}
+
+// The longest interval that keeps a state after the hit: that of the state that was not kept, else
+// the one that keeps all.
+void ChangeSearch::try_keeping_states(const LookupOfPlan& lookup, Changes& changes) {
+  const EngineConfig& config = plan_.setup.config;
+  const LookupReport& report = lookup.report;
+  if (report.lost_to(MissReason::state_missing) == 0 || !config.prefix_cache_retention_interval)
+    return;
+  const std::int32_t step = config.scheduler_block_size;
+  for (const std::int32_t interval : {round_down(report.unkept_state.num_tokens, step), step}) {
+    if (interval == 0 || exhausted()) continue;
+    const auto changed = with_settings(plan_, [interval](EngineSettings& settings) {
+      settings.prefix_cache_retention_interval = interval;
+    });
+    if (helps(changed, lookup, {.kind = ChangeKind::keep_states, .amount = interval}, changes))
+      return;
+  }
+}
+
+// The coarsest unit that makes the hit longer.
+void ChangeSearch::try_finer_units(const LookupOfPlan& lookup, Changes& changes) {
+  const EngineConfig& config = plan_.setup.config;
+  const LookupReport& report = lookup.report;
+  if (!rules_.has_states || config.policies.cache.hits_inside_blocks == HitsInsideBlocks::never ||
+      report.lost_to(MissReason::block_granularity) + report.lost_to(MissReason::eagle_drop) +
+              report.lost_to(MissReason::state_missing) ==
+          0)
+    return;
+  std::int32_t num_tried = 0;
+  for (std::int32_t unit = rules_.grid - 1; unit >= 1 && num_tried < kMostUnits; --unit) {
+    if (exhausted()) return;
+    if (rules_.grid % unit != 0) continue;
+    ++num_tried;
+    if (helps(with_match_unit(plan_, unit), lookup,
+              {.kind = ChangeKind::match_unit, .amount = unit}, changes))
+      return;
+  }
+}
+
+std::vector<CacheChange> ChangeSearch::coarser_units(const LookupOfPlan& lookup) {
+  Changes changes;
+  if (!rules_.has_states || lookup.report.num_hit_tokens % rules_.block_size == 0) return changes;
+  for (std::int32_t unit = 2 * rules_.grid; unit <= rules_.block_size; unit += rules_.grid) {
+    if (exhausted() || rules_.block_size % unit != 0) continue;
+    const auto changed = with_match_unit(plan_, unit);
+    if (!changed.ok()) continue;
+    if (const auto hit = hit_with(changed.value(), lookup))
+      changes.push_back({.kind = ChangeKind::match_unit, .amount = unit, .num_hit_tokens = *hit});
+  }
+  return changes;
 }
 
 void ChangeSearch::try_settings(const LookupOfPlan& lookup, Changes& changes) {

@@ -23,7 +23,9 @@ enum class ChangeKind : std::uint8_t {
   no_drafts,           // amount: 0 (K)
   smaller_blocks,      // amount: block_size
   mode_all,            // amount: 0
-  caching_on           // amount: 0; turns caching on, in mode align
+  caching_on,          // amount: 0; turns caching on, in mode align
+  keep_states,         // amount: prefix_cache_retention_interval
+  match_unit           // amount: prefix_match_unit
 };
 
 std::string_view change_slug(ChangeKind kind);
@@ -59,6 +61,10 @@ class ChangeSearch {
 
   // The smallest change first (is_smaller_change). Only for lookups that lost tokens.
   std::vector<CacheChange> find(const LookupOfPlan& lookup);
+  // For a hit that ends inside a block: the hit with each coarser prefix_match_unit, up to the
+  // block size, with which every hit ends at a block's end. Units that the engine refuses are left
+  // out.
+  std::vector<CacheChange> coarser_units(const LookupOfPlan& lookup);
   // Is the budget of rows used up?
   bool exhausted() const { return rows_left_ <= 0; }
 
@@ -76,6 +82,8 @@ class ChangeSearch {
   void try_more_blocks(const LookupOfPlan& lookup, Changes& changes);
   void try_shorter_chunks(const LookupOfPlan& lookup, Changes& changes);
   void try_smaller_blocks(const LookupOfPlan& lookup, Changes& changes);
+  void try_keeping_states(const LookupOfPlan& lookup, Changes& changes);
+  void try_finer_units(const LookupOfPlan& lookup, Changes& changes);
   void try_settings(const LookupOfPlan& lookup, Changes& changes);
 
   const RunPlan& plan_;

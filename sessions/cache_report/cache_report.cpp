@@ -14,16 +14,24 @@ std::int64_t& at(LostTokens& lost, MissReason reason) {
 }
 
 // The event after an eviction says why the block lost its hash (BlockPool::get_new_block,
-// cache_full_block).
-Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std::int64_t step) {
-  if (index + 1 == events.size() || events[index + 1].block != events[index].block)
-    return {.step = step, .cause = EvictionCause::reset};
-  const CacheEvent& next = events[index + 1];
-  if (next.kind == CacheEventKind::allocated)
-    return {.step = step, .by = next.request, .cause = EvictionCause::allocation};
-  if (next.kind == CacheEventKind::registered)
-    return {.step = step, .by = next.request, .cause = EvictionCause::overwritten};
-  return {.step = step, .cause = EvictionCause::reset};
+// cache_full_block, move_keys). Else a checkpoint was not kept, if the block is one of a request,
+// or everything was reset.
+Eviction eviction_of(std::span<const CacheEvent> events, std::size_t index, std::int64_t step,
+                     bool is_checkpoint) {
+  const auto because = [step](EvictionCause cause, RequestId by = {}) {
+    return Eviction{.step = step, .by = by, .cause = cause};
+  };
+  if (index + 1 < events.size()) {
+    const CacheEvent& next = events[index + 1];
+    const bool same = next.block == events[index].block;
+    if (same && next.kind == CacheEventKind::allocated)
+      return because(EvictionCause::allocation, next.request);
+    if (same && next.kind == CacheEventKind::registered)
+      return because(EvictionCause::overwritten, next.request);
+    if (!same && next.kind == CacheEventKind::registered && next.column < 0)
+      return because(EvictionCause::moved, next.request);
+  }
+  return because(is_checkpoint ? EvictionCause::not_kept : EvictionCause::reset);
 }
 
 // Does the event give a block to the request? The first such event of an admission comes after its
@@ -52,12 +60,13 @@ struct CacheReport::Admitting {
   TokenSequence tokens;
   PrefixFingerprints prefix;
   std::int32_t hash_block_size = 1;
+  std::int32_t hash_lookahead = 0;
 
   // The key of a prefix of `num_tokens` tokens in a group.
   BlockKey key(std::int32_t num_tokens, std::int32_t group) {
-    prefix.extend_to(tokens, num_tokens);
+    prefix.extend_to(tokens, num_tokens + hash_lookahead);
     const auto index = static_cast<std::size_t>(num_tokens / hash_block_size - 1);
-    return {.block_hash = prefix.block_hashes()[index], .group = group};
+    return {.block_hash = prefix.cache_keys()[index], .group = group};
   }
 };
 
@@ -66,7 +75,8 @@ CacheReport::CacheReport(const EngineConfig& config, RequestOf request_of)
       rules_(cache_rules(config)),
       seed_(config.seed),
       hash_block_size_(config.hash_block_size),
-      history_(config.kv_cache_config.num_blocks) {
+      history_(config.kv_cache_config.num_blocks),
+      stored_(config) {
   const auto& groups = config.kv_cache_config.groups;
   for (std::size_t g = 0; g < groups.size(); ++g)
     (groups[g].is_mamba() ? mamba_groups_ : attention_groups_)
@@ -82,10 +92,15 @@ void CacheReport::make_room_for(RequestId request) {
 
 void CacheReport::add(const StepTrace& trace) {
   for (const ScheduledTrace& scheduled : trace.scheduled) make_room_for(scheduled.request);
+  stored_.step_begins(trace);
+  checkpoints_.clear();
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.checkpoint_position > 0) checkpoints_.push_back(scheduled.request);
   take_cache_events(trace);
   for (std::size_t i = 0; i < trace.commit_events.size(); ++i)
     take_event(trace.commit_events, i, trace.step);
   note_progress(trace);
+  stored_.step_ends(trace);
 }
 
 // A lookup saw what the events before its request's first block had left behind.
@@ -109,6 +124,7 @@ void CacheReport::take_cache_events(const StepTrace& trace) {
 void CacheReport::take_event(std::span<const CacheEvent> events, std::size_t index,
                              std::int64_t step) {
   const CacheEvent& event = events[index];
+  stored_.take(event);
   if (event.kind == CacheEventKind::registered) {
     history_.registered(event, step);
     if (!mamba_groups_.empty() && event.group == mamba_groups_.front().group)
@@ -116,7 +132,7 @@ void CacheReport::take_event(std::span<const CacheEvent> events, std::size_t ind
   } else if (event.kind == CacheEventKind::withdrawn) {
     history_.withdrawn(event, step);
   } else if (event.kind == CacheEventKind::evicted) {
-    history_.evicted(event, eviction_of(events, index, step));
+    history_.evicted(event, eviction_of(events, index, step, !checkpoints_.empty()));
   }
 }
 
@@ -141,11 +157,13 @@ void CacheReport::take_lookup(const StepTrace& trace, const AdmissionLookup& loo
                       .num_hit_tokens = lookup.num_hit_tokens};
   report.common = sequences_.longest(root, sequence, report.num_tokens);
   HS_EXPECT(report.num_hit_tokens <= report.common.num_tokens);
-  Admitting admitting{.step = trace.step,
-                      .lookup = lookup,
-                      .tokens = TokenSequence(request.prompt, seed_, request.key),
-                      .prefix = PrefixFingerprints(request.cache_salt, hash_block_size_),
-                      .hash_block_size = hash_block_size_};
+  Admitting admitting{
+      .step = trace.step,
+      .lookup = lookup,
+      .tokens = TokenSequence(request.prompt, seed_, request.key),
+      .prefix = PrefixFingerprints(request.cache_salt, hash_block_size_, 0, rules_.hash_lookahead),
+      .hash_block_size = hash_block_size_,
+      .hash_lookahead = rules_.hash_lookahead};
   cut_down(admitting, report);
   if (report.admission == Admission::new_request) sequences_.insert(root, sequence, lookup.request);
   totals_.add(report);
@@ -191,15 +209,18 @@ void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) co
     while (computed > by_other && !had_state(admitting, computed)) computed -= rules_.grid;
   }
   computed = std::clamp(computed, hit, possible);
+  const bool inside = ends_inside_block_of_other(report, computed);
   std::int32_t with_state = computed;
   if (!mamba_groups_.empty())
     while (with_state > hit && !had_state(admitting, with_state)) with_state -= rules_.grid;
   report.num_computed_tokens = computed;
   report.last_state = rules_.has_states ? with_state : 0;
-  at(report.lost, MissReason::not_computed) = possible - computed;
+  at(report.lost, inside ? MissReason::block_granularity : MissReason::not_computed) +=
+      possible - computed;
   at(report.lost, MissReason::state_missing) = computed - with_state;
   at(report.lost, MissReason::evicted) = with_state - hit;
   if (computed > with_state) {
+    report.unkept_state = stored_.last_unkept(report.common.request, with_state, computed);
     for (const std::int32_t state : states_[static_cast<std::size_t>(report.common.request.value)])
       if (state > computed && (report.next_state < 0 || state < report.next_state))
         report.next_state = state;
@@ -207,16 +228,34 @@ void CacheReport::look_into_cache(Admitting& admitting, LookupReport& report) co
   if (with_state > hit) find_evictions(admitting, report);
 }
 
-// Tokens that every attention group has or once had without a gap, at most `limit`.
+// Did the other request compute the common prefix further than `num_tokens`, into a block that can
+// be hit as a whole only? Its keys inside blocks are at the end of its prompt alone.
+bool CacheReport::ends_inside_block_of_other(const LookupReport& report,
+                                             std::int32_t num_tokens) const {
+  const std::int32_t possible = report.num_possible_tokens;
+  const auto other = static_cast<std::size_t>(report.common.request.value);
+  return rules_.grid < rules_.block_size && report.lost_to(MissReason::eagle_drop) == 0 &&
+         num_tokens < possible && num_computed_[other] >= possible &&
+         possible < round_down(num_tokens, rules_.block_size) + rules_.block_size;
+}
+
+// Tokens that every attention group has or once had without a gap, at most `limit`. With hits
+// inside blocks the last block may be there in part.
 std::int32_t CacheReport::attention_extent(Admitting& admitting, std::int32_t limit) const {
   std::int32_t shortest = limit;
+  const auto was_there = [&](std::int32_t num_tokens, const Group& group) {
+    return num_tokens <= limit &&
+           history_.was_there(admitting.key(num_tokens, group.group), admitting.step);
+  };
   for (const Group& group : attention_groups_) {
     const auto& lookup = admitting.lookup.explanation.groups[static_cast<std::size_t>(group.group)];
     std::int32_t extent = lookup.present_length;
-    while (
-        extent + group.block_size <= limit &&
-        history_.was_there(admitting.key(extent + group.block_size, group.group), admitting.step))
-      extent += group.block_size;
+    std::int32_t whole = round_down(extent, group.block_size);
+    while (was_there(whole + group.block_size, group)) whole += group.block_size;
+    extent = std::max(extent, whole);
+    for (std::int32_t part = whole + group.block_size - rules_.grid; part > extent;
+         part -= rules_.grid)
+      if (was_there(part, group)) extent = part;
     shortest = std::min(shortest, extent);
   }
   return shortest;
@@ -238,7 +277,8 @@ void CacheReport::find_evictions(Admitting& admitting, LookupReport& report) con
   for (const Group& group : attention_groups_) {
     const std::int32_t end = std::min(report.num_hit_tokens + lost_to_eviction + rules_.eagle_block,
                                       report.num_tokens - 1);
-    for (std::int32_t n = group.block_size; n <= end && report.evicted_attention.step == 0;
+    for (std::int32_t n = group.block_size; n + rules_.hash_lookahead <= report.common.num_tokens &&
+                                            n <= end && report.evicted_attention.step == 0;
          n += group.block_size)
       look(n, group, report.evicted_attention);
   }

@@ -14,6 +14,7 @@
 #include "sessions/cache_report/cacheable_prefix.h"
 #include "sessions/cache_report/lookup_report.h"
 #include "sessions/cache_report/prefix_tree.h"
+#include "sessions/cache_report/stored_states.h"
 
 namespace hybridscope {
 
@@ -43,6 +44,7 @@ class CacheReport {
   void cut_down(Admitting& admitting, LookupReport& report) const;
   void look_into_cache(Admitting& admitting, LookupReport& report) const;
   std::int32_t attention_extent(Admitting& admitting, std::int32_t limit) const;
+  bool ends_inside_block_of_other(const LookupReport& report, std::int32_t num_tokens) const;
   bool had_state(Admitting& admitting, std::int32_t num_tokens) const;
   void find_evictions(Admitting& admitting, LookupReport& report) const;
   void note_progress(const StepTrace& trace);
@@ -60,6 +62,8 @@ class CacheReport {
   std::vector<Group> mamba_groups_;
   PrefixTree sequences_;  // of the admitted requests
   BlockHistory history_;
+  StoredStates stored_;
+  std::vector<RequestId> checkpoints_;      // requests of the step that store a state on the way
   std::vector<std::int32_t> num_computed_;  // [requests] before the step
   // [requests] boundaries at which a state was kept.
   std::vector<std::vector<std::int32_t>> states_;

@@ -28,6 +28,10 @@ std::string eviction_words(const Eviction& eviction, std::string_view what, cons
     case EvictionCause::overwritten:
       return text + fmt::format(" was there until step {}, when {} wrote a longer prefix into it",
                                 eviction.step, names.request(eviction.by));
+    case EvictionCause::moved:
+      return text +
+             fmt::format(" was there until step {}, when its keys went to a copy", eviction.step);
+    case EvictionCause::not_kept:
     case EvictionCause::reset:
       return text +
              fmt::format(" was there until the prefix cache was reset in step {}", eviction.step);
@@ -47,12 +51,22 @@ struct Cut {
 };
 
 std::string granularity_words(const Cut& cut, const CacheRules& rules) {
+  if (rules.grid < rules.block_size && cut.end - cut.begin >= rules.grid)
+    return fmt::format(
+        "{} (block granularity): a hit ends where a block of {} tokens ends, or inside one where a "
+        "prompt ended; the next end of a block is {}.",
+        cut.words(), rules.block_size, (cut.begin / rules.block_size + 1) * rules.block_size);
   return fmt::format(
       "{} (block granularity): a hit ends on a multiple of {} tokens; the next boundary is {}.",
       cut.words(), rules.grid, (cut.begin / rules.grid + 1) * rules.grid);
 }
 
 std::string eagle_words(const Cut& cut, const CacheRules& rules) {
+  if (rules.hash_lookahead > 0)
+    return fmt::format(
+        "{} (eagle drop): for the draft model the key of a block covers the {} after it too, and "
+        "those are not in common.",
+        cut.words(), tokens(rules.hash_lookahead));
   return fmt::format(
       "{} (eagle drop): the draft model needs the hidden states of the last {} tokens that are "
       "found, so they are computed again{}.",
@@ -69,16 +83,55 @@ std::string not_computed_words(const Cut& cut, const LookupReport& report, const
       cut.words(), names.request(report.request), report.step);
 }
 
+std::string boundary_words(const KeptBoundary& kept) {
+  switch (kept.reason) {
+    case KeptFor::prompt_end:
+      return fmt::format("the end of the prompt, {}", kept.num_tokens);
+    case KeptFor::longer_prompt:
+      return fmt::format("the end for a longer prompt, {}", kept.num_tokens);
+    case KeptFor::junction:
+      return fmt::format("the junction at {}", kept.num_tokens);
+    case KeptFor::block_before_junction:
+      return fmt::format("the block before it, {}", kept.num_tokens);
+  }
+  return {};
+}
+
+// "retention interval 0 keeps only the end of the prompt, 16, and the junction at 24"
+std::string retention_words(const UnkeptState& state, const EngineConfig& config,
+                            std::int32_t block_size) {
+  const std::int32_t interval = *config.prefix_cache_retention_interval;
+  std::vector<std::string> parts;
+  if (const std::int32_t period = kept_period({.interval = interval}, block_size); period > 0)
+    parts.push_back(fmt::format("multiples of {}", period));
+  for (const KeptBoundary& kept : state.kept) parts.push_back(boundary_words(kept));
+  if (parts.empty())
+    return fmt::format("retention interval {} keeps none of a prompt this short", interval);
+  const std::string last = parts.back();
+  parts.pop_back();
+  return fmt::format("retention interval {} keeps only {}{}{}", interval, fmt::join(parts, ", "),
+                     parts.empty()                                                  ? ""
+                     : parts.size() == 1 && parts[0].find(',') == std::string::npos ? " and "
+                                                                                    : ", and ",
+                     last);
+}
+
 std::string state_missing_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
-                                const Names& names) {
+                                const EngineConfig& config, const Names& names) {
   const std::string before = report.last_state > 0
                                  ? fmt::format("the state after {}", tokens(report.last_state))
                                  : std::string("none");
+  const UnkeptState& unkept = report.unkept_state;
+  const std::string why =
+      unkept.num_tokens > 0
+          ? fmt::format("the state of {} after {}{} was not kept: {}",
+                        names.request(report.common.request), tokens(unkept.num_tokens),
+                        unkept.checkpoint ? ", a checkpoint inside its prefill," : "",
+                        retention_words(unkept, config, rules.block_size))
+          : fmt::format("no recurrent state was kept at a multiple of {} in there", rules.grid);
   std::string text = fmt::format(
-      "{} (state missing): attention has or had them, but no recurrent state was kept at a "
-      "multiple "
-      "of {} in there; the last one before is {}",
-      cut.words(), rules.grid, before);
+      "{} (state missing): attention has or had them, but {}; the last one before is {}",
+      cut.words(), why, before);
   if (report.next_state > 0)
     text += fmt::format(", the next one of {} is after {}", names.request(report.common.request),
                         tokens(report.next_state));
@@ -112,7 +165,7 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
     case MissReason::not_computed:
       return not_computed_words(cut, report, names);
     case MissReason::state_missing:
-      return state_missing_words(cut, report, rules, names);
+      return state_missing_words(cut, report, rules, config, names);
     case MissReason::evicted:
       return evicted_words(cut, report, names);
   }
@@ -125,10 +178,13 @@ std::string smallest_prefix_words(const CacheRules& rules, const EngineConfig& c
   const auto smallest = smallest_cacheable_prefix(rules);
   if (!smallest) return "smallest cacheable prefix: none, " + off_words(config);
   std::string why = fmt::format("hits end on multiples of {}", rules.grid);
-  if (*smallest > rules.grid)
+  if (rules.grid < rules.block_size) why += fmt::format(", inside blocks of {}", rules.block_size);
+  if (rules.hash_lookahead > 0)
+    why += fmt::format(" and a block's key covers the {} after it", tokens(rules.hash_lookahead));
+  else if (*smallest > rules.grid)
     why += fmt::format(" and the draft model has {} computed again", tokens(rules.eagle_block));
   return fmt::format("smallest cacheable prefix: {}, of a prompt of at least {} ({})",
-                     tokens(*smallest), *smallest + 1, why);
+                     tokens(*smallest), *smallest_cacheable_prompt(rules), why);
 }
 
 std::string lost_words(const LostTokens& lost) {
@@ -174,7 +230,34 @@ std::vector<std::string> loss_sentences(const LookupReport& report, const CacheR
   return sentences;
 }
 
+std::string inside_block_words(const LookupReport& report, const CacheRules& rules,
+                               const EngineConfig& config) {
+  const std::int32_t inside = report.num_hit_tokens % rules.block_size;
+  if (inside == 0 || !rules.has_states) return {};
+  return fmt::format(
+      "The hit ends {} into a block of {}, because prefix_match_unit is {}; the request gets a "
+      "copy "
+      "of that block and writes on in it.",
+      tokens(inside), rules.block_size, config.hash_block_size);
+}
+
+std::string coarser_sentence(const CacheChange& change, const LookupReport& report,
+                             const CacheRules& rules) {
+  const std::int32_t less = report.num_hit_tokens - change.num_hit_tokens;
+  return fmt::format(
+      "With {}{} the hit is {}, {}.", change_words(change),
+      change.amount == rules.block_size ? ", which ends hits at the ends of blocks," : "",
+      tokens(change.num_hit_tokens),
+      less == 0  ? std::string("as many")
+      : less > 0 ? fmt::format("{} fewer", less)
+                 : fmt::format("{} more", -less));
+}
+
 std::string change_sentence(const CacheChange& change, const LookupReport& report) {
+  if (change.kind == ChangeKind::keep_states || change.kind == ChangeKind::match_unit)
+    return fmt::format("With {} the hit is {} instead of {}, {} more.", change_words(change),
+                       tokens(change.num_hit_tokens), report.num_hit_tokens,
+                       change.num_hit_tokens - report.num_hit_tokens);
   return fmt::format("With {} the hit is {} instead of {}.", change_words(change),
                      tokens(change.num_hit_tokens), report.num_hit_tokens);
 }

@@ -26,6 +26,14 @@ std::string lookup_words(const LookupReport& report, const Names& names);
 std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
                                         const EngineConfig& config, const Names& names);
 
+// "The hit ends 6 tokens into a block of 8, ..."; empty: it ends at a block's end.
+std::string inside_block_words(const LookupReport& report, const CacheRules& rules,
+                               const EngineConfig& config);
+
+// Of ChangeSearch::coarser_units: "With prefix_match_unit 4 the hit is 20 tokens, 2 fewer."
+std::string coarser_sentence(const CacheChange& change, const LookupReport& report,
+                             const CacheRules& rules);
+
 // "With 4 more shared tokens the hit is 16 tokens instead of 8."
 std::string change_sentence(const CacheChange& change, const LookupReport& report);
 

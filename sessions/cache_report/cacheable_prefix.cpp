@@ -3,38 +3,39 @@
 #include <algorithm>
 
 #include "core/base/math.h"
+#include "core/caching/hybrid_coordinator.h"
+#include "core/engine/scheduler_setup.h"
 
 namespace hybridscope {
-namespace {
-
-bool is_eagle(const EngineConfig& config, const KVCacheGroup& group) {
-  if (config.speculative_method != SpeculativeMethod::mtp) return false;
-  const auto& groups = config.kv_cache_config.groups;
-  const bool any_flagged =
-      std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.is_eagle_group; });
-  if (!any_flagged) return true;
-  // One eagle group makes every group of the same spec an eagle group.
-  return std::any_of(groups.begin(), groups.end(), [&](const KVCacheGroup& other) {
-    return other.is_eagle_group && other.spec == group.spec;
-  });
-}
-
-}  // namespace
 
 CacheRules cache_rules(const EngineConfig& config) {
   CacheRules rules;
   const auto& groups = config.kv_cache_config.groups;
   rules.caching = config.enable_prefix_caching && !groups.empty();
-  rules.grid =
-      groups.size() == 1 ? groups.front().block_size() : std::max(config.scheduler_block_size, 1);
+  rules.grid = std::max(config.scheduler_block_size, 1);
+  rules.block_size = rules.grid;
   for (const KVCacheGroup& group : groups) {
     rules.has_states = rules.has_states || group.is_mamba();
-    if (!is_eagle(config, group)) continue;
-    if (!group.is_mamba())
-      rules.eagle_block = std::max(rules.eagle_block, group.block_size());
+    if (group.is_mamba()) rules.block_size = group.block_size();
+  }
+  const KVCacheManagerConfig cache = kv_cache_manager_config(config);
+  const auto coordinator = HybridCoordinator::create({.groups = groups,
+                                                      .enable_caching = cache.enable_caching,
+                                                      .use_eagle = cache.use_eagle,
+                                                      .scheduler_block_size = rules.grid,
+                                                      .hash_block_size = cache.hash_block_size,
+                                                      .policies = cache.policies});
+  if (!rules.caching || !coordinator.ok()) return rules;
+  rules.grid = coordinator.value().hit_alignment();
+  rules.hash_lookahead = cache.num_hash_lookahead_tokens;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (!coordinator.value().is_eagle_group(static_cast<std::int32_t>(g))) continue;
+    const std::int32_t block_size = groups[g].block_size();
+    if (!groups[g].is_mamba())
+      rules.eagle_block = std::max(rules.eagle_block, std::min(block_size, rules.grid));
     else if (groups.size() > 1 &&
-             config.policies.cache.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit)
-      rules.state_lookahead = std::max(rules.state_lookahead, group.block_size());
+             cache.policies.mamba_eagle_lookahead == MambaEagleLookahead::longer_limit)
+      rules.state_lookahead = std::max(rules.state_lookahead, block_size);
   }
   return rules;
 }
@@ -42,7 +43,8 @@ CacheRules cache_rules(const EngineConfig& config) {
 std::int32_t longest_possible_hit(const CacheRules& rules, std::int32_t num_common,
                                   std::int32_t num_tokens) {
   if (!rules.caching) return 0;
-  const std::int32_t servable = std::max(std::min(num_common, num_tokens - 1), 0);
+  const std::int32_t servable =
+      std::max(std::min(num_common - rules.hash_lookahead, num_tokens - 1), 0);
   const std::int32_t attention = round_down(std::max(servable - rules.eagle_block, 0), rules.grid);
   if (rules.state_lookahead == 0) return attention;
   return round_down(std::min(attention + rules.state_lookahead, servable), rules.grid);
@@ -50,9 +52,16 @@ std::int32_t longest_possible_hit(const CacheRules& rules, std::int32_t num_comm
 
 std::optional<std::int32_t> smallest_cacheable_prefix(const CacheRules& rules) {
   if (!rules.caching) return std::nullopt;
-  for (const std::int32_t num_common : {rules.grid, rules.grid + rules.eagle_block})
-    if (longest_possible_hit(rules, num_common, num_common + 1) > 0) return num_common;
+  for (const std::int32_t more : {0, rules.eagle_block, rules.hash_lookahead})
+    if (longest_possible_hit(rules, rules.grid + more, rules.grid + more + 1) > 0)
+      return rules.grid + more;
   return std::nullopt;
+}
+
+std::optional<std::int32_t> smallest_cacheable_prompt(const CacheRules& rules) {
+  const auto prefix = smallest_cacheable_prefix(rules);
+  if (!prefix) return std::nullopt;
+  return longest_possible_hit(rules, *prefix, *prefix) > 0 ? *prefix : *prefix + 1;
 }
 
 }  // namespace hybridscope

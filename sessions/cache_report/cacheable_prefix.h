@@ -12,11 +12,15 @@ namespace hybridscope {
 struct CacheRules {
   bool caching = false;
   std::int32_t grid = 1;         // tokens; every hit is a multiple of it
+  std::int32_t block_size = 1;   // of the recurrent groups; a hit on the grid may end inside
   std::int32_t eagle_block = 0;  // tokens after the hit that must be found too and are computed
                                  // again for the draft model; 0: none
   // MambaEagleLookahead::longer_limit: tokens by which a state may lie beyond what attention
   // serves; 0: none.
   std::int32_t state_lookahead = 0;
+  // Tokens after the hit that have to be in common because the keys of blocks cover them
+  // (semantics: look-ahead-hashes).
+  std::int32_t hash_lookahead = 0;
   bool has_states = false;
   friend bool operator==(const CacheRules&, const CacheRules&) = default;
 };
@@ -29,8 +33,11 @@ CacheRules cache_rules(const EngineConfig& config);
 std::int32_t longest_possible_hit(const CacheRules& rules, std::int32_t num_common,
                                   std::int32_t num_tokens);
 
-// The shortest prefix that a request must share with an earlier one to get any hit, with at least
-// one token after it. Empty: no prefix is ever served.
+// The shortest prefix that a request must share with an earlier one to get any hit. Empty: no
+// prefix is ever served.
 std::optional<std::int32_t> smallest_cacheable_prefix(const CacheRules& rules);
+
+// Tokens of the shortest request that such a prefix serves. Empty: there is none.
+std::optional<std::int32_t> smallest_cacheable_prompt(const CacheRules& rules);
 
 }  // namespace hybridscope

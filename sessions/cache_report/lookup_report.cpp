@@ -26,30 +26,45 @@ BlockHistory::BlockHistory(std::int32_t num_blocks)
 
 void BlockHistory::registered(const CacheEvent& event, std::int64_t step) {
   const BlockKey key{.block_hash = event.block_hash, .group = event.group};
-  labels_[static_cast<std::size_t>(event.block)] = {key, event.num_tokens};
+  labels_[static_cast<std::size_t>(event.block)].push_back({key, event.num_tokens});
   Registration& registration = registrations_[key];
   if (registration.first_step == 0) registration.first_step = step;
   ++registration.num_blocks;
 }
 
-// The content was never written, so a prefix first registered in this step was never cached.
-void BlockHistory::withdrawn(const CacheEvent& event, std::int64_t step) {
-  Label& label = labels_[static_cast<std::size_t>(event.block)];
+// Without a content ever written, a prefix first registered in this step was never cached.
+void BlockHistory::forget(const Label& label, std::int64_t first_step) {
   Registration& registration = registrations_[label.key];
-  if (--registration.num_blocks == 0 && registration.first_step == step)
+  if (--registration.num_blocks == 0 && registration.first_step == first_step)
     registration.first_step = 0;
-  label = {};
+}
+
+// All keys of the block, or the one of the event's prefix.
+void BlockHistory::withdrawn(const CacheEvent& event, std::int64_t step) {
+  std::vector<Label>& labels = labels_[static_cast<std::size_t>(event.block)];
+  for (const Label& label : labels)
+    if (event.num_tokens == 0 || label.num_tokens == event.num_tokens) forget(label, step);
+  if (event.num_tokens == 0)
+    labels.clear();
+  else
+    std::erase_if(labels, [&](const Label& label) { return label.num_tokens == event.num_tokens; });
 }
 
 void BlockHistory::evicted(const CacheEvent& event, const Eviction& how) {
-  Label& label = labels_[static_cast<std::size_t>(event.block)];
-  --registrations_[label.key].num_blocks;
-  Eviction& eviction = evictions_[label.key];
-  eviction = how;
-  eviction.group = label.key.group;
-  eviction.block = event.block;
-  eviction.num_tokens = label.num_tokens;
-  label = {};
+  std::vector<Label>& labels = labels_[static_cast<std::size_t>(event.block)];
+  for (const Label& label : labels) {
+    if (how.cause == EvictionCause::not_kept) {
+      forget(label, how.step);
+      continue;
+    }
+    --registrations_[label.key].num_blocks;
+    Eviction& eviction = evictions_[label.key];
+    eviction = how;
+    eviction.group = label.key.group;
+    eviction.block = event.block;
+    eviction.num_tokens = label.num_tokens;
+  }
+  labels.clear();
 }
 
 bool BlockHistory::is_there(const BlockKey& key) const {

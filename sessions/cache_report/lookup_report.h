@@ -13,6 +13,7 @@
 #include "core/caching/cache_events.h"
 #include "core/trace/schedule_trace.h"
 #include "sessions/cache_report/prefix_tree.h"
+#include "sessions/cache_report/stored_states.h"
 
 namespace hybridscope {
 
@@ -20,7 +21,9 @@ namespace hybridscope {
 enum class EvictionCause : std::uint8_t {
   allocation,   // the block was given to a request
   overwritten,  // its holder registered it under a longer prefix
-  reset         // reset_prefix_cache
+  reset,        // reset_prefix_cache
+  moved,        // another block got its keys
+  not_kept      // a checkpoint that the retention interval leaves out: it was never cached
 };
 
 // How one group lost a prefix.
@@ -39,6 +42,7 @@ class BlockHistory {
   explicit BlockHistory(std::int32_t num_blocks);
 
   // Call in order of events. The event after an eviction says its cause; the caller looks it up.
+  // A key that is taken from a block in the step in which it was registered was never there.
   void registered(const CacheEvent& event, std::int64_t step);
   void withdrawn(const CacheEvent& event, std::int64_t step);
   void evicted(const CacheEvent& event, const Eviction& how);
@@ -68,7 +72,10 @@ class BlockHistory {
 
   std::unordered_map<BlockKey, Registration, KeyHash> registrations_;
   std::unordered_map<BlockKey, Eviction, KeyHash> evictions_;
-  std::vector<Label> labels_;  // [num_blocks] the label of each block
+  // [num_blocks] of each block; more than one with hits inside blocks
+  std::vector<std::vector<Label>> labels_;
+
+  void forget(const Label& label, std::int64_t first_step);
 };
 
 // Why tokens shared with an earlier request were computed again, in the order in which the common
@@ -109,6 +116,7 @@ struct LookupReport {
   // Tokens of the common prefix, on the grid, that attention has or had.
   std::int32_t num_computed_tokens = 0;
   std::int32_t last_state = 0;   // its highest boundary that has a state, kept or evicted
+  UnkeptState unkept_state{};    // after last_state: the other request had it, but it was not kept
   std::int32_t next_state = -1;  // next boundary where the other request kept a state; -1: none
   Eviction evicted_state{};      // step 0: none
   Eviction evicted_attention{};  // the first of its blocks that was evicted; step 0: none

@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/engine/releases.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::explain_cache_test {
@@ -40,6 +42,71 @@ TEST(ExplainCache, OneRequestIsToldInSentences) {
   EXPECT_THAT(run.out, HasSubstr("- With 8 more shared tokens the hit is 16 tokens instead of 0."));
   EXPECT_THAT(run.out, HasSubstr("- With mode all the hit is 8 tokens instead of 0."));
   EXPECT_THAT(run.out, Not(HasSubstr("B, admitted")));
+}
+
+// A's prompt of 20 stops at 16 in every release, and the state there is kept; none is after 8, where
+// C needs one.
+TEST(ExplainCache, RunsUnderEveryRelease) {
+  for (const std::string_view release : release_names()) {
+    const ProgramResult run =
+        run_program(std::string(kShared) + " --enable-prefix-caching --json --engine vllm-" +
+                    std::string(release));
+    ASSERT_EQ(run.exit_code, 0) << release << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    EXPECT_EQ(json["lookups"][1]["num_hit_tokens"], 16) << release;
+    EXPECT_EQ(json["lookups"][2]["num_hit_tokens"], 0) << release;
+    EXPECT_EQ(json["lookups"][2]["lost"]["state_missing"], 8) << release;
+    EXPECT_EQ(json["lookups"][2]["unkept_state"], nullptr) << release;
+    EXPECT_EQ(json["smallest_cacheable_prefix"], 8) << release;
+  }
+}
+
+TEST(ExplainCache, AStateThatRetentionLeftOutIsToldAndTried) {
+  const std::string file =
+      temporary_file("retained.json",
+                     R"({"version": 1, "name": "retained", "model": "tiny-mamba2",
+          "settings": {"mamba_cache_mode": "align", "block_size": 8,
+                       "num_gpu_blocks_override": 64, "async_scheduling": false},
+          "requests": [{"id": "A", "prompt": 18, "max_tokens": 16},
+            {"id": "B", "prompt": {"tokens": 34, "share": "A", "share_tokens": 28},
+             "at_step": 22}]})");
+  const std::string command = "explain-cache " + file + " --engine vllm-0.33.0";
+  const ProgramResult told = run_program(command + " --request B");
+  EXPECT_THAT(told.out,
+              HasSubstr("- Tokens 17..24 (state missing): attention has or had them, but the state "
+                        "of A after 24 tokens was\n  not kept: retention interval 0 keeps only the "
+                        "end of the prompt, 16; the last one before is the\n  state after 16 "
+                        "tokens.\n"));
+  EXPECT_THAT(told.out, HasSubstr("- With prefix_cache_retention_interval 24 the hit is 24 tokens "
+                                  "instead of 16, 8 more.\n"));
+  EXPECT_THAT(run_program(command).out, HasSubstr("prefix_cache_retention_interval 24: 24\n"));
+  const auto b = nlohmann::json::parse(run_program(command + " --json").out)["lookups"][1];
+  EXPECT_EQ(b["unkept_state"], nlohmann::json::parse(R"({"num_tokens": 24, "checkpoint": false,
+                                      "kept": [{"reason": "prompt_end", "num_tokens": 16}]})"));
+  EXPECT_EQ(b["changes"][0]["change"], "keep_states");
+  EXPECT_EQ(b["coarser_match_units"], nlohmann::json::array());
+}
+
+TEST(ExplainCache, AHitInsideABlockIsToldWithCoarserUnits) {
+  const std::string file =
+      temporary_file("inside.json",
+                     R"({"version": 1, "name": "inside", "model": "tiny-mamba2",
+          "settings": {"mamba_cache_mode": "align", "block_size": 8, "prefix_match_unit": 2,
+                       "num_gpu_blocks_override": 64, "async_scheduling": false},
+          "requests": [{"id": "A", "prompt": 21, "max_tokens": 6},
+            {"id": "B", "prompt": {"tokens": 25, "share": "A", "share_tokens": 21},
+             "at_step": 16}]})");
+  const ProgramResult told =
+      run_program("explain-cache " + file + " --engine vllm-0.33.0 --request B");
+  EXPECT_THAT(told.out, HasSubstr("- The hit ends 4 tokens into a block of 8, because "
+                                  "prefix_match_unit is 2; the request gets a copy\n"));
+  EXPECT_THAT(told.out, HasSubstr("- With prefix_match_unit 8, which ends hits at the ends of "
+                                  "blocks, the hit is 16 tokens, 4 fewer.\n"));
+  const auto b = nlohmann::json::parse(
+      run_program("explain-cache " + file + " --engine vllm-0.33.0 --json").out)["lookups"][1];
+  EXPECT_EQ(b["coarser_match_units"],
+            nlohmann::json::parse(R"([{"prefix_match_unit": 4, "num_hit_tokens": 20},
+                                      {"prefix_match_unit": 8, "num_hit_tokens": 16}])"));
 }
 
 TEST(ExplainCache, JsonHasTotalsAndEveryLookup) {

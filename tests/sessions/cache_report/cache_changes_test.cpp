@@ -137,6 +137,47 @@ TEST(CacheChanges, SmallerBlocksServeMoreOfTheTail) {
   EXPECT_EQ(hit_of_b(R"("mamba_cache_mode": "align", "block_size": 7)", requests), 0);
 }
 
+// A's answer passed 24 tokens, but interval 0 kept the state after 16 alone. 24 is the longest
+// interval that keeps it; 16 does not.
+TEST(CacheChanges, ALongRetentionIntervalKeepsTheStateThatWasLeftOut) {
+  const std::string requests = R"({"id": "A", "prompt": 18, "max_tokens": 16},
+      {"id": "B", "prompt": {"tokens": 34, "share": "A", "share_tokens": 28}, "at_step": 22})";
+  const auto with = [&](const std::string& interval) {
+    return std::string(kAlign8) + R"(, "engine": "vllm-0.33.0")" + interval;
+  };
+  EXPECT_THAT(explain_text(scenario_text(with(""), requests))->changes("B"),
+              Contains(change(ChangeKind::keep_states, 24, 24)));
+  EXPECT_EQ(hit_of_b(with(""), requests), 16);
+  EXPECT_EQ(hit_of_b(with(R"(, "prefix_cache_retention_interval": 24)"), requests), 24);
+  EXPECT_EQ(hit_of_b(with(R"(, "prefix_cache_retention_interval": 32)"), requests), 16);
+}
+
+// Where every state is kept, an interval cannot help.
+TEST(CacheChanges, WithoutAnIntervalNoneIsTried) {
+  for (const CacheChange& one : explain_text(scenario_text(kAlign8, sharing(8)))->changes("B"))
+    EXPECT_NE(one.kind, ChangeKind::keep_states);
+}
+
+// A's prompt of 21 tokens leaves a key after 20 only if hash blocks have 4 tokens or fewer.
+TEST(CacheChanges, AFinerMatchUnitHitsInsideABlock) {
+  const std::string requests = R"({"id": "A", "prompt": 21, "max_tokens": 6},
+      {"id": "B", "prompt": {"tokens": 25, "share": "A", "share_tokens": 21}, "at_step": 16})";
+  const auto with = [&](const char* release) {
+    return fmt::format(R"({}, "enable_prefix_caching": true, "engine": "{}")", kAlign8, release);
+  };
+  for (const char* release : {"vllm-0.26.0", "vllm-0.30.0", "vllm-0.33.0"}) {
+    EXPECT_THAT(explain_text(scenario_text(with(release), requests))->changes("B"),
+                Contains(change(ChangeKind::match_unit, 4, 20)))
+        << release;
+    EXPECT_EQ(hit_of_b(with(release) + R"(, "prefix_match_unit": 4)", requests), 20) << release;
+    EXPECT_EQ(hit_of_b(with(release), requests), 16) << release;
+  }
+  // 0.25.1 has no hits inside blocks.
+  for (const CacheChange& one :
+       explain_text(scenario_text(with("vllm-0.25.1"), requests))->changes("B"))
+    EXPECT_NE(one.kind, ChangeKind::match_unit);
+}
+
 TEST(CacheChanges, CachingHasToBeOn) {
   const std::string requests = sharing(17);
   EXPECT_THAT(
@@ -205,6 +246,9 @@ TEST(CacheChanges, AreToldInAFewWords) {
   EXPECT_EQ(change_words(change(ChangeKind::more_blocks, 7, 0)), "7 more blocks");
   EXPECT_EQ(change_words(change(ChangeKind::no_drafts, 0, 0)), "K = 0");
   EXPECT_EQ(change_words(change(ChangeKind::smaller_blocks, 16, 0)), "block_size 16");
+  EXPECT_EQ(change_words(change(ChangeKind::keep_states, 24, 0)),
+            "prefix_cache_retention_interval 24");
+  EXPECT_EQ(change_words(change(ChangeKind::match_unit, 4, 0)), "prefix_match_unit 4");
 }
 
 }  // namespace

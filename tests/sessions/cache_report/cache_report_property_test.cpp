@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/releases.h"
 #include "sessions/cache_report/cache_report.h"
 #include "tests/support/property.h"
 #include "tests/support/small_engine.h"
@@ -232,6 +233,75 @@ TEST(CacheReportProperty, HitAndReasonsAddUpToTheCommonPrefix) {
   EXPECT_GT(num_lookups, 1000);
   for (std::size_t reason = 1; reason < kNumMissReasons; ++reason)
     EXPECT_GT(lost[reason], 100) << miss_reason_slug(static_cast<MissReason>(reason));
+}
+
+// An engine of a random release with what its cache has: retention, hits inside blocks, keys that
+// look ahead, checkpoints inside prefills.
+EngineConfig random_release_config() {
+  EngineConfig config = random_config();
+  const auto release = static_cast<Release>(draw(0, 9));
+  config.runner = one_in(2) ? ModelRunner::v1 : ModelRunner::v2;
+  config.policies = release_policies(release, config.runner);
+  config.policies.stale_frame = StaleFrame::dropped_by_run;
+  if (config.speculative_method == SpeculativeMethod::ngram) config.runner = ModelRunner::v1;
+  if (!one_in(3)) config.prefix_cache_retention_interval = config.block_size * draw(0, 3);
+  if (config.kv_cache_config.groups.size() > 1 && one_in(2)) config.hash_block_size = 2;
+  const bool checkpoints = one_in(2);
+  for (KVCacheGroup& group : config.kv_cache_config.groups)
+    if (auto* mamba = std::get_if<MambaSpec>(&group.spec); mamba != nullptr && checkpoints) {
+      mamba->num_prefill_checkpoint_blocks = 1;
+      mamba->prefill_checkpoint_alignment = 1;
+    }
+  return config;
+}
+
+TEST(CacheReportProperty, ReasonsAddUpInEveryRelease) {
+  std::int64_t num_unkept = 0;
+  std::int64_t num_checkpoints = 0;
+  std::int64_t num_inside = 0;
+  test::check_property(300, [&] {
+    const EngineConfig config = random_release_config();
+    auto created = Engine::create(config);
+    RC_PRE(created.ok());
+    Engine& engine = created.value();
+    std::vector<AddRequest> requests;
+    CacheReport report(config, [&](RequestId id) -> const AddRequest& {
+      return requests[static_cast<std::size_t>(id.value)];
+    });
+    const std::int32_t to_come = draw(2, 10);
+    for (std::int32_t step = 0; step < 200; ++step) {
+      if (static_cast<std::int32_t>(requests.size()) < to_come && one_in(2)) {
+        requests.push_back(random_request(requests));
+        if (!engine.add_request(requests.back()).ok()) requests.pop_back();
+      }
+      if (!requests.empty() && one_in(12))
+        (void)engine.apply(PreemptRequest{{static_cast<std::int32_t>(requests.size()) - 1}});
+      report.add(engine.step());
+      if (static_cast<std::int32_t>(requests.size()) == to_come && engine.num_unfinished() == 0)
+        break;
+    }
+    for (const LookupReport& one : report.lookups()) {
+      std::int64_t lost = 0;
+      for (const std::int64_t tokens : one.lost) {
+        RC_ASSERT(tokens >= 0);
+        lost += tokens;
+      }
+      RC_ASSERT(one.num_hit_tokens + lost == one.common.num_tokens);
+      RC_ASSERT(one.num_hit_tokens <= one.num_possible_tokens);
+      RC_ASSERT(one.num_hit_tokens % report.rules().grid == 0);
+      num_inside += one.num_hit_tokens % report.rules().block_size != 0 ? 1 : 0;
+      const UnkeptState& unkept = one.unkept_state;
+      if (unkept.num_tokens == 0) continue;
+      ++num_unkept;
+      num_checkpoints += unkept.checkpoint ? 1 : 0;
+      RC_ASSERT(config.prefix_cache_retention_interval.has_value());
+      RC_ASSERT(unkept.num_tokens > one.last_state);
+      RC_ASSERT(unkept.num_tokens <= one.num_computed_tokens);
+    }
+  });
+  EXPECT_GT(num_unkept, 50);
+  EXPECT_GT(num_checkpoints, 0);
+  EXPECT_GT(num_inside, 10);
 }
 
 }  // namespace

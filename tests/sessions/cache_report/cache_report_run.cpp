@@ -38,6 +38,16 @@ std::vector<CacheChange> CacheReportRun::changes(const std::string& request) con
       {.report = lookup(request), .request = request, .other = other(lookup(request))});
 }
 
+std::vector<std::string> CacheReportRun::coarser(const std::string& request) const {
+  const LookupReport& report = lookup(request);
+  std::vector<std::string> sentences;
+  for (const CacheChange& change :
+       ChangeSearch(plan(), 100'000)
+           .coarser_units({.report = report, .request = request, .other = other(report)}))
+    sentences.push_back(coarser_sentence(change, report, cache_.rules()));
+  return sentences;
+}
+
 std::string scenario_text(const std::string& settings, const std::string& requests) {
   return R"({"version": 1, "model": "tiny-mamba2", "settings": {"num_gpu_blocks_override": 64,
              "async_scheduling": false, )" +

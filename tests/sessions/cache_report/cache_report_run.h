@@ -27,6 +27,7 @@ class CacheReportRun {
   std::string other(const LookupReport& report) const;  // whose prefix it is; empty: none
   std::vector<std::string> sentences(const std::string& request) const;
   std::vector<CacheChange> changes(const std::string& request) const;
+  std::vector<std::string> coarser(const std::string& request) const;  // units, in sentences
 
  private:
   CheckedRun run_;

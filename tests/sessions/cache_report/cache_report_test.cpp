@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <variant>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/releases.h"
 #include "tests/sessions/cache_report/cache_report_run.h"
+#include "tests/support/small_engine.h"
 
 namespace hybridscope::cache_report_test {
 namespace {
@@ -179,6 +185,90 @@ TEST(CacheReport, TotalsAreTheSumsOfTheLookups) {
   EXPECT_EQ(totals.hit_tokens, 16);
   EXPECT_EQ(totals.lookups_with_common_tokens, 2);
   EXPECT_EQ(totals.lookups_with_hit, 1);
+}
+
+// 0.32.0 with interval 16. A's chunk of 32 tokens stores the state after 24 on its way, which is
+// neither at the end of its prompt (56) nor on the interval; the state after 16 was never in a
+// block of its own.
+TEST(CacheReport, ACheckpointThatIsNotKeptIsAStateThatWasThere) {
+  test::SmallEngine small;
+  small.max_num_batched_tokens = 32;
+  small.policies = release_policies(Release::v0_32_0, ModelRunner::v2);
+  EngineConfig config = test::engine_config(small);
+  config.prefix_cache_retention_interval = 16;
+  MambaSpec& mamba = std::get<MambaSpec>(config.kv_cache_config.groups[1].spec);
+  mamba.num_prefill_checkpoint_blocks = 1;
+  mamba.prefill_checkpoint_alignment = 1;
+  Engine engine = Engine::create(config).value();
+  const std::vector<AddRequest> requests = {test::request_of(60, 2, 1, 26),
+                                            test::request_of(40, 2, 2, 26)};
+  CacheReport report(config, [&](RequestId id) -> const AddRequest& {
+    return requests[static_cast<std::size_t>(id.value)];
+  });
+  ASSERT_TRUE(engine.add_request(requests[0]).ok());
+  for (int step = 0; step < 4; ++step) report.add(engine.step());
+  ASSERT_TRUE(engine.add_request(requests[1]).ok());
+  report.add(engine.step());
+  const LookupReport& b = report.lookups().back();
+  EXPECT_EQ(b.common.num_tokens, 26);
+  EXPECT_EQ(b.num_hit_tokens, 0);
+  EXPECT_THAT(b.lost, lost(0, 0, 2, 0, 0, 24, 0));
+  EXPECT_EQ(
+      b.unkept_state,
+      (UnkeptState{.num_tokens = 24, .checkpoint = true, .kept = {{KeptFor::prompt_end, 56}}}));
+  // With interval 8 the checkpoint is kept.
+  config.prefix_cache_retention_interval = 8;
+  Engine keeping = Engine::create(config).value();
+  CacheReport kept(config, [&](RequestId id) -> const AddRequest& {
+    return requests[static_cast<std::size_t>(id.value)];
+  });
+  ASSERT_TRUE(keeping.add_request(requests[0]).ok());
+  for (int step = 0; step < 4; ++step) kept.add(keeping.step());
+  ASSERT_TRUE(keeping.add_request(requests[1]).ok());
+  kept.add(keeping.step());
+  EXPECT_EQ(kept.lookups().back().num_hit_tokens, 24);
+}
+
+CacheEvent registration(std::int32_t block, std::int32_t num_tokens, Fingerprint hash) {
+  return {.kind = CacheEventKind::registered,
+          .group = 1,
+          .block = block,
+          .num_tokens = num_tokens,
+          .block_hash = hash};
+}
+
+// Block 3 is registered after 10 and after 12 tokens, and both keys are lost with it.
+TEST(BlockHistory, ABlockCanHaveSeveralKeys) {
+  BlockHistory history(8);
+  history.registered(registration(3, 10, 110), 1);
+  history.registered(registration(3, 12, 112), 2);
+  EXPECT_TRUE(history.is_there({.block_hash = 110, .group = 1}));
+  EXPECT_TRUE(history.is_there({.block_hash = 112, .group = 1}));
+  history.evicted({.kind = CacheEventKind::evicted, .group = 1, .block = 3},
+                  {.step = 5, .cause = EvictionCause::allocation});
+  EXPECT_FALSE(history.is_there({.block_hash = 110, .group = 1}));
+  EXPECT_EQ(history.last_eviction({.block_hash = 110, .group = 1}).num_tokens, 10);
+  EXPECT_EQ(history.last_eviction({.block_hash = 112, .group = 1}).num_tokens, 12);
+  EXPECT_TRUE(history.was_there({.block_hash = 112, .group = 1}, 3));
+}
+
+TEST(BlockHistory, OneOfSeveralKeysCanBeWithdrawn) {
+  BlockHistory history(8);
+  history.registered(registration(3, 10, 110), 1);
+  history.registered(registration(3, 12, 112), 2);
+  history.withdrawn({.kind = CacheEventKind::withdrawn, .group = 1, .block = 3, .num_tokens = 12},
+                    2);
+  EXPECT_TRUE(history.is_there({.block_hash = 110, .group = 1}));
+  EXPECT_FALSE(history.was_there({.block_hash = 112, .group = 1}, 3));
+}
+
+TEST(BlockHistory, ACheckpointThatIsNotKeptWasNeverThere) {
+  BlockHistory history(8);
+  history.registered(registration(3, 24, 124), 4);
+  history.evicted({.kind = CacheEventKind::evicted, .group = 1, .block = 3},
+                  {.step = 4, .cause = EvictionCause::not_kept});
+  EXPECT_FALSE(history.was_there({.block_hash = 124, .group = 1}, 5));
+  EXPECT_EQ(history.last_eviction({.block_hash = 124, .group = 1}).step, 0);
 }
 
 }  // namespace

@@ -39,6 +39,16 @@ TEST(LongestPossibleHit, AStateMayLieOneBlockBehindWhatAttentionServesByPolicy) 
   EXPECT_EQ(longest_possible_hit(rules, 16, 40), 16);
 }
 
+// The key of a block covers the token after it: 9 tokens in common give a hit of 8, which may be
+// all but the last of a prompt.
+TEST(LongestPossibleHit, AKeyThatLooksAheadWantsTokensMoreInCommon) {
+  const CacheRules rules{.caching = true, .grid = 8, .hash_lookahead = 1};
+  EXPECT_EQ(longest_possible_hit(rules, 8, 40), 0);
+  EXPECT_EQ(longest_possible_hit(rules, 9, 9), 8);
+  EXPECT_EQ(longest_possible_hit(rules, 16, 40), 8);
+  EXPECT_EQ(longest_possible_hit(rules, 17, 40), 16);
+}
+
 struct Config {
   const char* name;
   const char* settings;
@@ -103,6 +113,38 @@ INSTANTIATE_TEST_SUITE_P(
                   "speculative_config": {"num_speculative_tokens": 1})",
                8}),
     [](const auto& config) { return std::string(config.param.name); });
+
+// 0.33.0 with a draft model: nothing is dropped, but the key of the first block covers token 9.
+TEST(SmallestCacheablePrefixOf, KeysThatLookAheadIsABlockAndATokenOfAPromptAsLong) {
+  const auto run = explain_text(
+      scenario_text(R"("mamba_cache_mode": "align", "block_size": 8, "engine": "vllm-0.33.0",
+                       "speculative_config": {"num_speculative_tokens": 1})",
+                    R"({"id": "A", "prompt": {"tokens": 12, "share": "t", "share_tokens": 12}},
+                       {"id": "B", "at_step": 30,
+                        "prompt": {"tokens": 9, "share": "t", "share_tokens": 9}},
+                       {"id": "C", "at_step": 40,
+                        "prompt": {"tokens": 12, "share": "t", "share_tokens": 8}})"));
+  EXPECT_EQ(smallest_cacheable_prefix(run->cache().rules()), 9);
+  EXPECT_EQ(smallest_cacheable_prompt(run->cache().rules()), 9);
+  EXPECT_EQ(run->lookup("B").num_hit_tokens, 8);
+  EXPECT_EQ(run->lookup("C").num_hit_tokens, 0);
+}
+
+// Hits end on hash blocks of 2, and a hit of 0.32.0 drops one of them for a draft model.
+TEST(SmallestCacheablePrefixOf, HitsInsideBlocksAreHashBlocks) {
+  const auto smallest = [](const char* more) {
+    const auto run = explain_text(scenario_text(
+        std::string(R"("mamba_cache_mode": "align", "block_size": 8, "prefix_match_unit": 2, )") +
+            more,
+        R"({"id": "A", "prompt": 8})"));
+    return smallest_cacheable_prefix(run->cache().rules());
+  };
+  EXPECT_EQ(smallest(R"("engine": "vllm-0.33.0")"), 2);
+  EXPECT_EQ(smallest(R"("engine": "vllm-0.25.1", "enable_prefix_caching": true)"), 8);
+  EXPECT_EQ(smallest(R"("engine": "vllm-0.32.0",
+                        "speculative_config": {"num_speculative_tokens": 1})"),
+            4);
+}
 
 TEST(SmallestCacheablePrefixOf, ModeNoneIsNothing) {
   const auto run =
