@@ -44,8 +44,8 @@ TEST(ExplainCache, OneRequestIsToldInSentences) {
   EXPECT_THAT(run.out, Not(HasSubstr("B, admitted")));
 }
 
-// A's prompt of 20 stops at 16 in every release, and the state there is kept; none is after 8, where
-// C needs one.
+// A's prompt of 20 stops at 16 in every release, and the state there is kept; none is after 8,
+// where C needs one.
 TEST(ExplainCache, RunsUnderEveryRelease) {
   for (const std::string_view release : release_names()) {
     const ProgramResult run =

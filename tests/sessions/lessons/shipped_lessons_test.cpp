@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
+#include "core/engine/releases.h"
 #include "sessions/lessons/lesson_reader.h"
 #include "sessions/lessons/lesson_run.h"
 #include "sessions/text/json_reader.h"
@@ -131,6 +133,20 @@ TEST(ShippedLessons, AreAllFilesOfTheFolder) {
     files.insert(entry.path().stem().string());
   for (const std::string_view name : shipped_lesson_names()) files.erase(std::string(name));
   EXPECT_THAT(files, IsEmpty()) << "not listed in sessions/lessons/CMakeLists.txt";
+}
+
+// Interval 0 is the default from 0.29.0 on, hits inside blocks came with 0.26.0: their lessons have
+// the same answers in each release that has them.
+TEST(ShippedLessons, OfWhatReleasesBroughtHoldInEveryReleaseSince) {
+  for (const auto& [name, since] : {std::pair{"retention", Release::v0_29_0},
+                                    std::pair{"hits_inside_blocks", Release::v0_26_0}})
+    for (auto release = since; release <= kNewestRelease;
+         release = static_cast<Release>(static_cast<int>(release) + 1)) {
+      Lesson lesson = shipped_lesson(name).value();
+      lesson.scenario.settings.engine = EngineProfile::vllm(release);
+      for (const LessonProblem& problem : check_lesson(lesson))
+        ADD_FAILURE() << release_name(release) << ": " << problem.message;
+    }
 }
 
 TEST(ShippedLessons, OneThatThereIsNotNamesTheNearest) {
