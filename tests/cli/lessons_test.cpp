@@ -44,9 +44,11 @@ TEST(Lessons, AreListedAsJson) {
   const json list = json::parse(run_program("lessons list --json").out);
   ASSERT_GE(list.size(), 8U);
   EXPECT_EQ(list[0]["name"], "block_tables");
-  EXPECT_EQ(list[2]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
-  EXPECT_EQ(list[2]["parts"], 3);
-  EXPECT_EQ(list[2]["questions"], 9);
+  EXPECT_EQ(list[2]["name"], "retention");
+  EXPECT_EQ(list[3]["name"], "hits_inside_blocks");
+  EXPECT_EQ(list[4]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
+  EXPECT_EQ(list[4]["parts"], 3);
+  EXPECT_EQ(list[4]["questions"], 9);
 }
 
 TEST(Lessons, ArePartOfTheProgramWhereverItRuns) {
