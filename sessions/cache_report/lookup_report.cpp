@@ -53,7 +53,7 @@ void BlockHistory::withdrawn(const CacheEvent& event, std::int64_t step) {
 void BlockHistory::evicted(const CacheEvent& event, const Eviction& how) {
   std::vector<Label>& labels = labels_[static_cast<std::size_t>(event.block)];
   for (const Label& label : labels) {
-    if (how.cause == EvictionCause::not_kept) {
+    if (registrations_[label.key].first_step == how.step) {
       forget(label, how.step);
       continue;
     }

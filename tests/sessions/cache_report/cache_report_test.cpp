@@ -262,6 +262,19 @@ TEST(BlockHistory, OneOfSeveralKeysCanBeWithdrawn) {
   EXPECT_FALSE(history.was_there({.block_hash = 112, .group = 1}, 3));
 }
 
+// A chunk's block is registered after 16 tokens and then, in the same step, as the checkpoint after
+// 20 that it will hold.
+TEST(BlockHistory, AKeyThatAnotherReplacesInItsStepWasNeverThere) {
+  BlockHistory history(8);
+  history.registered(registration(3, 16, 116), 4);
+  history.evicted({.kind = CacheEventKind::evicted, .group = 1, .block = 3},
+                  {.step = 4, .cause = EvictionCause::overwritten});
+  history.registered(registration(3, 20, 120), 4);
+  EXPECT_FALSE(history.was_there({.block_hash = 116, .group = 1}, 5));
+  EXPECT_TRUE(history.was_there({.block_hash = 120, .group = 1}, 5));
+  EXPECT_EQ(history.last_eviction({.block_hash = 116, .group = 1}).step, 0);
+}
+
 TEST(BlockHistory, ACheckpointThatIsNotKeptWasNeverThere) {
   BlockHistory history(8);
   history.registered(registration(3, 24, 124), 4);
