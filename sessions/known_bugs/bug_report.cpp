@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sessions/known_bugs/bug_pages.h"
+#include "sessions/scenario/release_defaults.h"
 #include "sessions/scenario/scenario_writer.h"
 
 namespace hybridscope {
@@ -30,12 +31,23 @@ std::string life_in_releases(const ReleaseSpan& releases) {
   return text;
 }
 
-bool shows(const BugExhibit& exhibit, const BugSide& side) {
-  const auto& expected = exhibit.scenario.expect.findings;
-  return expected && !expected->empty() &&
-         std::ranges::any_of(side.findings.kept(), [&](const KeptFinding& kept) {
-           return rule_info(kept.finding.rule).slug == expected->front().rule;
-         });
+// Is the finding there that the scenario shows the bug by?
+bool shows(const BugSide& side) {
+  return std::ranges::any_of(side.findings.kept(),
+                             [](const KeptFinding& kept) { return kept.expected; });
+}
+
+// Releases before 0.26.0 cache no prefixes of hybrid models unless they are told to.
+bool needs_caching(const Scenario& scenario) {
+  return !scenario.settings.enable_prefix_caching &&
+         scenario.settings.mamba_cache_mode.value_or(MambaCacheMode::none) != MambaCacheMode::none;
+}
+
+// "shows it too"
+std::string in_release_words(const BugReportInput& input) {
+  if (!input.in_release.ok())
+    return fmt::format("is refused: {}", input.in_release.error().message);
+  return shows(input.in_release.value()) ? "shows it too" : "does not show it";
 }
 
 std::string heading(const BugReportInput& input) {
@@ -61,10 +73,13 @@ std::string scenario_part(const BugReportInput& input) {
       "\n## The smallest scenario\n\nFor hybridscope, with this fault alone, as `{0}.json`:\n\n"
       "```json\n{1}```\n\n`hybridscope run {0}.json` finds:\n\n- {2}\n\n"
       "With everything that {3} does the scenario of the fault (`hybridscope bugs show {0} "
-      "--scenario healthy`, run with `--engine vllm-{3} --runner {4}`) {5}.\n",
+      "--scenario healthy`, run with `--engine vllm-{3} --runner {4}{5}`) {6}.\n",
       id, write_scenario(input.smallest), input.finding, release_name(input.release),
       runner_option(input.runner),
-      shows(input.exhibit, input.in_release) ? "shows it too" : "does not show it");
+      needs_caching(input.exhibit.scenario) && !default_prefix_caching(input.release)
+          ? " --enable-prefix-caching"
+          : "",
+      in_release_words(input));
 }
 
 std::string test_part(const BugReportInput& input) {
@@ -113,6 +128,10 @@ Result<BugSide> run_bug_in(const BugExhibit& exhibit, Release release, ModelRunn
   Scenario scenario = exhibit.scenario;
   scenario.settings.engine = EngineProfile::vllm(release);
   scenario.settings.runner = runner;
+  if (needs_caching(scenario)) scenario.settings.enable_prefix_caching = true;
+  // The release may get there in another step.
+  scenario.expect.findings->resize(1);
+  scenario.expect.findings->front().step.reset();
   return run_bug_side(std::move(scenario));
 }
 

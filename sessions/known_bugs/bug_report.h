@@ -19,8 +19,9 @@ std::optional<ModelRunner> runner_with(const BugExhibit& exhibit, Release releas
 // "NAME is not in 0.33.0. Runner V1: 0.24.0 to 0.26.0, mended in 0.27.1. Runner V2: no release."
 std::string absence_words(const KnownBug& bug, Release release);
 
-// The exhibit's scenario with everything that the release does, with the runner and without the
-// bug's policies. Errors: those of run_bug.
+// The exhibit's scenario with everything that the release does, with the runner, with prefix
+// caching in modes all and align, and without the bug's policies; it expects the first finding of
+// the bug's file alone, in any step. Errors: those of run_bug.
 Result<BugSide> run_bug_in(const BugExhibit& exhibit, Release release, ModelRunner runner);
 
 struct BugReportInput {
@@ -29,7 +30,7 @@ struct BugReportInput {
   ModelRunner runner = ModelRunner::v1;  // one that has the bug in the release
   const Scenario& smallest;              // shows the bug by its policies alone
   std::string finding = {};              // of the smallest scenario, in words
-  const BugSide& in_release;             // run_bug_in
+  const Result<BugSide>& in_release;     // run_bug_in; an error is told
 };
 
 // One paragraph, the place, the smallest scenario, a test that fails and what was not tried.
