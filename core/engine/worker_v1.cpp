@@ -160,8 +160,10 @@ void WorkerV1::take_counts(const RequestList& requests) {
     }
     return;
   }
+  // Without drafts nothing counts what was accepted, so there is nothing to gather.
   const bool moved_twice =
-      config_.async_scheduling && config_.mamba_cache_mode == MambaCacheMode::align &&
+      config_.num_speculative_tokens > 0 && config_.async_scheduling &&
+      config_.mamba_cache_mode == MambaCacheMode::align &&
       config_.policies.accepted_count_landing == AcceptedCountLanding::before_row_moves;
   for (std::int32_t r = 0; r < num_rows && reads_old_counts; ++r) {
     BatchRow& row = rows_.row(r);

@@ -10,8 +10,9 @@ namespace {
 
 // Two verify rows that accept everything; the first one ends and a prompt takes its row, so that
 // the other one changes places with it: rows [D1, D2], then [P, D2] -> [D2, P].
-std::vector<Finding> run(AcceptedCountLanding landing) {
-  EngineConfig config = engine_config({.num_speculative_tokens = 2, .max_num_seqs = 2});
+std::vector<Finding> run(AcceptedCountLanding landing, std::int32_t num_speculative_tokens = 2) {
+  EngineConfig config =
+      engine_config({.num_speculative_tokens = num_speculative_tokens, .max_num_seqs = 2});
   config.async_scheduling = true;
   config.acceptance_rate = 1.0;
   config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
@@ -34,6 +35,10 @@ TEST(AcceptedCountLanding, BeforeTheRowsMoveTheCountsArePermutedTwice) {
   EXPECT_EQ(findings.front().rule, Rule::foreign_row_datum);
   EXPECT_EQ(findings.front().detail, "accepted count taken from another request");
   EXPECT_EQ(findings.front().request, RequestId{1});
+}
+
+TEST(AcceptedCountLanding, WithoutDraftsNothingIsCountedOrGathered) {
+  EXPECT_TRUE(run(AcceptedCountLanding::before_row_moves, 0).empty());
 }
 
 }  // namespace
