@@ -20,8 +20,6 @@ struct NotModelled {
 };
 
 inline constexpr std::array kNotModelled = {
-    NotModelled{"retention interval", "every block boundary keeps its state until it is evicted"},
-    NotModelled{"partial hits", "a hit ends at a block boundary of every group"},
     NotModelled{"connectors",
                 "blocks are written by the engine's own frames only; of a KV consumer "
                 "just its deferred frees are there"},

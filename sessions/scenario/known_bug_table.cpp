@@ -20,6 +20,8 @@ constexpr BugLife between(CalendarDate appeared, CalendarDate fixed) {
   return {.appeared = appeared, .fixed = fixed};
 }
 
+constexpr BugLife from(CalendarDate appeared) { return {.appeared = appeared}; }
+
 constexpr ReleaseSpan kNoRelease = {};
 constexpr ReleaseSpan kEveryRelease = {.first = Release::v0_24_0};
 constexpr ReleaseSpan releases(Release first, Release last) {
@@ -107,6 +109,15 @@ constexpr std::array kKnownBugs = {
              until(day(2026, 7, 9)),
              kNoRelease,
              up_to(Release::v0_25_1)},
+    // The newer orders, and a padded prompt in place of the short rest.
+    KnownBug{"padded-prompt-sorted-before-verify-rows",
+             12,
+             {RowOrder::drafts_then_query_len, OneTokenPrompt::padded_with_placeholders},
+             kNever,
+             from(day(2026, 7, 9)),
+             kNoRelease,
+             releases(Release::v0_26_0, kNewestRelease),
+             "b"},
     KnownBug{"stale-accepted-count-on-slot-reuse",
              13,
              {SlotCountReset::align_only},

@@ -59,6 +59,7 @@ TEST(Bugs, TheColumnsAreReleases) {
 TEST(Bugs, TheNewestReleaseHasFewer) {
   EXPECT_THAT(listed("--engine vllm --runner v2"),
               testing::ElementsAre("padded-one-token-prompt-folds-placeholders",
+                                   "padded-prompt-sorted-before-verify-rows",
                                    "priority-victim-keeps-registered-block"));
 }
 

@@ -75,8 +75,7 @@ TEST(Matrix, ASafeEngineHasOnlySafeCells) {
   EXPECT_THAT(run.out, HasSubstr("\nstate in bytes as well in 20 scenarios\n"));
   EXPECT_THAT(run.out, HasSubstr("\n4 cells run: 4 safe, 0 with findings, 0 untested; "));
   EXPECT_THAT(run.out, HasSubstr("\nno findings\n"));
-  EXPECT_THAT(run.out, HasSubstr("not modelled: retention interval, partial hits, connectors, "
-                                 "pipeline parallelism"));
+  EXPECT_THAT(run.out, HasSubstr("not modelled: connectors, pipeline parallelism"));
 }
 
 TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {

@@ -38,6 +38,19 @@ TEST(RandomScenario, AFileOfItGivesItBack) {
   }
 }
 
+// Blocks of 4, 6, 8 or 9 tokens have divisors to match by.
+TEST(RandomScenario, SetsWhatRetentionAndMatchUnitName) {
+  const EngineSettings settings =
+      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/2B/finer"), 7).settings;
+  EXPECT_EQ(settings.prefix_cache_retention_interval, 2 * *settings.block_size);
+  EXPECT_LT(*settings.prefix_match_unit, *settings.block_size);
+  EXPECT_EQ(*settings.block_size % *settings.prefix_match_unit, 0);
+  const EngineSettings plain =
+      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/dense/block"), 7).settings;
+  EXPECT_EQ(plain.prefix_cache_retention_interval, std::nullopt);
+  EXPECT_EQ(plain.prefix_match_unit, std::nullopt);
+}
+
 // What a cell is called is what its engines do, whichever model a scenario takes.
 TEST(RandomScenario, TheGraphModeOfACellIsLeftAsItIs) {
   for (const MatrixCell& cell : cells_with({"layout=SD", "scheduling=sync"})) {
@@ -62,7 +75,7 @@ TEST(RandomScenario, EveryCellOfThemRunsCleanInTheSafeProfile) {
     EXPECT_TRUE(checked.value().errors.empty()) << cell_name(cell);
     ++run;
   }
-  EXPECT_EQ(run, 1344);
+  EXPECT_EQ(run, 4480);
 }
 
 }  // namespace

@@ -138,6 +138,28 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
   EXPECT_EQ(result.num_failing, 0);
 }
 
+// Its default interval of 0 would make the cell another one.
+TEST(RunCell, DenseKeepsEveryStateInAReleaseToo) {
+  const CellRunOptions options{.profile = EngineProfile::vllm(Release::v0_33_0)};
+  const EngineSettings settings =
+      scenario_of_cell(cell_called("align/none/on/SD/v2/sync/none/none/dense/block"), 0, options)
+          .settings;
+  EXPECT_EQ(settings.prefix_cache_retention_interval, settings.block_size);
+}
+
+// A release has policies that no known bug is made of.
+TEST(RunCell, AReleasesErrorsArePutDownToItsBugs) {
+  CellRunOptions options{.profile = EngineProfile::vllm(Release::v0_33_0)};
+  options.num_scenarios = 20;
+  const CellResult result =
+      result_of("none/mtp2/off/SD/v2/sync/full_and_piecewise/none/dense/block", options);
+  EXPECT_GT(result.num_failing, 0);
+  EXPECT_TRUE(result.unexplained.empty());
+  for (const CellFault& fault : result.faults)
+    EXPECT_THAT(fault.cause, testing::AnyOf("padded-one-token-prompt-folds-placeholders",
+                                            "padded-prompt-sorted-before-verify-rows"));
+}
+
 TEST(RunCell, GivesUpWhenItIsTold) {
   int asked = 0;
   CellRunOptions options{.num_scenarios = 20};
