@@ -18,6 +18,7 @@ struct BatchRow {
   RequestId request;
   std::int32_t num_accepted_tokens = 1;  // num_accepted_tokens_cpu: moves with the row
   RequestId accepted_from;               // whose count it is
+  bool was_discarded = false;            // its last frame sampled nothing: an unfinished chunk
   std::int32_t previous_row = -1;        // in the step before, -1: none
 };
 

@@ -173,7 +173,8 @@ void WorkerV1::take_counts(const RequestList& requests) {
   if (!moved_twice) return;  // the counts moved with their rows
   gathered_.clear();
   for (const BatchRow& row : rows_.rows())
-    gathered_.push_back(row.previous_row < 0 ? row : rows_.left_at(row.previous_row));
+    gathered_.push_back(
+        row.previous_row < 0 || row.was_discarded ? row : rows_.left_at(row.previous_row));
   for (std::int32_t r = 0; r < num_rows; ++r) {
     const BatchRow& landed = gathered_[static_cast<std::size_t>(r)];
     rows_.row(r).num_accepted_tokens = landed.num_accepted_tokens;
@@ -222,6 +223,7 @@ void WorkerV1::sample(StepTrace& trace, RequestList& requests) {
     BatchRow& row = rows_.row(static_cast<std::int32_t>(r));
     row.num_accepted_tokens = requests[row.request].worker.num_accepted_tokens;
     row.accepted_from = row.request;
+    row.was_discarded = trace.rows[r].num_sampled_tokens == 0;
   }
 }
 

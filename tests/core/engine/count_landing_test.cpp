@@ -41,5 +41,23 @@ TEST(AcceptedCountLanding, WithoutDraftsNothingIsCountedOrGathered) {
   EXPECT_TRUE(run(AcceptedCountLanding::before_row_moves, 0).empty());
 }
 
+// D ends and Q takes its row while P computes its prompt in chunks: rows [D, P], then [Q, P] ->
+// [P, Q]. P sampled nothing in the frame before, so it has no count there and keeps its own 1.
+TEST(AcceptedCountLanding, AChunkOfAPromptHasNoCountToGather) {
+  EngineConfig config =
+      engine_config({.block_size = 4, .num_speculative_tokens = 2, .max_num_seqs = 2});
+  config.async_scheduling = true;
+  config.acceptance_rate = 1.0;
+  config.long_prefill_token_threshold = 4;
+  config.policies.accepted_count_owner = AcceptedCountOwner::persistent_row;
+  config.policies.accepted_count_landing = AcceptedCountLanding::before_row_moves;
+  CheckedEngine engine(config);
+  engine.add(request_of(5, 4, 1));   // D
+  engine.add(request_of(60, 1, 2));  // P
+  engine.add(request_of(9, 1, 3));   // Q
+  engine.finish();
+  EXPECT_TRUE(engine.findings().empty());
+}
+
 }  // namespace
 }  // namespace hybridscope::test::count_landing_test
