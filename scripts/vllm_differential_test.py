@@ -3,6 +3,7 @@
 
 import json
 import math
+import shutil
 import stat
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def load_script():
 
 
 SUBJECT = load_script()
-PLANS = SUBJECT.importlib.import_module("vllm_plans_scheduler")
+PLANS, BUILDERS, WORKER = (SUBJECT.importlib.import_module(f"vllm_plans_{what}")
+                           for what in ("scheduler", "builders", "worker"))
 
 
 class Plans(unittest.TestCase):
@@ -83,6 +85,40 @@ class Plans(unittest.TestCase):
     def test_a_prompt_is_clipped_inside_a_range(self) -> None:
         self.assertEqual(PLANS.clipped([[10, 4], [50, 4]], 6), [[10, 4], [50, 2]])
         self.assertEqual(PLANS.clipped([[10, 4], [50, 4]], 4), [[10, 4]])
+
+
+    def test_batches_fit_together(self) -> None:
+        for number in range(300):
+            for release in ("0.24.0", "0.33.0"):
+                plan = BUILDERS.plan(release, f"1/{number}")
+                self.assertEqual(plan, BUILDERS.plan(release, f"1/{number}"))
+                for call in plan["calls"]:
+                    batch = call["batch"]
+                    rows = len(batch["seq_lens"])
+                    self.assertEqual(len(batch["query_start_loc"]), rows + 1)
+                    self.assertEqual(len(batch["block_table"]), rows)
+                    self.assertLessEqual(max(batch["seq_lens"]), plan["config"]["max_model_len"])
+                    self.assertGreaterEqual(batch["num_actual_tokens"],
+                                            batch["query_start_loc"][-1])
+                    if call["num_accepted_tokens"]:
+                        self.assertEqual(len(call["num_decode_draft_tokens"]), rows)
+
+    def test_a_row_less(self) -> None:
+        call = {"batch": {"query_start_loc": [0, 2, 5], "seq_lens": [4, 9],
+                          "num_actual_tokens": 6, "max_query_len": 3, "is_prefilling": [0, 1],
+                          "block_table": [[1], [2]]},
+                "num_accepted_tokens": [1, 2], "num_decode_draft_tokens": None}
+        self.assertEqual(BUILDERS.without_row(call, 0), {
+            "batch": {"query_start_loc": [0, 3], "seq_lens": [9], "num_actual_tokens": 4,
+                      "max_query_len": 3, "is_prefilling": [1], "block_table": [[2]]},
+            "num_accepted_tokens": [2], "num_decode_draft_tokens": None})
+
+    def test_runner_v1_has_mode_align_only_with_caching(self) -> None:
+        for number in range(100):
+            config = WORKER.plan("0.28.0", f"1/{number}")["config"]
+            self.assertEqual(config["runner"], "v1")
+            self.assertIn(config["mamba_cache_mode"], ("none", "align"))
+            self.assertTrue(config["enable_caching"] or config["mamba_cache_mode"] == "none")
 
 
 class WithFakes(unittest.TestCase):
@@ -128,6 +164,10 @@ class WithFakes(unittest.TestCase):
         again = self.run_script("--check", str(vectors))
         self.assertEqual((again.returncode, again.stdout.splitlines()[-1]),
                          (0, "5 passed, 0 failed"))
+        if shutil.which("zstd"):
+            subprocess.run(["zstd", "-q", vectors], check=True)
+            packed = self.run_script("--check", f"{vectors}.zst")
+            self.assertEqual(packed.stdout, again.stdout)
 
     def test_a_python_without_vllm(self) -> None:
         self.executable("python", "#!/bin/sh\nexit 1\n")

@@ -16,6 +16,7 @@ os.dup2(2, 1)
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 sys.dont_write_bytecode = True
 
 

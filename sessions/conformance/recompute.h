@@ -43,6 +43,8 @@ nlohmann::json recompute_cache_hits(const VectorCase& vector, ExecuteCopies exec
 nlohmann::json recompute_release_scheduler(const VectorCase& vector, ExecuteCopies execute_copies);
 // recompute_release_builders.cpp
 nlohmann::json recompute_release_builders(const VectorCase& vector, ExecuteCopies execute_copies);
+// recompute_release_worker.cpp
+nlohmann::json recompute_release_worker(const VectorCase& vector, ExecuteCopies execute_copies);
 // recompute_releases.cpp
 nlohmann::json recompute_release_split(const VectorCase& vector, ExecuteCopies execute_copies);
 // recompute_scheduler.cpp

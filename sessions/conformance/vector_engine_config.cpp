@@ -13,6 +13,9 @@ constexpr std::int32_t kMaxBlockSize = 1 << 22;
 constexpr std::int32_t kMaxSpeculation = 1 << 8;
 constexpr std::int32_t kMaxConfigTokens = 1 << 26;
 constexpr std::size_t kMaxGroups = 64;
+// A worker keeps tables of so many tokens for so many rows.
+constexpr std::int32_t kMaxWorkerTokens = 1 << 14;
+constexpr std::int32_t kMaxWorkerRows = 1 << 8;
 
 MambaCacheMode read_mode(const VectorValue& name) {
   return std::array{MambaCacheMode::none, MambaCacheMode::all,
@@ -87,6 +90,18 @@ void read_scheduler_settings(const VectorValue& config, EngineConfig& result) {
                                  : SchedulingPolicy::priority;
 }
 
+SpeculativeMethod read_method(const VectorValue& config) {
+  const auto method = config.find("method");
+  if (!method) return SpeculativeMethod::none;
+  return std::array{
+      SpeculativeMethod::mtp, SpeculativeMethod::mtp, SpeculativeMethod::ngram,
+      SpeculativeMethod::draft_model}[method->one_of({"mtp", "eagle3", "ngram", "draft_model"})];
+}
+
+ModelRunner read_runner(const VectorValue& config) {
+  return config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+}
+
 }  // namespace
 
 EngineConfig read_scheduler_config(const VectorValue& config) {
@@ -109,13 +124,10 @@ EngineConfig read_release_config(const VectorValue& config, Release release) {
   result.max_model_len = config["max_model_len"].int32_in(1, kMaxConfigTokens);
   result.enable_prefix_caching = config["enable_caching"].boolean();
   result.watermark = config["watermark"].number();
-  if (const auto method = config.find("method"))
-    result.speculative_method = std::array{
-        SpeculativeMethod::mtp, SpeculativeMethod::mtp, SpeculativeMethod::ngram,
-        SpeculativeMethod::draft_model}[method->one_of({"mtp", "eagle3", "ngram", "draft_model"})];
+  result.speculative_method = read_method(config);
   read_scheduler_settings(config, result);
   result.async_scheduling = config["async"].boolean();
-  result.runner = config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
+  result.runner = read_runner(config);
   if (const auto interval = config.find("retention_interval"))
     result.prefix_cache_retention_interval = interval->int32_in(0, kMaxConfigTokens);
   if (const auto disabled = config.find("disable_eagle_block_drop"))
@@ -132,6 +144,25 @@ EngineConfig read_release_config(const VectorValue& config, Release release) {
       if (const auto alignment = config.find("prefill_checkpoint_alignment"))
         mamba->prefill_checkpoint_alignment = alignment->int32_in(0, kMaxConfigTokens);
     }
+  result.policies = release_policies(release, result.runner);
+  return result;
+}
+
+EngineConfig read_release_worker_config(const VectorValue& config, Release release) {
+  EngineConfig result;
+  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
+  result.kv_cache_config =
+      read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
+  result.block_size = config["block_size"].int32_in(1, kMaxBlockSize);
+  result.max_model_len = config["max_model_len"].int32_in(1, kMaxWorkerTokens);
+  result.max_num_seqs = config["max_num_seqs"].int32_in(1, kMaxWorkerRows);
+  result.max_num_batched_tokens = config["max_num_batched_tokens"].int32_in(1, kMaxConfigTokens);
+  result.enable_prefix_caching = result.mamba_cache_mode != MambaCacheMode::none;
+  result.speculative_method = read_method(config);
+  result.async_scheduling = config["async"].boolean();
+  result.runner = read_runner(config);
+  result.cudagraph_mode = CUDAGraphMode::none;  // no question is about graphs
   result.policies = release_policies(release, result.runner);
   return result;
 }

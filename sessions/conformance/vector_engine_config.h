@@ -17,6 +17,9 @@ EngineConfig read_scheduler_config(const VectorValue& config);
 // The settings of a run of an installed release, with its policies.
 EngineConfig read_release_config(const VectorValue& config, Release release);
 
+// The same of a run of its worker alone.
+EngineConfig read_release_worker_config(const VectorValue& config, Release release);
+
 // Throws when the answers to all calls, many of which list every block, would be larger than any
 // vector file.
 void check_pool_size(const VectorValue& config, const VectorValue& calls);

@@ -139,6 +139,15 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      .word_before_release = "builders",
      .asking_call_fields = "batch num_accepted_tokens num_decode_draft_tokens",
      .answering_fields = "init"},
+    {.name = "release_worker",
+     .covers = "rows, counts and copies of a release's runners, step by step",
+     .config_fields = "release async runner mamba_cache_mode block_size groups num_blocks "
+                      "max_model_len max_num_seqs max_num_batched_tokens method num_spec_tokens",
+     .input_field = "calls",
+     .input_fields = "scheduled",
+     .recompute = &recompute_release_worker,
+     .word_before_release = "worker",
+     .asking_call_fields = "op scheduled new_blocks finished preempted accepted"},
 });
 
 }  // namespace

@@ -1,0 +1,229 @@
+// release_worker: what a runner of a release makes of what its scheduler gave out, step by step.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/releases.h"
+#include "core/engine/worker.h"
+#include "sessions/conformance/answer_json.h"
+#include "sessions/conformance/recompute.h"
+#include "sessions/conformance/vector_engine_config.h"
+#include "sessions/conformance/vector_value.h"
+
+namespace hybridscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int32_t kMaxWorkerTokens = 1 << 20;
+constexpr std::int32_t kMaxDrafts = 1 << 8;
+
+// The worker with the requests that it has seen.
+class WorkerRun {
+ public:
+  static Result<WorkerRun> create(const VectorCase& vector) {
+    const EngineConfig config = read_release_worker_config(vector.config, *vector.release);
+    Result<Worker> worker = Worker::create(config);
+    if (!worker) return worker.error();
+    return WorkerRun(config, std::move(worker).value());
+  }
+
+  json answer(const VectorValue& call) {
+    read_step(call);
+    worker_.prepare(trace_, new_blocks_, finished_, requests_);
+    for (const RequestId id : finished_) requests_.release(id);
+    if (trace_.rows.empty()) return {{"rows", json::array()}};
+    json answer = rows();
+    add_counts(answer);
+    add_columns(answer);
+    answer["uniform"] = trace_.uniform_decode ? 1 : 0;
+    worker_.sample(trace_, requests_);
+    answer["after"] = counts_after();
+    return answer;
+  }
+
+ private:
+  WorkerRun(const EngineConfig& config, Worker worker)
+      : config_(config), worker_(std::move(worker)) {
+    trace_.groups = make_group_traces(config.kv_cache_config);
+  }
+
+  // -- what the scheduler gave out --
+
+  void read_step(const VectorValue& call) {
+    trace_.clear();
+    ++trace_.step;
+    new_blocks_.ids.clear();
+    new_blocks_.starts.assign(1, 0);
+    const VectorValue scheduled = call["scheduled"];
+    if (scheduled.size() > static_cast<std::size_t>(config_.max_num_seqs))
+      scheduled.fail("expected at most max_num_seqs requests");
+    for (const VectorValue& entry : scheduled.elements()) read_scheduled(entry, call);
+    trace_.preempted = ids_of(call, "preempted");
+    finished_ = ids_of(call, "finished");
+    for (const auto& [name, count] : call["accepted"].members())
+      requests_[id_of(name, count)].scripted_num_accepted_tokens = count.int32_in(1, kMaxDrafts);
+  }
+
+  void read_scheduled(const VectorValue& entry, const VectorValue& call) {
+    const auto number = [&](std::size_t i) { return entry[i].int32_in(0, kMaxWorkerTokens); };
+    ScheduledTrace scheduled{
+        .admission =
+            std::array{
+                Admission::running, Admission::new_request,
+                Admission::resumed}[static_cast<std::size_t>(entry[std::size_t{1}].int32_in(0, 2))],
+        .num_computed_tokens = number(2),
+        .num_scheduled_tokens = entry[std::size_t{3}].int32_in(1, kMaxWorkerTokens),
+        .num_draft_tokens = entry[std::size_t{4}].int32_in(0, config_.num_speculative_tokens),
+        .num_tokens = number(6),
+        .num_prompt_tokens = entry[std::size_t{7}].int32_in(1, kMaxWorkerTokens),
+        .placeholder_drafts = entry[std::size_t{5}].int32_in(0, 1) == 1};
+    const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
+    if (end > config_.max_model_len + config_.num_speculative_tokens ||
+        scheduled.num_draft_tokens >= scheduled.num_scheduled_tokens)
+      entry.fail("expected a row that fits max_model_len and has a token that is no draft");
+    const std::string name = entry[std::size_t{0}].string();
+    scheduled.request = scheduled.admission == Admission::new_request
+                            ? add(name, scheduled.num_prompt_tokens, entry)
+                            : id_of(name, entry);
+    const auto accepted = call["accepted"].find(name);
+    // A row that samples computes all known tokens and those in flight, its drafts aside.
+    const std::int32_t last = end - scheduled.num_draft_tokens;
+    scheduled.num_output_placeholders = accepted ? std::max(last - scheduled.num_tokens, 0) : 0;
+    if (scheduled.samples() != accepted.has_value())
+      entry.fail("expected an accepted count for a row that samples, and only for that");
+    trace_.scheduled.push_back(scheduled);
+    read_blocks(name, scheduled, call);
+  }
+
+  void read_blocks(const std::string& name, const ScheduledTrace& scheduled,
+                   const VectorValue& call) {
+    const std::size_t groups = config_.kv_cache_config.groups.size();
+    std::vector<std::size_t>& held = num_blocks_[scheduled.request.value];
+    if (scheduled.admission != Admission::running) held.clear();
+    held.resize(groups);
+    std::optional<VectorValue> given;
+    if (const auto all = call.find("new_blocks")) given = all->find(name);
+    for (std::size_t g = 0; g < groups; ++g) {
+      if (given) {
+        const std::vector<std::int32_t> ids = (*given)[g].int32s();
+        new_blocks_.ids.insert(new_blocks_.ids.end(), ids.begin(), ids.end());
+        held[g] += ids.size();
+        if (held[g] > static_cast<std::size_t>(
+                          block_table_columns(config_, config_.kv_cache_config.groups[g])))
+          (*given)[g].fail("more blocks than the block table has columns");
+      }
+      new_blocks_.starts.push_back(new_blocks_.ids.size());
+    }
+  }
+
+  RequestId add(const std::string& name, std::int32_t num_prompt_tokens, const VectorValue& place) {
+    if (const auto known = ids_.find(name); known != ids_.end() && requests_.holds(known->second))
+      place.fail("the request is there already");
+    EngineRequest& request = requests_.add(name);
+    request.key = static_cast<std::uint64_t>(request.scheduling.id.value);
+    request.tokens = TokenSequence({{.content = request.key, .length = num_prompt_tokens}},
+                                   config_.seed, request.key);
+    request.prefix = PrefixFingerprints(0, config_.hash_block_size, config_.conv_kernel - 2);
+    return ids_[name] = request.scheduling.id;
+  }
+
+  RequestId id_of(const std::string& name, const VectorValue& place) const {
+    const auto known = ids_.find(name);
+    if (known == ids_.end() || !requests_.holds(known->second))
+      place.fail("a request that was not scheduled before");
+    return known->second;
+  }
+
+  // Those that the worker has seen.
+  std::vector<RequestId> ids_of(const VectorValue& call, std::string_view member) const {
+    std::vector<RequestId> result;
+    if (const auto names = call.find(member))
+      for (const std::string& name : names->strings())
+        if (const auto known = ids_.find(name);
+            known != ids_.end() && requests_.holds(known->second))
+          result.push_back(known->second);
+    return result;
+  }
+
+  // -- what the runner made of it --
+
+  json rows() const {
+    json answer = {{"rows", json::array()},
+                   {"computed", json::array()},
+                   {"prefilling", json::array()},
+                   {"tables", json::array()}};
+    for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+      const RowTrace& row = trace_.rows[r];
+      answer["rows"].push_back(requests_.name_of(row.request));
+      answer["computed"].push_back(row.num_computed_tokens);
+      answer["prefilling"].push_back(trace_.common.is_prefilling[r] != 0 ? 1 : 0);
+      for (std::size_t g = 0; g < trace_.groups.size(); ++g) {
+        json blocks = json::array();
+        const std::size_t held = num_blocks_.at(row.request.value)[g];
+        for (std::size_t c = 0; c < held; ++c)
+          blocks.push_back(trace_.groups[g].block_table.at(static_cast<std::int32_t>(r),
+                                                           static_cast<std::int32_t>(c)));
+        answer["tables"].push_back(blocks);
+      }
+    }
+    return answer;
+  }
+
+  void add_counts(json& answer) const {
+    const auto mamba = std::ranges::find_if(trace_.groups, &GroupTrace::is_mamba);
+    if (mamba == trace_.groups.end() || !mamba->accepted_counts_given) return;
+    for (const RowTrace& row : trace_.rows) {
+      answer["counts"].push_back(row.num_accepted_tokens);
+      answer["draft_counts"].push_back(row.num_draft_count);
+    }
+  }
+
+  void add_columns(json& answer) const {
+    answer["copies"] = json::array();
+    if (config_.mamba_cache_mode != MambaCacheMode::align) return;
+    for (const CopyDecisionTrace& made : trace_.pre_copies.decisions) {
+      answer["columns"].push_back(made.decision.dst_col);
+      if (made.decision.copies())
+        answer["copies"].push_back({made.row, made.decision.src_col, made.decision.dst_col,
+                                    made.decision.accept_token_bias});
+    }
+  }
+
+  // The counts that the next step may find, behind the copies.
+  json counts_after() const {
+    json counts = json::array();
+    for (std::size_t r = 0; r < trace_.rows.size(); ++r) {
+      const auto& decisions = trace_.post_copies.decisions;
+      counts.push_back(r < decisions.size() ? decisions[r].decision.num_accepted_tokens_after()
+                                            : num_accepted_tokens_after(trace_.rows[r]));
+    }
+    return counts;
+  }
+
+  EngineConfig config_;
+  Worker worker_;
+  RequestList requests_;
+  std::map<std::string, RequestId> ids_;
+  std::map<std::int32_t, std::vector<std::size_t>> num_blocks_;  // by request, by group
+  StepTrace trace_;
+  NewBlocks new_blocks_;
+  std::vector<RequestId> finished_;
+};
+
+}  // namespace
+
+json recompute_release_worker(const VectorCase& vector, ExecuteCopies) {
+  check_pool_size(vector.config, vector.input);
+  auto run = WorkerRun::create(vector);
+  if (!run) return error_json(run.error());
+  return {{"results", answer_until_error(vector.input, [&](const VectorValue& call) {
+             return run.value().answer(call);
+           })}};
+}
+
+}  // namespace hybridscope
