@@ -14,7 +14,8 @@ Result<CheckpointMetadata> CheckpointMetadataBuilder::build(
     const CommonAttentionMetadata& common, std::int32_t first_row,
     std::span<const std::uint8_t> left_out) {
   if (settings_.alignment == 0) return CheckpointMetadata{};
-  entries_.clear();
+  request_rows_.clear();
+  block_cols_.clear();
   offsets_.clear();
   for (std::int32_t row = first_row; row < common.num_reqs; ++row) {
     const auto r = static_cast<std::size_t>(row);
@@ -28,36 +29,43 @@ Result<CheckpointMetadata> CheckpointMetadataBuilder::build(
                                         .block_size = block_size_,
                                         .hash_block_size = settings_.hash_block_size},
                                        position, settings_.alignment);
-    entries_.push_back({row, stores ? cdiv(end, block_size_) - 2 : -1});
+    request_rows_.push_back(row);
+    block_cols_.push_back(stores ? cdiv(end, block_size_) - 2 : -1);
     offsets_.push_back(stores ? position - start : 0);
   }
   if (std::ranges::all_of(offsets_, [](std::int32_t offset) { return offset == 0; }))
     return CheckpointMetadata{};
-  if (auto status = set_state_indices(common.block_table_tensor); !status) return status.error();
   const auto rows = static_cast<std::int32_t>(offsets_.size());
-  return CheckpointMetadata{.checkpoint_offsets = vector_view(offsets_.data(), rows),
-                            .state_indices = vector_view(state_indices_.data(), rows)};
+  CheckpointMetadata metadata{.checkpoint_offsets = vector_view(offsets_.data(), rows),
+                              .state_indices = {},
+                              .request_rows = vector_view(request_rows_.data(), rows),
+                              .block_cols = vector_view(block_cols_.data(), rows)};
+  return with_table(metadata, common.block_table_tensor);
 }
 
 Result<CheckpointMetadata> CheckpointMetadataBuilder::with_table(
     const CheckpointMetadata& metadata, const TensorView<std::int32_t>& block_table) {
   if (!metadata.checkpoint_offsets.present) return metadata;
-  if (auto status = set_state_indices(block_table); !status) return status.error();
+  if (auto status = gather(block_table, metadata.request_rows, metadata.block_cols); !status)
+    return status.error();
   CheckpointMetadata updated = metadata;
   updated.state_indices = vector_view(state_indices_.data(), metadata.checkpoint_offsets.rows);
   return updated;
 }
 
-Status CheckpointMetadataBuilder::set_state_indices(const TensorView<std::int32_t>& block_table) {
+Status CheckpointMetadataBuilder::gather(const TensorView<std::int32_t>& block_table,
+                                         const TensorView<std::int32_t>& request_rows,
+                                         const TensorView<std::int32_t>& block_cols) {
   state_indices_.clear();
-  for (const Entry& entry : entries_) {
-    if (entry.column >= block_table.cols || (entry.column >= 0 && entry.row >= block_table.rows))
-      return invalid_input("the checkpoint of row " + std::to_string(entry.row) +
-                           " goes to column " + std::to_string(entry.column) + " of a table with " +
+  for (std::int32_t i = 0; i < request_rows.rows; ++i) {
+    const std::int32_t row = request_rows.at(i);
+    const std::int32_t column = block_cols.at(i);
+    if (column >= block_table.cols || (column >= 0 && row >= block_table.rows))
+      return invalid_input("the checkpoint of row " + std::to_string(row) + " goes to column " +
+                           std::to_string(column) + " of a table with " +
                            std::to_string(block_table.rows) + " rows and " +
                            std::to_string(block_table.cols) + " columns");
-    state_indices_.push_back(entry.column < 0 ? kNullBlock
-                                              : block_table.at(entry.row, entry.column));
+    state_indices_.push_back(column < 0 ? kNullBlock : block_table.at(row, column));
   }
   return Ok{};
 }

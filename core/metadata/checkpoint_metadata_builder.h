@@ -25,22 +25,22 @@ class CheckpointMetadataBuilder {
   Result<CheckpointMetadata> build(const CommonAttentionMetadata& common, std::int32_t first_row,
                                    std::span<const std::uint8_t> left_out);
 
-  // The blocks of another group's table, for the rows of the last build.
-  // Errors: a table without one of their rows or columns.
+  // The metadata of another group's builder with the blocks of this group's table.
+  // Errors: a table without one of its rows or columns.
   Result<CheckpointMetadata> with_table(const CheckpointMetadata& metadata,
                                         const TensorView<std::int32_t>& block_table);
 
  private:
-  struct Entry {
-    std::int32_t row = 0;
-    std::int32_t column = -1;  // -1: no checkpoint
-  };
-  Status set_state_indices(const TensorView<std::int32_t>& block_table);
+  // The blocks of the table at the rows and columns.
+  Status gather(const TensorView<std::int32_t>& block_table,
+                const TensorView<std::int32_t>& request_rows,
+                const TensorView<std::int32_t>& block_cols);
 
   CheckpointSettings settings_;
   std::int32_t block_size_;
-  std::vector<Entry> entries_;
   std::vector<std::int32_t> offsets_;
+  std::vector<std::int32_t> request_rows_;
+  std::vector<std::int32_t> block_cols_;
   std::vector<std::int32_t> state_indices_;
 };
 
