@@ -51,6 +51,19 @@ bool is_checkpoint(const CheckContext& context, const CacheEvent& event) {
   });
 }
 
+// Was the block registered in this step for a state that a chunk had to store on its way, and has
+// the step not written it?
+bool is_unwritten_checkpoint(const CheckContext& context, std::int32_t block,
+                             const BlockLabel& label, const WriteEvent& last) {
+  const StepTrace& trace = context.trace();
+  return (last.kind == WriteKind::never || last.step != trace.step) &&
+         std::ranges::any_of(trace.cache_events, [&](const CacheEvent& event) {
+           return event.kind == CacheEventKind::registered && event.block == block &&
+                  event.group == label.group && event.num_tokens == label.num_tokens &&
+                  is_checkpoint(context, event);
+         });
+}
+
 // The label has to be that of the column in which the request holds the block; with hits inside
 // blocks it may end inside the column.
 void check_registration(CheckContext& context, const CacheEvent& event) {
@@ -211,7 +224,12 @@ void check_label(CheckContext& context, std::int32_t block, const BlockLabel& la
   if (!group.is_mamba())
     return check_attention_label(context, block, label, group.block_size(), finding);
   const TemporalSlot& temporal = context.state().temporal(block);
+  const auto rule = [&](const WriteEvent& last) {
+    return is_unwritten_checkpoint(context, block, label, last) ? Rule::published_not_written
+                                                                : Rule::label_mismatch;
+  };
   if (temporal.fingerprint != label.block_hash) {
+    finding.rule = rule(temporal.event);
     finding.content = ContentKind::temporal;
     finding.cause = temporal.event;
     finding.seen = temporal.event.num_tokens;
@@ -225,6 +243,7 @@ void check_label(CheckContext& context, std::int32_t block, const BlockLabel& la
     return;
   finding.content = ContentKind::conv;
   finding.cause = context.state().conv_event(block);
+  finding.rule = rule(finding.cause);
   finding.seen = finding.cause.num_tokens;
   for (std::size_t i = 0; i < length; ++i)  // the number of the last token, if it is near
     if (label.history[i] != 0 && label.history[i] == conv[length - 1])

@@ -100,6 +100,7 @@ void run_window_prefill(CheckContext& context, const RowTruth& truth, const Grou
   const std::int32_t block = access.blocks[0];
   if (skipped_whole(context, group, access.row, block)) return;
   const std::int32_t column = window_start(context, truth, group, access.row);
+  // A chunk stores a state in the column before its last one (semantics: checkpoint-metadata).
   execute_prefill_row(context, truth,
                       {.row = access.row,
                        .group = group.group,
@@ -108,7 +109,10 @@ void run_window_prefill(CheckContext& context, const RowTruth& truth, const Grou
                        .src_block = block,
                        .src_column = column,
                        .dst_block = block,
-                       .dst_column = column});
+                       .dst_column = column,
+                       .checkpoint_tokens = access.checkpoint_tokens,
+                       .checkpoint_block = access.checkpoint_block,
+                       .checkpoint_column = column - 1});
 }
 
 // Blocks of columns [first, first + width), as far as they exist.

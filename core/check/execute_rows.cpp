@@ -267,6 +267,24 @@ void execute_decode_row(CheckContext& context, const RowTruth& truth, const Deco
                     .start = kPoison});
 }
 
+namespace {
+
+// Is the row told to store a state inside itself (semantics: prefill-with-checkpoint)? A null block
+// means that nobody asked for it.
+bool stores_checkpoint(CheckContext& context, const PrefillRow& row, Finding where) {
+  if (row.checkpoint_tokens == 0 || row.checkpoint_block == kNullBlock) return false;
+  if (row.checkpoint_tokens > 0 && row.checkpoint_tokens < row.num_query_tokens) return true;
+  where.rule = Rule::metadata_inconsistent;
+  where.column = row.checkpoint_column;
+  where.expected = row.num_query_tokens;
+  where.seen = row.checkpoint_tokens;
+  where.detail = "the state to store lies outside the row's tokens";
+  context.report(where);
+  return false;
+}
+
+}  // namespace
+
 void execute_prefill_row(CheckContext& context, const RowTruth& truth, const PrefillRow& row) {
   const std::int32_t computed = truth.num_computed_tokens(row.row);
   Fingerprint start = truth.prefixes(row.row)[0];
@@ -287,12 +305,15 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
     start = kPoison;
   }
   Finding where = place(context, row.row, row.group, ContentKind::temporal);
-  const auto write = [&](std::int32_t block, std::int32_t column, std::int32_t end) {
+  const auto write_state = [&](std::int32_t block, std::int32_t column, std::int32_t end) {
     where.column = column;
     where.content = ContentKind::temporal;
     write_temporal(context, where, WriteKind::prefill, block,
                    fold_row(context, truth, row.row, start, end - computed),
                    encoded + end - computed, end - computed);
+  };
+  const auto write_conv = [&](std::int32_t block, std::int32_t column, std::int32_t end) {
+    where.column = column;
     where.content = ContentKind::conv;
     write_conv_tail(context, truth, where, WriteKind::prefill, block, prior, end);
   };
@@ -309,9 +330,17 @@ void execute_prefill_row(CheckContext& context, const RowTruth& truth, const Pre
       where.expected = where.seen = -1;
       continue;
     }
-    write(row.boundary_blocks[i], column, end);
+    write_state(row.boundary_blocks[i], column, end);
+    write_conv(row.boundary_blocks[i], column, end);
   }
-  write(row.dst_block, row.dst_column, computed + row.num_query_tokens);
+  // In the order of a layer: the row's own window, the state stored inside it, the row's own state.
+  const std::int32_t end = computed + row.num_query_tokens;
+  const std::int32_t inside = computed + row.checkpoint_tokens;
+  const bool stores = stores_checkpoint(context, row, where);
+  if (stores) write_state(row.checkpoint_block, row.checkpoint_column, inside);
+  write_state(row.dst_block, row.dst_column, end);
+  write_conv(row.dst_block, row.dst_column, end);
+  if (stores) write_conv(row.checkpoint_block, row.checkpoint_column, inside);
   const bool reads = row.has_initial_state;
   log_row(context, {.group_index = context.group_index(row.group),
                     .temporal_src_block = reads ? source_of(context, row.src_block) : kNoSource,

@@ -40,6 +40,10 @@ struct PrefillRow {
   std::span<const std::int32_t> boundary_blocks{};
   std::int32_t first_boundary_column = 0;
   std::int32_t boundary_block_size = 0;
+  // The state after checkpoint_tokens of the row's tokens goes to checkpoint_block; 0: none.
+  std::int32_t checkpoint_tokens = 0;
+  std::int32_t checkpoint_block = 0;
+  std::int32_t checkpoint_column = -1;  // of the request's block table
 };
 
 void execute_decode_row(CheckContext& context, const RowTruth& truth, const DecodeRow& row);

@@ -51,6 +51,8 @@ constexpr std::array kRules = {
         "beyond max_model_len"},
     RuleInfo{Rule::graph_not_captured, "graph-not-captured", Severity::error, "",
              "a step replays a graph whose size or rows were never captured"},
+    RuleInfo{Rule::published_not_written, "published-not-written", Severity::error, "I3",
+             "a block was registered for a state inside a prefill that the step did not store"},
     RuleInfo{Rule::chunk_off_grid, "chunk-off-grid", Severity::warning, "I3",
              "a prefill chunk that does not finish its request ended off the block grid"},
     RuleInfo{Rule::drafts_cut, "drafts-cut", Severity::warning, "",

@@ -30,6 +30,7 @@ enum class Rule : std::uint8_t {
   state_bytes_wrong,
   schedule_over_limit,
   graph_not_captured,
+  published_not_written,
   chunk_off_grid,
   drafts_cut,
   expectation_unused,

@@ -187,6 +187,12 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
     is_prefilling_.assign(static_cast<std::size_t>(padded_reqs), 0);
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
+  checkpoint_positions_.clear();
+  if (config_.policies.checkpoint_writes == CheckpointWrites::reserved) {
+    checkpoint_positions_.assign(static_cast<std::size_t>(padded_reqs), 0);
+    for (std::size_t r = 0; r < trace.rows.size(); ++r)
+      checkpoint_positions_[r] = trace.scheduled_of(trace.rows[r]).checkpoint_position;
+  }
   for (BlockTable& table : tables) table.null_rows(num_reqs, padded_reqs);
   const Policies& policies = config_.policies;
   trace.kernels = {.shifts_last_position_first =
@@ -200,7 +206,8 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
                   .num_actual_tokens = pads ? trace.graph.num_tokens_padded : num_tokens,
                   .max_query_len = max_query_len_,
                   .block_table_tensor = {},
-                  .is_prefilling = is_prefilling_};
+                  .is_prefilling = is_prefilling_,
+                  .checkpoint_positions = checkpoint_positions_};
 }
 
 }  // namespace hybridscope

@@ -83,12 +83,13 @@ class BatchMetadata {
 
   // Of the current step.
   std::int32_t max_query_len_ = 0;
-  std::vector<std::int32_t> query_start_loc_;      // [num_reqs + 1]
-  std::vector<std::int32_t> seq_lens_;             // [num_reqs]
-  std::vector<std::uint8_t> is_prefilling_;        // [num_reqs]
-  std::vector<std::int32_t> num_accepted_tokens_;  // [num_reqs]
-  std::vector<std::int32_t> num_draft_counts_;     // [num_reqs]
-  std::vector<RowClass> row_classes_;              // [num_reqs]
+  std::vector<std::int32_t> query_start_loc_;       // [num_reqs + 1]
+  std::vector<std::int32_t> seq_lens_;              // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;         // [num_reqs]
+  std::vector<std::int32_t> checkpoint_positions_;  // [num_reqs]
+  std::vector<std::int32_t> num_accepted_tokens_;   // [num_reqs]
+  std::vector<std::int32_t> num_draft_counts_;      // [num_reqs]
+  std::vector<RowClass> row_classes_;               // [num_reqs]
   std::vector<RowClass> classes_to_split_;      // [num_reqs] rows after the first prefill: prefill
   std::vector<std::uint8_t> split_prefilling_;  // [num_reqs] V2, rows split by shape
   std::vector<std::uint8_t> gdn_masks_;         // [num_reqs]

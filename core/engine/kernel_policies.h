@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/policy_row.h"
+#include "core/model/prefill_checkpoint.h"
 
 namespace hybridscope {
 
@@ -54,6 +55,13 @@ enum class DummyRunTables : std::uint8_t {
   left_over,  // V1: the host's rows; V2: the rows that were gathered last
 };
 
+// Which states inside a prefill does the worker store? One that the scheduler did not ask for can
+// go to a block that has moved to another column since (semantics: checkpoint-metadata).
+enum class CheckpointWrites : std::uint8_t {
+  reserved,           // those that the scheduler made room for
+  every_valid_chunk,  // 0.32.0: of each chunk that can
+};
+
 struct KernelPolicies {
   GdnTokenPartition gdn_token_partition = GdnTokenPartition::stable;
   GdnGates gdn_gates = GdnGates::gathered;
@@ -63,6 +71,8 @@ struct KernelPolicies {
   PaddingPrefilling padding_prefilling = PaddingPrefilling::cleared;
   ReusedMetadata reused_metadata = ReusedMetadata::every_array;
   DummyRunTables dummy_run_tables = DummyRunTables::zeroed;
+  CheckpointLayers checkpoint_layers = CheckpointLayers::none;
+  CheckpointWrites checkpoint_writes = CheckpointWrites::reserved;
   friend bool operator==(const KernelPolicies&, const KernelPolicies&) = default;
 };
 
@@ -105,6 +115,15 @@ constexpr void for_each_kernel_policy(Visit visit) {
                   {.name = "dummy_run_tables",
                    .values = {"zeroed", "left_over"},
                    .help = "data parallel: block tables of dummy runs"}));
+  visit(PolicyRow(
+      &KernelPolicies::checkpoint_layers,
+      {.name = "checkpoint_layers",
+       .values = {"none", "mamba2", "mamba2_and_gdn"},
+       .help = "mode align: which layers have kernels that store a state inside a prefill"}));
+  visit(PolicyRow(&KernelPolicies::checkpoint_writes,
+                  {.name = "checkpoint_writes",
+                   .values = {"reserved", "every_valid_chunk"},
+                   .help = "which states inside a prefill the worker stores"}));
 }
 
 }  // namespace hybridscope

@@ -17,6 +17,9 @@ struct CommonAttentionMetadata {
   std::int32_t max_query_len = 0;                 // longest query, or an upper bound
   TensorView<std::int32_t> block_table_tensor;    // [num_reqs, columns]
   std::span<const std::uint8_t> is_prefilling;    // [num_reqs]; empty: not given
+  // [num_reqs] tokens after which the scheduler wants a row's state stored inside its chunk, 0:
+  // nowhere; empty: not given, every chunk that can stores one.
+  std::span<const std::int32_t> checkpoint_positions = {};
 };
 
 }  // namespace hybridscope

@@ -71,6 +71,8 @@ StateAccess non_spec_access(const GdnMetadata& m, std::int32_t index, std::int32
   } else {
     access.index = row;
     access.has_initial_state = element_or(m.has_initial_state, index, 0) != 0;
+    access.checkpoint_tokens = element_or(m.checkpoint.checkpoint_offsets, index, 0);
+    access.checkpoint_block = element_or(m.checkpoint.state_indices, index, 0);
   }
   return access;
 }

@@ -36,6 +36,8 @@ void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
     const TensorView<std::int32_t>& offsets = m.checkpoint_meta.checkpoint_offsets;
     const std::int32_t checkpoint =
         offsets.present && row < offsets.rows ? starts.at(row) + offsets.at(row) : row_end;
+    const bool stores = checkpoint < row_end && checkpoint > starts.at(row);
+    std::int32_t checkpoint_chunk = 0;
     for (std::int32_t token = starts.at(row); token < row_end; ++chunk) {
       const std::int32_t position = computed + token - starts.at(row);
       std::int32_t end = std::min(row_end, token + size - position % size);
@@ -47,7 +49,11 @@ void expect_chunks(const Mamba2Metadata& m, BatchMismatches& check) {
       const std::int32_t owner = chunk < m.seq_idx_p.rows ? m.seq_idx_p.at(chunk) : -1;
       if (owner != row) return wrong(MismatchKind::foreign_row, row, owner, "seq_idx_p");
       token = end;
+      if (stores && token == checkpoint) checkpoint_chunk = chunk;
     }
+    const std::int32_t stored = element_or(m.checkpoint_chunk_idx, row, -1);
+    if (stores && stored != checkpoint_chunk)
+      return wrong(MismatchKind::inconsistent, checkpoint_chunk, stored, "checkpoint_chunk_idx");
     const std::int32_t last =
         row < m.last_chunk_indices_p.rows ? m.last_chunk_indices_p.at(row) : -1;
     if (row_end > starts.at(row) && last != chunk - 1)
@@ -75,7 +81,16 @@ void append_needed_arrays(const Mamba2Metadata& m, const ForwardContext& context
 
 void append_state_accesses(const Mamba2Metadata& m, const ForwardContext& context,
                            std::vector<StateAccess>& out) {
+  const std::size_t first = out.size();
   append_state_accesses(m.base, context, out);
+  const CheckpointMetadata& checkpoints = m.checkpoint_meta;
+  std::int32_t index = 0;
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (out[i].is_decode) continue;
+    out[i].checkpoint_tokens = element_or(checkpoints.checkpoint_offsets, index, 0);
+    out[i].checkpoint_block = element_or(checkpoints.state_indices, index, 0);
+    ++index;
+  }
 }
 
 void append_mismatches(const Mamba2Metadata& m, const MetadataBatch& batch,

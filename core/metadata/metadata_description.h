@@ -41,6 +41,9 @@ struct StateAccess {
   // Index of the row's first token among the gathered tokens; -1: its tokens are not gathered.
   std::int32_t first_gathered_token = -1;
   std::span<const std::int32_t> blocks{};
+  // Prefill rows: the state after so many of the row's tokens also goes to the block; 0: none.
+  std::int32_t checkpoint_tokens = 0;
+  std::int32_t checkpoint_block = 0;
 
   // With by_column: columns of the request's block table.
   std::int32_t computed_column = -1;         // of the last computed token

@@ -1,6 +1,8 @@
 #include "core/model/model_layout.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "core/model/model_check.h"
 #include "core/model/state_dtype.h"
@@ -68,6 +70,35 @@ Result<std::vector<StateTensorSpec>> make_states(const ModelSpec& model,
   return states;
 }
 
+// Tokens between two places where the layers' kernels can store a state, counted from the chunk's
+// start; 0: they cannot. All recurrent layers of a model are alike (semantics: prefill-checkpoint).
+std::int64_t kernel_checkpoint_alignment(const ModelLayout& layout) {
+  constexpr std::int64_t kFlashInferGdn = 64;
+  const KVCacheSettings& settings = layout.settings;
+  if (layout.mamba_cache_mode != MambaCacheMode::align) return 0;
+  switch (mamba_type_of(layout.model.recurrent)) {
+    case MambaType::mamba2:
+      return settings.checkpoint_layers == CheckpointLayers::none ? 0 : 1;
+    case MambaType::gdn_attention:
+      return settings.checkpoint_layers == CheckpointLayers::mamba2_and_gdn &&
+                     settings.gdn_prefill_backend == GdnPrefillBackend::flashinfer
+                 ? kFlashInferGdn
+                 : 0;
+    default:
+      return 0;
+  }
+}
+
+// The grid that the spec asks for: GatedDeltaNet also keeps to the places where hits can end, since
+// its kernel stores states at one stride for the whole batch.
+std::int64_t prefill_checkpoint_alignment(const ModelLayout& layout) {
+  const std::int64_t kernel = kernel_checkpoint_alignment(layout);
+  if (kernel == 0 || mamba_type_of(layout.model.recurrent) != MambaType::gdn_attention)
+    return kernel;
+  const auto unit = layout.settings.hash_block_size;
+  return unit ? std::lcm(*unit, kernel) : layout.page_size.choice.mamba_block_size;
+}
+
 // All inputs of the block size except the mode.
 Result<BlockSizeInput> make_block_size_input(const ModelLayout& layout,
                                              PageSizeExplanation& explanation) {
@@ -75,6 +106,7 @@ Result<BlockSizeInput> make_block_size_input(const ModelLayout& layout,
   const KVCacheSettings& settings = layout.settings;
   BlockSizeInput input{
       .kernel_block_alignment = model.kernel_block_alignment,
+      .checkpoint_alignment = std::max<std::int64_t>(kernel_checkpoint_alignment(layout), 1),
       .block_size = settings.block_size ? settings.block_size : model.default_block_size,
       .mamba_block_size = settings.mamba_block_size,
       .chunk_size = model.chunk_size,
@@ -135,12 +167,15 @@ std::vector<KVCacheGroup> make_kv_cache_groups(const ModelLayout& layout,
                                                std::vector<StateTensorSpec> states) {
   const BlockSizeChoice& choice = layout.page_size.choice;
   const FullAttentionSpec attention{static_cast<std::int32_t>(choice.block_size), choice.page_size};
+  const std::int64_t checkpoints = prefill_checkpoint_alignment(layout);
   const MambaSpec mamba{
       .block_size = static_cast<std::int32_t>(choice.mamba_block_size),
       .states = std::move(states),
       .mamba_type = mamba_type_of(layout.model.recurrent),
       .mamba_cache_mode = layout.mamba_cache_mode,
       .num_speculative_blocks = static_cast<std::int32_t>(layout.settings.num_speculative_tokens),
+      .num_prefill_checkpoint_blocks = checkpoints > 0 ? 1 : 0,
+      .prefill_checkpoint_alignment = static_cast<std::int32_t>(checkpoints),
       .page_size_bytes = choice.page_size};
   const bool has_attention = choice.attn_bytes_per_token > 0;
   std::vector<KVCacheGroup> groups;

@@ -14,6 +14,7 @@
 #include "core/model/layer_groups.h"
 #include "core/model/model_spec.h"
 #include "core/model/page_size.h"
+#include "core/model/prefill_checkpoint.h"
 #include "core/model/scheduler_and_hash_block_size.h"
 
 namespace hybridscope {
@@ -33,6 +34,8 @@ struct KVCacheSettings {
   std::int64_t tensor_parallel_size = 1;
   ConvStateLayout conv_state_layout = ConvStateLayout::SD;
   ConvStateSizing conv_state_sizing = ConvStateSizing::kernel_plus_spec;
+  CheckpointLayers checkpoint_layers = CheckpointLayers::none;
+  GdnPrefillBackend gdn_prefill_backend = GdnPrefillBackend::triton;
   std::optional<std::int64_t> block_size = {};
   std::optional<std::int64_t> mamba_block_size = {};
   std::optional<std::int64_t> hash_block_size = {};

@@ -38,6 +38,7 @@ Status check_input(const BlockSizeInput& input) {
       {"bytes of a token in an attention layer", input.attn_bytes_per_token, 0, kMaxTokens},
       {"bytes of a recurrent layer's state", input.mamba_page, 1, kMaxPageBytes},
       {"kernel block alignment", input.kernel_block_alignment, 1, kMaxTokens},
+      {"checkpoint alignment", input.checkpoint_alignment, 1, kMaxTokens},
       {"block_size", input.block_size.value_or(1), 1, kMaxTokens},
       {"mamba_block_size", input.mamba_block_size.value_or(1), 1, kMaxTokens},
       {"chunk_size", input.chunk_size, 0, kMaxTokens},
@@ -54,6 +55,8 @@ void choose_granularity(const BlockSizeInput& input, BlockSizeChoice& choice) {
   choice.alignment = has_attention
                          ? std::max(input.kernel_block_alignment, input.block_size.value_or(1))
                          : input.block_size.value_or(1);
+  if (input.mamba_cache_mode == MambaCacheMode::align)
+    choice.alignment = std::lcm(choice.alignment, input.checkpoint_alignment);
   const std::int64_t chunk_size = input.chunk_size > 0 ? input.chunk_size : kChunkSizeWithoutChunks;
   if (input.mamba_cache_mode == MambaCacheMode::all) {
     choice.base_chunk = input.mamba_block_size.value_or(chunk_size);

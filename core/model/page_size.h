@@ -42,6 +42,7 @@ struct BlockSizeInput {
   std::int64_t attn_bytes_per_token = 0;              // 0: the model has no attention layer
   std::int64_t mamba_page = 0;                        // bytes
   std::int64_t kernel_block_alignment = 16;           // attention kernel's smallest block
+  std::int64_t checkpoint_alignment = 1;              // mode align: blocks are a multiple of it
   std::optional<std::int64_t> block_size = {};        // the user's, or the model's default
   std::optional<std::int64_t> mamba_block_size = {};  // the user's; only mode all asks for it
   std::int64_t chunk_size = 0;                        // 0: the kernels have no chunks
@@ -53,7 +54,8 @@ struct BlockSizeChoice {
   MambaCacheMode mamba_cache_mode = MambaCacheMode::none;
   std::int64_t attn_bytes_per_token = 0;
   std::int64_t mamba_page = 0;
-  std::int64_t alignment = 0;         // max(kernel_block_alignment, user's block size)
+  // lcm(max(kernel_block_alignment, user's block size), checkpoint_alignment)
+  std::int64_t alignment = 0;
   std::int64_t base_chunk = 0;        // mode all: user's mamba block size, else chunk size
   std::int64_t chunk = 0;             // mode all: lcm(base_chunk, alignment)
   std::int64_t min_tokens = 0;        // ceil(mamba_page / attn_bytes_per_token)

@@ -55,6 +55,8 @@ std::string_view source(const Finding& finding, const Names& names) {
       return "vLLM v1/core/sched/scheduler.py schedule";
     case Rule::chunk_off_grid:
       return "vLLM v1/core/sched/scheduler.py _mamba_block_aligned_split";
+    case Rule::published_not_written:
+      return "vLLM model_executor/layers/mamba/checkpoint.py MambaPrefillCheckpointBuilder";
     case Rule::graph_not_captured:
       return "vLLM v1/cudagraph_dispatcher.py dispatch";
     case Rule::state_bytes_wrong:

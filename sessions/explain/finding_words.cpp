@@ -149,6 +149,14 @@ constexpr std::array kPhrases = {
     Phrase{Rule::graph_not_captured, "tokens of a graph too small", nullptr,
            "the graph of {seen_tokens} is too small for the {expected} of the step"},
     Phrase{Rule::graph_not_captured, "", nullptr, "no graph of {seen_tokens} was captured"},
+    Phrase{
+        Rule::published_not_written, "", is_conv,
+        "{block} is registered as the end of a prefix of {expected_tokens} inside a prefill, but "
+        "the step did not store its conv window"},
+    Phrase{
+        Rule::published_not_written, "", nullptr,
+        "{block} is registered as the end of a prefix of {expected_tokens} inside a prefill, but "
+        "the step did not store its state"},
     Phrase{Rule::chunk_off_grid, "", nullptr,
            "the chunk ends at token {seen}, off the block grid (last boundary: {expected})"},
     Phrase{

@@ -34,6 +34,8 @@ KVCacheSettings kv_cache_settings(const EngineSettings& settings) {
   kv.conv_state_sizing = settings.engine.value_or(EngineProfile::safe) == EngineProfile::safe
                              ? ConvStateSizing::kernel_plus_spec
                              : ConvStateSizing::as_reference;
+  kv.checkpoint_layers = resolve_policies(settings).checkpoint_layers;
+  kv.gdn_prefill_backend = settings.gdn_prefill_backend.value_or(GdnPrefillBackend::triton);
   kv.block_size = settings.block_size;
   kv.mamba_block_size = settings.mamba_block_size;
   kv.hash_block_size = settings.prefix_match_unit;

@@ -12,6 +12,7 @@
 #include "core/metadata/cudagraph_mode.h"
 #include "core/model/conv_state_layout.h"
 #include "core/model/kv_cache_spec.h"
+#include "core/model/prefill_checkpoint.h"
 #include "sessions/scenario/engine_profile.h"
 
 namespace hybridscope {
@@ -53,6 +54,7 @@ struct EngineSettings {
   // Worker.
   std::optional<ModelRunner> runner = {};
   std::optional<AttentionBackend> attention_backend = {};
+  std::optional<GdnPrefillBackend> gdn_prefill_backend = {};
 
   // Speculation.
   std::optional<SpeculativeMethod> speculative_method = {};  // default with K > 0: mtp

@@ -22,6 +22,8 @@ constexpr std::array<std::string_view, 2> kRunners = {"v1", "v2"};
 constexpr std::array<std::string_view, 4> kBackends = {"flash_attn_3", "flash_attn_2", "triton",
                                                        "flex"};
 
+constexpr std::array<std::string_view, 2> kGdnPrefillBackends = {"triton", "flashinfer"};
+
 // Choices are in the order of their enums.
 constexpr std::array kSettings = {
     choice<&S::mamba_cache_mode, &C::mamba_cache_mode>(
@@ -123,6 +125,10 @@ constexpr std::array kSettings = {
     choice<&S::attention_backend, &C::attention_backend>(
         {"", "attention_backend", kBackends, "flash_attn_3",
          "backend whose metadata builder limits full graphs"}),
+    choice<&S::gdn_prefill_backend>(
+        {"", "gdn_prefill_backend", kGdnPrefillBackends, "triton",
+         "prefill kernel of GatedDeltaNet; FlashInfer's can store states inside a prefill"},
+        {.vllm_flag = true}),
     choice<&S::speculative_method, &C::speculative_method>(
         {"speculative_config", "method", kSpeculativeMethodWords,
          "mtp if num_speculative_tokens is set, else none", "who drafts tokens"},

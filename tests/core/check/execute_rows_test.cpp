@@ -209,6 +209,55 @@ TEST(ExecutePrefillRow, ModeAllStoresEveryBoundary) {
   EXPECT_THAT(bench.conv_of(4, 0), ElementsAre(8, 9, 10));
 }
 
+TEST(ExecutePrefillRow, StoresAStateInsideItself) {
+  // B = 8, tokens 1..14: the state after 9 tokens in column 0, the end in column 1.
+  RowBench bench({.block_size = 8}, {{.query = 14, .blocks = {2, 3}}});
+  PrefillRow row{.row = 0,
+                 .group = 0,
+                 .num_query_tokens = 14,
+                 .dst_block = 3,
+                 .dst_column = 1,
+                 .checkpoint_tokens = 9,
+                 .checkpoint_block = 2,
+                 .checkpoint_column = 0};
+  execute_prefill_row(bench.context(), bench.truth(), row);
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_EQ(bench.state_of(2, 0), 9);
+  EXPECT_EQ(bench.state_of(3, 0), 14);
+  EXPECT_THAT(bench.conv_of(2, 0), ElementsAre(7, 8, 9));
+  EXPECT_THAT(bench.conv_of(3, 0), ElementsAre(12, 13, 14));
+}
+
+TEST(ExecutePrefillRow, ACheckpointInItsOwnBlockLeavesItsWindowThere) {
+  RowBench bench({.block_size = 8}, {{.query = 14, .blocks = {2, 3}}});
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 14,
+                       .dst_block = 3,
+                       .dst_column = 1,
+                       .checkpoint_tokens = 8,
+                       .checkpoint_block = 3,
+                       .checkpoint_column = 0});
+  EXPECT_EQ(bench.state_of(3, 0), 14);
+  EXPECT_THAT(bench.conv_of(3, 0), ElementsAre(6, 7, 8));
+}
+
+TEST(ExecutePrefillRow, ACheckpointForTheNullBlockIsNotStored) {
+  RowBench bench({.block_size = 8}, {{.query = 14, .blocks = {0, 3}}});
+  execute_prefill_row(bench.context(), bench.truth(),
+                      {.row = 0,
+                       .group = 0,
+                       .num_query_tokens = 14,
+                       .dst_block = 3,
+                       .dst_column = 1,
+                       .checkpoint_tokens = 8,
+                       .checkpoint_block = 0,
+                       .checkpoint_column = 0});
+  EXPECT_TRUE(nothing_found(bench.findings()));
+  EXPECT_THAT(bench.conv_of(3, 0), ElementsAre(12, 13, 14));
+}
+
 TEST(ExecutePrefillRow, BoundaryOutsideTheRowIsNotStored) {
   RowBench bench({.mode = MambaCacheMode::all, .block_size = 4},
                  {{.computed = 4, .query = 2, .blocks = {2, 3}}});

@@ -41,6 +41,8 @@ constexpr std::array kPlanted = {
     PlantedRule{Rule::state_bytes_wrong, "PlantedBytes", "ChangedElementOfATemporalState"},
     PlantedRule{Rule::schedule_over_limit, "PlantedLimits", "MoreTokensThanTheBudget"},
     PlantedRule{Rule::graph_not_captured, "PlantedLimits", "GraphOfMoreRowsThanWereCaptured"},
+    PlantedRule{Rule::published_not_written, "Layers/StoredInsideAPrefill",
+                "AStateThatIsNotWrittenIsFound/Mamba2"},
     PlantedRule{Rule::chunk_off_grid, "PlantedProgress", "ChunkThatEndsInsideABlockIsAWarning"},
     PlantedRule{Rule::drafts_cut, "PlantedProgress", "DraftsCutByTheBudgetAreAWarning"},
     PlantedRule{Rule::expectation_unused, "PlantedProgress",

@@ -190,6 +190,45 @@ TEST(ConvStateSizing, AsReferenceGivesItOnlyWhereTheModelCodePassesItOn) {
   EXPECT_EQ(conv("kimi-linear-48b-a3b"), (StateShape{3, 4096}));
 }
 
+TEST(CheckpointLayers, Mamba2StoresAtAnyToken) {
+  const auto spec = [](CheckpointLayers layers, MambaCacheMode mode) {
+    return layout_of("tiny-mamba2", {.mamba_cache_mode = mode,
+                                     .checkpoint_layers = layers,
+                                     .block_size = 8,
+                                     .num_gpu_blocks_override = 100})
+        .mamba_spec();
+  };
+  const MambaSpec without = spec(CheckpointLayers::none, MambaCacheMode::align);
+  EXPECT_EQ(without.num_prefill_checkpoint_blocks, 0);
+  EXPECT_EQ(without.prefill_checkpoint_alignment, 0);
+  const MambaSpec with = spec(CheckpointLayers::mamba2, MambaCacheMode::align);
+  EXPECT_EQ(with.block_size, 8);
+  EXPECT_EQ(with.num_prefill_checkpoint_blocks, 1);
+  EXPECT_EQ(with.prefill_checkpoint_alignment, 1);
+  EXPECT_EQ(spec(CheckpointLayers::mamba2, MambaCacheMode::all).num_prefill_checkpoint_blocks, 0);
+}
+
+TEST(CheckpointLayers, GatedDeltaNetNeedsFlashInferAndBlocksOf64) {
+  KVCacheSettings settings{.mamba_cache_mode = MambaCacheMode::align,
+                           .checkpoint_layers = CheckpointLayers::mamba2_and_gdn,
+                           .gdn_prefill_backend = GdnPrefillBackend::triton,
+                           .block_size = 96,
+                           .num_gpu_blocks_override = 100};
+  MambaSpec spec = layout_of("tiny-gdn", settings).mamba_spec();
+  EXPECT_EQ(spec.block_size, 96);
+  EXPECT_EQ(spec.num_prefill_checkpoint_blocks, 0);
+  settings.gdn_prefill_backend = GdnPrefillBackend::flashinfer;
+  spec = layout_of("tiny-gdn", settings).mamba_spec();
+  EXPECT_EQ(spec.block_size, 192);  // lcm(96, 64)
+  EXPECT_EQ(spec.num_prefill_checkpoint_blocks, 1);
+  EXPECT_EQ(spec.prefill_checkpoint_alignment, 192);
+  settings.hash_block_size = 32;
+  EXPECT_EQ(layout_of("tiny-gdn", settings).mamba_spec().prefill_checkpoint_alignment, 64);
+  settings.checkpoint_layers = CheckpointLayers::mamba2;
+  EXPECT_EQ(layout_of("tiny-gdn", settings).mamba_spec().num_prefill_checkpoint_blocks, 0);
+  EXPECT_EQ(layout_of("tiny-mamba2", settings).mamba_spec().block_size, 96);
+}
+
 TEST(ModelLayout, TeachingBlocksOf4And8HoldATinyStateWithThreeDrafts) {
   for (const char* preset : {"tiny-mamba2", "tiny-gdn"}) {
     for (const std::int64_t block_size : {4, 8}) {

@@ -60,6 +60,7 @@ const std::map<std::string, Facts> kFacts = {
      {.num_steps = 5, .hit_tokens = {{"A", 0}, {"B", 0}, {"C", 0}}, .num_padding_rows = 4}},
     {"mixed_gdn_batch",
      {.num_steps = 7, .hit_tokens = {{"A", 0}, {"B", 0}}, .num_boundary_copies = 3}},
+    {"state_inside_a_prefill", {.num_steps = 6, .hit_tokens = {{"A", 0}, {"B", 24}}}},
     {"steps_without_drafts",
      {.num_steps = 5,
       .hit_tokens = {{"A", 0}},
