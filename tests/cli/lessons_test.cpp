@@ -46,9 +46,10 @@ TEST(Lessons, AreListedAsJson) {
   EXPECT_EQ(list[0]["name"], "block_tables");
   EXPECT_EQ(list[2]["name"], "retention");
   EXPECT_EQ(list[3]["name"], "hits_inside_blocks");
-  EXPECT_EQ(list[4]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
-  EXPECT_EQ(list[4]["parts"], 3);
-  EXPECT_EQ(list[4]["questions"], 9);
+  EXPECT_EQ(list[4]["name"], "prefill_checkpoints");
+  EXPECT_EQ(list[5]["scenario"], "scenarios/align_boundary_by_accepted_drafts.json");
+  EXPECT_EQ(list[5]["parts"], 3);
+  EXPECT_EQ(list[5]["questions"], 9);
 }
 
 TEST(Lessons, ArePartOfTheProgramWhereverItRuns) {

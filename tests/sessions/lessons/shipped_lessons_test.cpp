@@ -135,11 +135,12 @@ TEST(ShippedLessons, AreAllFilesOfTheFolder) {
   EXPECT_THAT(files, IsEmpty()) << "not listed in sessions/lessons/CMakeLists.txt";
 }
 
-// Interval 0 is the default from 0.29.0 on, hits inside blocks came with 0.26.0: their lessons have
-// the same answers in each release that has them.
+// Interval 0 is the default from 0.29.0 on, hits inside blocks came with 0.26.0, checkpoints inside
+// prefills of Mamba2 with 0.32.0: their lessons have the same answers in each release since.
 TEST(ShippedLessons, OfWhatReleasesBroughtHoldInEveryReleaseSince) {
-  for (const auto& [name, since] : {std::pair{"retention", Release::v0_29_0},
-                                    std::pair{"hits_inside_blocks", Release::v0_26_0}})
+  for (const auto& [name, since] :
+       {std::pair{"retention", Release::v0_29_0}, std::pair{"hits_inside_blocks", Release::v0_26_0},
+        std::pair{"prefill_checkpoints", Release::v0_32_0}})
     for (auto release = since; release <= kNewestRelease;
          release = static_cast<Release>(static_cast<int>(release) + 1)) {
       Lesson lesson = shipped_lesson(name).value();
