@@ -95,7 +95,7 @@ Json axes_to_json(const MatrixSummary& summary) {
 Json faults_to_json(const MatrixSummary& summary) {
   Json faults = Json::array();
   for (const FaultSummary& fault : summary.faults) {
-    Json json = {{"cause", fault.cause},          {"rule", rule_info(fault.kind.rule).slug},
+    Json json = {{"cause", fault.cause},        {"rule", rule_info(fault.kind.rule).slug},
                  {"detail", fault.kind.detail}, {"cells", fault.cells},
                  {"where", fault.where},        {"accident", fault.accident}};
     if (!fault.file.empty()) {

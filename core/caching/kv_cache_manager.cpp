@@ -211,10 +211,8 @@ void KVCacheManager::free_due(const BlockCopies& copies) {
 void KVCacheManager::record_each(CacheEventKind kind, const BlockCopies& copies) {
   for (const PendingCopy& copy : copies.copies)
     for (const std::int32_t block : {copy.source_block, copy.block})
-      pool_.record({.kind = kind,
-                    .group = copy.owner.group,
-                    .request = copy.owner.request,
-                    .block = block});
+      pool_.record(
+          {.kind = kind, .group = copy.owner.group, .request = copy.owner.request, .block = block});
 }
 
 bool KVCacheManager::reset_prefix_cache() { return pool_.reset_prefix_cache(); }

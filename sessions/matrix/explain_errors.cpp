@@ -187,8 +187,8 @@ Result<Explanation> explain_errors(const MatrixCell& cell, const CellRunOptions&
                                    const std::set<FindingKind>& errors) {
   Explainer explainer(cell, options, bugs, index);
   const bool release = options.profile.kind == EngineProfile::Kind::vllm_release;
-  if (Status status = release ? explainer.explain_release(errors)
-                              : explainer.explain_profile(errors);
+  if (Status status =
+          release ? explainer.explain_release(errors) : explainer.explain_profile(errors);
       !status.ok())
     return status.error();
   return explainer.take();

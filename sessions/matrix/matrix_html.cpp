@@ -250,9 +250,9 @@ void Page::grids() {
       "<span class=\"refused\">-</span>refused <span class=\"same\">=</span>the same as another "
       "cell <span class=\"none\">.</span>not run. A cell says more under the mouse. Rows that are "
       "refused as a whole are left out.</p>\n";
-  for (const MatrixCell& base :
-       combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching, Axis::retention,
-                                             Axis::match_unit}))
+  for (const MatrixCell& base : combinations(
+           MatrixCell{},
+           std::array{Axis::mode, Axis::prefix_caching, Axis::retention, Axis::match_unit}))
     if (!stands_for(base)) grid(base);
   html_ +=
       "<p>Without prefix caching every mode is mode none, mode none has no prefix caching, and "

@@ -188,7 +188,9 @@ void Generator::choose_lengths() {
 void Generator::choose_pool() {
   settings().num_gpu_blocks_override = kAmpleBlocks;
   if (cell_.pressure() != Pressure::preemption) return;
-  auto setup = make_engine_setup(scenario_.model, settings());
+  EngineSettings most = settings();
+  most.policies.set(CheckpointLayers::mamba2_and_gdn);
+  auto setup = make_engine_setup(scenario_.model, most);
   HS_EXPECT(setup.ok());
   EngineConfig& config = setup.value().config;
   config.policies.cache.skipped_basis = SkippedBasis::processed;

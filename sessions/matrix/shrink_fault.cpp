@@ -82,7 +82,8 @@ std::vector<FaultCandidates> collect_faults(const MatrixContents& contents) {
   }
   std::vector<FaultCandidates> list;
   for (const auto& [key, one] : faults) {
-    if (is_accident(one.cause, [&](const std::string& id) { return faults.contains(id); })) continue;
+    if (is_accident(one.cause, [&](const std::string& id) { return faults.contains(id); }))
+      continue;
     list.push_back(one);
     keep_smallest(list.back().places);
   }

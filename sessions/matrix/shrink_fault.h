@@ -22,7 +22,7 @@ struct FaultCandidates {
     FindingKind kind;
     std::int64_t num_requests = 0;
   };
-  std::string key;   // fault_key
+  std::string key;    // fault_key
   std::string cause;  // empty: no known bug explains it
   // Those with the fewest requests, at most kMaxFaultCandidates, each of another cell.
   std::vector<Place> places;
@@ -51,7 +51,8 @@ struct ShrunkFault {
 };
 
 // The smallest scenario that any candidate shrinks to: under the policies of the fault's cause, or
-// without one, and with a release as profile, under the cell's own. Empty: go_on ended it. A correct program has no errors here.
+// without one, and with a release as profile, under the cell's own. Empty: go_on ended it. A
+// correct program has no errors here.
 Result<std::optional<ShrunkFault>> shrink_fault(const FaultCandidates& candidates,
                                                 const CellRunOptions& options);
 

@@ -148,6 +148,9 @@ class ExportedTests(unittest.TestCase):
         scenarios = sorted(SCENARIOS.glob("*.json"))
         self.assertGreater(len(scenarios), 20)
         for scenario in scenarios:
+            # The split that is written again here has no states inside a prefill (docs/export.md).
+            if scenario.stem == "state_inside_a_prefill":
+                continue
             with self.subTest(scenario=scenario.stem):
                 test = exported(scenario)
                 run(test, test["STEPS"])

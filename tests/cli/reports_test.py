@@ -77,7 +77,7 @@ class Junit(Folder):
         error = broken.find("testcase/error")
         self.assertIn("scenarios/broken.json:2:", error.get("message"))
         self.assertEqual(broken.find("testcase").get("line"), "2")
-        self.assertEqual(len(plain), 1 + 21)  # properties, and the rules
+        self.assertEqual(len(plain), 1 + 22)  # properties, and the rules
         self.assertEqual(plain.get("failures"), "0")
         self.assertGreaterEqual(float(plain.get("time")), 0)
         properties = {property_.get("name"): property_.get("value")
@@ -104,7 +104,7 @@ class Junit(Folder):
     def test_of_one_scenario_has_one_testsuite(self):
         result, root = self.report("run", str(ROOT / "scenarios/plain_decode.json"))
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(root.get("tests"), "21")
+        self.assertEqual(root.get("tests"), "22")
 
     def test_of_traces_has_a_testsuite_a_trace(self):
         self.faulty_scenario(self.folder / "faulty.json")

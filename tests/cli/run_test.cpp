@@ -85,7 +85,7 @@ TEST(Run, JunitReportIsWrittenWholeAndHasOneTestcaseARule) {
   std::ifstream in(path);
   std::stringstream text;
   text << in.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr("tests=\"21\" failures=\"0\""));
+  EXPECT_THAT(text.str(), HasSubstr("tests=\"22\" failures=\"0\""));
   EXPECT_THAT(text.str(), HasSubstr("name=\"label-mismatch\""));
 }
 

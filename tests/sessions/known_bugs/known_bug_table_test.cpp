@@ -138,8 +138,7 @@ bool comes_another_way(const KnownBug& bug, Release release) {
   // Later forms of padding.
   if (bug.number == 8) return release >= Release::v0_29_0;
   // The order of 0.26.0, and later forms of padding.
-  if (bug_number(bug) == "12b")
-    return release == Release::v0_26_0 || release >= Release::v0_29_0;
+  if (bug_number(bug) == "12b") return release == Release::v0_26_0 || release >= Release::v0_29_0;
   // Discards that roll nothing back.
   return bug.number == 51 && release >= Release::v0_25_1;
 }

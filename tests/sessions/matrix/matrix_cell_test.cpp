@@ -52,8 +52,10 @@ TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
     const auto cell = stands_for(cell_called(name));
     return cell ? cell_name(*cell) : "itself";
   };
-  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none/dense/block"), "none/mtp1/off/SD/v1/sync/none/none/dense/block");
-  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none/dense/block"), "none/mtp1/off/SD/v1/sync/none/none/dense/block");
+  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none/dense/block"),
+            "none/mtp1/off/SD/v1/sync/none/none/dense/block");
+  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none/dense/block"),
+            "none/mtp1/off/SD/v1/sync/none/none/dense/block");
   EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none/dense/block"),
             "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block");
   EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none/dense/block"),
@@ -62,8 +64,8 @@ TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
   EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/dense/block"), "itself");
 }
 
-// Without prefix caching there is nothing to retain or to match; hits end inside blocks in mode align
-// alone.
+// Without prefix caching there is nothing to retain or to match; hits end inside blocks in mode
+// align alone.
 TEST(MatrixCell, StandsForAnotherWhereASettingChangesNothing) {
   const auto other = [](const std::string& name) -> std::string {
     const auto cell = stands_for(cell_called(name));
@@ -77,7 +79,8 @@ TEST(MatrixCell, StandsForAnotherWhereASettingChangesNothing) {
 }
 
 TEST(MatrixCell, IsRefusedWhereAnEngineDoesNotStart) {
-  EXPECT_EQ(refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none/dense/block")), "");
+  EXPECT_EQ(
+      refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none/dense/block")), "");
   EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none/dense/block")),
               HasSubstr("runner is v2 with method ngram"));
   EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none/dense/block")),

@@ -30,9 +30,10 @@ TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
   const std::string html = page(contents);
   EXPECT_THAT(html, HasSubstr("<a href=\"../50%25%20%231/faults/x.json\">1 request, 0 steps</a>"));
   EXPECT_THAT(html, HasSubstr("Which combinations are safe: vllm@2026-06-29"));
-  EXPECT_THAT(html,
-              HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block: "
-                        "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
+  EXPECT_THAT(
+      html,
+      HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block: "
+                "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
   EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
   EXPECT_THAT(html, HasSubstr("not run"));
   EXPECT_THAT(html, HasSubstr("pipeline parallelism"));

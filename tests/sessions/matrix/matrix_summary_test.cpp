@@ -24,8 +24,9 @@ class Summaries : public testing::Test {
   }
   MatrixSummary summary() const {
     return summarize_matrix(
-        contents_, cells_with({"mode=align", "prefix_caching=on", "layout=SD", "scheduling=sync",
-                               "graphs=none", "pressure=none"}));
+        contents_,
+        cells_with({"mode=align", "prefix_caching=on", "layout=SD", "scheduling=sync",
+                    "graphs=none", "pressure=none", "retention=dense", "match_unit=block"}));
   }
   MatrixContents contents_;
 };
@@ -49,7 +50,7 @@ TEST_F(Summaries, TellAFaultByTheValuesThatItNeeds) {
   add("align/none/on/SD/v1/sync/none/none/dense/block", CellVerdict::safe);
   for (const std::string runner : {"v1", "v2"})
     for (const std::string speculation : {"mtp1", "mtp3"})
-      add("align/" + speculation + "/on/SD/" + runner + "/sync/none/none",
+      add("align/" + speculation + "/on/SD/" + runner + "/sync/none/none/dense/block",
           CellVerdict::has_findings, {fault("a"), fault("b+c")});
   add("align/ngram/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("d")});
   const MatrixSummary all = summary();
@@ -64,7 +65,8 @@ TEST_F(Summaries, TellAFaultByTheValuesThatItNeeds) {
 TEST_F(Summaries, CallCombinationsOfBugsThatWereFoundAloneAccidents) {
   add("align/mtp1/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings,
       {fault("a"), fault("a+b"), fault("a+c")});
-  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("b"), fault("a+b")});
+  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings,
+      {fault("b"), fault("a+b")});
   const MatrixSummary all = summary();
   ASSERT_EQ(all.faults.size(), 4U);
   EXPECT_EQ(all.faults.back().cause, "a+b");  // accidents last

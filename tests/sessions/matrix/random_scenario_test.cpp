@@ -13,15 +13,16 @@ namespace hybridscope::test::random_scenario_test {
 namespace {
 
 TEST(RandomScenario, TheSameSeedGivesTheSameScenario) {
-  const MatrixCell cell = cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block");
+  const MatrixCell cell =
+      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block");
   EXPECT_EQ(random_scenario(cell, 7), random_scenario(cell, 7));
   EXPECT_NE(random_scenario(cell, 7), random_scenario(cell, 8));
 }
 
 // Must not change with compiler or library, because digests of results depend on it.
 TEST(RandomScenario, ItsDrawsAreTheSameEverywhere) {
-  const Scenario scenario =
-      random_scenario(cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block"), 7);
+  const Scenario scenario = random_scenario(
+      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block"), 7);
   EXPECT_EQ(scenario.model, "tiny-mamba2");
   EXPECT_EQ(scenario.settings.block_size, 4);
   EXPECT_EQ(scenario.requests.size(), 5U);

@@ -31,8 +31,8 @@ std::vector<std::string> faults_of(const CellResult& result) {
 }
 
 TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
-  const CellResult result =
-      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 40});
+  const CellResult result = result_of(
+      "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 40});
   EXPECT_EQ(result.verdict, CellVerdict::safe);
   EXPECT_THAT(result.missing, IsEmpty());
   EXPECT_EQ(result.num_scenarios, 40);
@@ -43,8 +43,8 @@ TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
 }
 
 TEST(RunCell, WhatNeverHappenedIsNotCalledSafe) {
-  const CellResult result =
-      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 1});
+  const CellResult result = result_of(
+      "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 1});
   EXPECT_EQ(result.verdict, CellVerdict::untested);
   EXPECT_THAT(result.missing, Not(IsEmpty()));
   for (const MatrixEvent event : result.missing)
@@ -64,8 +64,9 @@ TEST(RunCell, FindsTheKnownBugsOfADayByThemselves) {
 // policy; what that one shows alone is not put down to the bug that has both.
 TEST(RunCell, ABugOfTwoPoliciesIsNotBlamedForWhatOneOfThemShows) {
   CellRunOptions options{.profile = kJune, .num_scenarios = 20};
-  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none/dense/block", options);
-  const auto fault = std::ranges::find(result.faults, "gdn-gates-not-gathered", &CellFault::bugs);
+  const CellResult result =
+      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none/dense/block", options);
+  const auto fault = std::ranges::find(result.faults, "gdn-gates-not-gathered", &CellFault::cause);
   ASSERT_NE(fault, result.faults.end());
   EXPECT_EQ(fault->kind.rule, Rule::foreign_row_datum);
 }
@@ -132,7 +133,8 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
     if (!backend.ok()) return backend.error();
     return std::unique_ptr<StateBackend>(std::move(backend).value());
   };
-  const CellResult result = result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none/dense/block", options);
+  const CellResult result =
+      result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none/dense/block", options);
   EXPECT_EQ(result.num_in_bytes, 3);  // 0, 8 and 16
   EXPECT_EQ(made, 3);
   EXPECT_EQ(result.num_failing, 0);
@@ -164,11 +166,11 @@ TEST(RunCell, GivesUpWhenItIsTold) {
   int asked = 0;
   CellRunOptions options{.num_scenarios = 20};
   options.go_on = [&] { return ++asked < 5; };
-  const auto result = run_cell(cell_called("none/none/off/SD/v1/sync/none/none/dense/block"), options);
+  const auto result =
+      run_cell(cell_called("none/none/off/SD/v1/sync/none/none/dense/block"), options);
   EXPECT_FALSE(result.value().has_value());
   EXPECT_EQ(asked, 5);
 }
-
 
 }  // namespace
 }  // namespace hybridscope::test::run_cell_test

@@ -48,8 +48,9 @@ TEST(CollectedFaults, TheSmallestScenariosOfFourCellsAreTried) {
   std::int64_t index = 0;
   for (const std::string pressure : {"none", "budget", "preemption", "reset"})
     for (const std::string graphs : {"none", "full", "piecewise"}) {
-      cells.push_back(cell_with("all/mtp1/on/SD/v1/sync/" + graphs + "/" + pressure,
-                                {fault("a", index, 12 - index)}));
+      cells.push_back(
+          cell_with("all/mtp1/on/SD/v1/sync/" + graphs + "/" + pressure + "/dense/block",
+                    {fault("a", index, 12 - index)}));
       ++index;
     }
   const auto faults = collect_faults(contents_of(std::move(cells)));
