@@ -183,7 +183,10 @@ EngineSettings cell_settings(const MatrixCell& cell) {
   return settings;
 }
 
-std::optional<MatrixCell> stands_for(const MatrixCell& cell) {
+namespace {
+
+// The cell with the first value of every setting that changes nothing there.
+MatrixCell without_idle_settings(const MatrixCell& cell) {
   MatrixCell other = cell;
   if (cell.mamba_cache_mode() == MambaCacheMode::none || !cell.enable_prefix_caching()) {
     other.values[static_cast<std::size_t>(Axis::mode)] = 0;
@@ -192,6 +195,13 @@ std::optional<MatrixCell> stands_for(const MatrixCell& cell) {
   }
   if (other.mamba_cache_mode() != MambaCacheMode::align)
     other.values[static_cast<std::size_t>(Axis::match_unit)] = 0;
+  return other;
+}
+
+}  // namespace
+
+std::optional<MatrixCell> stands_for(const MatrixCell& cell) {
+  MatrixCell other = without_idle_settings(cell);
   other.values[static_cast<std::size_t>(Axis::graphs)] = graphs_left(other);
   if (other == cell) return std::nullopt;
   return other;
@@ -202,7 +212,10 @@ std::string refusal_of(const MatrixCell& cell) {
   return setup.ok() ? std::string() : setup.error().message;
 }
 
-bool is_run(const MatrixCell& cell) { return !stands_for(cell) && refusal_of(cell).empty(); }
+// Most cells are told apart without an engine, which the other two tests make.
+bool is_run(const MatrixCell& cell) {
+  return without_idle_settings(cell) == cell && !stands_for(cell) && refusal_of(cell).empty();
+}
 
 Status CellFilter::add(std::string_view text) {
   const std::size_t equals = text.find('=');
