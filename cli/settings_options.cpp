@@ -46,18 +46,6 @@ std::string option_group(const Setting& setting) {
   return setting.section == "policies" ? "Policies that override the profile" : "Engine settings";
 }
 
-// What a mistyped name may have meant.
-const std::vector<std::string_view>& example_profiles() {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names = {"safe", "reference", "vllm@2026-06-29"};
-    for (const std::string_view release : release_names())
-      names.push_back(engine_profile_name(EngineProfile::vllm(*parse_release(release))));
-    return names;
-  }();
-  static const std::vector<std::string_view> kViews(kNames.begin(), kNames.end());
-  return kViews;
-}
-
 }  // namespace
 
 CLI::Validator is_engine_profile() {
@@ -65,7 +53,7 @@ CLI::Validator is_engine_profile() {
       [](std::string& name) {
         if (!parse_engine_profile(name))
           return fmt::format("there is no profile {}{} ({})", quoted_text(name),
-                             nearest_key_hint(name, example_profiles()), engine_profile_names());
+                             nearest_profile_hint(name), engine_profile_names());
         name = canonical_profile_name(name);
         return std::string();
       },

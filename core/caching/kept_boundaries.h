@@ -1,6 +1,6 @@
-// Which states a retention interval keeps besides its own grid, each with its reason: what
-// RetainedStates decides, for explanations (semantics: retention; vLLM
-// v1/core/single_type_kv_cache_manager.py, reachable_block_mask).
+// The states that a retention interval keeps besides its own grid, as a list with reasons for
+// explanations (semantics: retention; vLLM v1/core/single_type_kv_cache_manager.py,
+// reachable_block_mask).
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,6 @@
 #include "core/caching/retention.h"
 
 namespace hybridscope {
-
-enum class KeptFor : std::uint8_t {
-  prompt_end,            // a prompt that is sent again hits it
-  longer_prompt,         // one that goes on after the prompt hits it (a dropped block)
-  junction,              // a prefix that others share ends there
-  block_before_junction  // with a dropped block
-};
 
 struct KeptBoundary {
   KeptFor reason = KeptFor::prompt_end;
@@ -27,9 +20,5 @@ struct KeptBoundary {
 // every state is kept, and the answer is empty. Parameters as those of RetainedStates.
 std::vector<KeptBoundary> kept_boundaries(const RetentionRule& rule, const CachedPrompt& prompt,
                                           std::int32_t block_size, bool drops_eagle_block);
-
-// Tokens between two states that the interval keeps by itself; 0: it keeps none.
-// Requires: rule.interval.
-std::int32_t kept_period(const RetentionRule& rule, std::int32_t block_size);
 
 }  // namespace hybridscope

@@ -2,10 +2,12 @@
 // v1/core/single_type_kv_cache_manager.py, reachable_block_mask).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 
+#include "core/base/math.h"
 #include "core/caching/cache_policies.h"
 
 namespace hybridscope {
@@ -27,6 +29,44 @@ struct CachedPrompt {
   std::int32_t num_computed_tokens = 0;     // before the step
 };
 
+// Why a state is kept that the interval alone does not keep.
+enum class KeptFor : std::uint8_t {
+  prompt_end,            // a prompt that is sent again hits it
+  longer_prompt,         // one that goes on after the prompt hits it (a dropped block)
+  junction,              // a prefix that others share ends there
+  block_before_junction  // with a dropped block
+};
+
+// Tokens between two states that the interval keeps by itself, a multiple of the block size; 0: it
+// keeps none. Requires: rule.interval.
+std::int32_t kept_period(const RetentionRule& rule, std::int32_t block_size);
+
+// Calls visit(KeptFor, tokens) for each boundary that the rule keeps besides the interval's own, in
+// its order: the end of the block that holds the state, 0 if there is none. Requires:
+// rule.interval. `drops_eagle_block`: the group's last block is dropped from a hit.
+template <class Visit>
+void for_each_kept_boundary(const RetentionRule& rule, const CachedPrompt& prompt,
+                            std::int32_t block_size, bool drops_eagle_block, const Visit& visit) {
+  const std::int32_t step = rule.scheduler_block_size;
+  const std::int32_t alignment =
+      rule.boundaries >= ReachableBoundaries::on_hit_grid ? rule.hit_alignment : step;
+  const auto keep = [&](KeptFor reason, std::int32_t num_tokens) {
+    visit(reason, round_down(round_down(std::max(num_tokens, 0), alignment), block_size));
+  };
+  const std::int32_t last = std::max(prompt.num_prompt_tokens - 1, 0);
+  if (rule.boundaries >= ReachableBoundaries::replay && rule.eagle_block_drop) {
+    // Where a resend of the prompt and one that extends it end their hits.
+    keep(KeptFor::prompt_end, round_down(last, step) - step);
+    keep(KeptFor::longer_prompt, round_down(prompt.num_prompt_tokens, step) - step);
+  } else {
+    keep(KeptFor::prompt_end, last);
+  }
+  if (rule.boundaries == ReachableBoundaries::prompt_end) return;
+  keep(KeptFor::junction, prompt.shared_prefix_boundary);
+  if (rule.boundaries >= ReachableBoundaries::replay_and_block_before_junction && drops_eagle_block)
+    keep(KeptFor::block_before_junction, prompt.shared_prefix_boundary - block_size);
+}
+
 // The states of one request that its group keeps.
 class RetainedStates {
  public:
@@ -40,10 +80,7 @@ class RetainedStates {
   bool on_interval(std::int32_t column) const { return period_ > 0 && (column + 1) % period_ == 0; }
 
  private:
-  void add_boundary(std::int32_t num_tokens, std::int32_t alignment);
-
-  std::int32_t period_ = 1;  // of kept columns; 0: boundaries alone
-  std::int32_t block_size_ = 16;
+  std::int32_t period_ = 1;                                 // of kept columns; 0: boundaries alone
   std::array<std::int32_t, 4> columns_ = {-1, -1, -1, -1};  // that end at a reachable boundary
   std::int32_t num_columns_ = 0;
 };

@@ -269,9 +269,9 @@ void Scheduler::take_block_copies() {
   KVCacheManager::BlockCopies taken = kv_cache_.take_block_copies();
   output_.block_copies = taken.copies;
   if (taken.empty()) return;
-  const std::int64_t fence = num_frames_scheduled_ + 1;
-  if (!config_.defer_frees || fence <= num_frames_returned_) return kv_cache_.free_blocks(taken);
+  if (!config_.defer_frees) return kv_cache_.free_blocks(taken);
   kv_cache_.defer(taken);
+  const std::int64_t fence = num_frames_scheduled_ + 1;  // the frame that is being scheduled
   deferred_frees_.push_back({fence, {}, std::move(taken)});
 }
 

@@ -102,6 +102,16 @@ ModelRunner read_runner(const VectorValue& config) {
   return config["runner"].one_of({"v1", "v2"}) == 0 ? ModelRunner::v1 : ModelRunner::v2;
 }
 
+// Mode, K and the groups of blocks, as the vectors of releases have them.
+EngineConfig read_release_groups(const VectorValue& config) {
+  EngineConfig result;
+  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
+  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
+  result.kv_cache_config =
+      read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
+  return result;
+}
+
 }  // namespace
 
 EngineConfig read_scheduler_config(const VectorValue& config) {
@@ -114,11 +124,7 @@ EngineConfig read_scheduler_config(const VectorValue& config) {
 }
 
 EngineConfig read_release_config(const VectorValue& config, Release release) {
-  EngineConfig result;
-  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
-  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
-  result.kv_cache_config =
-      read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
+  EngineConfig result = read_release_groups(config);
   result.scheduler_block_size = config["scheduler_block_size"].int32_in(1, kMaxConfigTokens);
   result.hash_block_size = config["hash_block_size"].int32_in(1, kMaxConfigTokens);
   result.max_model_len = config["max_model_len"].int32_in(1, kMaxConfigTokens);
@@ -149,11 +155,7 @@ EngineConfig read_release_config(const VectorValue& config, Release release) {
 }
 
 EngineConfig read_release_worker_config(const VectorValue& config, Release release) {
-  EngineConfig result;
-  result.mamba_cache_mode = read_mode(config["mamba_cache_mode"]);
-  result.num_speculative_tokens = config["num_spec_tokens"].int32_in(0, kMaxSpeculation);
-  result.kv_cache_config =
-      read_kv_cache_config(config, result.mamba_cache_mode, result.num_speculative_tokens);
+  EngineConfig result = read_release_groups(config);
   result.block_size = config["block_size"].int32_in(1, kMaxBlockSize);
   result.max_model_len = config["max_model_len"].int32_in(1, kMaxWorkerTokens);
   result.max_num_seqs = config["max_num_seqs"].int32_in(1, kMaxWorkerRows);

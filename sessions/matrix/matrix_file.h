@@ -44,7 +44,7 @@ std::optional<HeaderDifference> whole_header_difference(const MatrixHeader& a,
 
 // A fault that the matrix found, with a small scenario that shows it.
 struct MatrixFault {
-  std::string cause = {};  // CellFault::bugs; empty: no known bug explains it
+  std::string cause = {};  // CellFault::cause; empty: nothing explains it
   FindingKind kind = {};
   std::string text = {};  // the finding in words
   std::string cell = {};  // the cell whose scenario was shrunk

@@ -31,7 +31,7 @@ struct AxisValueSummary {
 // A fault and the cells that show it.
 struct FaultSummary {
   std::string key = {};
-  std::string cause = {};  // empty: no known bug explains it
+  std::string cause = {};  // empty: nothing explains it
   FindingKind kind = {};
   std::int64_t cells = 0;
   bool accident = false;  // needs several bugs, each of which was found alone (is_accident)

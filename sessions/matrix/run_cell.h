@@ -29,8 +29,8 @@ struct CellRunOptions {
 
 // One in this many scenarios of a cell also keeps state in bytes.
 inline constexpr std::int64_t kScenariosABytesRun = 8;
-// How many failing scenarios of a cell are tested against each known bug of the engine: the
-// profile's bugs, without those that the policies remove and with those that they add.
+// How many failing scenarios of a cell are explained (explain_errors.h), by the known bugs of the
+// engine: the profile's, without those that the policies remove and with those that they add.
 inline constexpr std::int64_t kMaxExplained = 24;
 
 // Scenario `index` of a cell, with the profile and policies of `options`.

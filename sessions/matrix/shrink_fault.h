@@ -23,7 +23,7 @@ struct FaultCandidates {
     std::int64_t num_requests = 0;
   };
   std::string key;    // fault_key
-  std::string cause;  // empty: no known bug explains it
+  std::string cause;  // empty: nothing explains it
   // Those with the fewest requests, at most kMaxFaultCandidates, each of another cell.
   std::vector<Place> places;
 };

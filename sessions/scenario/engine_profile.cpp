@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <string>
+#include <vector>
+
+#include "sessions/text/object_reader.h"
 
 namespace hybridscope {
 namespace {
@@ -80,6 +84,17 @@ const std::string& engine_profile_names() {
     return names + ", vllm (the newest) or vllm@YYYY-MM-DD";
   }();
   return kNames;
+}
+
+std::string nearest_profile_hint(std::string_view name) {
+  static const std::vector<std::string> kNames = [] {
+    // Of two that are as near the first is named: the newer release.
+    std::vector<std::string> names = {"safe", "reference", "pages", "vllm@2026-06-29"};
+    for (auto release = release_names().rbegin(); release != release_names().rend(); ++release)
+      names.push_back(fmt::format("{}{}", kReleased, *release));
+    return names;
+  }();
+  return nearest_key_hint(name, {kNames.begin(), kNames.end()});
 }
 
 // Days on which the releases' schedulers were cut, as far as their files tell.

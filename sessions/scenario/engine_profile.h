@@ -57,6 +57,9 @@ std::string canonical_profile_name(std::string name);
 // "safe, reference, vllm-0.24.0, ..., vllm (the newest) or vllm@YYYY-MM-DD".
 const std::string& engine_profile_names();
 
+// ", did you mean \"vllm-0.33.0\"?"; empty if no profile has a name like it.
+std::string nearest_profile_hint(std::string_view name);
+
 // The first release cut on that day or later. Empty after 2026-08-31: on which days 0.30.0 and
 // later releases were cut is not known.
 std::optional<Release> nearest_release(const CalendarDate& date);

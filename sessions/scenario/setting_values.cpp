@@ -157,7 +157,11 @@ std::string allowed_values(const Setting& setting) {
 
 Status set_setting(EngineSettings& settings, const Setting& setting, const SettingValue& value) {
   const std::optional<SettingValue> checked = checked_value(setting, value);
-  if (!checked) return refused(setting, value_text(value));
+  if (!checked) {
+    const auto* profile = std::get_if<std::string>(&value);
+    const bool mistyped = setting.kind == SettingKind::engine_profile && profile != nullptr;
+    return refused(setting, value_text(value) + (mistyped ? nearest_profile_hint(*profile) : ""));
+  }
   setting.store(settings, setting, *checked);
   return Ok{};
 }

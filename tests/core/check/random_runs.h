@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "tests/core/check/planted.h"
 #include "tests/support/small_engine.h"
 
 namespace hybridscope::test {
@@ -17,5 +18,8 @@ SmallEngine random_engine(Random& random);
 
 // A prompt of up to 35 tokens, part of it shared with the other requests.
 AddRequest random_request(Random& random);
+
+// In seven of twelve calls a command for one of the requests or the engine.
+void random_command(Random& random, PlantedRun& run);
 
 }  // namespace hybridscope::test

@@ -109,6 +109,12 @@ TEST(BugLives, ABugIsAliveFromItsFirstDayToTheDayBeforeItsFix) {
   EXPECT_FALSE(BugLife{.occurs = false}.alive_on({2026, 3, 4}));
 }
 
+TEST(ReleaseProfiles, AnUnknownOneIsToldWithTheNearest) {
+  EXPECT_EQ(nearest_profile_hint("vllm-0.34.0"), ", did you mean \"vllm-0.33.0\"?");
+  EXPECT_EQ(nearest_profile_hint("vllm-0.25.2"), ", did you mean \"vllm-0.25.1\"?");
+  EXPECT_EQ(nearest_profile_hint("referense"), ", did you mean \"reference\"?");
+}
+
 TEST(DatedProfiles, NameTheNearestRelease) {
   EXPECT_EQ(dated_profile_note(EngineProfile::safe), "");
   EXPECT_EQ(dated_profile_note(EngineProfile::vllm(Release::v0_24_0)), "");

@@ -213,7 +213,8 @@ INSTANTIATE_TEST_SUITE_P(
                       R"(, "script": [{"step": 3, "preempt": ["A"]}])"),
              ": /script/0/preempt/0: request \"A\" joins at step 4, after step 3"},
         Case{"unknown_profile", with_script(R"({"step": 3, "engine": "page"})"),
-             ": /script/0/engine: engine is \"page\" (allowed: one of safe, reference, "
+             ": /script/0/engine: engine is \"page\", did you mean \"pages\"? (allowed: one of "
+             "safe, reference, "
              "vllm-0.24.0, vllm-0.25.1, vllm-0.26.0, vllm-0.27.1, vllm-0.28.0, vllm-0.29.0, "
              "vllm-0.30.0, vllm-0.31.0, vllm-0.32.0, vllm-0.33.0, vllm (the newest) or "
              "vllm@YYYY-MM-DD)"},
