@@ -141,8 +141,8 @@ std::set<std::string> bugs_of_the_newest_release() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Newest, ReportedBugs, testing::ValuesIn(bugs_of_the_newest_release()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& bug) {
+                           std::string name = bug.param;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
