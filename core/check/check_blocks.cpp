@@ -64,16 +64,18 @@ bool is_unwritten_checkpoint(const CheckContext& context, std::int32_t block,
          });
 }
 
-// The label has to be that of the column in which the request holds the block; with hits inside
-// blocks it may end inside the column.
+// The label has to be that of the column in which the request holds the block; where prompts end
+// inside blocks it may end at a hash block inside the column.
 void check_registration(CheckContext& context, const CacheEvent& event) {
-  const std::int32_t block_size =
-      context.config().kv_cache_config.groups[static_cast<std::size_t>(event.group)].block_size();
+  const CheckConfig& config = context.config();
+  const KVCacheGroup& group = config.kv_cache_config.groups[static_cast<std::size_t>(event.group)];
+  const std::int32_t block_size = group.block_size();
   Finding finding = finding_about(event, Rule::label_mismatch);
   finding.column = event.column;
-  const bool fits = context.config().hits_inside_blocks
-                        ? (event.num_tokens - 1) / block_size == event.column
-                        : event.num_tokens == (event.column + 1) * block_size;
+  const bool inside = group.is_mamba() ? config.hits_inside_blocks : config.keys_inside_blocks;
+  const bool fits = inside ? event.num_tokens % config.hash_block_size == 0 &&
+                                 (event.num_tokens - 1) / block_size == event.column
+                           : event.num_tokens == (event.column + 1) * block_size;
   if (!fits && !is_checkpoint(context, event)) {
     finding.expected = (event.column + 1) * block_size;
     finding.seen = event.num_tokens;

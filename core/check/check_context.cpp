@@ -51,7 +51,7 @@ void CheckContext::log_write(const WriteEvent& event, const Finding& where, Cont
                             .fingerprint = fingerprint});
 }
 
-bool CheckContext::may_write(std::int32_t block, const Finding& where) {
+bool CheckContext::may_write(std::int32_t block, const Finding& where, std::int32_t num_readers) {
   const auto foreign_write = [&](std::string_view detail) {
     Finding finding = where;
     finding.rule = Rule::foreign_write;
@@ -67,9 +67,9 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where) {
   }
   if (tables().block_at(where.request, where.group, where.column) != block) {
     report(foreign_write("the request's block table does not hold the block in this column"));
-  } else if (tables().holders(block) > 1) {
+  } else if (tables().holders(block) > 1 + num_readers) {
     Finding finding = foreign_write("the block is shared");
-    finding.expected = 1;
+    finding.expected = 1 + num_readers;
     finding.seen = tables().holders(block);
     report(finding);
   }

@@ -33,6 +33,8 @@ struct CheckConfig {
   std::int32_t num_speculative_tokens = 0;  // K
   std::int32_t hash_block_size = 16;
   bool hits_inside_blocks = false;  // a hit may end at any hash block (semantics: copy-on-write)
+  bool keys_inside_blocks =
+      false;  // a prompt's end is registered there (semantics: prompt-tail-key)
   // Sampled tokens that a stop cuts off do not count as computed (policy stopped_tokens).
   bool takes_stopped_tokens_back = false;
   std::optional<CheckLimits> limits = {};  // absent: not known, not checked
@@ -117,7 +119,7 @@ class CheckContext {
   // Call before writing to a block: reports writes through the null block and into blocks that the
   // request does not own alone, and puts registered blocks on the list of blocks to recheck. False:
   // the write must be dropped.
-  bool may_write(std::int32_t block, const Finding& where);
+  bool may_write(std::int32_t block, const Finding& where, std::int32_t num_readers = 0);
 
   // Call before a write that belongs to no request: puts registered blocks on the recheck list.
   void look_again_at(std::int32_t block);

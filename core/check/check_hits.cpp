@@ -80,9 +80,11 @@ std::int32_t hit_block(CheckContext& context, const HitColumn& hit) {
   return held;
 }
 
-// `hashes`: fingerprints at the hash_block_size ends of the hit.
-void check_hit(CheckContext& context, const ScheduledTrace& scheduled, const GroupTrace& group,
-               std::span<const Fingerprint> hashes) {
+// Calls visit(HitColumn) for every column of the group that the hit needs. `hashes`: fingerprints
+// at the hash_block_size ends of the hit.
+template <class Visit>
+void for_each_column(const CheckContext& context, const ScheduledTrace& scheduled,
+                     const GroupTrace& group, std::span<const Fingerprint> hashes, Visit visit) {
   const std::int32_t block_size = group.block_size;
   const std::int32_t hash_block_size = context.config().hash_block_size;
   const std::int32_t num_columns = context.config().hits_inside_blocks
@@ -94,16 +96,22 @@ void check_hit(CheckContext& context, const ScheduledTrace& scheduled, const Gro
     const std::int32_t end = std::min((column + 1) * block_size, scheduled.num_hit_tokens);
     if (end % hash_block_size != 0) break;  // a trace that contradicts itself
     const std::int32_t hash = end / hash_block_size - 1;
-    const HitColumn hit{scheduled.request, group, column, end - column * block_size,
-                        hashes[static_cast<std::size_t>(hash)]};
-    const std::int32_t block = hit_block(context, hit);
-    if (block == kNullBlock) {
-      check_label_of_hit(context, hit, block);
-      continue;
-    }
-    if (!group.is_mamba) check_attention_block(context, hit, block);
-    check_label_of_hit(context, hit, block);
+    visit(HitColumn{scheduled.request, group, column, end - column * block_size,
+                    hashes[static_cast<std::size_t>(hash)]});
   }
+}
+
+// Kernels write the keys and values of all rows before they read any, so a whole block may also be
+// filled by this step. One that the hit covers in part is copied before the step writes.
+bool is_read_after_the_writes(const HitColumn& hit) {
+  return !hit.group.is_mamba && hit.num_slots == hit.group.block_size;
+}
+
+void check_hit_column(CheckContext& context, const HitColumn& hit) {
+  const std::int32_t block = hit_block(context, hit);
+  if (block != kNullBlock && !hit.group.is_mamba && !is_read_after_the_writes(hit))
+    check_attention_block(context, hit, block);
+  check_label_of_hit(context, hit, block);
 }
 
 }  // namespace
@@ -126,7 +134,25 @@ void check_prefix_hits(CheckContext& context) {
       return;
     }
     for (const GroupTrace& group : trace.groups)
-      check_hit(context, scheduled, group, hashes.first(count));
+      for_each_column(context, scheduled, group, hashes.first(count),
+                      [&](const HitColumn& hit) { check_hit_column(context, hit); });
+    hashes = hashes.subspan(count);
+  }
+}
+
+void check_hits_after_the_writes(CheckContext& context, const GroupTrace& group) {
+  std::span<const Fingerprint> hashes(context.trace().hit_hashes);
+  for (const ScheduledTrace& scheduled : context.trace().scheduled) {
+    if (scheduled.num_hit_tokens <= 0) continue;
+    const auto count =
+        static_cast<std::size_t>(scheduled.num_hit_tokens / context.config().hash_block_size);
+    if (count > hashes.size()) return;  // reported by check_prefix_hits
+    for_each_column(context, scheduled, group, hashes.first(count), [&](const HitColumn& hit) {
+      const std::int32_t block =
+          context.tables().block_at(hit.request, hit.group.group, hit.column);
+      if (block != kNullBlock && is_read_after_the_writes(hit))
+        check_attention_block(context, hit, block);
+    });
     hashes = hashes.subspan(count);
   }
 }

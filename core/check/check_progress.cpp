@@ -121,11 +121,13 @@ void ProgressCheck::check_chunks(CheckContext& context) {
   for (const GroupTrace& group : context.trace().groups)
     if (group.is_mamba) block_size = group.block_size;
   if (block_size == 0) return;
+  const CheckConfig& config = context.config();
+  const std::int32_t grid = config.hits_inside_blocks ? config.hash_block_size : block_size;
   for (const ScheduledTrace& scheduled : context.trace().scheduled) {
     const std::int32_t end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens;
-    if (end < scheduled.num_tokens && end % block_size != 0)
-      context.report(count_finding(Rule::chunk_off_grid, scheduled.request,
-                                   end / block_size * block_size, end, "end of the chunk"));
+    if (end < scheduled.num_tokens && end % grid != 0)
+      context.report(count_finding(Rule::chunk_off_grid, scheduled.request, end / grid * grid, end,
+                                   "end of the chunk"));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "core/check/check_hits.h"
 #include "core/check/execute_forward.h"
 #include "core/check/mismatch.h"
 
@@ -24,6 +25,17 @@ std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t
                  column < group.block_table.cols
              ? group.block_table.at(row, column)
              : kPadSlotId;
+}
+
+// Requests that hit the block in this step: they read it after its owner has written it.
+std::int32_t num_readers(CheckContext& context, const Finding& where) {
+  if (!context.is_block(where.block) || context.tables().holders(where.block) < 2) return 0;
+  return static_cast<std::int32_t>(
+      std::ranges::count_if(context.trace().scheduled, [&](const ScheduledTrace& one) {
+        return one.admission != Admission::running && one.request != where.request &&
+               one.num_hit_tokens > 0 &&
+               context.tables().block_at(one.request, where.group, where.column) == where.block;
+      }));
 }
 
 // The slot before a row's first token belongs to the row's prefix. With every run of slots complete
@@ -76,7 +88,7 @@ void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrac
     context.report(where);
   }
   where.expected = where.seen = -1;
-  if (!context.may_write(write.block, where)) return;
+  if (!context.may_write(write.block, where, num_readers(context, where))) return;
   AttentionSlots& slots = context.state().attention(write.block);
   if (write.first_slot > slots.filled && write.first_token > 0) {
     where.expected = write.first_slot;
@@ -121,7 +133,13 @@ void check_attention_reads(CheckContext& context, const RowTruth& truth, const G
 void execute_attention_group(CheckContext& context, const RowTruth& truth,
                              const GroupTrace& group) {
   const auto num_rows = static_cast<std::int32_t>(context.trace().rows.size());
-  for (std::int32_t row = 0; row < num_rows; ++row) check_token_before(context, truth, group, row);
+  // A row that begins a block may follow one that another row of the step fills.
+  const auto check_tokens_before = [&](bool begins_block) {
+    for (std::int32_t row = 0; row < num_rows; ++row)
+      if ((truth.num_computed_tokens(row) % group.block_size == 0) == begins_block)
+        check_token_before(context, truth, group, row);
+  };
+  check_tokens_before(/*begins_block=*/false);
   std::vector<std::int32_t> written(static_cast<std::size_t>(num_rows), 0);
   for (const AttentionWrite& write : group.attention_writes) {
     if (write.row < 0 || write.row >= num_rows) {
@@ -144,6 +162,8 @@ void execute_attention_group(CheckContext& context, const RowTruth& truth,
     finding.detail = "tokens of the row have no slot";
     context.report(finding);
   }
+  check_hits_after_the_writes(context, group);
+  check_tokens_before(/*begins_block=*/true);
 }
 
 }  // namespace hybridscope

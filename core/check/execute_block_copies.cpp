@@ -84,11 +84,29 @@ void execute(CheckContext& context, const BlockCopy& copy) {
   log_content(context, where, copy);
 }
 
+// The step reads every source before it writes a block: a copy of a block to which an earlier copy
+// of the list goes comes first.
+void read_before_written(std::vector<BlockCopy>& copies) {
+  const auto reads_a_copy = [&](const BlockCopy& copy) {
+    return std::ranges::any_of(copies, [&](const BlockCopy& other) {
+      return other.group == copy.group && other.block == copy.source_block;
+    });
+  };
+  std::vector<BlockCopy> first;
+  for (const BlockCopy& copy : copies)
+    if (reads_a_copy(copy)) first.insert(first.begin(), copy);
+  if (first.empty()) return;
+  for (const BlockCopy& copy : copies)
+    if (!reads_a_copy(copy)) first.push_back(copy);
+  copies = std::move(first);
+}
+
 }  // namespace
 
 void execute_block_copies(CheckContext& context) {
-  const std::vector<BlockCopy> copies = block_copies_of(context.trace().cache_events);
+  std::vector<BlockCopy> copies = block_copies_of(context.trace().cache_events);
   if (copies.empty()) return;
+  read_before_written(copies);
   if (StateOps* ops = context.ops()) ops->begin_launch();
   for (const BlockCopy& copy : copies)
     if (copy.group >= 0 &&

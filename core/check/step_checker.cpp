@@ -64,8 +64,8 @@ void StepChecker::execute(CheckContext& context, CheckScope scope) {
       check_group_metadata(context, group);
       execute_mamba_group(context, truth_, group);
     } else {
-      if (scope == CheckScope::all) check_attention_reads(context, truth_, group);
       execute_attention_group(context, truth_, group);
+      if (scope == CheckScope::all) check_attention_reads(context, truth_, group);
     }
   }
   execute_copies(context, trace.post_copies, WriteKind::post_copy);

@@ -17,6 +17,7 @@ CheckConfig make_check_config(const EngineConfig& config) {
           .num_speculative_tokens = config.num_speculative_tokens,
           .hash_block_size = config.hash_block_size,
           .hits_inside_blocks = hits_end_inside_blocks(config),
+          .keys_inside_blocks = config.policies.cache.prompt_tail_key != PromptTailKey::never,
           .takes_stopped_tokens_back = config.policies.stopped_tokens == StoppedTokens::taken_back,
           .limits = std::move(limits)};
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tests/core/check/expected_finding.h"
@@ -156,15 +157,8 @@ TEST(HandMadeTrace, HitOnABlockOfThisStepReadsAStateThatIsNotThereYet) {
                                .column = 0,
                                .block = 2,
                                .detail = "copied from a state that was never written"}));
-  EXPECT_TRUE(found(findings, {.rule = Rule::hit_longer_than_group,
-                               .step = 1,
-                               .request = 1,
-                               .group = 0,
-                               .column = 0,
-                               .block = 1,
-                               .expected = 8,
-                               .seen = 0,
-                               .detail = "the hit covers a block that nobody filled"}));
+  // The attention block is filled before anything reads it.
+  EXPECT_TRUE(std::ranges::none_of(findings, [](const Finding& one) { return one.group == 0; }));
 }
 
 TEST(HandMadeTrace, SameHitAStepLaterIsFine) {

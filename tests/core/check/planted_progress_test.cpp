@@ -205,6 +205,16 @@ TEST(PlantedProgress, ChunkThatEndsInsideABlockIsAWarning) {
                                            .detail = "end of the chunk"}}));
 }
 
+// Blocks of 8 tokens and hash blocks of 4: a prompt of 21 stops after 20, where a resend can hit.
+TEST(PlantedProgress, AChunkMayEndAtAHashBlockWhereHitsEndInsideBlocks) {
+  EngineConfig config = engine_config({});
+  config.hash_block_size = 4;
+  PlantedRun run(CheckScope::step, config);
+  run.add(request_of(21, 4, 1)).steps(3);
+  EXPECT_TRUE(nothing_found(run.findings()));
+  EXPECT_TRUE(nothing_found(run.warnings()));
+}
+
 TEST(PlantedProgress, DraftsCutByTheBudgetAreAWarning) {
   PlantedRun run({.num_speculative_tokens = 2});
   run.add(request_of(6, 12, 1)).steps(1).apply(SetStepBudget{2}).steps(1);
