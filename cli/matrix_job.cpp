@@ -111,11 +111,17 @@ CellRunOptions run_options_of(const MatrixHeader& header, const EngineProfile& p
   return run;
 }
 
-// A release may lack a mode, or a mode with a runner (release_defaults.h).
+// A release may lack a mode, a mode with a runner (release_defaults.h), or layers that store states
+// inside a prefill.
 bool exists_in(const MatrixCell& cell, const std::string& engine) {
   EngineSettings settings = cell_settings(cell);
   settings.engine = parse_engine_profile(engine);
   const std::optional<Release> release = release_of(settings);
+  const Policies policies = resolve_policies(settings);
+  if (cell.checkpoints() == Checkpoints::in_prefills &&
+      (policies.cache.prefill_checkpoint == PrefillCheckpoint::never ||
+       (release && policies.checkpoint_layers == CheckpointLayers::none)))
+    return false;
   return !release || (!release_conflict(settings) &&
                       !runner_conflict(*release, cell.mamba_cache_mode(), cell.runner()));
 }

@@ -35,7 +35,7 @@ _HEAD = """# Mutations: does the matrix notice a mistake?
 `scripts/mutations` plants one mistake of one line at a time in a copy of the tree
 ([scripts/mutation_table.py](../scripts/mutation_table.py) has them), builds the program and runs
 the combination matrix of profile `safe` on it, `hybridscope matrix --engine safe --only
-retention=dense --only match_unit=block`, with {few} random scenarios per cell, and with {many}
+retention=dense --only match_unit=block --only checkpoints=none`, with {few} random scenarios per cell, and with {many}
 where {few} find nothing. After that come the reference
 vectors (`conformance`) and the shipped scenarios and known bugs (`run scenarios --state bytes`,
 `bugs run --all`), whatever the matrix found. All of them take 40 minutes (`scripts/nightly`),

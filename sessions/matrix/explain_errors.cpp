@@ -142,8 +142,13 @@ Status Explainer::explain_kind(const FindingKind& kind) {
 }
 
 // The first bug that is enough, else as many as are needed. Empty: it is there without all of them.
+// Bugs of one policy first: two policies change more of a schedule, and an error may be gone by
+// accident.
 Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& kind) const {
-  for (const KnownBug* bug : bugs_) {
+  Bugs fewest_policies_first = bugs_;
+  std::ranges::stable_sort(fewest_policies_first, {},
+                           [](const KnownBug* bug) { return bug->values().size(); });
+  for (const KnownBug* bug : fewest_policies_first) {
     const auto left = errors_without(policies_of(Bugs{bug}));
     if (!left.ok()) return left.error();
     if (!left.value().contains(kind)) return std::string(bug->id);

@@ -31,6 +31,7 @@ constexpr std::array kGraphValues = {CUDAGraphMode::none, CUDAGraphMode::piecewi
 constexpr std::array<Name, 4> kPressures = {"none", "budget", "preemption", "reset"};
 constexpr std::array<Name, 3> kRetentions = {"dense", "0", "2B"};
 constexpr std::array<Name, 2> kMatchUnits = {"block", "finer"};
+constexpr std::array<Name, 2> kCheckpoints = {"none", "in_prefills"};
 
 constexpr std::array<AxisInfo, kNumAxes> kAxes = {{
     {Axis::mode, "mode", "mamba_cache_mode", kModes},
@@ -46,6 +47,8 @@ constexpr std::array<AxisInfo, kNumAxes> kAxes = {{
      "prefix_cache_retention_interval (dense: not set; 2B: two blocks)", kRetentions},
     {Axis::match_unit, "match_unit", "prefix_match_unit (finer: a divisor of the block size)",
      kMatchUnits},
+    {Axis::checkpoints, "checkpoints",
+     "layers that store states inside a prefill (in_prefills: those of Mamba2)", kCheckpoints},
 }};
 
 constexpr std::int32_t kMaxNgramTokens = 3;
@@ -127,6 +130,9 @@ CUDAGraphMode MatrixCell::cudagraph_mode() const { return kGraphValues[index(Axi
 Pressure MatrixCell::pressure() const { return static_cast<Pressure>(index(Axis::pressure)); }
 Retention MatrixCell::retention() const { return static_cast<Retention>(index(Axis::retention)); }
 MatchUnit MatrixCell::match_unit() const { return static_cast<MatchUnit>(index(Axis::match_unit)); }
+Checkpoints MatrixCell::checkpoints() const {
+  return static_cast<Checkpoints>(index(Axis::checkpoints));
+}
 
 std::size_t num_cells() {
   std::size_t count = 1;
@@ -193,8 +199,10 @@ MatrixCell without_idle_settings(const MatrixCell& cell) {
     other.values[static_cast<std::size_t>(Axis::prefix_caching)] = 0;
     other.values[static_cast<std::size_t>(Axis::retention)] = 0;
   }
-  if (other.mamba_cache_mode() != MambaCacheMode::align)
+  if (other.mamba_cache_mode() != MambaCacheMode::align) {
     other.values[static_cast<std::size_t>(Axis::match_unit)] = 0;
+    other.values[static_cast<std::size_t>(Axis::checkpoints)] = 0;
+  }
   return other;
 }
 

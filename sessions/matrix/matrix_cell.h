@@ -27,8 +27,9 @@ enum class Axis : std::uint8_t {
   pressure,
   retention,
   match_unit,
+  checkpoints,
 };
-inline constexpr std::size_t kNumAxes = 10;
+inline constexpr std::size_t kNumAxes = 11;
 
 // What a cell's scenarios do to the engine besides serving requests.
 enum class Pressure : std::uint8_t {
@@ -49,6 +50,12 @@ enum class Retention : std::uint8_t {
 enum class MatchUnit : std::uint8_t {
   block,  // a whole block
   finer,  // a part of one, so that hits may end inside a block
+};
+
+// Which layers store a state in the middle of a prefill (semantics: prefill-checkpoint)?
+enum class Checkpoints : std::uint8_t {
+  none,         // no layers
+  in_prefills,  // those of Mamba2
 };
 
 struct AxisInfo {
@@ -79,6 +86,7 @@ struct MatrixCell {
   Pressure pressure() const;
   Retention retention() const;
   MatchUnit match_unit() const;
+  Checkpoints checkpoints() const;
 
   friend auto operator<=>(const MatrixCell&, const MatrixCell&) = default;
 };
@@ -87,7 +95,7 @@ struct MatrixCell {
 std::vector<MatrixCell> all_cells();
 std::size_t num_cells();
 
-// "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block".
+// "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none".
 std::string cell_name(const MatrixCell& cell);
 // Error: no cell has this name.
 Result<MatrixCell> parse_cell(std::string_view name);
@@ -100,8 +108,8 @@ EngineSettings cell_settings(const MatrixCell& cell);
 // the mode becomes none, mode none turns prefix caching off (semantics: cache-mode-choice), and
 // the CUDA graph mode becomes what the metadata builders allow (semantics: resolve-cudagraph-mode;
 // with recurrent layers full becomes full_and_piecewise). Where a setting changes nothing: without
-// prefix caching there is nothing to retain or to match, and hits end inside blocks in mode align
-// alone.
+// prefix caching there is nothing to retain or to match, and in mode align alone hits end inside
+// blocks and layers store states inside prefills.
 std::optional<MatrixCell> stands_for(const MatrixCell& cell);
 
 // Why no engine starts with these settings; empty: one does.

@@ -128,6 +128,23 @@ constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
     {MatrixEvent::cache_reset, "cache_resets", "resets of the prefix cache",
      [](const MatrixCell& cell, const Policies&) { return cell.pressure() == Pressure::reset; },
      count_resets},
+    {MatrixEvent::checkpoint, "checkpoints", "states stored inside a prefill",
+     [](const MatrixCell& cell, const Policies&) {
+       return cell.checkpoints() == Checkpoints::in_prefills;
+     },
+     [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
+       return std::ranges::count_if(
+           trace.scheduled, [](const ScheduledTrace& one) { return one.checkpoint_position > 0; });
+     }},
+    {MatrixEvent::block_copy, "block_copies", "blocks copied because a hit ended inside them",
+     [](const MatrixCell& cell, const Policies& policies) {
+       return cell.match_unit() == MatchUnit::finer &&
+              policies.cache.hits_inside_blocks != HitsInsideBlocks::never &&
+              policies.cache.prompt_tail_key != PromptTailKey::never;
+     },
+     [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
+       return std::ranges::count(trace.cache_events, CacheEventKind::copied_to, &CacheEvent::kind);
+     }},
 }};
 
 }  // namespace

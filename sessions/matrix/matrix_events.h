@@ -25,8 +25,10 @@ enum class MatrixEvent : std::uint8_t {
   skipped_step,
   frame_rolled_back,
   cache_reset,
+  checkpoint,
+  block_copy,
 };
-inline constexpr std::size_t kNumMatrixEvents = 12;
+inline constexpr std::size_t kNumMatrixEvents = 14;
 
 struct MatrixEventInfo {
   MatrixEvent event{};

@@ -223,8 +223,9 @@ void Page::grid(const MatrixCell& base) {
   html_ += fmt::format("<h2>mode {}, prefix caching {}", base.value(Axis::mode),
                        base.value(Axis::prefix_caching));
   if (base.enable_prefix_caching())
-    html_ += fmt::format(", retention {}, match unit {}", base.value(Axis::retention),
-                         base.value(Axis::match_unit));
+    html_ +=
+        fmt::format(", retention {}, match unit {}, checkpoints {}", base.value(Axis::retention),
+                    base.value(Axis::match_unit), base.value(Axis::checkpoints));
   html_ += "</h2>\n<table class=\"grid\"><tr>";
   html_ += fmt::format("<th colspan=\"{}\">graphs</th>", kRowAxes.size());
   const AxisInfo& graphs = axis_info(Axis::graphs);
@@ -250,16 +251,16 @@ void Page::grids() {
       "<span class=\"refused\">-</span>refused <span class=\"same\">=</span>the same as another "
       "cell <span class=\"none\">.</span>not run. A cell says more under the mouse. Rows that are "
       "refused as a whole are left out.</p>\n";
-  for (const MatrixCell& base : combinations(
-           MatrixCell{},
-           std::array{Axis::mode, Axis::prefix_caching, Axis::retention, Axis::match_unit}))
+  for (const MatrixCell& base :
+       combinations(MatrixCell{}, std::array{Axis::mode, Axis::prefix_caching, Axis::retention,
+                                             Axis::match_unit, Axis::checkpoints}))
     if (!stands_for(base)) grid(base);
   html_ +=
       "<p>Without prefix caching every mode is mode none, mode none has no prefix caching, and "
       "full "
       "graphs of recurrent layers become full_and_piecewise: the reference sees to all "
-      "three. Retention and match unit have a meaning with prefix caching only, a finer match unit "
-      "in mode align only.</p>\n";
+      "three. Retention, match unit and checkpoints have a meaning with prefix caching only, a "
+      "finer match unit and checkpoints in mode align only.</p>\n";
 }
 
 void Page::events() {

@@ -79,6 +79,7 @@ void Generator::choose_engine() {
   const bool all = cell_.mamba_cache_mode() == MambaCacheMode::all;
   scenario_.model = all ? draws_.one_of({"tiny-mamba2", "tiny-mamba2-groups"})
                         : draws_.one_of({"tiny-mamba2", "tiny-gdn", "tiny-gdn"});
+  if (cell_.checkpoints() == Checkpoints::in_prefills) scenario_.model = "tiny-mamba2";
   settings() = cell_settings(cell_);
   if (cell_.speculative_method() == SpeculativeMethod::ngram)
     settings().num_speculative_tokens = draws_.between(1, *settings().num_speculative_tokens);

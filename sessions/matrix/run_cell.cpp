@@ -172,6 +172,16 @@ Result<std::optional<CellResult>> CellRun::run() {
   return std::optional<CellResult>(std::move(result_));
 }
 
+// The layers of the cell, unless the policies name some.
+void choose_checkpoint_layers(const MatrixCell& cell, EngineSettings& settings) {
+  constexpr std::size_t policy = policy_index<CheckpointLayers>();
+  if (cell.mamba_cache_mode() != MambaCacheMode::align || settings.policies.values[policy]) return;
+  const CheckpointLayers layers = cell.checkpoints() == Checkpoints::in_prefills
+                                      ? CheckpointLayers::mamba2
+                                      : CheckpointLayers::none;
+  if (resolve_policies(settings).checkpoint_layers != layers) settings.policies.set(layers);
+}
+
 }  // namespace
 
 std::string_view verdict_name(CellVerdict verdict) {
@@ -196,6 +206,7 @@ Scenario scenario_of_cell(const MatrixCell& cell, std::int64_t index,
   EngineSettings& settings = scenario.settings;
   if (options.profile != EngineProfile::safe) settings.engine = options.profile;
   settings.policies = options.policies;
+  choose_checkpoint_layers(cell, settings);
   // Where a release chooses an interval by itself, one of a block keeps every state.
   if (cell.enable_prefix_caching() && cell.retention() == Retention::dense &&
       resolved_retention_interval(settings))
@@ -223,6 +234,7 @@ Scenario scenario_with_policies(const MatrixCell& cell, std::int64_t index, std:
                                 const PolicyOverrides& policies) {
   Scenario scenario = named_scenario(cell, index, seed);
   scenario.settings.policies = policies;
+  choose_checkpoint_layers(cell, scenario.settings);
   return scenario;
 }
 

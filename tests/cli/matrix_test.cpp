@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 const std::string kCells =
     " --only mode=align --only speculation=mtp2 --only prefix_caching=on --only layout=SD "
     "--only runner=v1 --only scheduling=sync --only graphs=full_and_piecewise "
-    "--only retention=dense --only match_unit=block";
+    "--only retention=dense --only match_unit=block --only checkpoints=none";
 
 // Shrinking takes most of the time of a matrix with faults: where any fault will do, these two are
 // enough.
@@ -55,7 +55,7 @@ TEST(Matrix, ASelectionWithNothingToRunIsAMistake) {
   const ProgramResult run =
       run_program("matrix --engine safe --only mode=none --only prefix_caching=on");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("nothing to run: of 4,800 cells selected, each is refused or the "
+  EXPECT_THAT(run.err, HasSubstr("nothing to run: of 9,600 cells selected, each is refused or the "
                                  "same as another"));
 }
 
@@ -86,12 +86,12 @@ TEST(Matrix, ItsScenariosAreWrittenAsFilesThatRunAlone) {
   EXPECT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(written.out, "8 scenarios in " + folder + "\n");
   const std::string file =
-      folder + "/align-mtp2-on-SD-v1-sync-full_and_piecewise-preemption-dense-block-1.json";
+      folder + "/align-mtp2-on-SD-v1-sync-full_and_piecewise-preemption-dense-block-none-1.json";
   const ProgramResult run = run_program("run --json --no-timings " + file);
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;
   const json report = json::parse(run.out);
   EXPECT_EQ(report["config"]["name"],
-            "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption/dense/block 1");
+            "align/mtp2/on/SD/v1/sync/full_and_piecewise/preemption/dense/block/none 1");
   EXPECT_EQ(report["config"]["profile"], "reference");
 }
 
@@ -157,6 +157,7 @@ TEST(Matrix, ScenariosUnderPreemptionFitThePoolInEveryRelease) {
       "matrix --engine vllm-0.33.0 --only mode=align --only layout=SD --only runner=v1 "
       "--only scheduling=async --only graphs=none --only speculation=none "
       "--only pressure=preemption --only retention=dense --only match_unit=block "
+      "--only checkpoints=none "
       "--scenarios 20 --labels-only --no-shrink -o " +
       folder_of("fits"));
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 1)) << run.err;

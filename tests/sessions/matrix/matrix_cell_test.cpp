@@ -15,13 +15,13 @@ using ::testing::StartsWith;
 
 TEST(MatrixCell, AreAllCombinationsOfTheAxesOnce) {
   const std::vector<MatrixCell> cells = all_cells();
-  EXPECT_EQ(cells.size(), 3 * 5 * 2 * 2 * 2 * 2 * 5 * 4 * 3 * 2);
+  EXPECT_EQ(cells.size(), 3 * 5 * 2 * 2 * 2 * 2 * 5 * 4 * 3 * 2 * 2);
   EXPECT_EQ(num_cells(), cells.size());
   EXPECT_EQ(std::set(cells.begin(), cells.end()).size(), cells.size());
 }
 
 TEST(MatrixCell, IsCalledByItsValuesInTheOrderOfTheAxes) {
-  const std::string name = "align/mtp2/on/DS/v1/async/full_decode_only/reset/dense/block";
+  const std::string name = "align/mtp2/on/DS/v1/async/full_decode_only/reset/dense/block/none";
   const MatrixCell cell = cell_called(name);
   EXPECT_EQ(cell_name(cell), name);
   EXPECT_EQ(cell.mamba_cache_mode(), MambaCacheMode::align);
@@ -38,9 +38,9 @@ TEST(MatrixCell, IsCalledByItsValuesInTheOrderOfTheAxes) {
 
 TEST(MatrixCell, ANameThatIsNoneTellsWhatIsWrong) {
   EXPECT_THAT(parse_cell("align/mtp2").error().message,
-              HasSubstr("is not a cell: 2 values, expected 10, one an axis"));
+              HasSubstr("is not a cell: 2 values, expected 11, one an axis"));
   EXPECT_THAT(
-      parse_cell("algin/mtp2/on/SD/v1/sync/none/none/dense/block").error().message,
+      parse_cell("algin/mtp2/on/SD/v1/sync/none/none/dense/block/none").error().message,
       StartsWith("axis mode has no value \"algin\", did you mean \"align\"? (expected none, "
                  "align, all)"));
 }
@@ -52,40 +52,41 @@ TEST(MatrixCell, StandsForAnotherWhereTheReferenceChangesASetting) {
     const auto cell = stands_for(cell_called(name));
     return cell ? cell_name(*cell) : "itself";
   };
-  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none/dense/block"),
-            "none/mtp1/off/SD/v1/sync/none/none/dense/block");
-  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none/dense/block"),
-            "none/mtp1/off/SD/v1/sync/none/none/dense/block");
-  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none/dense/block"),
-            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block");
-  EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none/dense/block"),
-            "none/mtp1/off/SD/v1/sync/full_and_piecewise/none/dense/block");
-  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none/dense/block"), "itself");
-  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/dense/block"), "itself");
+  EXPECT_EQ(other("align/mtp1/off/SD/v1/sync/none/none/dense/block/none"),
+            "none/mtp1/off/SD/v1/sync/none/none/dense/block/none");
+  EXPECT_EQ(other("none/mtp1/on/SD/v1/sync/none/none/dense/block/none"),
+            "none/mtp1/off/SD/v1/sync/none/none/dense/block/none");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/full/none/dense/block/none"),
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block/none");
+  EXPECT_EQ(other("all/mtp1/off/SD/v1/sync/full/none/dense/block/none"),
+            "none/mtp1/off/SD/v1/sync/full_and_piecewise/none/dense/block/none");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none/dense/block/none"), "itself");
+  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/dense/block/none"), "itself");
 }
 
-// Without prefix caching there is nothing to retain or to match; hits end inside blocks in mode
-// align alone.
+// Without prefix caching there is nothing to retain or to match; in mode align alone hits end
+// inside blocks and layers store states inside prefills.
 TEST(MatrixCell, StandsForAnotherWhereASettingChangesNothing) {
   const auto other = [](const std::string& name) -> std::string {
     const auto cell = stands_for(cell_called(name));
     return cell ? cell_name(*cell) : "itself";
   };
-  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/2B/finer"),
-            "none/mtp1/off/SD/v1/sync/none/none/dense/block");
-  EXPECT_EQ(other("all/mtp1/on/SD/v1/sync/none/none/0/finer"),
-            "all/mtp1/on/SD/v1/sync/none/none/0/block");
-  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none/0/finer"), "itself");
+  EXPECT_EQ(other("none/mtp1/off/SD/v1/sync/none/none/2B/finer/in_prefills"),
+            "none/mtp1/off/SD/v1/sync/none/none/dense/block/none");
+  EXPECT_EQ(other("all/mtp1/on/SD/v1/sync/none/none/0/finer/in_prefills"),
+            "all/mtp1/on/SD/v1/sync/none/none/0/block/none");
+  EXPECT_EQ(other("align/mtp1/on/SD/v1/sync/none/none/0/finer/in_prefills"), "itself");
 }
 
 TEST(MatrixCell, IsRefusedWhereAnEngineDoesNotStart) {
   EXPECT_EQ(
-      refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none/dense/block")), "");
-  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none/dense/block")),
+      refusal_of(cell_called("align/mtp3/on/DS/v1/async/full_and_piecewise/none/dense/block/none")),
+      "");
+  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v2/sync/full/none/dense/block/none")),
               HasSubstr("runner is v2 with method ngram"));
-  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none/dense/block")),
+  EXPECT_THAT(refusal_of(cell_called("align/ngram/on/SD/v1/async/full/none/dense/block/none")),
               HasSubstr("async_scheduling is on with method ngram"));
-  EXPECT_THAT(refusal_of(cell_called("align/mtp1/on/DS/v2/sync/full/none/dense/block")),
+  EXPECT_THAT(refusal_of(cell_called("align/mtp1/on/DS/v2/sync/full/none/dense/block/none")),
               HasSubstr("ssm_conv_state_layout is DS with speculative tokens on runner v2"));
 }
 

@@ -73,9 +73,10 @@ TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
     return matrix_event_table()[static_cast<std::size_t>(event)].belongs_to(cell_called(cell),
                                                                             policies);
   };
-  const std::string align = "align/mtp1/on/SD/v1/async/full_and_piecewise/preemption/dense/block";
-  const std::string all = "all/mtp1/on/SD/v1/async/full_and_piecewise/none/dense/block";
-  const std::string none = "none/none/off/SD/v1/sync/none/budget/dense/block";
+  const std::string align =
+      "align/mtp1/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none";
+  const std::string all = "all/mtp1/on/SD/v1/async/full_and_piecewise/none/dense/block/none";
+  const std::string none = "none/none/off/SD/v1/sync/none/budget/dense/block/none";
   EXPECT_TRUE(belongs(MatrixEvent::pre_copy, align, safe_policies()));
   EXPECT_FALSE(belongs(MatrixEvent::pre_copy, all, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::post_copy, all, safe_policies()));
@@ -85,6 +86,11 @@ TEST(MatrixEvents, BelongToTheCellsInWhichTheyCanHappen) {
   EXPECT_FALSE(belongs(MatrixEvent::padded_row, none, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::skipped_step, none, safe_policies()));
   EXPECT_TRUE(belongs(MatrixEvent::frame_rolled_back, align, safe_policies()));
+  const std::string finer = "align/none/on/SD/v1/sync/none/none/dense/finer/in_prefills";
+  EXPECT_TRUE(belongs(MatrixEvent::checkpoint, finer, safe_policies()));
+  EXPECT_FALSE(belongs(MatrixEvent::checkpoint, align, safe_policies()));
+  EXPECT_TRUE(belongs(MatrixEvent::block_copy, finer, safe_policies()));
+  EXPECT_FALSE(belongs(MatrixEvent::block_copy, finer, reference_policies()));
 }
 
 TEST(MatrixEvents, TheTableIsInTheOrderOfTheEnum) {

@@ -41,7 +41,7 @@ CellResult a_result(const std::string& cell) {
 const MatrixFault kFault{.cause = "a+b",
                          .kind = {Rule::label_mismatch, "x"},
                          .text = "label-mismatch: \"step\" 3",
-                         .cell = "align/mtp1/on/SD/v1/sync/none/none/dense/block",
+                         .cell = "align/mtp1/on/SD/v1/sync/none/none/dense/block/none",
                          .index = 5,
                          .num_requests = 1,
                          .num_steps = 4,
@@ -49,7 +49,7 @@ const MatrixFault kFault{.cause = "a+b",
 
 TEST(MatrixFile, GivesBackWhatWasAdded) {
   const TemporaryFolder folder;
-  const CellResult cell = a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block");
+  const CellResult cell = a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block/none");
   {
     auto file = MatrixFile::open(folder / "m", kHeader);
     ASSERT_TRUE(file.ok()) << file.error().message;
@@ -59,7 +59,7 @@ TEST(MatrixFile, GivesBackWhatWasAdded) {
   const auto contents = read_matrix(folder / "m");
   ASSERT_TRUE(contents.ok()) << contents.error().message;
   EXPECT_EQ(contents.value().header, kHeader);
-  EXPECT_EQ(contents.value().cells.at("align/mtp1/on/SD/v1/sync/none/none/dense/block"), cell);
+  EXPECT_EQ(contents.value().cells.at("align/mtp1/on/SD/v1/sync/none/none/dense/block/none"), cell);
   EXPECT_EQ(contents.value().faults.at("a+b"), kFault);
   EXPECT_EQ(folder.read("m/faults/a+b.json"), "{}");
 }
@@ -68,7 +68,8 @@ TEST(MatrixFile, ALineThatWasNotFinishedIsLeftOut) {
   const TemporaryFolder folder;
   {
     auto file = MatrixFile::open(folder.path(), kHeader);
-    ASSERT_TRUE(file.value().add(a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block")).ok());
+    ASSERT_TRUE(
+        file.value().add(a_result("align/mtp1/on/SD/v1/sync/none/none/dense/block/none")).ok());
   }
   const std::string whole = folder.read("matrix.jsonl");
   folder.write("matrix.jsonl", whole + R"({"cell":"align/mtp2/on/S)");

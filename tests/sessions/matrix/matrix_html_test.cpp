@@ -20,7 +20,7 @@ std::string page(const MatrixContents& contents) {
 TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
   MatrixContents contents;
   contents.header.engine = "vllm@2026-06-29";
-  const std::string cell = "align/mtp1/on/SD/v1/sync/none/budget/dense/block";
+  const std::string cell = "align/mtp1/on/SD/v1/sync/none/budget/dense/block/none";
   contents.cells[cell] = {.cell = cell_called(cell),
                           .verdict = CellVerdict::has_findings,
                           .num_scenarios = 12,
@@ -32,8 +32,9 @@ TEST(MatrixHtml, HasAMarkForEveryCellAndWhatItFound) {
   EXPECT_THAT(html, HasSubstr("Which combinations are safe: vllm@2026-06-29"));
   EXPECT_THAT(
       html,
-      HasSubstr("<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block: "
-                "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
+      HasSubstr(
+          "<td class=\"findings\" title=\"align/mtp1/on/SD/v1/sync/none/budget/dense/block/none: "
+          "findings\n3 of 12 scenarios with errors\nsome-bug: 2\">1</td>"));
   EXPECT_THAT(html, HasSubstr("some-bug<br><span class=\"muted\">a &lt;title&gt;</span>"));
   EXPECT_THAT(html, HasSubstr("not run"));
   EXPECT_THAT(html, HasSubstr("pipeline parallelism"));

@@ -24,18 +24,19 @@ class Summaries : public testing::Test {
   }
   MatrixSummary summary() const {
     return summarize_matrix(
-        contents_,
-        cells_with({"mode=align", "prefix_caching=on", "layout=SD", "scheduling=sync",
-                    "graphs=none", "pressure=none", "retention=dense", "match_unit=block"}));
+        contents_, cells_with({"mode=align", "prefix_caching=on", "layout=SD", "scheduling=sync",
+                               "graphs=none", "pressure=none", "retention=dense",
+                               "match_unit=block", "checkpoints=none"}));
   }
   MatrixContents contents_;
 };
 
 TEST_F(Summaries, CountCellsByVerdictAndThoseThatWereNotRun) {
-  add("align/none/on/SD/v1/sync/none/none/dense/block", CellVerdict::safe);
-  add("align/mtp1/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("a")});
-  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::untested);
-  add("align/ngram/on/SD/v2/sync/none/none/dense/block", CellVerdict::refused);
+  add("align/none/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::safe);
+  add("align/mtp1/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::has_findings,
+      {fault("a")});
+  add("align/mtp2/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::untested);
+  add("align/ngram/on/SD/v2/sync/none/none/dense/block/none", CellVerdict::refused);
   const MatrixSummary all = summary();
   EXPECT_EQ(all.cells.safe, 1);
   EXPECT_EQ(all.cells.with_findings, 1);
@@ -47,12 +48,13 @@ TEST_F(Summaries, CountCellsByVerdictAndThoseThatWereNotRun) {
 }
 
 TEST_F(Summaries, TellAFaultByTheValuesThatItNeeds) {
-  add("align/none/on/SD/v1/sync/none/none/dense/block", CellVerdict::safe);
+  add("align/none/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::safe);
   for (const std::string runner : {"v1", "v2"})
     for (const std::string speculation : {"mtp1", "mtp3"})
-      add("align/" + speculation + "/on/SD/" + runner + "/sync/none/none/dense/block",
+      add("align/" + speculation + "/on/SD/" + runner + "/sync/none/none/dense/block/none",
           CellVerdict::has_findings, {fault("a"), fault("b+c")});
-  add("align/ngram/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings, {fault("d")});
+  add("align/ngram/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::has_findings,
+      {fault("d")});
   const MatrixSummary all = summary();
   ASSERT_EQ(all.faults.size(), 3U);
   EXPECT_EQ(all.faults[0].cause, "a");
@@ -63,9 +65,9 @@ TEST_F(Summaries, TellAFaultByTheValuesThatItNeeds) {
 }
 
 TEST_F(Summaries, CallCombinationsOfBugsThatWereFoundAloneAccidents) {
-  add("align/mtp1/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings,
+  add("align/mtp1/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::has_findings,
       {fault("a"), fault("a+b"), fault("a+c")});
-  add("align/mtp2/on/SD/v1/sync/none/none/dense/block", CellVerdict::has_findings,
+  add("align/mtp2/on/SD/v1/sync/none/none/dense/block/none", CellVerdict::has_findings,
       {fault("b"), fault("a+b")});
   const MatrixSummary all = summary();
   ASSERT_EQ(all.faults.size(), 4U);

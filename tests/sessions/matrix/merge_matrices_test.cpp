@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 using ::testing::Key;
 using ::testing::SizeIs;
 
-const std::string kFirst = "align/mtp1/on/SD/v1/sync/none/none/dense/block";
-const std::string kSecond = "align/mtp2/on/SD/v1/sync/none/none/dense/block";
+const std::string kFirst = "align/mtp1/on/SD/v1/sync/none/none/dense/block/none";
+const std::string kSecond = "align/mtp2/on/SD/v1/sync/none/none/dense/block/none";
 
 CellResult a_result(const std::string& cell, const std::vector<std::string>& bugs) {
   CellResult result{.cell = cell_called(cell),

@@ -14,7 +14,7 @@ namespace {
 
 TEST(RandomScenario, TheSameSeedGivesTheSameScenario) {
   const MatrixCell cell =
-      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block");
+      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none");
   EXPECT_EQ(random_scenario(cell, 7), random_scenario(cell, 7));
   EXPECT_NE(random_scenario(cell, 7), random_scenario(cell, 8));
 }
@@ -22,7 +22,7 @@ TEST(RandomScenario, TheSameSeedGivesTheSameScenario) {
 // Must not change with compiler or library, because digests of results depend on it.
 TEST(RandomScenario, ItsDrawsAreTheSameEverywhere) {
   const Scenario scenario = random_scenario(
-      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block"), 7);
+      cell_called("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none"), 7);
   EXPECT_EQ(scenario.model, "tiny-mamba2");
   EXPECT_EQ(scenario.settings.block_size, 4);
   EXPECT_EQ(scenario.requests.size(), 5U);
@@ -42,14 +42,30 @@ TEST(RandomScenario, AFileOfItGivesItBack) {
 // Blocks of 4, 6, 8 or 9 tokens have divisors to match by.
 TEST(RandomScenario, SetsWhatRetentionAndMatchUnitName) {
   const EngineSettings settings =
-      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/2B/finer"), 7).settings;
+      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/2B/finer/none"), 7).settings;
   EXPECT_EQ(settings.prefix_cache_retention_interval, 2 * *settings.block_size);
   EXPECT_LT(*settings.prefix_match_unit, *settings.block_size);
   EXPECT_EQ(*settings.block_size % *settings.prefix_match_unit, 0);
   const EngineSettings plain =
-      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/dense/block"), 7).settings;
+      random_scenario(cell_called("align/mtp2/on/SD/v1/sync/none/none/dense/block/none"), 7)
+          .settings;
   EXPECT_EQ(plain.prefix_cache_retention_interval, std::nullopt);
   EXPECT_EQ(plain.prefix_match_unit, std::nullopt);
+}
+
+// The generator names the model, the cell's layers are a policy.
+TEST(RandomScenario, InsideAPrefillTheLayersOfMamba2StoreStates) {
+  const MatrixCell cell = cell_called("align/none/on/SD/v1/sync/none/none/dense/block/in_prefills");
+  CellRunOptions options;
+  const Scenario safe = scenario_of_cell(cell, 0, options);
+  EXPECT_EQ(safe.model, "tiny-mamba2");
+  PolicyOverrides layers;
+  layers.set(CheckpointLayers::mamba2);
+  EXPECT_EQ(safe.settings.policies, layers);
+  options.profile = EngineProfile::vllm(Release::v0_33_0);
+  const MatrixCell without = cell_called("align/none/on/SD/v1/sync/none/none/dense/block/none");
+  layers.set(CheckpointLayers::none);
+  EXPECT_EQ(scenario_of_cell(without, 0, options).settings.policies, layers);
 }
 
 // What a cell is called is what its engines do, whichever model a scenario takes.
@@ -71,12 +87,12 @@ TEST(RandomScenario, EveryCellOfThemRunsCleanInTheSafeProfile) {
   int run = 0;
   for (const MatrixCell& cell : all_cells()) {
     if (!is_run(cell)) continue;
-    const auto checked = check_scenario(random_scenario(cell, 11), {});
+    const auto checked = check_scenario(scenario_of_cell(cell, 0, {}), {});
     ASSERT_TRUE(checked.ok()) << cell_name(cell) << ": " << checked.error().message;
     EXPECT_TRUE(checked.value().errors.empty()) << cell_name(cell);
     ++run;
   }
-  EXPECT_EQ(run, 4480);
+  EXPECT_EQ(run, 7168);
 }
 
 }  // namespace

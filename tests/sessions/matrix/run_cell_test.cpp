@@ -31,8 +31,9 @@ std::vector<std::string> faults_of(const CellResult& result) {
 }
 
 TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
-  const CellResult result = result_of(
-      "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 40});
+  const CellResult result =
+      result_of("align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none",
+                {.num_scenarios = 40});
   EXPECT_EQ(result.verdict, CellVerdict::safe);
   EXPECT_THAT(result.missing, IsEmpty());
   EXPECT_EQ(result.num_scenarios, 40);
@@ -43,8 +44,9 @@ TEST(RunCell, ASafeEngineIsSafeOnceEveryEventHappened) {
 }
 
 TEST(RunCell, WhatNeverHappenedIsNotCalledSafe) {
-  const CellResult result = result_of(
-      "align/mtp2/on/SD/v1/async/full_and_piecewise/preemption/dense/block", {.num_scenarios = 1});
+  const CellResult result =
+      result_of("align/mtp1/on/SD/v1/async/full_and_piecewise/preemption/dense/block/none",
+                {.num_scenarios = 1});
   EXPECT_EQ(result.verdict, CellVerdict::untested);
   EXPECT_THAT(result.missing, Not(IsEmpty()));
   for (const MatrixEvent event : result.missing)
@@ -52,8 +54,9 @@ TEST(RunCell, WhatNeverHappenedIsNotCalledSafe) {
 }
 
 TEST(RunCell, FindsTheKnownBugsOfADayByThemselves) {
-  const CellResult result = result_of("all/mtp3/on/SD/v1/sync/full_and_piecewise/none/dense/block",
-                                      {.profile = kJune, .num_scenarios = 20});
+  const CellResult result =
+      result_of("all/mtp3/on/SD/v1/sync/full_and_piecewise/none/dense/block/none",
+                {.profile = kJune, .num_scenarios = 20});
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
   EXPECT_THAT(faults_of(result), Contains("all-mode-spec-boundary-not-stored"));
   EXPECT_THAT(faults_of(result), Contains("eagle-margin-inflates-hybrid-hit"));
@@ -65,7 +68,7 @@ TEST(RunCell, FindsTheKnownBugsOfADayByThemselves) {
 TEST(RunCell, ABugOfTwoPoliciesIsNotBlamedForWhatOneOfThemShows) {
   CellRunOptions options{.profile = kJune, .num_scenarios = 20};
   const CellResult result =
-      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none/dense/block", options);
+      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/none/dense/block/none", options);
   const auto fault = std::ranges::find(result.faults, "gdn-gates-not-gathered", &CellFault::cause);
   ASSERT_NE(fault, result.faults.end());
   EXPECT_EQ(fault->kind.rule, Rule::foreign_row_datum);
@@ -76,7 +79,7 @@ TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
   CellRunOptions options{.num_scenarios = 60};
   options.policies.set(PaddingPrefilling::left_over);
   const CellResult result =
-      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget/dense/block", options);
+      result_of("align/mtp2/on/SD/v1/sync/full_and_piecewise/budget/dense/block/none", options);
   EXPECT_EQ(result.verdict, CellVerdict::has_findings);
   EXPECT_THAT(result.faults, IsEmpty());
   EXPECT_THAT(
@@ -87,7 +90,8 @@ TEST(RunCell, APolicyThatIsNoBugAloneIsUnexplained) {
 TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
   CellRunOptions options{.num_scenarios = 20};
   options.policies.set(NoDraftStep::column_zero);
-  const CellResult result = result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block", options);
+  const CellResult result =
+      result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block/none", options);
   EXPECT_THAT(faults_of(result), ElementsAre("no-draft-step-reads-column-zero"));
   EXPECT_THAT(result.unexplained, IsEmpty());
 }
@@ -95,7 +99,7 @@ TEST(RunCell, ABugThatAPolicyBringsIsNamed) {
 TEST(RunCell, ABugThatAPolicyTakesAwayIsNotBlamed) {
   CellRunOptions options{.profile = kJune, .num_scenarios = 20};
   const auto blamed = [&] {
-    return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block", options));
+    return faults_of(result_of("align/mtp2/on/SD/v1/sync/none/none/dense/block/none", options));
   };
   EXPECT_THAT(blamed(), Contains("eagle-margin-inflates-hybrid-hit"));
   options.policies.set(MambaEagleLookahead::none);
@@ -109,18 +113,19 @@ TEST(RunCell, AnEngineWithPoliciesOfItsOwnKeepsNoStateInBytes) {
   options.make_backend = [](StateMemory) -> Result<std::unique_ptr<StateBackend>> {
     return Error{ErrorKind::not_available, "nobody is to ask for one"};
   };
-  EXPECT_EQ(result_of("none/none/off/SD/v2/sync/none/none/dense/block", options).num_in_bytes, 0);
+  EXPECT_EQ(result_of("none/none/off/SD/v2/sync/none/none/dense/block/none", options).num_in_bytes,
+            0);
 }
 
 TEST(RunCell, RefusedCellsAndThoseThatAreOthersRunNothing) {
-  const CellResult refused = result_of("align/ngram/on/SD/v2/sync/none/none/dense/block", {});
+  const CellResult refused = result_of("align/ngram/on/SD/v2/sync/none/none/dense/block/none", {});
   EXPECT_EQ(refused.verdict, CellVerdict::refused);
   EXPECT_THAT(refused.note, HasSubstr("method ngram"));
-  const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none/dense/block", {});
+  const CellResult same = result_of("all/mtp1/off/SD/v1/sync/none/none/dense/block/none", {});
   EXPECT_EQ(same.verdict, CellVerdict::same);
-  EXPECT_EQ(same.note, "none/mtp1/off/SD/v1/sync/none/none/dense/block");
-  EXPECT_EQ(result_of("align/mtp1/on/SD/v1/sync/full/none/dense/block", {}).note,
-            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block");
+  EXPECT_EQ(same.note, "none/mtp1/off/SD/v1/sync/none/none/dense/block/none");
+  EXPECT_EQ(result_of("align/mtp1/on/SD/v1/sync/full/none/dense/block/none", {}).note,
+            "align/mtp1/on/SD/v1/sync/full_and_piecewise/none/dense/block/none");
   EXPECT_EQ(refused.num_scenarios + same.num_scenarios, 0);
 }
 
@@ -134,7 +139,7 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
     return std::unique_ptr<StateBackend>(std::move(backend).value());
   };
   const CellResult result =
-      result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none/dense/block", options);
+      result_of("align/mtp3/on/DS/v1/sync/full_decode_only/none/dense/block/none", options);
   EXPECT_EQ(result.num_in_bytes, 3);  // 0, 8 and 16
   EXPECT_EQ(made, 3);
   EXPECT_EQ(result.num_failing, 0);
@@ -144,7 +149,8 @@ TEST(RunCell, EveryEighthScenarioKeepsStateInBytesToo) {
 TEST(RunCell, DenseKeepsEveryStateInAReleaseToo) {
   const CellRunOptions options{.profile = EngineProfile::vllm(Release::v0_33_0)};
   const EngineSettings settings =
-      scenario_of_cell(cell_called("align/none/on/SD/v2/sync/none/none/dense/block"), 0, options)
+      scenario_of_cell(cell_called("align/none/on/SD/v2/sync/none/none/dense/block/none"), 0,
+                       options)
           .settings;
   EXPECT_EQ(settings.prefix_cache_retention_interval, settings.block_size);
 }
@@ -154,7 +160,7 @@ TEST(RunCell, AReleasesErrorsArePutDownToItsBugs) {
   CellRunOptions options{.profile = EngineProfile::vllm(Release::v0_33_0)};
   options.num_scenarios = 20;
   const CellResult result =
-      result_of("none/mtp2/off/SD/v2/sync/full_and_piecewise/none/dense/block", options);
+      result_of("none/mtp2/off/SD/v2/sync/full_and_piecewise/none/dense/block/none", options);
   EXPECT_GT(result.num_failing, 0);
   EXPECT_TRUE(result.unexplained.empty());
   for (const CellFault& fault : result.faults)
@@ -167,7 +173,7 @@ TEST(RunCell, GivesUpWhenItIsTold) {
   CellRunOptions options{.num_scenarios = 20};
   options.go_on = [&] { return ++asked < 5; };
   const auto result =
-      run_cell(cell_called("none/none/off/SD/v1/sync/none/none/dense/block"), options);
+      run_cell(cell_called("none/none/off/SD/v1/sync/none/none/dense/block/none"), options);
   EXPECT_FALSE(result.value().has_value());
   EXPECT_EQ(asked, 5);
 }

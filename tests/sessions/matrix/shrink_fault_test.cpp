@@ -38,7 +38,7 @@ MatrixContents contents_of(std::vector<CellResult> cells) {
 
 TEST(CollectedFaults, OfBugsThatWereFoundAloneNoPairIsKept) {
   const MatrixContents contents = contents_of(
-      {cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block",
+      {cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block/none",
                  {fault("a", 1, 2), fault("b", 1, 2), fault("a+b", 2, 2), fault("b+c", 3, 2)})});
   EXPECT_THAT(keys(collect_faults(contents)), ElementsAre("a", "b", "b+c"));
 }
@@ -49,7 +49,7 @@ TEST(CollectedFaults, TheSmallestScenariosOfFourCellsAreTried) {
   for (const std::string pressure : {"none", "budget", "preemption", "reset"})
     for (const std::string graphs : {"none", "full", "piecewise"}) {
       cells.push_back(
-          cell_with("all/mtp1/on/SD/v1/sync/" + graphs + "/" + pressure + "/dense/block",
+          cell_with("all/mtp1/on/SD/v1/sync/" + graphs + "/" + pressure + "/dense/block/none",
                     {fault("a", index, 12 - index)}));
       ++index;
     }
@@ -62,7 +62,7 @@ TEST(CollectedFaults, TheSmallestScenariosOfFourCellsAreTried) {
 }
 
 TEST(CollectedFaults, WhatNothingExplainsGoesByItsKind) {
-  CellResult cell = cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block", {});
+  CellResult cell = cell_with("all/mtp1/on/SD/v1/sync/none/none/dense/block/none", {});
   cell.unexplained = {{{Rule::label_mismatch, "not filled to its end"}, 3, 9}};
   const auto faults = collect_faults(contents_of({cell}));
   ASSERT_EQ(faults.size(), 1U);

@@ -27,7 +27,7 @@ MatrixOptions small_matrix(const EngineProfile& profile, std::int64_t scenarios_
   options.run.num_scenarios = scenarios_per_cell;
   options.cells = cells_with({"mode=align", "speculation=mtp2", "prefix_caching=on", "layout=SD",
                               "runner=v1", "scheduling=sync", "graphs=full_and_piecewise",
-                              "retention=dense", "match_unit=block"});
+                              "retention=dense", "match_unit=block", "checkpoints=none"});
   return options;
 }
 
