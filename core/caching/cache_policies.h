@@ -83,6 +83,13 @@ enum class EmptyAllocation : std::uint8_t { not_noted, noted };
 // Without prefix caching, to which end of the free queue do freed blocks go?
 enum class UncachedFree : std::uint8_t { to_front, to_back };
 
+// Can a hit end inside an attention block that is registered in the same step? Its copy comes
+// before the step writes. (known bug 57; semantics: copy-on-write)
+enum class SameStepTail : std::uint8_t {
+  waits,   // for the next step
+  copied,  // 0.26.0: with what the block held before
+};
+
 // Which chunks of a prefill store a state before their end, and which of these states stay? In the
 // order of the releases. (semantics: prefill-checkpoint)
 enum class PrefillCheckpoint : std::uint8_t {
@@ -92,6 +99,20 @@ enum class PrefillCheckpoint : std::uint8_t {
   as_states_retained,  // 0.32.0: kept at the prompt's end, the junction and where states are
 };
 
+// From where may a chunk run that stores a state before its end? (known bug 55; semantics:
+// prefill-checkpoint)
+enum class CheckpointStart : std::uint8_t {
+  on_block_boundary,
+  inside_block_too,  // 0.30.0: the block that it leaves behind gets the key of a whole one
+};
+
+// Which registrations of just the tokens up to a prompt's tail register it? (known bug 56;
+// semantics: prompt-tail-key)
+enum class TailRegistration : std::uint8_t {
+  of_its_chunk,
+  of_later_steps_too,  // 0.26.0: with a frame in flight, of the step that overwrites the state
+};
+
 struct CachePolicies {
   MambaEagleLookahead mamba_eagle_lookahead = MambaEagleLookahead::none;
   FullAttentionCut full_attention_cut = FullAttentionCut::every_group;
@@ -99,9 +120,12 @@ struct CachePolicies {
   ReachableBoundaries reachable_boundaries = ReachableBoundaries::replay_and_block_before_junction;
   EagleMargin eagle_margin = EagleMargin::whole_block;
   EagleProof eagle_proof = EagleProof::block_drop;
-  HitsInsideBlocks hits_inside_blocks = HitsInsideBlocks::never;
-  PromptTailKey prompt_tail_key = PromptTailKey::never;
-  PrefillCheckpoint prefill_checkpoint = PrefillCheckpoint::never;
+  HitsInsideBlocks hits_inside_blocks = HitsInsideBlocks::with_smaller_hash_blocks;
+  PromptTailKey prompt_tail_key = PromptTailKey::at_replay_position_once;
+  TailRegistration tail_registration = TailRegistration::of_its_chunk;
+  SameStepTail same_step_tail = SameStepTail::waits;
+  PrefillCheckpoint prefill_checkpoint = PrefillCheckpoint::as_states_retained;
+  CheckpointStart checkpoint_start = CheckpointStart::on_block_boundary;
   SkippedBasis skipped_basis = SkippedBasis::optimistic_minus_drafts;
   StateRetirement state_retirement = StateRetirement::first_null_stops;
   EmptyAllocation empty_allocation = EmptyAllocation::not_noted;
@@ -145,17 +169,32 @@ constexpr void for_each_cache_policy(Visit visit) {
   visit(PolicyRow(&CachePolicies::hits_inside_blocks,
                   {.name = "hits_inside_blocks",
                    .values = {"never", "stopping_at_hash_blocks", "with_smaller_hash_blocks"},
-                   .help = "whether a hit can end inside a block"}));
+                   .help = "whether a hit can end inside a block"},
+                  HitsInsideBlocks::never));
   visit(PolicyRow(
       &CachePolicies::prompt_tail_key,
       {.name = "prompt_tail_key",
        .values = {"never", "at_last_hash_block", "before_eagle_hash_block", "before_dropped_block",
                   "at_replay_position", "at_replay_position_once"},
-       .help = "where the end of a prompt is registered inside a block"}));
+       .help = "where the end of a prompt is registered inside a block"},
+      PromptTailKey::never));
+  visit(PolicyRow(&CachePolicies::tail_registration,
+                  {.name = "tail_registration",
+                   .values = {"of_its_chunk", "of_later_steps_too"},
+                   .help = "which steps register the end of a prompt inside a block"}));
+  visit(PolicyRow(&CachePolicies::same_step_tail,
+                  {.name = "same_step_tail",
+                   .values = {"waits", "copied"},
+                   .help = "whether a hit ends inside an attention block of the same step"}));
   visit(PolicyRow(&CachePolicies::prefill_checkpoint,
                   {.name = "prefill_checkpoint",
                    .values = {"never", "every_chunk", "last_chunk", "as_states_retained"},
-                   .help = "which chunks of a prefill store a state before their end"}));
+                   .help = "which chunks of a prefill store a state before their end"},
+                  PrefillCheckpoint::never));
+  visit(PolicyRow(&CachePolicies::checkpoint_start,
+                  {.name = "checkpoint_start",
+                   .values = {"on_block_boundary", "inside_block_too"},
+                   .help = "from where a chunk may store a state before its end"}));
   visit(PolicyRow(&CachePolicies::skipped_basis,
                   {.name = "skipped_basis",
                    .values = {"optimistic_minus_drafts", "processed"},

@@ -71,8 +71,17 @@ SpecHit FullAttentionManager::find_longest_cache_hit(const HitSearchArgs& args) 
   return hit;
 }
 
+bool FullAttentionManager::must_wait_for(std::span<const std::int32_t> new_computed_blocks,
+                                         std::int32_t num_local_computed_tokens) const {
+  return ends_inside_block(new_computed_blocks, num_local_computed_tokens,
+                           config_.parameters.block_size) &&
+         std::ranges::find(cached_this_step_, new_computed_blocks.back()) !=
+             cached_this_step_.end();
+}
+
 std::int64_t FullAttentionManager::get_num_blocks_to_allocate(const BlockNeedArgs& args) const {
-  if (first_planned_column(args.pool, args.new_computed_blocks) >= 0)
+  if (first_planned_column(args.pool, args.new_computed_blocks) >= 0 ||
+      must_wait_for(args.new_computed_blocks, args.num_local_computed_tokens))
     return args.pool.num_blocks() + 1;
   return common_blocks_to_allocate(args, config_.parameters.block_size, 0);
 }
@@ -96,7 +105,12 @@ std::optional<std::int32_t> FullAttentionManager::allocate_new_blocks(TableEdit 
 
 void FullAttentionManager::cache_blocks(TableEdit edit, std::span<const BlockHash> block_hashes,
                                         std::int32_t num_tokens, const CachedPrompt& prompt) {
-  cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens, /*retained=*/nullptr);
+  const std::int32_t first =
+      cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens, /*retained=*/nullptr);
+  if (config_.same_step_tail == SameStepTail::waits)
+    for (std::int32_t column = first; column < std::min(edit.table.num_cached, edit.table.size());
+         ++column)
+      cached_this_step_.push_back(edit[column]);
   if (config_.prompt_tail_key != PromptTailKey::never &&
       config_.parameters.hash_block_size < config_.parameters.block_size)
     cache_prompt_tail(edit, block_hashes, num_tokens, prompt);
@@ -124,6 +138,7 @@ void FullAttentionManager::cache_prompt_tail(TableEdit edit,
        .num_tokens = tail,
        .block_hash = block_hashes[static_cast<std::size_t>(num_hash_blocks - 1)]},
       /*replaces_keys=*/false);
+  if (config_.same_step_tail == SameStepTail::waits) cached_this_step_.push_back(edit[column]);
 }
 
 std::int32_t FullAttentionManager::get_num_common_prefix_blocks(const BlockPool& pool,

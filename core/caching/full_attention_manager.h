@@ -15,6 +15,7 @@ namespace hybridscope {
 struct FullAttentionManagerConfig {
   GroupParameters parameters;
   PromptTailKey prompt_tail_key = PromptTailKey::never;
+  SameStepTail same_step_tail = SameStepTail::copied;
   bool drops_eagle_block = false;  // the last block of a hit is computed again
 };
 
@@ -24,6 +25,10 @@ class FullAttentionManager {
 
   // The longest run of cached blocks from the start.
   static SpecHit find_longest_cache_hit(const HitSearchArgs& args);
+
+  // Does the hit end inside a block that was registered in this step (policy same_step_tail)?
+  bool must_wait_for(std::span<const std::int32_t> new_computed_blocks,
+                     std::int32_t num_local_computed_tokens) const;
 
   // Returns num_blocks of the pool + 1 if the hit cannot be used in this step.
   std::int64_t get_num_blocks_to_allocate(const BlockNeedArgs& args) const;
@@ -46,7 +51,7 @@ class FullAttentionManager {
   std::int32_t get_num_common_prefix_blocks(const BlockPool& pool, const RequestTable& table,
                                             std::int32_t num_requests) const;
 
-  void new_step_starts() {}
+  void new_step_starts() { cached_this_step_.clear(); }
   std::vector<PendingCopy>& pending_copies() { return pending_copies_; }
 
  private:
@@ -55,6 +60,7 @@ class FullAttentionManager {
 
   FullAttentionManagerConfig config_;
   std::vector<PendingCopy> pending_copies_;
+  std::vector<std::int32_t> cached_this_step_;  // blocks; only if hits have to wait for them
 };
 
 }  // namespace hybridscope

@@ -141,7 +141,9 @@ Allocation KVCacheManager::refuse(const Plan& plan, AllocationRefusal refusal) c
       break;
     }
     const auto* mamba = std::get_if<MambaManager>(&managers_[group]);
-    if (mamba != nullptr && mamba->must_wait_for(pool_, blocks))
+    const auto* full = std::get_if<FullAttentionManager>(&managers_[group]);
+    if ((mamba != nullptr && mamba->must_wait_for(pool_, blocks)) ||
+        (full != nullptr && full->must_wait_for(blocks, plan.uncapped_computed_tokens)))
       refused.refusal = AllocationRefusal::hit_cached_this_step;
   }
   return refused;

@@ -149,6 +149,9 @@ MambaManager::Checkpoint MambaManager::checkpoint_of(const BlockNeedArgs& args) 
       policy == PrefillCheckpoint::every_chunk || config_.retention.interval.value_or(1) > 0;
   if (!any_chunk && end < args.prefill_end) return {};
   const GroupParameters& parameters = config_.parameters;
+  if (config_.policies.checkpoint_start == CheckpointStart::on_block_boundary &&
+      args.total_computed_tokens % parameters.block_size != 0)
+    return {};
   const std::int32_t position = last_replay_position(end,
                                                      policy == PrefillCheckpoint::as_states_retained
                                                          ? config_.retention.hit_alignment
@@ -368,6 +371,9 @@ void MambaManager::cache_prompt_tail(TableEdit edit, std::span<const BlockHash> 
       config_.shared_prefix_checkpoint && num_tokens == prompt.shared_prefix_boundary &&
       prompt.num_computed_tokens < num_tokens && num_tokens <= prompt.num_prompt_tokens;
   if (num_tokens != prompt_tail(prompt) && !junction) return;
+  if (config_.policies.tail_registration == TailRegistration::of_its_chunk &&
+      prompt.num_computed_tokens >= num_tokens)
+    return;
   const std::int32_t column = cdiv(num_tokens, block_size) - 1;
   if (column >= edit.table.size() || edit[column] == kNullBlock) return;
   if (policy == PromptTailKey::at_replay_position_once &&

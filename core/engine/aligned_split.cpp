@@ -103,6 +103,9 @@ class Stops {
     if (!since(AlignedSplit::stops_with_replay) || !settings_.has_prefill_checkpoint_blocks ||
         end_ < prefill_end_)
       return false;
+    if (settings_.checkpoint_start == CheckpointStart::on_block_boundary &&
+        start_ % settings_.block_size != 0)
+      return false;
     const bool whole_blocks =
         since(AlignedSplit::stops_before_the_last_token) && !settings_.fine_grained_hits;
     const std::int32_t position = replay_position(
@@ -175,6 +178,8 @@ std::int32_t mamba_block_aligned_split(AlignedSplit rule, const AlignedSplitSett
     return inputs.num_new_tokens;
   switch (rule) {
     case AlignedSplit::every_chunk_on_grid:
+      if (settings.fine_grained_hits || settings.has_prefill_checkpoint_blocks)
+        return Stops(AlignedSplit::stops_before_the_last_token, settings, inputs).num_tokens();
       return every_chunk_on_grid(settings, inputs);
     case AlignedSplit::until_last_cache_position:
       return until_last_cache_position(settings, inputs);

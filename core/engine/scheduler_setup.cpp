@@ -104,6 +104,7 @@ AlignedSplitSettings aligned_split_settings(const EngineConfig& config) {
           .has_prefill_checkpoint_blocks = all_mamba_groups_checkpoint(config),
           .prefill_checkpoint_alignment = checkpoint_alignment(config),
           .shared_prefix_checkpoint = registers_junctions(config),
+          .checkpoint_start = config.policies.cache.checkpoint_start,
           .max_tokens_a_step = threshold > 0 ? std::min(config.max_num_batched_tokens, threshold)
                                              : config.max_num_batched_tokens};
 }

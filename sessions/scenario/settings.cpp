@@ -111,8 +111,14 @@ Policies policies_of_profile(const EngineProfile& profile, ModelRunner runner) {
       return reference_policies();
     case EngineProfile::Kind::vllm_release:
       return release_policies(profile.release, runner);
-    case EngineProfile::Kind::vllm_day:
-      return with_overrides(safe_policies(), policies_of(bugs_of(profile, runner)));
+    case EngineProfile::Kind::vllm_day: {
+      // What a day's name has always meant: without what later releases added.
+      PolicyOverrides policies = policies_of(bugs_of(profile, runner));
+      policies.set(HitsInsideBlocks::never);
+      policies.set(PromptTailKey::never);
+      policies.set(PrefillCheckpoint::never);
+      return with_overrides(safe_policies(), policies);
+    }
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "core/base/math.h"
 #include "tests/core/caching/cache_test_support.h"
 
 namespace hybridscope::test::hybrid_coordinator_test {
@@ -146,11 +147,21 @@ TEST(HybridCoordinator, EveryGroupCutEndsAllFullAttentionListsAtTheHit) {
 TEST(HybridCoordinator, CachesUpToTheSchedulerBlockAndEagleGroupsOneBlockFurther) {
   std::vector<KVCacheGroup> groups{full_attention_group(4), mamba_group(12)};
   groups[0].is_eagle_group = true;
-  const Fixture f(groups, {.scheduler_block_size = 12, .hash_block_size = 4});
+  CachePolicies policies;
+  policies.hits_inside_blocks = HitsInsideBlocks::never;
+  const Fixture f(groups, {.scheduler_block_size = 12, .hash_block_size = 4, .policies = policies});
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 27), 27);
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 31), 28);
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(1, 31), 24);
   EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 11), 0);
+}
+
+// A recurrent block of 12 tokens can be hit inside, so every token counts.
+TEST(HybridCoordinator, CachesEveryTokenWhereHitsEndInsideBlocks) {
+  const Fixture f({full_attention_group(4), mamba_group(12)},
+                  {.scheduler_block_size = 12, .hash_block_size = 4});
+  EXPECT_EQ(f.coordinator.num_tokens_to_cache(0, 31), 31);
+  EXPECT_EQ(f.coordinator.num_tokens_to_cache(1, 31), 31);
 }
 
 TEST(HybridCoordinator, OneGroupHasNoCommonPrefixHint) {
@@ -180,8 +191,8 @@ TEST(HybridCoordinator, RefusesGroupsItCannotMatch) {
   EXPECT_FALSE(ok({full_attention_group(0), mamba_group(4)}, 4)) << "no block size";
 }
 
-// Under the safe policies every group's list ends exactly at the hit, whatever is cached
-// (semantics: I8).
+// Under the safe policies every group's list ends with the block that holds the hit's last token,
+// whatever is cached (semantics: I8).
 TEST(HybridCoordinator, SafeHitsAreCoveredByEveryGroup) {
   int hits = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
@@ -203,8 +214,8 @@ TEST(HybridCoordinator, SafeHitsAreCoveredByEveryGroup) {
         if (random() % 12 != 0) f.put(static_cast<std::int32_t>(group), column);
     const CacheHit hit = f.find(static_cast<std::int32_t>(random() % 100));
     for (std::size_t group = 0; group < groups.size(); ++group) {
-      ASSERT_EQ(static_cast<std::int32_t>(hit.blocks(group).size()) * groups[group].block_size(),
-                hit.num_hit_tokens)
+      ASSERT_EQ(static_cast<std::int32_t>(hit.blocks(group).size()),
+                cdiv(hit.num_hit_tokens, groups[group].block_size()))
           << "group " << group;
     }
     hits += hit.num_hit_tokens > 0 ? 1 : 0;

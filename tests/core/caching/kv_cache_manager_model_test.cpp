@@ -22,6 +22,9 @@ KVCacheManagerConfig random_config(std::mt19937& random, bool safe) {
                  .use_eagle = random() % 2 == 0,
                  .watermark = random() % 2 == 0 ? 0.0 : 0.1,
                  .policies = safe ? CachePolicies{} : reference_cache_policies()});
+  // The mirror has one key a block.
+  config.policies.hits_inside_blocks = HitsInsideBlocks::never;
+  config.policies.prompt_tail_key = PromptTailKey::never;
   auto& groups = config.kv_cache_config.groups;
   if (random() % 3 == 0) groups.pop_back();
   if (groups.size() == 2 && random() % 2 == 0) groups.push_back(groups[1]);

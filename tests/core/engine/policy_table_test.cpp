@@ -72,9 +72,10 @@ TEST(PolicyTable, CachingPoliciesAreThoseOfTheCachingStack) {
   EXPECT_THAT(names_of(true), ElementsAre("mamba_eagle_lookahead", "full_attention_cut",
                                           "block_registration", "reachable_boundaries",
                                           "eagle_margin", "eagle_proof", "hits_inside_blocks",
-                                          "prompt_tail_key", "prefill_checkpoint", "skipped_basis",
+                                          "prompt_tail_key", "tail_registration", "same_step_tail",
+                                          "prefill_checkpoint", "checkpoint_start", "skipped_basis",
                                           "state_retirement", "empty_allocation", "uncached_free"));
-  EXPECT_EQ(names_of(false).size(), kNumPolicies - 13);
+  EXPECT_EQ(names_of(false).size(), kNumPolicies - 16);
 }
 
 TEST(PolicyTable, AProfileIsTheColumnOfItsValues) {

@@ -94,10 +94,25 @@ TEST(BugExhibits, AScenarioThatExpectsNothingIsRefused) {
   EXPECT_THAT(error_of(bug), HasSubstr("/scenario/expect: expects no finding"));
 }
 
-TEST(BugExhibits, AScenarioThatSetsPoliciesIsRefused) {
+TEST(BugExhibits, AScenarioThatSetsAProfileOrTheBugsPolicyIsRefused) {
   json bug = sample();
   bug["scenario"]["settings"]["engine"] = "reference";
-  EXPECT_THAT(error_of(bug), HasSubstr("/scenario/settings: sets a profile or policies"));
+  const auto refused = HasSubstr("/scenario/settings: sets a profile or a policy of the bug");
+  EXPECT_THAT(error_of(bug), refused);
+  bug = sample();
+  bug["scenario"]["settings"]["policies"] = {{"aligned_split", "stops_on_grid"}};
+  EXPECT_THAT(error_of(bug), refused);
+}
+
+TEST(BugExhibits, AScenarioMaySwitchOnWhatTheBugNeeds) {
+  json bug = sample();
+  bug["scenario"]["settings"]["policies"] = {{"checkpoint_layers", "mamba2"}};
+  const auto parsed = parse_bug({.text = bug.dump(), .file = kFile}).value();
+  PolicyOverrides expected;
+  expected.set(CheckpointLayers::mamba2);
+  EXPECT_EQ(healthy_scenario(parsed).settings.policies, expected);
+  expected.set(AlignedSplit::until_last_cache_position);
+  EXPECT_EQ(faulty_scenario(parsed).settings.policies, expected);
 }
 
 TEST(BugExhibits, WhatIsWrongIsNamedWithItsPlace) {

@@ -113,6 +113,7 @@ TEST(Differences, AlignedSplit) {
 std::int32_t hit_of_a_resend(ReachableBoundaries boundaries) {
   EngineConfig config = test::engine_config({.num_speculative_tokens = 1});
   config.prefix_cache_retention_interval = 0;
+  config.policies.cache.prompt_tail_key = PromptTailKey::never;
   config.policies.cache.reachable_boundaries = boundaries;
   ExplainedRun run(config);
   run.add("A", 18, 2, 18);

@@ -46,7 +46,10 @@ TEST(ScriptedPolicies, ANoteNamesTheCachingPoliciesThatAChangeOfProfileLeaves) {
           "step 7 changes the profile to reference, but caching policies cannot change while "
           "an engine runs: mamba_eagle_lookahead is none, not longer_limit, "
           "block_registration is planned_then_published, not at_allocation, "
-          "reachable_boundaries is replay_and_block_before_junction, not prompt_end"));
+          "reachable_boundaries is replay_and_block_before_junction, not prompt_end, "
+          "hits_inside_blocks is with_smaller_hash_blocks, not never, prompt_tail_key is "
+          "at_replay_position_once, not never, prefill_checkpoint is as_states_retained, not "
+          "never"));
 }
 
 // The fault of docs/differences.md, which this scenario shows in step 3.

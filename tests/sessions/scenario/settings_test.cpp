@@ -76,7 +76,7 @@ TEST(SettingsTable, NamesAreUniqueWithinTheirSection) {
   std::set<std::string> paths;
   for (const Setting& setting : settings_table()) paths.insert(setting_path(setting));
   EXPECT_EQ(paths.size(), settings_table().size());
-  EXPECT_EQ(paths.size(), 100U);
+  EXPECT_EQ(paths.size(), 103U);
 }
 
 TEST(SettingsTable, EveryRowHasHelpAndDefault) {
@@ -292,6 +292,9 @@ TEST(Policies, OverridesOfAllPoliciesTurnPagesIntoSafe) {
             {"policies/full_attention_cut", "every_group"},
             {"policies/block_registration", "planned_then_published"},
             {"policies/reachable_boundaries", "replay_and_block_before_junction"},
+            {"policies/hits_inside_blocks", "with_smaller_hash_blocks"},
+            {"policies/prompt_tail_key", "at_replay_position_once"},
+            {"policies/prefill_checkpoint", "as_states_retained"},
             {"policies/aligned_split", "every_chunk_on_grid"},
             {"policies/row_classing", "by_meaning"},
             {"policies/accepted_count_owner", "request"},
