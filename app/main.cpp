@@ -1,13 +1,11 @@
 #include "app/state_devices.h"
 #include "cli/command_line.h"
-#include "kernels/cpu/state_copy_cpu.h"
 #ifdef HYBRIDSCOPE_GUI
 #include "gui/gui_main.h"
 #endif
 
 int main(int argc, char** argv) {
   hybridscope::Backends backends;
-  backends.execute_copies = &hybridscope::execute_copies;
   backends.cpu = hybridscope::cpu_state_device();
   backends.cuda = hybridscope::cuda_state_device();
   backends.describe_cuda = &hybridscope::describe_cuda_words;

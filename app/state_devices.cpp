@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/vector_kernels.h"
 #include "kernels/cpu/available_memory.h"
 #include "kernels/cpu/cpu_state_backend.h"
 #include "kernels/cuda/cuda_state_backend.h"
@@ -38,7 +39,8 @@ StateDevice cpu_state_device() {
                 return as_any(CpuStateBackend::create(std::move(request.memory)));
               },
           .free_bytes = [](std::int32_t) { return Result<std::int64_t>(available_memory_bytes()); },
-          .name = nullptr};
+          .name = nullptr,
+          .vector_kernels = &cpu_vector_kernels};
 }
 
 StateDevice cuda_state_device() {
@@ -49,7 +51,8 @@ StateDevice cuda_state_device() {
                                                         .largest_step = request.largest_step}));
               },
           .free_bytes = &free_cuda_bytes,
-          .name = &name_of_device};
+          .name = &name_of_device,
+          .vector_kernels = &cuda_vector_kernels};
 }
 
 std::string describe_cuda_words() {

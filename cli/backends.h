@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/state/state_backend.h"
 #include "core/state/step_size.h"
-#include "sessions/conformance/vector_kinds.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/run/gui_start.h"
 
 namespace hybridscope {
@@ -20,17 +20,19 @@ struct StateRequest {
   std::int32_t device = 0;
 };
 
-// Memory that can hold state as bytes. `device` is 0 where there is only one.
+// Memory that can hold state as bytes, and what computes there. `device` is 0 where there is only
+// one.
 struct StateDevice {
   Result<std::unique_ptr<StateBackend>> (*make)(StateRequest request) = nullptr;
   // Bytes that are free for state; -1: not known. Error: no such device, or it cannot be used.
   Result<std::int64_t> (*free_bytes)(std::int32_t device) = nullptr;
   // What the device is called; empty: this machine's memory.
   std::string (*name)(std::int32_t device) = nullptr;
+  // What vectors are recomputed with. Error: no such device, or it cannot be used.
+  Result<VectorKernels> (*vector_kernels)(std::int32_t device) = nullptr;
 };
 
 struct Backends {
-  ExecuteCopies execute_copies = nullptr;  // on the CPU
   StateDevice cpu = {};
   StateDevice cuda = {};
   // Driver, runtime and devices, or why there are none.

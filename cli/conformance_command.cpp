@@ -12,6 +12,7 @@
 #include "cli/output_targets.h"
 #include "cli/progress.h"
 #include "cli/report_error.h"
+#include "core/base/check.h"
 #include "sessions/text/object_reader.h"
 #include "sessions/text/text_page.h"
 
@@ -27,17 +28,38 @@ std::string_view kind_name(const FileReport& file) {
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 
+// "gather", or "not run on cuda".
+std::string kernels_of(const FileReport& file, StateBackendKind backend) {
+  if (file.kind == nullptr) return "";
+  return file.kind->on_device.empty() ? "not run on " + state_backend_name(backend)
+                                      : std::string(file.kind->on_device);
+}
+
+// A line for each kind of vector that has kernels.
+std::string kinds_on_device() {
+  std::string lines;
+  for (const VectorKind& kind : vector_kinds())
+    if (!kind.on_device.empty()) lines += fmt::format("  {:<18}  {}\n", kind.name, kind.on_device);
+  return lines;
+}
+
 std::string format_table(const ConformanceReport& report) {
   std::vector<TableColumn> columns = {{"file"},         {"kind"},         {"cases", true},
                                       {"passed", true}, {"failed", true}, {"invalid", true}};
+  const bool on_device = report.backend != StateBackendKind::cpu;
+  if (on_device) columns.insert(columns.end(), {{"not run", true}, {"kernels"}});
   if (report.timings) columns.push_back({"seconds", true});
   std::vector<std::vector<std::string>> rows;
   for (const FileReport& file : report.files) {
-    if (!report.filter.empty() && file.cases == 0 && file.invalid.empty()) continue;
+    if (!report.filter.empty() && file.cases == 0 && file.not_run == 0 && file.invalid.empty())
+      continue;
     rows.push_back({std::filesystem::path(file.path).filename().string(),
                     std::string(kind_name(file)), std::to_string(file.cases),
                     std::to_string(file.passed), std::to_string(file.failed.size()),
                     std::to_string(file.invalid.size())});
+    if (on_device)
+      rows.back().insert(rows.back().end(),
+                         {std::to_string(file.not_run), kernels_of(file, report.backend)});
     if (report.timings) rows.back().push_back(seconds_text(file.seconds));
   }
   TextPage page;
@@ -82,7 +104,8 @@ nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
                                  {"cases", file.cases},
                                  {"passed", file.passed},
                                  {"failed", file.failed.size()},
-                                 {"invalid", file.invalid.size()}};
+                                 {"invalid", file.invalid.size()},
+                                 {"not_run", file.not_run}};
   if (file.kind != nullptr) json["kind"] = file.kind->name;
   if (const std::string hint = name_hint(file); !hint.empty()) json["hint"] = hint;
   if (timings) json["seconds"] = file.seconds;
@@ -98,13 +121,20 @@ double total_seconds(const ConformanceReport& report) {
 }
 
 // ": every field is as expected", or why not.
-std::string verdict(const ConformanceReport& report) {
+std::string verdict_on_cases(const ConformanceReport& report) {
   const std::int64_t failed = report.cases() - report.passed();
   if (report.invalid() > 0)
     return fmt::format(": {} passed{}; {} invalid", report.passed(),
                        failed > 0 ? fmt::format(", {} differ", failed) : "", report.invalid());
   if (failed > 0) return fmt::format(": {} differ", failed);
   return report.cases() > 0 ? ": every field is as expected" : "";
+}
+
+std::string verdict(const ConformanceReport& report) {
+  std::string text = verdict_on_cases(report);
+  if (report.not_run() > 0)
+    text += fmt::format("; {} not run on {}", report.not_run(), state_backend_name(report.backend));
+  return text;
 }
 
 constexpr std::size_t kMaxInvalidShown = 10;  // per file
@@ -118,9 +148,20 @@ void print_invalid(const FileReport& file) {
                                               file.invalid.size() - kMaxInvalidShown));
 }
 
-ConformanceReport check_all(const ConformanceCommandOptions& options, const Backends& backends) {
+const StateDevice& device_of(const ConformanceCommandOptions& options, const Backends& backends) {
+  return options.backend == StateBackendKind::cuda ? backends.cuda : backends.cpu;
+}
+
+// Stops when a kernel could not run.
+ConformanceReport check_all(const ConformanceCommandOptions& options, const StateDevice& device,
+                            const VectorKernels& kernels) {
   ConformanceReport report{
-      .paths = options.paths, .filter = options.filter, .timings = options.timings, .files = {}};
+      .paths = options.paths,
+      .filter = options.filter,
+      .timings = options.timings,
+      .backend = options.backend,
+      .device = device.name == nullptr ? "" : device.name(options.device.value_or(0)),
+      .files = {}};
   Progress progress;
   for (const std::string& path : options.paths) {
     const auto files = vector_files(path);
@@ -133,20 +174,25 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Back
     }
     for (const std::string& file : files.value()) {
       report.files.push_back(check_vector_file(
-          file, {.filter = options.filter,
-                 .execute_copies = backends.execute_copies,
-                 .progress = [&](std::int64_t cases) {
+          file, {.filter = options.filter, .kernels = kernels, .progress = [&](std::int64_t cases) {
                    progress.show([&] { return fmt::format("{}: {} cases", file, cases); });
                  }}));
       progress.clear();
       print_invalid(report.files.back());
+      if (report.files.back().kernel_error) return report;
     }
   }
   return report;
 }
 
 int exit_code(const ConformanceReport& report) {
+  if (!report.files.empty() && report.files.back().kernel_error)
+    return report_error("conformance", *report.files.back().kernel_error);
   if (report.invalid() > 0) return kExitInput;
+  if (report.cases() == 0 && report.not_run() > 0)
+    return report_usage("conformance",
+                        fmt::format("nothing to check on {}: no kernel ran for any of {} cases",
+                                    state_backend_name(report.backend), report.not_run()));
   if (report.cases() == 0)
     return report_usage(
         "conformance",
@@ -168,6 +214,12 @@ std::int64_t ConformanceReport::passed() const {
   return sum;
 }
 
+std::int64_t ConformanceReport::not_run() const {
+  std::int64_t sum = 0;
+  for (const FileReport& file : files) sum += file.not_run;
+  return sum;
+}
+
 std::int64_t ConformanceReport::invalid() const {
   std::int64_t sum = 0;
   for (const FileReport& file : files) sum += static_cast<std::int64_t>(file.invalid.size());
@@ -185,20 +237,28 @@ std::string format_conformance(const ConformanceReport& report) {
   for (const FileReport& file : report.files)
     if (!file.failed.empty()) text += format_failures(file);
   text += fmt::format("\n{} files, {} cases", report.files.size(), report.cases());
+  if (report.backend != StateBackendKind::cpu)
+    text += fmt::format(" on {} ({})", state_backend_name(report.backend), report.device);
   if (report.timings) text += fmt::format(" in {} s", seconds_text(total_seconds(report)));
   return text + verdict(report) + "\n";
 }
 
 nlohmann::ordered_json conformance_to_json(const ConformanceReport& report) {
-  nlohmann::ordered_json summary = {{"files", report.files.size()},
-                                    {"cases", report.cases()},
-                                    {"passed", report.passed()},
-                                    {"failed", report.cases() - report.passed()},
-                                    {"invalid", report.invalid()}};
+  nlohmann::ordered_json summary = {
+      {"files", report.files.size()}, {"cases", report.cases()},
+      {"passed", report.passed()},    {"failed", report.cases() - report.passed()},
+      {"invalid", report.invalid()},  {"not_run", report.not_run()}};
   if (report.timings) summary["seconds"] = total_seconds(report);
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const FileReport& file : report.files) files.push_back(file_to_json(file, report.timings));
-  return {{"config", {{"paths", report.paths}, {"filter", report.filter}, {"engine", "reference"}}},
+  nlohmann::ordered_json device;
+  if (!report.device.empty()) device = report.device;
+  return {{"config",
+           {{"paths", report.paths},
+            {"filter", report.filter},
+            {"engine", "reference"},
+            {"backend", state_backend_name(report.backend)},
+            {"device", device}}},
           {"summary", summary},
           {"files", files}};
 }
@@ -215,6 +275,14 @@ std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
           failed.input.empty() ? std::string()
                                : fmt::format(" {}: expected {}, got {}", failed.difference.pointer,
                                              failed.difference.expected, failed.difference.got)));
+    if (test.failures.empty() && file.cases == 0 && file.not_run > 0) {
+      test.problem = JunitProblem::skipped;
+      test.failures.push_back("not run on " + state_backend_name(report.backend));
+    }
+    if (file.kernel_error) {
+      test.problem = JunitProblem::error;
+      test.failures.push_back(file.kernel_error->message);
+    }
     tests.push_back(std::move(test));
   }
   return tests;
@@ -222,10 +290,11 @@ std::vector<JunitCase> conformance_testcases(const ConformanceReport& report) {
 
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options) {
   command.footer(
-      "Examples:\n"
+      std::string("Examples:\n") +
       "  hybridscope conformance tests/golden\n"
       "  hybridscope conformance tests/golden/gdn_builder.jsonl.zst --filter gdn_17\n"
       "  hybridscope conformance new_scheduler.jsonl --json --junit report.xml\n"
+      "  hybridscope conformance tests/golden --backend cuda\n"
       "\n"
       "A file is recognised by its name (gdn_builder, big_gdn_builder), else by its fields.\n"
       "Files compressed with zstd are unpacked while they are read, whatever their names are;\n"
@@ -234,12 +303,31 @@ void add_conformance_options(CLI::App& command, ConformanceCommandOptions& optio
       "Exit codes: 0 every field is as expected, 1 some case differs, 2 usage or no case "
       "selected,\n"
       "3 a file or line that is not a vector or a folder without any (the rest is still checked),\n"
-      "4 environment, 5 a bug of hybridscope.");
+      "4 environment, such as no usable GPU, 5 a bug of hybridscope.\n"
+      "\n"
+      "--backend cuda checks on a GPU what kernels compute there:\n" +
+      kinds_on_device() +
+      "Other vectors, and cases that launch nothing, are counted as not run, never as passed.");
   command.add_option("files", options.paths, "vector files, or folders of *.jsonl and *.jsonl.zst")
       ->required()
       ->type_name("FILE|DIR");
   command.add_option("--filter", options.filter, "only cases whose id contains this")
       ->type_name("ID");
+  command
+      .add_option_function<std::string>(
+          "--backend",
+          [&options](const std::string& name) {
+            options.backend = name == "cuda" ? StateBackendKind::cuda : StateBackendKind::cpu;
+          },
+          "where kernels run: cpu (default) or cuda, which leaves out what has no kernel")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("cpu|cuda");
+  command
+      .add_option_function<std::int32_t>(
+          "--device", [&options](std::int32_t device) { options.device = device; },
+          "which GPU of --backend cuda (default: 0)")
+      ->check(CLI::Range(0, 1023))
+      ->type_name("N");
   command.add_flag("--json", options.json, "one object {config, summary, files}");
   command.add_option("--junit", options.junit, "write a JUnit report, one testcase per file")
       ->type_name("FILE");
@@ -254,7 +342,13 @@ int conformance_command(const ConformanceCommandOptions& options, const Backends
   if (const Status one = check_one_document({json, junit}); !one.ok()) {
     return report_usage("conformance", one.error().message);
   }
-  const ConformanceReport report = check_all(options, backends);
+  if (options.device && options.backend != StateBackendKind::cuda)
+    return report_usage("conformance", "--device is for --backend cuda");
+  const StateDevice& device = device_of(options, backends);
+  HS_EXPECT(device.vector_kernels != nullptr);
+  const auto kernels = device.vector_kernels(options.device.value_or(0));
+  if (!kernels.ok()) return report_error("conformance", kernels.error());
+  const ConformanceReport report = check_all(options, device, kernels.value());
   if (options.json)
     // File names may not be UTF-8.
     fmt::print("{}\n", conformance_to_json(report).dump(

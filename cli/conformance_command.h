@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "cli/backends.h"
 #include "cli/cli_fwd.h"
 #include "cli/junit_file.h"
+#include "cli/state_option.h"
 #include "sessions/conformance/conformance.h"
 
 namespace hybridscope {
@@ -20,17 +22,21 @@ struct ConformanceReport {
   std::vector<std::string> paths;  // as given
   std::string filter;
   bool timings = true;
+  StateBackendKind backend = StateBackendKind::cpu;
+  std::string device;  // what it is called; empty: this machine
   std::vector<FileReport> files;
 
   std::int64_t cases() const;
   std::int64_t passed() const;
+  std::int64_t not_run() const;
   std::int64_t invalid() const;  // lines that are not vectors and files that cannot be read
 };
 
 // What is wrong with the file's name; "" when nothing is.
 std::string name_hint(const FileReport& file);
 
-// A table with one row per file, the first difference of each file in full, and the totals.
+// A table with one row per file, the first difference of each file in full, and the totals; on a
+// device also what was not run there and the kernels that ran.
 std::string format_conformance(const ConformanceReport& report);
 
 // {config, summary, files}.
@@ -44,13 +50,15 @@ struct ConformanceCommandOptions {
   std::string filter;              // only cases whose id contains it
   bool json = false;
   bool timings = true;
-  std::string junit;  // file to write, empty: none
+  StateBackendKind backend = StateBackendKind::cpu;
+  std::optional<std::int32_t> device;  // of several GPUs
+  std::string junit;                   // file to write, empty: none
 };
 
 void add_conformance_options(CLI::App& command, ConformanceCommandOptions& options);
 
-// Returns the exit code: 3 for any line that is not a vector, else 1 for any difference, 2 when no
-// case was selected.
+// Returns the exit code: 4 without the device, else 3 for any line that is not a vector, else 1 for
+// any difference, 2 when no case was selected or run.
 int conformance_command(const ConformanceCommandOptions& options, const Backends& backends);
 
 }  // namespace hybridscope

@@ -9,7 +9,6 @@
 #include "core/base/check.h"
 #include "kernels/cpu/available_memory.h"
 #include "kernels/cpu/elements_cpu.h"
-#include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/cpu/trace_image.h"
 #include "kernels/digest_body.h"
 #include "kernels/expect_valid.h"
@@ -130,13 +129,6 @@ Result<std::vector<std::uint64_t>> CpuStateBackend::digests(std::span<const std:
     digests.push_back(digest);
   }
   return digests;
-}
-
-void CpuStateBackend::run_copies(std::span<const StateCopy> copies) {
-  std::vector<std::span<std::byte>> states;
-  for (const StateView& state : map_.states)
-    states.push_back(bytes().subspan(static_cast<std::size_t>(state.data - bytes_.get())));
-  execute_copies(copies, states);
 }
 
 std::span<const std::byte> CpuStateBackend::bytes() const {

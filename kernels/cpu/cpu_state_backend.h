@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/state/state_backend.h"
-#include "core/state/state_copy.h"
 #include "kernels/cpu/forward_cpu.h"
 #include "kernels/cpu/plan_copies_cpu.h"
 #include "kernels/memory_map.h"
@@ -28,9 +27,6 @@ class CpuStateBackend final : public StateBackend {
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // Runs the copies of a list in order; each has memmove semantics. Requires: copies inside the
-  // memory.
-  void run_copies(std::span<const StateCopy> copies);
   // [num_buffers, num_blocks, page_size_bytes], padding included.
   std::span<const std::byte> bytes() const;
   std::span<std::byte> bytes();

@@ -73,11 +73,12 @@ void execute_copy(const StateCopy& copy, std::span<std::byte> state) {
   move_rows(copy, state.data());
 }
 
-void execute_copies(std::span<const StateCopy> copies, StateBytes states) {
+Status execute_copies(std::span<const StateCopy> copies, HostStateBytes states) {
   for (const StateCopy& copy : copies) {
     HS_EXPECT(copy.state_index >= 0 && static_cast<std::size_t>(copy.state_index) < states.size());
     execute_copy(copy, states[static_cast<std::size_t>(copy.state_index)]);
   }
+  return Ok{};
 }
 
 }  // namespace hybridscope

@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <span>
 
+#include "core/base/result.h"
+#include "core/state/host_states.h"
 #include "core/state/state_copy.h"
 
 namespace hybridscope {
-
-// Bytes of each state tensor from element [0, 0, ...] on, by flat state index. Tensors of one page
-// may overlap: each span runs to the end of its buffer.
-using StateBytes = std::span<const std::span<std::byte>>;
 
 // Moves the rows of a copy within `state` (element [0, 0, ...] of its tensor), with memmove
 // semantics as a whole. Requires: rows do not overlap each other.
@@ -20,7 +18,8 @@ void move_rows(const StateCopy& copy, std::byte* state);
 // (known bug 4). Requires: regions inside the state's bytes; rows do not overlap each other.
 void execute_copy(const StateCopy& copy, std::span<std::byte> state);
 
-// Runs the copies in order.
-void execute_copies(std::span<const StateCopy> copies, StateBytes states);
+// Runs the copies in order. Always Ok, which lets it stand beside copies on a device. Requires:
+// those of execute_copy; states that exist.
+Status execute_copies(std::span<const StateCopy> copies, HostStateBytes states);
 
 }  // namespace hybridscope

@@ -100,6 +100,8 @@ Status launch_run(std::span<const ListedCopy> run, const ListedCopy* run_on_devi
 
 }  // namespace
 
+Status load_copy_kernels(int device) { return load_kernels(device, move_copies); }
+
 Status launch_copies(std::span<const ListedCopy> list, const ListedCopy* list_on_device,
                      CopiesAre order, const LaunchContext& context) {
   if (order == CopiesAre::at_once) return launch_run(list, list_on_device, context);

@@ -15,6 +15,9 @@ enum class CopiesAre : std::uint8_t {
   in_order,  // one launch per copy
 };
 
+// Call before a launch is recorded in a graph, so that it does not load its kernel there.
+Status load_copy_kernels(int device);
+
 // The copies of `list`, which lies on the device as well; each has memmove semantics. Does not
 // wait.
 Status launch_copies(std::span<const ListedCopy> list, const ListedCopy* list_on_device,

@@ -1,7 +1,6 @@
 // What a CudaStateBackend owns on its device. Not for other folders: it includes CUDA's headers.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,7 +36,7 @@ class DeviceResults {
   PinnedMemory host_;
 };
 
-// Bytes of the room for copy lists, contents and blocks.
+// Bytes of the room for contents and blocks.
 inline constexpr std::size_t kUploadBytes = std::size_t{1} << 20;
 
 // Streams and memory belong to a device; the memory is freed before the stream.
@@ -51,7 +50,7 @@ struct CudaStateBackend::Content {
   std::unique_ptr<StepPlanner> planner;
   DeviceStep step;
   ArrayPiece piece;
-  DeviceUpload upload;  // contents, copy lists, blocks
+  DeviceUpload upload;  // contents, blocks
   DeviceResults results;
   CudaDelays at_creation;
 
@@ -68,25 +67,8 @@ struct CudaStateBackend::Content {
   std::byte* page(std::int32_t buffer, std::int32_t block) const;
   // Sends the contents to the device.
   Result<ContentArrays> send_contents(const BlockContents& contents);
-  // Calls launch(part, the part on the device) -> Status for parts of an array that room was made
-  // for, in order. Stops at the first error.
-  template <class T, class Launch>
-  Status send_in_parts(std::span<const T> values, const Launch& launch);
   // Copies bytes of the device to results.host(); waits for the stream.
   Status fetch(const std::byte* from, std::int64_t num_bytes);
 };
-
-template <class T, class Launch>
-Status CudaStateBackend::Content::send_in_parts(std::span<const T> values, const Launch& launch) {
-  constexpr std::size_t kAtOnce = kUploadBytes / sizeof(T);
-  for (std::size_t first = 0; first < values.size(); first += kAtOnce) {
-    const std::span<const T> part = values.subspan(first, std::min(kAtOnce, values.size() - first));
-    piece.clear();
-    const auto sent = piece.add(part);
-    if (Status status = upload.send(piece, context); !status) return status;
-    if (Status status = launch(part, sent.in(upload.data())); !status) return status;
-  }
-  return Ok{};
-}
 
 }  // namespace hybridscope

@@ -3,9 +3,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "kernels/copy_list.h"
-#include "kernels/cuda/content_kernels.h"
-#include "kernels/cuda/copy_list_kernels.h"
 #include "kernels/cuda/cuda_backend_content.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
@@ -45,20 +42,6 @@ Status CudaStateBackend::run(const StateOps& ops) {
   if (Status status = content.step.prepare(ops, plan, content.device_map, content.context); !status)
     return status;
   return launch_step(plan, content.step.arrays(), content.context);
-}
-
-Status CudaStateBackend::run_copies(std::span<const StateCopy> copies) {
-  Content& content = *content_;
-  std::vector<std::byte*> bases;
-  for (const StateView& state : content.map.states) bases.push_back(state.data);
-  const std::vector<ListedCopy> list = list_copies(copies, bases);
-  if (list.empty()) return Ok{};
-  if (Status status = content.select(); !status) return status;
-  const CopiesAre order = copies_meet(list) ? CopiesAre::in_order : CopiesAre::at_once;
-  return content.send_in_parts(std::span<const ListedCopy>(list),
-                               [&](auto part, const ListedCopy* on_device) {
-                                 return launch_copies(part, on_device, order, content.context);
-                               });
 }
 
 Status CudaStateBackend::synchronize() {

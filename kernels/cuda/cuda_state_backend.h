@@ -2,7 +2,7 @@
 // In a build without CUDA, create() returns an error.
 //
 // Every launch runs a plain body of kernels/ lane by lane (lane_kernel), except the digest
-// (page_kernels) and the batched memcpy of a copy list (copy_list_kernels).
+// (page_kernels).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/state/state_backend.h"
-#include "core/state/state_copy.h"
 #include "core/state/step_size.h"
 #include "kernels/cuda/launch_order.h"
 
@@ -25,29 +24,11 @@ struct CudaBackendOptions {
   StepSize largest_step = {};
 };
 
-// What run() and run_copies() did since creation besides copying arrays and launching.
+// What run() did since creation besides copying arrays and launching.
 struct CudaDelays {
   std::int64_t num_allocations = 0;  // of device or pinned memory: a step larger than any before
   std::int64_t num_waits = 0;        // for the device, which was too many steps behind
   friend bool operator==(const CudaDelays&, const CudaDelays&) = default;
-};
-
-// A recorded step, including the upload of its arrays: a replay costs one launch. Keeps the step's
-// arrays; must not outlive the backend.
-class CudaStepGraph {
- public:
-  CudaStepGraph(CudaStepGraph&&) noexcept;
-  CudaStepGraph& operator=(CudaStepGraph&&) noexcept;
-  ~CudaStepGraph();
-
-  // Launches on the backend's stream, without waiting. Error: the device's.
-  Status launch();
-
- private:
-  friend class CudaStateBackend;
-  struct Content;
-  explicit CudaStepGraph(std::unique_ptr<Content> content);
-  std::unique_ptr<Content> content_;
 };
 
 class CudaStateBackend final : public StateBackend {
@@ -69,11 +50,6 @@ class CudaStateBackend final : public StateBackend {
   Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // Runs the copies in order, or all at once if no two conflict; each has memmove semantics. A list
-  // of any length goes to the device in pieces that room was made for at creation.
-  Status run_copies(std::span<const StateCopy> copies);
-  // Records the step `ops` without executing it.
-  Result<CudaStepGraph> capture(const StateOps& ops);
   // One page with its padding: buffer, block.
   Result<std::vector<std::byte>> read_page(std::int32_t buffer, std::int32_t block);
   Status write_page(std::int32_t buffer, std::int32_t block, std::span<const std::byte> bytes);

@@ -220,6 +220,12 @@ Result<FusedAlign> FusedAlign::create(const StateLayout& layout,
   const fused::Counters zero;
   auto counters = DeviceBuffer<fused::Counters>::create(std::span(&zero, 1));
   if (!counters) return counters.error();
+  // Here rather than at the first launch, which may be recorded in a graph.
+  cudaFuncAttributes attributes;
+  if (Status status = cuda_status(cudaFuncGetAttributes(&attributes, align_advance),
+                                  std::string("loading of align_advance"));
+      !status)
+    return status.error();
   for (Status status : {allow_stages<DecidePostprocessV1>(), allow_stages<DecidePostprocessV2>(),
                         allow_stages<DecidePrecopy>()})
     if (impl->device.has_engine && !status) return status.error();

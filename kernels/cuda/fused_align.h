@@ -89,8 +89,8 @@ struct FusedAlignOptions {
 class FusedAlign {
  public:
   // state_base_addrs: [layout.num_states()] device addresses of element [0, 0, ...] of each state
-  // tensor. On the current device. Errors: those of make_copy_tiles; another number of addresses,
-  // more than 16 mamba groups; the device's.
+  // tensor. On the current device; loads the kernels of all launches below. Errors: those of
+  // make_copy_tiles; another number of addresses, more than 16 mamba groups; the device's.
   static Result<FusedAlign> create(const StateLayout& layout,
                                    std::span<const std::uintptr_t> state_base_addrs,
                                    const FusedAlignOptions& options = {});

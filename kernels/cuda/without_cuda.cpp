@@ -3,6 +3,7 @@
 #include "kernels/cuda/copy_list_cuda.h"
 #include "kernels/cuda/cuda_state_backend.h"
 #include "kernels/cuda/describe_cuda.h"
+#include "kernels/cuda/fused_align_host.h"
 
 namespace hybridscope {
 namespace {
@@ -18,8 +19,20 @@ Result<CudaDescription> describe_cuda() { return without_cuda(); }
 Status expect_cuda_device(std::int32_t) { return without_cuda(); }
 Result<std::int64_t> free_cuda_bytes(std::int32_t) { return without_cuda(); }
 
-Status execute_copies_cuda(std::span<const StateCopy>, std::span<const std::span<std::byte>>,
-                           std::int32_t, const LaunchOrder&) {
+Status execute_copies_cuda(std::span<const StateCopy>, HostStateBytes, std::int32_t,
+                           const LaunchOrder&) {
+  return without_cuda();
+}
+Status fused_postprocess_cuda(const HostStates&, const PostprocessV1Inputs&,
+                              std::span<std::int32_t>, std::int32_t) {
+  return without_cuda();
+}
+Status fused_postprocess_align_cuda(const HostStates&, const PostprocessV2Inputs&,
+                                    std::span<std::int32_t>, std::int32_t) {
+  return without_cuda();
+}
+Status advance_and_precopy_cuda(const HostStates&, const AlignAdvanceInputs&,
+                                std::span<const std::int32_t>, AlignSlots&, std::int32_t) {
   return without_cuda();
 }
 
@@ -28,17 +41,10 @@ Result<std::vector<std::int32_t>> gather_block_table_cuda(const BlockTableGather
   return without_cuda();
 }
 
-// Never constructed: create() and capture() always fail.
-struct CudaStepGraph::Content {};
+// Never constructed: create() always fails.
 struct CudaStateBackend::Content {
   StateMemory memory;
 };
-
-CudaStepGraph::CudaStepGraph(std::unique_ptr<Content> content) : content_(std::move(content)) {}
-CudaStepGraph::CudaStepGraph(CudaStepGraph&&) noexcept = default;
-CudaStepGraph& CudaStepGraph::operator=(CudaStepGraph&&) noexcept = default;
-CudaStepGraph::~CudaStepGraph() = default;
-Status CudaStepGraph::launch() { return without_cuda(); }
 
 Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOptions) {
   return without_cuda();
@@ -57,8 +63,6 @@ Result<std::vector<std::byte>> CudaStateBackend::read(std::int32_t, std::int32_t
 Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t>) {
   return without_cuda();
 }
-Status CudaStateBackend::run_copies(std::span<const StateCopy>) { return without_cuda(); }
-Result<CudaStepGraph> CudaStateBackend::capture(const StateOps&) { return without_cuda(); }
 Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t, std::int32_t) {
   return without_cuda();
 }

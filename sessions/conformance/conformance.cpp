@@ -49,7 +49,7 @@ json what_led_to(const VectorKind& kind, const json& vector, const std::string& 
 class FileChecker {
  public:
   FileChecker(const std::string& path, const ConformanceOptions& options)
-      : path_(path), options_(options) {
+      : path_(path), options_(options), kernels_(counted(options.kernels, num_launches_)) {
     report_.path = path;
     release_ = release_of_file(path);
   }
@@ -77,6 +77,8 @@ class FileChecker {
 
   const std::string& path_;
   const ConformanceOptions& options_;
+  std::int64_t num_launches_ = 0;  // of the case that is being checked
+  VectorKernels kernels_;
   FileReport report_;
   std::optional<Release> release_;  // in the file's name
   std::size_t kept_bytes_ = 0;      // of failed and invalid cases
@@ -85,10 +87,14 @@ class FileChecker {
 FileReport FileChecker::run() {
   const auto start = std::chrono::steady_clock::now();
   auto lines = LineReader::open(path_);
-  if (lines.ok())
-    read(lines.value());
-  else
-    invalid(0, lines.error().message);
+  try {
+    if (lines.ok())
+      read(lines.value());
+    else
+      invalid(0, lines.error().message);
+  } catch (const VectorKernelError& failed) {
+    report_.kernel_error = failed.error();
+  }
   report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::move(report_);
 }
@@ -157,7 +163,16 @@ void FileChecker::check_line(const NumberedLine& line) {
 void FileChecker::check_case(const NumberedLine& line, const json& vector) {
   const std::string id = VectorValue(vector, "")["id"].string();
   if (id.find(options_.filter) == std::string::npos) return;
-  const auto difference = check_vector(*report_.kind, vector, options_.execute_copies, release_);
+  if (options_.kernels.on_device && report_.kind->on_device.empty()) {
+    ++report_.not_run;
+    return;
+  }
+  num_launches_ = 0;
+  const auto difference = check_vector(*report_.kind, vector, kernels_, release_);
+  if (!difference && options_.kernels.on_device && num_launches_ == 0) {
+    ++report_.not_run;
+    return;
+  }
   ++report_.cases;
   if (!difference) {
     ++report_.passed;
@@ -236,7 +251,7 @@ VectorParts split_vector(const VectorKind& kind, const json& vector) {
 }
 
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const json& vector,
-                                             ExecuteCopies execute_copies,
+                                             const VectorKernels& kernels,
                                              std::optional<Release> release) {
   if (kind.is_of_a_release() && !release)
     VectorValue(vector, "")
@@ -245,8 +260,10 @@ std::optional<VectorDifference> check_vector(const VectorKind& kind, const json&
   const VectorParts parts = split_vector(kind, vector);
   const VectorCase asked = open_vector(kind, parts.asked, release);
   try {
-    return first_difference(parts.answered, kind.recompute(asked, execute_copies));
+    return first_difference(parts.answered, kind.recompute(asked, kernels));
   } catch (const VectorError&) {
+    throw;
+  } catch (const VectorKernelError&) {
     throw;
   } catch (const std::exception& fault) {
     return VectorDifference{.pointer = "",

@@ -35,9 +35,13 @@ struct FileReport {
   // The kind that the fields of the first lines belong to, when it is not `kind`; else null.
   const VectorKind* fields_of = nullptr;
   std::int64_t cases = 0;  // compared, after the filter
+  // After the filter, on a device: of a kind without a kernel, or a case that agrees without having
+  // launched one. Neither compared nor passed.
+  std::int64_t not_run = 0;
   std::int64_t passed = 0;
   std::vector<FailedCase> failed;  // in file order; only the first ones keep their texts
   std::vector<InvalidCase> invalid;
+  std::optional<Error> kernel_error{};  // ended the check of the file
   double seconds = 0;
 };
 
@@ -46,7 +50,7 @@ inline constexpr std::size_t kFailuresInFull = 20;
 
 struct ConformanceOptions {
   std::string filter{};  // only cases whose id contains it; empty: all
-  ExecuteCopies execute_copies = nullptr;
+  VectorKernels kernels{};
   std::size_t max_error_bytes = kMaxJsonBytes;  // of the kept errors of a file
   // Called after each line with the number of cases of this file so far.
   std::function<void(std::int64_t)> progress{};
@@ -72,9 +76,9 @@ VectorParts split_vector(const VectorKind& kind, const nlohmann::json& vector);
 
 // Recomputes one case and compares it. A broken contract of our own code is reported as a
 // difference. `release`: of the vector's file, for a kind that is recorded by release. Throws
-// VectorError.
+// VectorError and VectorKernelError.
 std::optional<VectorDifference> check_vector(const VectorKind& kind, const nlohmann::json& vector,
-                                             ExecuteCopies execute_copies,
+                                             const VectorKernels& kernels,
                                              std::optional<Release> release = {});
 
 }  // namespace hybridscope

@@ -18,6 +18,12 @@ namespace {
 
 using nlohmann::json;
 
+std::vector<TensorView<std::int32_t>> block_ids_of(std::span<const MambaBlockTable> tables) {
+  std::vector<TensorView<std::int32_t>> ids;
+  for (const MambaBlockTable& table : tables) ids.push_back(table.ids);
+  return ids;
+}
+
 const ReplayedRequest& scheduled_as(const ReplayedSchedule& schedule, const std::string& name) {
   return *std::ranges::find(schedule.scheduled, name, &ReplayedRequest::name);
 }
@@ -111,13 +117,13 @@ void WorkerBatch::set_num_accepted_tokens(std::span<const std::int32_t> num_acce
 }
 
 PipelineWorker::PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
-                               ExecuteCopies execute_copies)
+                               const VectorKernels& kernels)
     : max_num_reqs_(engine_config.max_num_seqs),
       num_speculative_tokens_(engine_config.num_speculative_tokens),
       block_table_columns_(config["block_table_columns"].int32_in(0, kMaxVectorRequests)),
       tensors_(read_mamba_state_tensors(config)),
       memory_(config, tensors_),
-      execute_copies_(execute_copies),
+      kernels_(kernels),
       buffers_(make_postprocess_input_buffers(max_num_reqs_)),
       batch_(engine_config) {}
 
@@ -182,7 +188,7 @@ Status PipelineWorker::preprocess(Step& step, const ReplayedSchedule& schedule,
   const RequestBlockTables tables(step.block_ids, tensors_.mamba_group_ids);
   const auto copies = plan_batched_copies(tensors_, launch_of(decisions, tables.lists()));
   if (!copies) return copies.error();
-  memory_.execute(copies.value(), execute_copies_);
+  memory_.execute(copies.value(), kernels_);
   answer["preprocess_copies"] = state_copies_json(tensors_, copies.value());
   answer["preprocess_hazard"] = memory_.conflict(copies.value());
   answer["mamba_state_idx"] = requests_.state_idx_json(mamba_state_idx_);
@@ -204,25 +210,34 @@ Status PipelineWorker::postprocess(Step& step, json& answer) {
     return staged;
   std::vector<std::int32_t> num_accepted_tokens_out = step.num_accepted_tokens_cpu;
   std::vector<StateCopyDecision> decisions;
-  if (Status status =
-          run_fused_postprocess({.num_reqs = static_cast<std::int32_t>(step.names.size()),
-                                 .block_size = tensors_.block_size,
-                                 .num_accepted_tokens = step.num_accepted_tokens_cpu,
-                                 .mamba_state_idx = buffers_.mamba_state_idx,
-                                 .num_scheduled_tokens = buffers_.num_scheduled_tokens,
-                                 .num_computed_tokens = buffers_.num_computed_tokens,
-                                 .num_draft_tokens = buffers_.num_draft_tokens},
-                                num_accepted_tokens_out, decisions);
-      !status)
+  const PostprocessV1Inputs inputs{.num_reqs = static_cast<std::int32_t>(step.names.size()),
+                                   .block_size = tensors_.block_size,
+                                   .num_accepted_tokens = step.num_accepted_tokens_cpu,
+                                   .mamba_state_idx = buffers_.mamba_state_idx,
+                                   .num_scheduled_tokens = buffers_.num_scheduled_tokens,
+                                   .num_computed_tokens = buffers_.num_computed_tokens,
+                                   .num_draft_tokens = buffers_.num_draft_tokens};
+  if (Status status = run_fused_postprocess(inputs, num_accepted_tokens_out, decisions); !status)
     return status;
   const RequestBlockTables tables(step.block_ids, tensors_.mamba_group_ids, block_table_columns_);
   const auto row_copies = plan_fused_copies(layout.value(), launch_of(decisions, tables.padded()));
   if (!row_copies) return row_copies.error();
   const std::vector<StateCopy> copies = without_rows(row_copies.value());
-  memory_.execute(copies, execute_copies_);
+  const bool hazard = memory_.conflict(copies);
+  // Copies that conflict have an order on the host alone.
+  if (kernels_.fused_postprocess && !hazard) {
+    const auto bytes = memory_.bytes_for(copies);
+    const auto block_tables = block_ids_of(tables.padded());
+    num_accepted_tokens_out = step.num_accepted_tokens_cpu;
+    expect_launched(kernels_.fused_postprocess(
+        {.layout = layout.value(), .bytes = bytes, .block_tables = block_tables}, inputs,
+        num_accepted_tokens_out));
+  } else {
+    memory_.execute(copies, kernels_);
+  }
   step.num_accepted_tokens_cpu = std::move(num_accepted_tokens_out);
   answer["postprocess_copies"] = row_copies_json(row_copies.value());
-  answer["postprocess_hazard"] = memory_.conflict(copies);
+  answer["postprocess_hazard"] = hazard;
   return Ok{};
 }
 

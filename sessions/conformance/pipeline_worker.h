@@ -61,10 +61,10 @@ class WorkerBatch {
 
 class PipelineWorker {
  public:
-  // `config`: the vector's config; `engine_config`: the same as an EngineConfig. Throws when the
-  // tensors are inconsistent.
+  // `config`: the vector's config; `engine_config`: the same as an EngineConfig. `kernels` must
+  // outlive this object. Throws when the tensors are inconsistent.
   PipelineWorker(const VectorValue& config, const EngineConfig& engine_config,
-                 ExecuteCopies execute_copies);
+                 const VectorKernels& kernels);
 
   // Answers a worker_step call for the step `schedule`. Throws when the call's inputs are not those
   // that follow from the schedule.
@@ -95,7 +95,7 @@ class PipelineWorker {
   std::int32_t block_table_columns_;
   MambaStateTensors tensors_;
   VectorMemory memory_;
-  ExecuteCopies execute_copies_;
+  const VectorKernels& kernels_;
   PostprocessInputBuffers buffers_;
   WorkerBatch batch_;
   VectorRequests requests_;

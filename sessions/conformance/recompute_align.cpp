@@ -1,5 +1,5 @@
-// postprocess_align, preprocess_align and precopy_align: the copies of mode align, and V2's steps
-// (advance, pre-copy, post-copy) on one memory.
+// preprocess_align and precopy_align: V1's copies before the forward pass, and V2's steps (advance,
+// pre-copy, post-copy) on one memory.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -22,60 +22,17 @@ namespace {
 
 using nlohmann::json;
 
-struct Postprocessed {
-  std::vector<StateCopyDecision> decisions;
-  std::vector<std::int32_t> num_accepted_tokens;
-};
-
-Result<Postprocessed> run_v1(const VectorCase& vector, std::int32_t block_size) {
-  const VectorValue& input = vector.input;
-  const std::int32_t max_num_reqs = read_max_num_reqs(vector.config);
-  const auto accepted = read_counts(input["num_accepted_tokens"], max_num_reqs);
-  const auto state_idx = read_counts(input["mamba_state_idx"], max_num_reqs);
-  const auto scheduled = read_counts(input["num_scheduled_tokens"], max_num_reqs);
-  const auto computed = read_counts(input["num_computed_tokens"], max_num_reqs);
-  const auto drafts = read_counts(input["num_draft_tokens"], max_num_reqs);
-  Postprocessed result;
-  result.num_accepted_tokens.assign(static_cast<std::size_t>(max_num_reqs), 0);
-  const Status status = run_fused_postprocess({.num_reqs = input["num_reqs"].int32(),
-                                               .block_size = block_size,
-                                               .num_accepted_tokens = accepted,
-                                               .mamba_state_idx = state_idx,
-                                               .num_scheduled_tokens = scheduled,
-                                               .num_computed_tokens = computed,
-                                               .num_draft_tokens = drafts},
-                                              result.num_accepted_tokens, result.decisions);
-  if (!status) return status.error();
-  return result;
-}
-
-Result<Postprocessed> run_v2(const VectorCase& vector, std::int32_t block_size) {
-  const VectorValue& input = vector.input;
-  const auto idx_mapping = read_counts(input["idx_mapping"]);
-  const auto state_idx = read_counts(input["mamba_state_idx"]);
-  const auto computed = read_counts(input["new_num_computed_tokens"]);
-  Postprocessed result;
-  result.num_accepted_tokens = read_counts(input["num_accepted_tokens"]);
-  const Status status = run_fused_postprocess_align({.num_reqs = input["num_reqs"].int32(),
-                                                     .block_size = block_size,
-                                                     .idx_mapping = idx_mapping,
-                                                     .state_idx = state_idx,
-                                                     .new_num_computed_tokens = computed},
-                                                    result.num_accepted_tokens, result.decisions);
-  if (!status) return status.error();
-  return result;
-}
-
-using nlohmann::json;
+using Decisions = std::vector<StateCopyDecision>;
+using Counts = std::vector<std::int32_t>;
 
 class PreprocessRun {
  public:
-  PreprocessRun(const VectorValue& config, ExecuteCopies execute_copies)
+  PreprocessRun(const VectorValue& config, const VectorKernels& kernels)
       : enable_prefix_caching_(config["enable_prefix_caching"].boolean()),
         max_num_reqs_(read_max_num_reqs(config)),
         tensors_(read_mamba_state_tensors(config)),
         memory_(config, tensors_),
-        execute_copies_(execute_copies) {}
+        kernels_(kernels) {}
 
   json raw_crc32() const { return memory_.raw_crc32(); }
   // Entries of MambaCopyBuffers (semantics: mamba-copy-buffers): one request may copy each state of
@@ -104,7 +61,7 @@ class PreprocessRun {
     const RequestBlockTables tables(block_ids, tensors_.mamba_group_ids);
     const auto copies = plan_batched_copies(tensors_, launch_of(decisions, tables.lists()));
     if (!copies) return error_json(copies.error());
-    memory_.execute(copies.value(), execute_copies_);
+    memory_.execute(copies.value(), kernels_);
     return {{"copies", state_copies_json(tensors_, copies.value())},
             {"num_accepted_tokens_cpu", accepted},
             {"mamba_state_idx", requests_.state_idx_json(mamba_state_idx_)},
@@ -128,20 +85,18 @@ class PreprocessRun {
   std::int32_t max_num_reqs_;
   MambaStateTensors tensors_;
   VectorMemory memory_;
-  ExecuteCopies execute_copies_;
+  const VectorKernels& kernels_;
   VectorRequests requests_;
   MambaStateIdx mamba_state_idx_;
 };
 
-using nlohmann::json;
-
 class PrecopyRun {
  public:
   PrecopyRun(const VectorValue& config, const MambaStateTensors& tensors, StateLayout layout,
-             ExecuteCopies execute_copies)
+             const VectorKernels& kernels)
       : layout_(std::move(layout)),
         memory_(config, tensors),
-        execute_copies_(execute_copies),
+        kernels_(kernels),
         slots_(make_align_slots(read_max_num_reqs(config))) {}
 
   const VectorMemory& memory() const { return memory_; }
@@ -150,8 +105,8 @@ class PrecopyRun {
     add_slots(step);
     const VectorBlockTables tables(step["block_tables"]);
     json answer;
-    if (Status status = advance(step, answer); !status) return error_json(status.error());
-    if (Status status = precopy(step, tables, answer); !status) return error_json(status.error());
+    if (Status status = advance_and_precopy(step, tables, answer); !status)
+      return error_json(status.error());
     slots_.num_accepted_tokens = read_counts(step["num_accepted_tokens_sampled"], num_slots());
     if (step["run_postprocess"].boolean())
       if (Status status = postprocess(step, tables, answer); !status)
@@ -182,120 +137,112 @@ class PrecopyRun {
   }
 
   // A launch may have any positive width.
-  Status advance(const VectorValue& step, json& answer) {
+  Status advance_and_precopy(const VectorValue& step, const VectorBlockTables& tables,
+                             json& answer) {
     step["launch_block_size"].int32_in(1, kMaxVectorCount);
-    const auto idx_mapping = read_counts(step["idx_mapping"]);
-    const auto computed = read_counts(step["num_computed_tokens"], num_slots());
-    const auto query_start_loc = read_counts(step["query_start_loc"]);
-    std::vector<StateCopyDecision> decisions;
-    if (Status status = preprocess_mamba_align({.num_reqs = step["num_reqs"].int32(),
-                                                .block_size = layout_.block_size,
-                                                .idx_mapping = idx_mapping,
-                                                .num_computed_tokens = computed,
-                                                .query_start_loc = query_start_loc},
-                                               slots_, decisions);
-        !status)
-      return status;
+    const Counts idx_mapping = read_counts(step["idx_mapping"]);
+    const Counts computed = read_counts(step["num_computed_tokens"], num_slots());
+    const Counts query_start_loc = read_counts(step["query_start_loc"]);
+    const AlignAdvanceInputs inputs{.num_reqs = step["num_reqs"].int32(),
+                                    .block_size = layout_.block_size,
+                                    .idx_mapping = idx_mapping,
+                                    .num_computed_tokens = computed,
+                                    .query_start_loc = query_start_loc};
+    const AlignSlots before = slots_;
+    Decisions decisions;
+    if (Status status = preprocess_mamba_align(inputs, slots_, decisions); !status) return status;
+    const Counts precopy_mapping = read_counts(step["precopy_idx_mapping"]);
+    const auto num_reqs = static_cast<std::size_t>(std::max(inputs.num_reqs, 0));
+    if (precopy_mapping.size() < num_reqs)
+      return invalid_input("precopy_idx_mapping is shorter than num_reqs");
+    const auto rows = std::span(precopy_mapping).first(num_reqs);
+    if (Status status = run_fused_precopy(rows, slots_, decisions); !status) return status;
+    const auto copies = plan(decisions, tables);
+    if (!copies) return copies.error();
+    if (kernels_.advance_and_precopy) {
+      slots_ = before;
+      launch(copies.value(), tables, [&](const HostStates& states) {
+        return kernels_.advance_and_precopy(states, inputs, rows, slots_);
+      });
+    } else {
+      memory_.execute(without_rows(copies.value()), kernels_);
+    }
     answer["state_idx"] = slots_.state_idx;
     answer["src_col"] = slots_.src_col;
     answer["src_off"] = slots_.src_off;
     answer["num_accepted_tokens"] = slots_.num_accepted_tokens;
-    return Ok{};
-  }
-
-  Status precopy(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
-    const auto idx_mapping = read_counts(step["precopy_idx_mapping"]);
-    const std::int32_t num_reqs = std::max(step["num_reqs"].int32(), 0);
-    if (std::ssize(idx_mapping) < num_reqs)
-      return invalid_input("precopy_idx_mapping is shorter than num_reqs");
-    std::vector<StateCopyDecision> decisions;
-    if (Status status = run_fused_precopy(
-            std::span(idx_mapping).first(static_cast<std::size_t>(num_reqs)), slots_, decisions);
-        !status)
-      return status;
-    const auto copies = execute(decisions, tables);
-    if (!copies) return copies.error();
     answer["precopy_copies"] = row_copies_json(copies.value());
     answer["raw_crc32_after_precopy"] = memory_.raw_crc32();
     return Ok{};
   }
 
   Status postprocess(const VectorValue& step, const VectorBlockTables& tables, json& answer) {
-    const auto idx_mapping = read_counts(step["idx_mapping"]);
-    const auto computed = read_counts(step["new_num_computed_tokens"], num_slots());
-    std::vector<StateCopyDecision> decisions;
-    if (Status status = run_fused_postprocess_align({.num_reqs = step["num_reqs"].int32(),
-                                                     .block_size = layout_.block_size,
-                                                     .idx_mapping = idx_mapping,
-                                                     .state_idx = slots_.state_idx,
-                                                     .new_num_computed_tokens = computed},
-                                                    slots_.num_accepted_tokens, decisions);
-        !status)
+    const Counts idx_mapping = read_counts(step["idx_mapping"]);
+    const Counts computed = read_counts(step["new_num_computed_tokens"], num_slots());
+    const PostprocessV2Inputs inputs{.num_reqs = step["num_reqs"].int32(),
+                                     .block_size = layout_.block_size,
+                                     .idx_mapping = idx_mapping,
+                                     .state_idx = slots_.state_idx,
+                                     .new_num_computed_tokens = computed};
+    Counts& counts = slots_.num_accepted_tokens;
+    const Counts before = counts;
+    Decisions decisions;
+    if (Status status = run_fused_postprocess_align(inputs, counts, decisions); !status)
       return status;
-    const auto copies = execute(decisions, tables);
+    const auto copies = plan(decisions, tables);
     if (!copies) return copies.error();
+    if (kernels_.fused_postprocess_align) {
+      counts = before;
+      launch(copies.value(), tables, [&](const HostStates& states) {
+        return kernels_.fused_postprocess_align(states, inputs, counts);
+      });
+    } else {
+      memory_.execute(without_rows(copies.value()), kernels_);
+    }
     answer["postprocess_copies"] = row_copies_json(copies.value());
     return Ok{};
   }
 
-  // Carries out the copies of one launch and returns them.
-  Result<std::vector<RowStateCopy>> execute(std::span<const StateCopyDecision> decisions,
-                                            const VectorBlockTables& tables) {
+  Result<std::vector<RowStateCopy>> plan(std::span<const StateCopyDecision> decisions,
+                                         const VectorBlockTables& tables) const {
     const auto of_groups = tables.of_groups(layout_.mamba_group_ids);
     if (!of_groups) return of_groups.error();
-    auto copies = plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
-    if (copies) memory_.execute(without_rows(copies.value()), execute_copies_);
-    return copies;
+    return plan_fused_copies(layout_, launch_of(decisions, of_groups.value()));
+  }
+
+  // `fused` decides and makes these copies by itself.
+  template <class Fused>
+  void launch(std::span<const RowStateCopy> copies, const VectorBlockTables& tables,
+              const Fused& fused) {
+    const auto bytes = memory_.bytes_for(without_rows(copies));
+    expect_launched(
+        fused(HostStates{.layout = layout_, .bytes = bytes, .block_tables = tables.views()}));
   }
 
   StateLayout layout_;
   VectorMemory memory_;
-  ExecuteCopies execute_copies_;
+  const VectorKernels& kernels_;
   AlignSlots slots_;
 };
 
 }  // namespace
 
-json recompute_postprocess_align(const VectorCase& vector, ExecuteCopies execute_copies) {
-  const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
-  VectorMemory memory(vector.config, tensors);
-  const VectorBlockTables tables(vector.input["block_tables"]);
-  const auto layout = make_state_layout(tensors, tables.row_strides());
-  if (!layout) return error_json(layout.error());
-  json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", memory.raw_crc32()}};
-  const std::int32_t block_size = layout.value().block_size;
-  const auto result = vector.config["form"].one_of({"V1", "V2"}) == 0 ? run_v1(vector, block_size)
-                                                                      : run_v2(vector, block_size);
-  if (!result) return error_json(result.error());
-  const auto of_groups = tables.of_groups(tensors.mamba_group_ids);
-  if (!of_groups) return error_json(of_groups.error());
-  const auto copies =
-      plan_fused_copies(layout.value(), launch_of(result.value().decisions, of_groups.value()));
-  if (!copies) return error_json(copies.error());
-  memory.execute(without_rows(copies.value()), execute_copies);
-  answer["num_accepted_out"] = result.value().num_accepted_tokens;
-  answer["copies"] = row_copies_json(copies.value());
-  answer["raw_crc32_after"] = memory.raw_crc32();
-  answer["state_crc32_after"] = memory.state_crc32();
-  return answer;
-}
-
-json recompute_preprocess_align(const VectorCase& vector, ExecuteCopies execute_copies) {
-  PreprocessRun run(vector.config, execute_copies);
+json recompute_preprocess_align(const VectorCase& vector, const VectorKernels& kernels) {
+  PreprocessRun run(vector.config, kernels);
   json answer{{"copy_buffer_capacity", run.capacity()}, {"raw_crc32_before", run.raw_crc32()}};
   answer["steps"] = answer_until_error(vector.input["steps"],
                                        [&](const VectorValue& step) { return run.step(step); });
   return answer;
 }
 
-json recompute_precopy_align(const VectorCase& vector, ExecuteCopies execute_copies) {
+json recompute_precopy_align(const VectorCase& vector, const VectorKernels& kernels) {
   const MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
   const std::vector<std::int64_t> strides(
       tensors.mamba_group_ids.size(),
       vector.config["block_table_stride"].int64_in(0, kMaxVectorCount));
   auto layout = make_state_layout(tensors, strides);
   if (!layout) return error_json(layout.error());
-  PrecopyRun run(vector.config, tensors, layout.value(), execute_copies);
+  PrecopyRun run(vector.config, tensors, layout.value(), kernels);
   json answer{{"ctx", layout_json(layout.value())}, {"raw_crc32_before", run.memory().raw_crc32()}};
   answer["steps"] = answer_until_error(vector.input["steps"],
                                        [&](const VectorValue& step) { return run.step(step); });

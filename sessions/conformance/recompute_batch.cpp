@@ -50,9 +50,18 @@ json split_json(const Result<BatchSplit>& split) {
           {"num_prefill_tokens", split.value().num_prefill_tokens}};
 }
 
+// Other modes take the table as it is.
+bool gathers_on_device(const BlockTableGatherInput& input) {
+  return input.config.mamba_cache_mode == MambaCacheMode::align && !input.seq_lens.empty();
+}
+
+json gathered_json(const TensorView<std::int32_t>& gathered) {
+  return {{"shape", {gathered.rows, gathered.cols}}, {"data", rows_json(gathered)}};
+}
+
 }  // namespace
 
-json recompute_varlen_chunks(const VectorCase& vector, ExecuteCopies) {
+json recompute_varlen_chunks(const VectorCase& vector, const VectorKernels&) {
   const VectorValue place = vector.input["query_start_loc"];
   const std::vector<std::int32_t> query_start_loc = read_token_counts(place);
   const std::int32_t chunk_size = read_tokens(vector.config["chunk_size"]);
@@ -64,7 +73,7 @@ json recompute_varlen_chunks(const VectorCase& vector, ExecuteCopies) {
           {"seq_idx_chunks", chunks.value().seq_idx_chunks}};
 }
 
-json recompute_conv1d_metadata(const VectorCase& vector, ExecuteCopies) {
+json recompute_conv1d_metadata(const VectorCase& vector, const VectorKernels&) {
   const VectorValue place = vector.input["query_start_loc"];
   const std::vector<std::int32_t> query_start_loc = read_token_counts(place);
   check_pieces(place, query_start_loc, kCausalConv1dBlockM);
@@ -83,7 +92,7 @@ json recompute_conv1d_metadata(const VectorCase& vector, ExecuteCopies) {
           {"token_chunk_offset_ptr", pointer_json(m.token_chunk_offset_ptr, m.tot)}};
 }
 
-json recompute_fla_chunks(const VectorCase& vector, ExecuteCopies) {
+json recompute_fla_chunks(const VectorCase& vector, const VectorKernels&) {
   const VectorValue place = vector.input["cu_seqlens"];
   const std::vector<std::int32_t> cu_seqlens = read_token_counts(place);
   const std::int32_t chunk_size = read_tokens(vector.config["chunk_size"]);
@@ -105,14 +114,14 @@ json recompute_fla_chunks(const VectorCase& vector, ExecuteCopies) {
   return answer;
 }
 
-json recompute_split_batch(const VectorCase& vector, ExecuteCopies) {
+json recompute_split_batch(const VectorCase& vector, const VectorKernels&) {
   const VectorBatch batch = read_batch(vector.input);
   return split_json(split_decodes_and_prefills(
       batch.view(), {.decode_threshold = read_tokens(vector.config["decode_threshold"]),
                      .require_uniform = vector.config["require_uniform"].boolean()}));
 }
 
-json recompute_split_batch_v2(const VectorCase& vector, ExecuteCopies) {
+json recompute_split_batch_v2(const VectorCase& vector, const VectorKernels&) {
   const VectorBatch batch = read_batch(vector.input);
   const VectorValue& config = vector.config;
   return split_json(split_decodes_and_prefills_v2(
@@ -122,7 +131,7 @@ json recompute_split_batch_v2(const VectorCase& vector, ExecuteCopies) {
        .treat_short_extends_as_decodes = config["treat_short_extends_as_decodes"].boolean()}));
 }
 
-json recompute_block_table_gather(const VectorCase& vector, ExecuteCopies) {
+json recompute_block_table_gather(const VectorCase& vector, const VectorKernels& kernels) {
   const VectorValue& config = vector.config;
   const VectorTable table = vector.input["block_table"].table(vector.input["block_table_shape"]);
   const std::vector<std::int32_t> seq_lens = read_token_counts(vector.input["seq_lens"]);
@@ -134,19 +143,22 @@ json recompute_block_table_gather(const VectorCase& vector, ExecuteCopies) {
                                           " block ids (expected at most " +
                                           std::to_string(kMaxVectorElements) + ")");
   std::vector<std::int32_t> storage(static_cast<std::size_t>(elements));
-  const auto gathered = mamba_get_block_table_tensor(
-      {.config = {.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]),
-                  .block_size = ReciprocalDivider(read_size(config["block_size"], 1)),
-                  .num_speculative_blocks = num_speculative_blocks},
-       .block_table = table.view(),
-       .seq_lens = seq_lens},
-      storage);
+  const BlockTableGatherInput input{
+      .config = {.mamba_cache_mode = read_mamba_cache_mode(config["mamba_cache_mode"]),
+                 .block_size = ReciprocalDivider(read_size(config["block_size"], 1)),
+                 .num_speculative_blocks = num_speculative_blocks},
+      .block_table = table.view(),
+      .seq_lens = seq_lens};
+  const auto gathered = mamba_get_block_table_tensor(input, storage);
   if (!gathered) return error_json(gathered.error());
-  return {{"shape", {gathered.value().rows, gathered.value().cols}},
-          {"data", rows_json(gathered.value())}};
+  const TensorView<std::int32_t>& tensor = gathered.value();
+  if (!kernels.gather_block_table || !gathers_on_device(input)) return gathered_json(tensor);
+  const auto on_device = kernels.gather_block_table(input);
+  if (!on_device) expect_launched(on_device.error());
+  return gathered_json(matrix_view(on_device.value().data(), tensor.rows, tensor.cols));
 }
 
-json recompute_prefix_block_indices(const VectorCase& vector, ExecuteCopies) {
+json recompute_prefix_block_indices(const VectorCase& vector, const VectorKernels&) {
   VectorBatch batch{.query_start_loc = read_token_counts(vector.input["query_start_loc"]),
                     .seq_lens = read_token_counts(vector.input["seq_lens"])};
   if (batch.query_start_loc.size() != batch.seq_lens.size() + 1)
@@ -171,7 +183,7 @@ json recompute_prefix_block_indices(const VectorCase& vector, ExecuteCopies) {
           {"block_idx_last_scheduled_token", last_scheduled}};
 }
 
-json recompute_mamba_aligned_split(const VectorCase& vector, ExecuteCopies) {
+json recompute_mamba_aligned_split(const VectorCase& vector, const VectorKernels&) {
   const auto tokens = [&](std::string_view name) { return read_size(vector.input[name], 0); };
   AlignedSplitInputs inputs{
       .num_computed_tokens = tokens("num_computed_tokens"),

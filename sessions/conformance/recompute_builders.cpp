@@ -145,7 +145,7 @@ json recompute(const VectorCase& vector) {
 
 }  // namespace
 
-json recompute_gdn_builder(const VectorCase& vector, ExecuteCopies) {
+json recompute_gdn_builder(const VectorCase& vector, const VectorKernels&) {
   auto created = GdnMetadataBuilder::create(read_builder_config(vector.config, BuilderFamily::gdn));
   json results = json::array();
   if (!created) return {{"init", error_json(created.error())}, {"results", results}};
@@ -161,11 +161,11 @@ json recompute_gdn_builder(const VectorCase& vector, ExecuteCopies) {
           {"results", results}};
 }
 
-json recompute_mamba_builder(const VectorCase& vector, ExecuteCopies) {
+json recompute_mamba_builder(const VectorCase& vector, const VectorKernels&) {
   return recompute<MambaMetadataBuilder, MambaMetadata>(vector);
 }
 
-json recompute_mamba2_builder(const VectorCase& vector, ExecuteCopies) {
+json recompute_mamba2_builder(const VectorCase& vector, const VectorKernels&) {
   return recompute<Mamba2MetadataBuilder, Mamba2Metadata>(vector);
 }
 

@@ -281,7 +281,7 @@ void CacheCalls::add_changed_pool_state(json& result) {
   pool_state_ = std::move(state);
 }
 
-json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies) {
+json recompute_kv_cache_manager(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   const EngineConfig config = read_cache_config(vector.config);
   auto manager = KVCacheManager::create(kv_cache_manager_config(config), nullptr);
@@ -293,7 +293,7 @@ json recompute_kv_cache_manager(const VectorCase& vector, ExecuteCopies) {
   return answer;
 }
 
-json recompute_cache_hits(const VectorCase& vector, ExecuteCopies) {
+json recompute_cache_hits(const VectorCase& vector, const VectorKernels&) {
   const EngineConfig config = read_cache_config(vector.config);
   const KVCacheManagerConfig manager = kv_cache_manager_config(config);
   const auto coordinator =

@@ -85,7 +85,7 @@ json dtypes_json(MambaType type, const VectorValue& input) {
 
 }  // namespace
 
-json recompute_state_shapes(const VectorCase& vector, ExecuteCopies) {
+json recompute_state_shapes(const VectorCase& vector, const VectorKernels&) {
   const VectorValue method = vector.config["method"];
   const VectorValue& input = vector.input;
   const auto layout = vector.config["layout"].one_of({"SD", "DS"});
@@ -102,7 +102,7 @@ json recompute_state_shapes(const VectorCase& vector, ExecuteCopies) {
   return shapes ? json{{"shapes", shapes.value()}} : error_json(shapes.error());
 }
 
-json recompute_state_dtypes(const VectorCase& vector, ExecuteCopies) {
+json recompute_state_dtypes(const VectorCase& vector, const VectorKernels&) {
   const VectorValue method = vector.config["method"];
   const std::string name = method.string();
   for (const NamedMambaType& type : kMambaTypes) {
@@ -115,7 +115,7 @@ json recompute_state_dtypes(const VectorCase& vector, ExecuteCopies) {
               " (expected a kind of layer, \"_state\" and \"_dtype\" or \"_copy_func\")");
 }
 
-json recompute_block_sizes(const VectorCase& vector, ExecuteCopies) {
+json recompute_block_sizes(const VectorCase& vector, const VectorKernels&) {
   std::vector<GroupBlockSize> groups;
   for (const VectorValue& group : vector.input["groups"].elements())
     groups.push_back(

@@ -107,7 +107,7 @@ json recompute_on(const VectorCase& vector) {
 
 }  // namespace
 
-json recompute_release_builders(const VectorCase& vector, ExecuteCopies) {
+json recompute_release_builders(const VectorCase& vector, const VectorKernels&) {
   switch (vector.config["class"].one_of({"gdn", "mamba1", "mamba2"})) {
     case 0:
       return recompute_on<GdnMetadataBuilder>(vector);

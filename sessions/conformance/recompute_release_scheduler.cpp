@@ -297,7 +297,7 @@ class ReleaseRun {
 
 }  // namespace
 
-json recompute_release_scheduler(const VectorCase& vector, ExecuteCopies) {
+json recompute_release_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   auto run = ReleaseRun::create(vector);
   if (!run) return error_json(run.error());

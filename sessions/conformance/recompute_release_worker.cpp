@@ -217,7 +217,7 @@ class WorkerRun {
 
 }  // namespace
 
-json recompute_release_worker(const VectorCase& vector, ExecuteCopies) {
+json recompute_release_worker(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   auto run = WorkerRun::create(vector);
   if (!run) return error_json(run.error());

@@ -35,7 +35,7 @@ AlignedSplitSettings read_split_settings(const VectorValue& config) {
 
 }  // namespace
 
-nlohmann::json recompute_release_split(const VectorCase& vector, ExecuteCopies) {
+nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKernels&) {
   return mamba_block_aligned_split(
       release_policies(*vector.release, ModelRunner::v1).aligned_split,
       read_split_settings(vector.config),

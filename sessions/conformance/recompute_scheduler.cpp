@@ -69,9 +69,8 @@ using nlohmann::json;
 // Scheduler and worker: each scheduled step runs on the worker before its output is returned.
 class PipelineCalls {
  public:
-  PipelineCalls(SchedulerCalls scheduler, const VectorCase& vector, ExecuteCopies execute_copies)
-      : scheduler_(std::move(scheduler)),
-        worker_(vector.config, scheduler_.config(), execute_copies) {}
+  PipelineCalls(SchedulerCalls scheduler, const VectorCase& vector, const VectorKernels& kernels)
+      : scheduler_(std::move(scheduler)), worker_(vector.config, scheduler_.config(), kernels) {}
 
   const VectorMemory& memory() const { return worker_.memory(); }
 
@@ -149,7 +148,7 @@ json SchedulerCalls::schedule() {
   return schedule_json(*last_schedule_, replay_, resumed_requests_);
 }
 
-json recompute_scheduler(const VectorCase& vector, ExecuteCopies) {
+json recompute_scheduler(const VectorCase& vector, const VectorKernels&) {
   check_pool_size(vector.config, vector.input);
   auto calls = SchedulerCalls::create(vector.config);
   if (!calls) return error_json(calls.error());
@@ -158,11 +157,11 @@ json recompute_scheduler(const VectorCase& vector, ExecuteCopies) {
            })}};
 }
 
-json recompute_pipeline(const VectorCase& vector, ExecuteCopies execute_copies) {
+json recompute_pipeline(const VectorCase& vector, const VectorKernels& kernels) {
   check_pool_size(vector.config, vector.input);
   auto scheduler = SchedulerCalls::create(vector.config);
   if (!scheduler) return error_json(scheduler.error());
-  PipelineCalls calls(std::move(scheduler).value(), vector, execute_copies);
+  PipelineCalls calls(std::move(scheduler).value(), vector, kernels);
   json answer{{"raw_crc32_before", calls.memory().raw_crc32()}};
   answer["results"] =
       answer_until_error(vector.input, [&](const VectorValue& call) { return calls.answer(call); });

@@ -112,7 +112,7 @@ class AllModeRun {
 
 }  // namespace
 
-json recompute_copy_specs(const VectorCase& vector, ExecuteCopies) {
+json recompute_copy_specs(const VectorCase& vector, const VectorKernels&) {
   const VectorValue& input = vector.input;
   const StateTensor state =
       read_state_tensor(input["shape"], input["stride"], vector.config["element_size"]);
@@ -131,7 +131,7 @@ json recompute_copy_specs(const VectorCase& vector, ExecuteCopies) {
           {"copy_bytes", spec.value().copy_bytes}};
 }
 
-json recompute_ctx_init(const VectorCase& vector, ExecuteCopies) {
+json recompute_ctx_init(const VectorCase& vector, const VectorKernels&) {
   MambaStateTensors tensors = read_mamba_state_tensors(vector.config);
   if (const auto fault = vector.config.find("fault")) inject_fault(*fault, tensors);
   const std::vector<std::int64_t> strides = vector.input["block_table_strides"].int64s();
@@ -142,7 +142,7 @@ json recompute_ctx_init(const VectorCase& vector, ExecuteCopies) {
   return answer;
 }
 
-json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies) {
+json recompute_stage_inputs(const VectorCase& vector, const VectorKernels&) {
   PostprocessInputBuffers buffers =
       make_postprocess_input_buffers(read_max_num_reqs(vector.config));
   return {{"steps", answer_until_error(vector.input["steps"], [&](const VectorValue& step) {
@@ -150,7 +150,7 @@ json recompute_stage_inputs(const VectorCase& vector, ExecuteCopies) {
            })}};
 }
 
-json recompute_all_mode(const VectorCase& vector, ExecuteCopies) {
+json recompute_all_mode(const VectorCase& vector, const VectorKernels&) {
   AllModeRun run(vector.config);
   return {{"steps", answer_until_error(vector.input["steps"],
                                        [&](const VectorValue& step) { return run.step(step); })}};

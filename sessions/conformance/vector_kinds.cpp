@@ -43,7 +43,7 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      "query_start_loc num_reqs num_actual_tokens max_query_len", &recompute_split_batch_v2},
     {"block_table_gather", "block table columns that a builder reads",
      "mamba_cache_mode block_size num_speculative_blocks", "input",
-     "block_table_shape block_table seq_lens", &recompute_block_table_gather},
+     "block_table_shape block_table seq_lens", &recompute_block_table_gather, "gather"},
     {"varlen_chunks", "chunks of packed tokens", "chunk_size", "input", "query_start_loc",
      &recompute_varlen_chunks},
     {"conv1d_metadata", "programs of the causal conv kernel", "", "input", "query_start_loc",
@@ -61,16 +61,16 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"preprocess_align", "V1's copies before the forward pass, bytes included",
      "block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups "
      "enable_prefix_caching mamba_groups memory num_blocks",
-     "input", "steps", &recompute_preprocess_align},
+     "input", "steps", &recompute_preprocess_align, "copy list"},
     {"postprocess_align", "the fused copies after acceptance, V1 and V2, bytes included",
      "form block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups mamba_groups "
      "num_blocks memory overlap race",
      "input", "num_accepted_tokens mamba_state_idx num_reqs block_tables",
-     &recompute_postprocess_align},
+     &recompute_postprocess_align, "fused post-copy"},
     {"precopy_align", "V2's advance, pre-copy and post-copy, bytes included",
      "block_size num_speculative_blocks layout max_num_reqs num_kv_cache_groups mamba_groups "
      "num_blocks block_table_stride memory",
-     "input", "steps", &recompute_precopy_align},
+     "input", "steps", &recompute_precopy_align, "advance, fused pre-copy and post-copy"},
     {"ctx_init", "where states lie, flattened for kernels",
      "layout block_size num_speculative_blocks num_kv_cache_groups mamba_groups max_num_reqs "
      "memory "
@@ -87,7 +87,7 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"cache_hits", "the longest cached prefix",
      "groups mamba_cache_mode num_speculative_blocks num_blocks use_eagle scheduler_block_size "
      "hash_block_size",
-     "input", "", &recompute_cache_hits, kOptionalCacheHitsConfig},
+     "input", "", &recompute_cache_hits, "", kOptionalCacheHitsConfig},
     {"mamba_aligned_split", "chunks that end on block boundaries", "block_size use_eagle", "input",
      "num_computed_tokens num_prompt_tokens num_tokens num_new_tokens "
      "num_new_local_computed_tokens num_external_computed_tokens num_uncached_common_prefix_tokens",
@@ -98,7 +98,7 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
     {"scheduler", "whole runs of the scheduler, call by call", kSchedulerConfig, "calls", "",
      &recompute_scheduler},
     {"pipeline", "scheduler and V1's worker chained, bytes included", kPipelineConfig, "calls", "",
-     &recompute_pipeline},
+     &recompute_pipeline, "copy list, fused post-copy"},
     {.name = "release_split",
      .covers = "chunks of mode align in a release",
      .config_fields = "block_size scheduler_block_size hash_block_size fine eagle eagle_drop "

@@ -1,22 +1,16 @@
 // The table of vector files: the name of each, how it is recognised, and what recomputes it.
 #pragma once
 
-#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "core/engine/releases.h"
-#include "core/state/state_copy.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_value.h"
 
 namespace hybridscope {
-
-// Runs copies on the bytes of state tensors, by flat state index. Implemented in kernels/ and
-// passed in by app/, so that sessions/ and kernels/ stay independent.
-using ExecuteCopies = void (*)(std::span<const StateCopy> copies,
-                               std::span<const std::span<std::byte>> states);
 
 // A case's questions: `config`, and `input` or `calls`. Never its `output`.
 struct VectorCase {
@@ -29,7 +23,7 @@ struct VectorCase {
 // file's release, by the same public functions that the engine uses. An error of a function is
 // {"error": "<message>"} where the vector has {"error": "<class>"}. An element that the reference
 // leaves uninitialised may be null. Throws VectorError when the vector is inconsistent.
-using Recompute = nlohmann::json (*)(const VectorCase& vector, ExecuteCopies execute_copies);
+using Recompute = nlohmann::json (*)(const VectorCase& vector, const VectorKernels& kernels);
 
 // Lists of fields are names separated by spaces.
 struct VectorKind {
@@ -39,6 +33,9 @@ struct VectorKind {
   std::string_view input_field;    // "input" or "calls"
   std::string_view input_fields;   // members of every case's `input`, or of some call
   Recompute recompute;
+  // The kernels that compute some of it on a device; empty: none does, so that nothing is checked
+  // there.
+  std::string_view on_device{};
   std::string_view optional_config_fields{};  // further members that `config` may have
   // Recorded from a release, which the file's name has behind this word: "split_0.33.0.jsonl".
   std::string_view word_before_release{};

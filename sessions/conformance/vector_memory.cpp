@@ -33,6 +33,8 @@ std::int64_t reach(const StateTensor& tensor) {
   return (last + 1) * tensor.elem_size;
 }
 
+bool moves_bytes(const StateCopy& copy) { return copy.num_rows > 0 && copy.row_bytes > 0; }
+
 std::int64_t region_bytes(const StateCopy& copy) {
   return (copy.num_rows - 1) * copy.row_stride_bytes + copy.row_bytes;
 }
@@ -112,12 +114,18 @@ void VectorMemory::check(const StateCopy& copy) const {
                     copy.dst_byte_offset, copy.state_index, size));
 }
 
-void VectorMemory::execute(std::span<const StateCopy> copies, ExecuteCopies execute_copies) {
+void VectorMemory::execute(std::span<const StateCopy> copies, const VectorKernels& kernels) {
+  const std::vector<std::span<std::byte>> states = bytes_for(copies);
+  if (std::ranges::any_of(copies, &moves_bytes))
+    expect_launched(kernels.execute_copies(copies, states));
+}
+
+std::vector<std::span<std::byte>> VectorMemory::bytes_for(std::span<const StateCopy> copies) {
   for (const StateCopy& copy : copies) check(copy);
   std::vector<std::span<std::byte>> states;
   for (const Place& place : places_)
     states.push_back(std::span(raw_[place.raw]).subspan(place.byte_offset));
-  execute_copies(copies, states);
+  return states;
 }
 
 bool VectorMemory::conflict(std::span<const StateCopy> copies) const {

@@ -11,7 +11,7 @@
 
 #include "core/state/state_copy.h"
 #include "core/state/state_tensor.h"
-#include "sessions/conformance/vector_kinds.h"
+#include "sessions/conformance/vector_kernels.h"
 #include "sessions/conformance/vector_value.h"
 
 namespace hybridscope {
@@ -34,8 +34,12 @@ class VectorMemory {
   // buffer or the buffers are larger than a test vector needs.
   VectorMemory(const VectorValue& config, const MambaStateTensors& tensors);
 
-  // Runs the copies in order. Throws when one leaves its buffer.
-  void execute(std::span<const StateCopy> copies, ExecuteCopies execute_copies);
+  // Runs the copies in order, if any of them moves anything. Throws when one leaves its buffer, and
+  // as expect_launched().
+  void execute(std::span<const StateCopy> copies, const VectorKernels& kernels);
+  // Bytes of each state, by flat state index, for a launch that makes these copies by itself.
+  // Throws when one leaves its buffer.
+  std::vector<std::span<std::byte>> bytes_for(std::span<const StateCopy> copies);
   // Does one copy write what another one reads or writes? Then their order would matter.
   bool conflict(std::span<const StateCopy> copies) const;
 

@@ -76,6 +76,48 @@ TEST(Conformance, VerifyIsTheSameCommand) {
   EXPECT_EQ(run_program("verify " + vectors(kWrong)).exit_code, 1);
 }
 
+TEST(Conformance, ABackendIsCpuOrCuda) {
+  const ProgramResult cpu = conformance(vectors(kRight) + " --backend cpu --no-timings");
+  EXPECT_EQ(cpu.exit_code, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, HasSubstr("1 files, 1 cases: every field is as expected"));
+  const ProgramResult tpu = conformance(vectors(kRight) + " --backend tpu");
+  EXPECT_EQ(tpu.exit_code, 2);
+  EXPECT_THAT(tpu.err, HasSubstr("--backend: tpu not in {cpu,cuda}"));
+  const ProgramResult device = conformance(vectors(kRight) + " --device 1");
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_THAT(device.err, HasSubstr("--device is for --backend cuda"));
+}
+
+TEST(Conformance, JsonSaysWhereItRan) {
+  const auto json = nlohmann::json::parse(conformance(vectors(kRight) + " --json").out);
+  EXPECT_EQ(json.at("config").at("backend"), "cpu");
+  EXPECT_EQ(json.at("config").at("device"), nullptr);
+  EXPECT_EQ(json.at("summary").at("not_run"), 0);
+  EXPECT_EQ(json.at("files").at(0).at("not_run"), 0);
+}
+
+// Without a usable GPU nothing is checked; with one, what has no kernel does not count as passed.
+TEST(Conformance, OnAGpuVectorsWithoutAKernelAreNotRun) {
+  const ProgramResult run = conformance(vectors(kRight) + " --backend cuda --no-timings");
+  if (run.exit_code == 4) {
+    EXPECT_THAT(run.out, IsEmpty());
+    EXPECT_THAT(run.err, testing::StartsWith("hybridscope conformance: "));
+    EXPECT_THAT(run.err, HasSubstr("CUDA"));
+    return;
+  }
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("not run on cuda"));
+  EXPECT_THAT(run.out, HasSubstr("1 files, 0 cases on cuda (device 0: "));
+  EXPECT_THAT(run.err, HasSubstr("nothing to check on cuda: no kernel ran for any of 1 cases"));
+}
+
+TEST(Conformance, HelpNamesTheKindsThatHaveKernels) {
+  const std::string help = conformance("--help").out;
+  EXPECT_THAT(help, HasSubstr("hybridscope conformance tests/golden --backend cuda"));
+  EXPECT_THAT(help, HasSubstr("block_table_gather  gather"));
+  EXPECT_THAT(help, HasSubstr("preprocess_align    copy list"));
+}
+
 TEST(Conformance, NothingSelectedHasExitCode2) {
   const ProgramResult filtered = conformance(vectors(kRight) + " --filter gdn_1");
   EXPECT_EQ(filtered.exit_code, 2);

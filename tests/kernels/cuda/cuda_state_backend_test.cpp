@@ -217,28 +217,6 @@ TEST(CudaStateBackend, AStepLargerThanTheLargestMakesRoomOnce) {
   EXPECT_EQ(backend->delays().num_allocations, num_allocations);
 }
 
-// The upload of the step's arrays is recorded with it: whatever cannot be recorded (waiting,
-// allocating) would make the capture fail.
-TEST(CudaStateBackend, AStepIsRecordedOnceAndReplayed) {
-  HS_NEED_CUDA();
-  test::SeededDraw seeded;
-  SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
-  for (int round = 0; round < test::num_cases(20); ++round) {
-    const StateMemory memory = test::random_memory(seeded.draw());
-    const BothBackends both(memory);
-    const StateOps recorded = test::random_ops(seeded.draw(), memory, 5);
-    auto graph = both.cuda->capture(recorded);
-    ASSERT_TRUE(graph) << graph.error().message;
-    for (int replay = 0; replay < 3; ++replay) {
-      // A step between two replays uses arrays of its own.
-      ASSERT_NO_FATAL_FAILURE(both.run(test::random_ops(seeded.draw(), memory, 3)));
-      ASSERT_TRUE(graph.value().launch());
-      ASSERT_TRUE(both.cpu->run(recorded));
-    }
-    ASSERT_NO_FATAL_FAILURE(both.expect_equal_bytes());
-  }
-}
-
 TEST(CudaStateBackend, ABlockOutsideTheMemoryIsOurBug) {
   HS_NEED_CUDA();
   const BothBackends both(large_states(ConvStateLayout::SD));

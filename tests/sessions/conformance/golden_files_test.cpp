@@ -25,8 +25,8 @@ class GoldenFile : public testing::TestWithParam<test::GoldenVectorFile> {
 };
 
 TEST_P(GoldenFile, EveryVectorPasses) {
-  const FileReport report =
-      check_vector_file(test::golden_path(GetParam().name), {.execute_copies = &execute_copies});
+  const FileReport report = check_vector_file(test::golden_path(GetParam().name),
+                                              {.kernels = {.execute_copies = &execute_copies}});
   EXPECT_EQ(report.kind, &kind());
   EXPECT_GT(report.cases, 0);
   EXPECT_EQ(report.passed, report.cases);
@@ -70,8 +70,8 @@ TEST_P(GoldenFile, AChangedPlaceOfAnAnswerIsFoundThere) {
   for (const std::string& line : cases) {
     const json vector = json::parse(line);
     const VectorParts parts = split_vector(kind(), vector);
-    const json answer =
-        kind().recompute(open_vector(kind(), parts.asked, GetParam().release), &execute_copies);
+    const json answer = kind().recompute(open_vector(kind(), parts.asked, GetParam().release),
+                                         {.execute_copies = &execute_copies});
     for (const test::AnswerMutation& mutation :
          test::answer_mutations(parts.answered, kPlacesACase, random)) {
       const json changed = test::apply_mutation(parts.answered, mutation);

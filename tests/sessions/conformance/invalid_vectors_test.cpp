@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 json recompute(const std::string& kind, const json& vector) {
   const VectorKind& row = *recognise_by_name(kind);
-  return row.recompute(open_vector(row, vector), &execute_copies);
+  return row.recompute(open_vector(row, vector), {.execute_copies = &execute_copies});
 }
 
 void expect_invalid(const std::string& kind, const json& vector, const std::string& pointer,

@@ -51,10 +51,10 @@ TEST(VectorMemory, AStatesChecksumLeavesThePaddingOut) {
   const json before = memory.state_crc32();
   // Bytes 8..15 of every block are padding.
   const StateCopy padding{.src_byte_offset = 0, .dst_byte_offset = 8, .row_bytes = 8};
-  memory.execute({&padding, 1}, &execute_copies);
+  memory.execute({&padding, 1}, {.execute_copies = &execute_copies});
   EXPECT_EQ(memory.state_crc32(), before);
   const StateCopy block{.src_byte_offset = 16, .dst_byte_offset = 0, .row_bytes = 8};
-  memory.execute({&block, 1}, &execute_copies);
+  memory.execute({&block, 1}, {.execute_copies = &execute_copies});
   EXPECT_NE(memory.state_crc32(), before);
 }
 
@@ -65,7 +65,7 @@ TEST(VectorMemory, RefusesACopyThatLeavesTheBuffer) {
        {StateCopy{.src_byte_offset = 60, .dst_byte_offset = 0, .row_bytes = 8},
         StateCopy{.src_byte_offset = 0, .dst_byte_offset = -8, .row_bytes = 8},
         StateCopy{.num_rows = 3, .dst_byte_offset = 32, .row_bytes = 8, .row_stride_bytes = 16}})
-    EXPECT_THROW(memory.execute({&copy, 1}, &execute_copies), VectorError);
+    EXPECT_THROW(memory.execute({&copy, 1}, {.execute_copies = &execute_copies}), VectorError);
 }
 
 TEST(VectorMemory, RefusesAStateThatLeavesItsBuffer) {

@@ -1,0 +1,34 @@
+// Launches recorded in a CUDA graph. Not for other folders: it includes CUDA's headers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <type_traits>
+
+#include "core/base/result.h"
+#include "kernels/cuda/launch_context.h"
+
+namespace hybridscope {
+
+struct DestroyGraphExec {
+  void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }
+};
+
+// Must not outlive its stream, nor what the launches read and write.
+class LaunchGraph {
+ public:
+  // Records what `launches` sends to the stream and executes nothing. CUDA refuses to record what
+  // waits or allocates. Errors: that of `launches`; the device's.
+  static Result<LaunchGraph> record(const LaunchContext& context,
+                                    const std::function<Status()>& launches);
+  // Launches on the stream that it was recorded on; does not wait. Error: the device's.
+  Status launch() const;
+
+ private:
+  explicit LaunchGraph(const LaunchContext& context) : context_(context) {}
+
+  LaunchContext context_;
+  std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec> exec_;
+};
+
+}  // namespace hybridscope
