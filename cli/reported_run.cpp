@@ -36,6 +36,7 @@ Status ReportedRun::digest_state() {
   const auto digest = digest_all_blocks(*run_.state_backend());
   if (!digest.ok()) return digest.error();
   report_.state->digest = digest.value();
+  report_.state->delays = run_.state_backend()->delays();
   return Ok{};
 }
 

@@ -56,7 +56,8 @@ Result<StateBytes> make_state_bytes(const StateOption& option, const RunPlan& pl
                     .all_layers = num_state_layers(plan.setup.config.kv_cache_config),
                     .num_blocks = memory.value().num_blocks,
                     .num_bytes = memory.value().total_bytes(),
-                    .digest = {}};
+                    .digest = {},
+                    .delays = {}};
   const StepSize largest = largest_step(memory.value(), step_limits(plan.setup));
   auto backend = device.make({.memory = std::move(memory).value(),
                               .largest_step = largest,
@@ -77,11 +78,16 @@ Result<std::uint64_t> digest_all_blocks(StateBackend& state) {
 
 std::string format_state_in_bytes(const StateInBytes& state) {
   const std::string place = state.device.empty() ? "this machine" : state.device;
+  const std::string delays =
+      state.delays == StateDelays{}
+          ? std::string()
+          : fmt::format("; the steps allocated {} times and waited {} times for the device",
+                        state.delays.num_allocations, state.delays.num_waits);
   return fmt::format(
-      "state in bytes ({}, {}): {} of {} layers per group, {} blocks, {}; {} verified, {}\n",
+      "state in bytes ({}, {}): {} of {} layers per group, {} blocks, {}; {} verified, {}{}\n",
       state.backend, place, state.num_layers, state.all_layers, state.num_blocks,
       rounded_byte_size(state.num_bytes), counted(state.num_elements_verified, "element"),
-      state.digest ? fmt::format("digest {:016x}", *state.digest) : "no digest");
+      state.digest ? fmt::format("digest {:016x}", *state.digest) : "no digest", delays);
 }
 
 nlohmann::ordered_json state_to_json(const std::optional<StateInBytes>& state) {
@@ -97,6 +103,8 @@ nlohmann::ordered_json state_to_json(const std::optional<StateInBytes>& state) {
   json["elements_verified"] = state->num_elements_verified;
   json["digest"] = state->digest ? nlohmann::ordered_json(fmt::format("{:016x}", *state->digest))
                                  : nlohmann::ordered_json();
+  json["allocations"] = state->delays.num_allocations;
+  json["waits"] = state->delays.num_waits;
   return json;
 }
 

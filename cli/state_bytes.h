@@ -24,6 +24,7 @@ struct StateInBytes {
   std::int64_t num_bytes = 0;
   std::int64_t num_elements_verified = 0;  // over all steps
   std::optional<std::uint64_t> digest;     // of all blocks at the end; absent: they were lost
+  StateDelays delays = {};                 // of all steps
 };
 
 struct StateBytes {
@@ -41,8 +42,8 @@ Result<std::uint64_t> digest_all_blocks(StateBackend& state);
 
 // One line: "state in bytes on the CPU: 4 of 12 layers per group, 48 blocks, 234 MiB; ...".
 std::string format_state_in_bytes(const StateInBytes& state);
-// {fidelity, backend, device, layers, of_layers, blocks, bytes, elements_verified, digest}; without
-// state {fidelity}.
+// {fidelity, backend, device, layers, of_layers, blocks, bytes, elements_verified, digest,
+// allocations, waits}; without state {fidelity}.
 nlohmann::ordered_json state_to_json(const std::optional<StateInBytes>& state);
 
 }  // namespace hybridscope

@@ -2,7 +2,6 @@
 // implementations (kernels/cpu, kernels/cuda); both hold the same bytes after the same calls.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,6 +38,13 @@ struct StateMismatch {
   friend bool operator==(const StateMismatch&, const StateMismatch&) = default;
 };
 
+// What run() did since creation besides carrying out steps. Both stay 0 on the CPU.
+struct StateDelays {
+  std::int64_t num_allocations = 0;  // of memory for a step larger than any before
+  std::int64_t num_waits = 0;        // for a device that was too many steps behind
+  friend bool operator==(const StateDelays&, const StateDelays&) = default;
+};
+
 // All bytes begin as poison; padding stays poison.
 class StateBackend {
  public:
@@ -52,12 +58,11 @@ class StateBackend {
   // Compares every element that the contents name. Mismatches in order of content, then state
   // index.
   virtual Result<std::vector<StateMismatch>> verify(const BlockContents& contents) = 0;
-  // One state of one layer in one block: its bytes, dense and row-major, without padding.
-  // `state_index`: flat. Requires: both exist. Error: the device's.
-  virtual Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) = 0;
   // One 64-bit digest a block, over all bytes of its pages in all buffers, padding included: equal
   // bytes have equal digests on every backend.
   virtual Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) = 0;
+
+  virtual StateDelays delays() const = 0;
 };
 
 }  // namespace hybridscope

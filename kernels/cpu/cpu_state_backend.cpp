@@ -32,9 +32,10 @@ Result<std::unique_ptr<CpuStateBackend>> CpuStateBackend::create(StateMemory mem
   if (bytes == nullptr) return too_large(total, available);
   Result<MemoryMap> map = make_memory_map(memory, bytes.get());
   if (!map) return map.error();
-  fill_poison(bytes.get(), total);
-  return std::unique_ptr<CpuStateBackend>(
+  std::unique_ptr<CpuStateBackend> backend(
       new CpuStateBackend(std::move(memory), std::move(bytes), std::move(map).value()));
+  fill_poison(backend->bytes().data(), total);
+  return backend;
 }
 
 CpuStateBackend::CpuStateBackend(StateMemory memory, std::unique_ptr<std::byte[]> bytes,
@@ -106,23 +107,16 @@ Result<std::vector<StateMismatch>> CpuStateBackend::verify(const BlockContents& 
   return mismatches;
 }
 
-Result<std::vector<std::byte>> CpuStateBackend::read(std::int32_t state_index, std::int32_t block) {
-  HS_EXPECT(block >= 0 && block < memory_.num_blocks);
-  const StateView& state = map_.states.at(static_cast<std::size_t>(state_index));
-  const std::byte* begin = state.block(block);
-  return std::vector<std::byte>(begin, begin + state.num_elements * state.geometry.elem_size);
-}
-
 Result<std::vector<std::uint64_t>> CpuStateBackend::digests(std::span<const std::int32_t> blocks) {
   std::vector<std::uint64_t> digests;
   for (const std::int32_t block : blocks) {
     HS_EXPECT(block >= 0 && block < memory_.num_blocks);
     std::uint64_t digest = 0;
     for (std::int32_t buffer = 0; buffer < memory_.num_buffers; ++buffer) {
-      const PageView page{
-          .data = bytes_.get() + buffer * memory_.buffer_bytes() + block * memory_.page_size_bytes,
-          .page_size_bytes = memory_.page_size_bytes,
-          .buffer = buffer};
+      const PageView page{.data = bytes().data() + buffer * memory_.buffer_bytes() +
+                                  block * memory_.page_size_bytes,
+                          .page_size_bytes = memory_.page_size_bytes,
+                          .buffer = buffer};
       for (std::int64_t word = 0; word < page.num_words(); ++word)
         digest += digest_word(page, word);
     }

@@ -24,8 +24,8 @@ class CpuStateBackend final : public StateBackend {
   const StateMemory& memory() const override { return memory_; }
   Status run(const StateOps& ops) override;
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override;
-  Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
+  StateDelays delays() const override { return {}; }
 
   // [num_buffers, num_blocks, page_size_bytes], padding included.
   std::span<const std::byte> bytes() const;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/base/check.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
 #include "kernels/cuda/page_kernels.h"
@@ -33,12 +32,6 @@ Status CudaStateBackend::Content::select() const {
   return Ok{};
 }
 
-std::byte* CudaStateBackend::Content::page(std::int32_t buffer, std::int32_t block) const {
-  HS_EXPECT(buffer >= 0 && buffer < memory.num_buffers);
-  HS_EXPECT(block >= 0 && block < memory.num_blocks);
-  return pages.data() + buffer * memory.buffer_bytes() + block * memory.page_size_bytes;
-}
-
 Result<ContentArrays> CudaStateBackend::Content::send_contents(const BlockContents& contents) {
   expect_valid(map, contents);
   piece.clear();
@@ -49,15 +42,8 @@ Result<ContentArrays> CudaStateBackend::Content::send_contents(const BlockConten
                        conv_fingerprints.in(upload.data())};
 }
 
-Status CudaStateBackend::Content::fetch(const std::byte* from, std::int64_t num_bytes) {
-  if (Status status = select(); !status) return status;
-  if (Status status = results.reserve(context.device, num_bytes); !status) return status;
-  return results.fetch(from, num_bytes, context);
-}
-
-CudaDelays CudaStateBackend::Content::delays() const {
-  return {.num_allocations = step.num_allocations() + upload.num_allocations(),
-          .num_waits = step.num_waits() + upload.num_waits()};
+StateDelays CudaStateBackend::Content::delays() const {
+  return {.num_allocations = step.num_allocations(), .num_waits = step.num_waits()};
 }
 
 Status CudaStateBackend::Content::allocate(const StepSize& largest_step) {

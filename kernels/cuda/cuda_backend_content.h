@@ -52,7 +52,7 @@ struct CudaStateBackend::Content {
   ArrayPiece piece;
   DeviceUpload upload;  // contents, blocks
   DeviceResults results;
-  CudaDelays at_creation;
+  StateDelays at_creation;
 
   // Waits for the device: nothing may be in use when it is freed.
   ~Content();
@@ -61,14 +61,11 @@ struct CudaStateBackend::Content {
   // everywhere. Requires: memory, context.device.
   Status allocate(const StepSize& largest_step);
   // Delays since creation.
-  CudaDelays delays() const;
+  StateDelays delays() const;
   // Makes the device current on this thread.
   Status select() const;
-  std::byte* page(std::int32_t buffer, std::int32_t block) const;
   // Sends the contents to the device.
   Result<ContentArrays> send_contents(const BlockContents& contents);
-  // Copies bytes of the device to results.host(); waits for the stream.
-  Status fetch(const std::byte* from, std::int64_t num_bytes);
 };
 
 }  // namespace hybridscope

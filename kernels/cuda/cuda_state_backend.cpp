@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/base/check.h"
 #include "kernels/cuda/cuda_backend_content.h"
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/describe_cuda.h"
@@ -16,6 +15,7 @@ Result<std::unique_ptr<CudaStateBackend>> CudaStateBackend::create(CudaBackendOp
   auto content = std::make_unique<Content>();
   content->memory = std::move(options.memory);
   content->context.device = options.device;
+  content->context.order = options.launch_order;
   if (Status status = content->allocate(options.largest_step); !status) return status.error();
   return std::unique_ptr<CudaStateBackend>(new CudaStateBackend(std::move(content)));
 }
@@ -25,11 +25,10 @@ CudaStateBackend::CudaStateBackend(std::unique_ptr<Content> content)
 CudaStateBackend::~CudaStateBackend() = default;
 
 const StateMemory& CudaStateBackend::memory() const { return content_->memory; }
-void CudaStateBackend::set_launch_order(LaunchOrder order) { content_->context.order = order; }
 
-CudaDelays CudaStateBackend::delays() const {
-  const CudaDelays& before = content_->at_creation;
-  const CudaDelays now = content_->delays();
+StateDelays CudaStateBackend::delays() const {
+  const StateDelays& before = content_->at_creation;
+  const StateDelays now = content_->delays();
   return {.num_allocations = now.num_allocations - before.num_allocations,
           .num_waits = now.num_waits - before.num_waits};
 }
@@ -42,23 +41,6 @@ Status CudaStateBackend::run(const StateOps& ops) {
   if (Status status = content.step.prepare(ops, plan, content.device_map, content.context); !status)
     return status;
   return launch_step(plan, content.step.arrays(), content.context);
-}
-
-Status CudaStateBackend::synchronize() {
-  if (Status status = content_->select(); !status) return status;
-  return cuda_status(cudaStreamSynchronize(content_->context.stream), "cudaStreamSynchronize",
-                     content_->context.device);
-}
-
-Status CudaStateBackend::write_page(std::int32_t buffer, std::int32_t block,
-                                    std::span<const std::byte> bytes) {
-  Content& content = *content_;
-  HS_EXPECT(static_cast<std::int64_t>(bytes.size()) == content.memory.page_size_bytes);
-  std::byte* page = content.page(buffer, block);
-  if (Status status = content.select(); !status) return status;
-  HS_CUDA(content.context.device, cudaMemcpyAsync, page, bytes.data(), bytes.size(),
-          cudaMemcpyHostToDevice, content.context.stream);
-  return synchronize();
 }
 
 }  // namespace hybridscope

@@ -5,7 +5,6 @@
 // (page_kernels).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,13 +21,7 @@ struct CudaBackendOptions {
   std::int32_t device = 0;  // ordinal
   // The step that creation makes room for. A larger one allocates its own room, once.
   StepSize largest_step = {};
-};
-
-// What run() did since creation besides copying arrays and launching.
-struct CudaDelays {
-  std::int64_t num_allocations = 0;  // of device or pinned memory: a step larger than any before
-  std::int64_t num_waits = 0;        // for the device, which was too many steps behind
-  friend bool operator==(const CudaDelays&, const CudaDelays&) = default;
+  LaunchOrder launch_order = {};  // of every launch
 };
 
 class CudaStateBackend final : public StateBackend {
@@ -47,18 +40,12 @@ class CudaStateBackend final : public StateBackend {
   Status run(const StateOps& ops) override;
   // These wait for what was launched before them.
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override;
-  Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override;
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override;
 
-  // One page with its padding: buffer, block.
-  Result<std::vector<std::byte>> read_page(std::int32_t buffer, std::int32_t block);
-  Status write_page(std::int32_t buffer, std::int32_t block, std::span<const std::byte> bytes);
-  // Waits for everything that was launched; reports what went wrong in it.
-  Status synchronize();
-  void set_launch_order(LaunchOrder order);
-  CudaDelays delays() const;
+  StateDelays delays() const override;
 
  private:
+  friend class DevicePages;  // of the tests: the pages as bytes
   struct Content;
   explicit CudaStateBackend(std::unique_ptr<Content> content);
   std::unique_ptr<Content> content_;

@@ -50,17 +50,6 @@ Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents&
   return mismatches;
 }
 
-Result<std::vector<std::byte>> CudaStateBackend::read(std::int32_t state_index,
-                                                      std::int32_t block) {
-  HS_EXPECT(block >= 0 && block < content_->memory.num_blocks);
-  const StateView& state = content_->map.states.at(static_cast<std::size_t>(state_index));
-  const std::int64_t num_bytes = state.num_elements * state.geometry.elem_size;
-  if (Status status = content_->fetch(state.block(block), num_bytes); !status)
-    return status.error();
-  const auto* bytes = content_->results.host<std::byte>();
-  return std::vector<std::byte>(bytes, bytes + num_bytes);
-}
-
 Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t> blocks) {
   Content& content = *content_;
   for (const std::int32_t block : blocks)
@@ -90,15 +79,6 @@ Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std
     return status.error();
   const auto* digests = content.results.host<std::uint64_t>();
   return std::vector<std::uint64_t>(digests, digests + blocks.size());
-}
-
-Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t buffer,
-                                                           std::int32_t block) {
-  const std::int64_t num_bytes = content_->memory.page_size_bytes;
-  if (Status status = content_->fetch(content_->page(buffer, block), num_bytes); !status)
-    return status.error();
-  const auto* bytes = content_->results.host<std::byte>();
-  return std::vector<std::byte>(bytes, bytes + num_bytes);
 }
 
 }  // namespace hybridscope

@@ -57,20 +57,9 @@ Status CudaStateBackend::run(const StateOps&) { return without_cuda(); }
 Result<std::vector<StateMismatch>> CudaStateBackend::verify(const BlockContents&) {
   return without_cuda();
 }
-Result<std::vector<std::byte>> CudaStateBackend::read(std::int32_t, std::int32_t) {
-  return without_cuda();
-}
 Result<std::vector<std::uint64_t>> CudaStateBackend::digests(std::span<const std::int32_t>) {
   return without_cuda();
 }
-Result<std::vector<std::byte>> CudaStateBackend::read_page(std::int32_t, std::int32_t) {
-  return without_cuda();
-}
-Status CudaStateBackend::write_page(std::int32_t, std::int32_t, std::span<const std::byte>) {
-  return without_cuda();
-}
-Status CudaStateBackend::synchronize() { return without_cuda(); }
-void CudaStateBackend::set_launch_order(LaunchOrder) {}
-CudaDelays CudaStateBackend::delays() const { return {}; }
+StateDelays CudaStateBackend::delays() const { return {}; }
 
 }  // namespace hybridscope

@@ -49,13 +49,11 @@ class BrokenDevice : public StateBackend {
   Result<std::vector<StateMismatch>> verify(const BlockContents& contents) override {
     return memory_->verify(contents);
   }
-  Result<std::vector<std::byte>> read(std::int32_t state_index, std::int32_t block) override {
-    return memory_->read(state_index, block);
-  }
   Result<std::vector<std::uint64_t>> digests(std::span<const std::int32_t> blocks) override {
     if (breakdown_.digests) return lost();
     return memory_->digests(blocks);
   }
+  StateDelays delays() const override { return memory_->delays(); }
 
  private:
   std::unique_ptr<CpuStateBackend> memory_;

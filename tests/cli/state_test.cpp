@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/state_bytes.h"
 #include "tests/cli/program.h"
 
 namespace hybridscope::test::state_test {
@@ -44,6 +45,25 @@ TEST(RunInBytes, JsonSaysTheSame) {
   EXPECT_EQ(state.at("bytes"), 131072);
   EXPECT_GT(state.at("elements_verified"), 0);
   EXPECT_EQ(state.at("digest").get<std::string>().size(), 16u);
+  EXPECT_EQ(state.at("allocations"), 0);
+  EXPECT_EQ(state.at("waits"), 0);
+}
+
+TEST(RunInBytes, StepsThatAllocatedOrWaitedAreTold) {
+  const StateInBytes state{.backend = "cuda",
+                           .device = "device 0: a GPU",
+                           .num_layers = 2,
+                           .all_layers = 2,
+                           .num_blocks = 16,
+                           .num_bytes = 131072,
+                           .num_elements_verified = 5,
+                           .digest = 0xA1,
+                           .delays = {.num_allocations = 2, .num_waits = 7}};
+  EXPECT_EQ(
+      format_state_in_bytes(state),
+      "state in bytes (cuda, device 0: a GPU): 2 of 2 layers per group, 16 blocks, 128 KiB; 5 "
+      "elements verified, digest 00000000000000a1; the steps allocated 2 times and waited 7 "
+      "times for the device\n");
 }
 
 TEST(RunInBytes, UnlessAskedForStateIsSymbolic) {

@@ -34,9 +34,11 @@ MemoryShape one_layer(ConvStateLayout layout) {
 }
 
 std::vector<std::uint32_t> read(CpuStateBackend& backend, std::int32_t state, std::int32_t block) {
-  const std::vector<std::byte> bytes = backend.read(state, block).value();
-  std::vector<std::uint32_t> elements(bytes.size() / 4);
-  std::memcpy(elements.data(), bytes.data(), bytes.size());
+  const MemoryMap map = make_memory_map(backend.memory(), backend.bytes().data()).value();
+  const StateView& view = map.states.at(static_cast<std::size_t>(state));
+  std::vector<std::uint32_t> elements(
+      static_cast<std::size_t>(view.num_elements * view.geometry.elem_size / 4));
+  std::memcpy(elements.data(), view.block(block), elements.size() * 4);
   return elements;
 }
 

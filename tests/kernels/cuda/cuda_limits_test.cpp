@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/state_copy_cpu.h"
 #include "kernels/cuda/copy_list_cuda.h"
-#include "tests/kernels/cuda/cuda_device.h"
+#include "tests/kernels/cuda/both_backends.h"
 
 namespace hybridscope::cuda_limits_test {
 namespace {
@@ -64,14 +64,13 @@ TEST(CudaLimits, BlocksBehind2To31BytesAreWhereTheyAreOnASmallMemory) {
   ASSERT_TRUE(cpu->run(step_on(0, 1, 2)));
   for (std::int32_t block = 0; block < 4; ++block) {
     for (std::int32_t buffer = 0; buffer < 2; ++buffer) {
-      const auto page = cuda.value()->read_page(buffer, kLarge[block]);
+      const auto page = DevicePages::read(*cuda.value(), buffer, kLarge[block]);
       ASSERT_TRUE(page) << page.error().message;
       const auto expected = std::as_const(*cpu).bytes().subspan(
           static_cast<std::size_t>(buffer * 4 + block) * 1052672, 1052672);
       EXPECT_TRUE(std::ranges::equal(page.value(), expected))
           << "block " << kLarge[block] << ", buffer " << buffer;
     }
-    EXPECT_EQ(cuda.value()->read(1, kLarge[block]).value(), cpu->read(1, block).value());
   }
   // Digests do not depend on where a block lies.
   const std::int32_t small[] = {0, 1, 2, 3};

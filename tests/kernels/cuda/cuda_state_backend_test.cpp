@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "core/base/check.h"
-#include "tests/kernels/cuda/cuda_device.h"
+#include "tests/kernels/cuda/both_backends.h"
 #include "tests/kernels/cuda/num_cases.h"
 
 namespace hybridscope {
@@ -42,8 +42,7 @@ TEST_P(EveryOrder, RandomStepsLeaveTheBytesOfTheCpu) {
   for (int round = 0; round < test::num_cases(60); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const StateMemory memory = test::random_memory(seeded.draw());
-    const BothBackends both(memory);
-    both.cuda->set_launch_order(GetParam());
+    const BothBackends both(memory, GetParam());
     for (int step = 0; step < 4; ++step) {
       const BlockContents contents =
           test::random_contents(seeded.draw(), memory, seeded.draw()(0, 4));
@@ -72,8 +71,7 @@ TEST_P(EveryOrder, StepsOnLargeStatesLeaveTheBytesOfTheCpu) {
   SCOPED_TRACE("seed " + std::to_string(seeded.seed()));
   for (const ConvStateLayout layout : {ConvStateLayout::SD, ConvStateLayout::DS}) {
     const StateMemory memory = large_states(layout);
-    const BothBackends both(memory);
-    both.cuda->set_launch_order(GetParam());
+    const BothBackends both(memory, GetParam());
     for (int step = 0; step < test::num_cases(20); ++step) {
       const BlockContents contents = test::random_contents(seeded.draw(), memory, 3);
       ASSERT_NO_FATAL_FAILURE(both.fill(contents));
@@ -96,8 +94,7 @@ StepSize larger_of(const StepSize& a, const StepSize& b) {
 // The same block again and again: each launch depends on the one before.
 TEST_P(EveryOrder, RowsThatFollowEachOtherInOneBatchRunInOrder) {
   HS_NEED_CUDA();
-  const BothBackends both(large_states(ConvStateLayout::SD));
-  both.cuda->set_launch_order(GetParam());
+  const BothBackends both(large_states(ConvStateLayout::SD), GetParam());
   StateOps ops;
   for (std::int32_t i = 0; i < 40; ++i) {
     const std::int32_t block = i % 3;
@@ -121,8 +118,7 @@ TEST_P(EveryOrder, RowsThatFollowEachOtherInOneBatchRunInOrder) {
 TEST_P(EveryOrder, AShiftInsideABlockIsAMemmove) {
   HS_NEED_CUDA();
   for (const ConvStateLayout layout : {ConvStateLayout::SD, ConvStateLayout::DS}) {
-    const BothBackends both(large_states(layout));
-    both.cuda->set_launch_order(GetParam());
+    const BothBackends both(large_states(layout), GetParam());
     BlockContents contents{.blocks = {{.kind = StateKind::conv, .block = 2}},
                            .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4, 0xA5}};
     ASSERT_NO_FATAL_FAILURE(both.fill(contents));
@@ -147,9 +143,9 @@ TEST(CudaStateBackend, AMismatchIsTheFirstElementOfEachState) {
   EXPECT_TRUE(both.cuda->verify(contents).value().empty());
   const StateMemory& memory = both.cpu->memory();
   for (const std::int32_t block : {2, 3}) {
-    auto page = both.cuda->read_page(1, block).value();
+    auto page = DevicePages::read(*both.cuda, 1, block).value();
     for (std::size_t i = 40000; i < page.size(); i += 30011) page[i] ^= std::byte{4};
-    ASSERT_TRUE(both.cuda->write_page(1, block, page));
+    ASSERT_TRUE(DevicePages::write(*both.cuda, 1, block, page));
     std::ranges::copy(page, both.cpu->bytes().begin() +
                                 static_cast<std::ptrdiff_t>(memory.buffer_bytes() +
                                                             block * memory.page_size_bytes));
@@ -159,17 +155,6 @@ TEST(CudaStateBackend, AMismatchIsTheFirstElementOfEachState) {
   ASSERT_EQ(mismatches.size(), 2U);
   EXPECT_EQ(mismatches[0].state_index, 2);
   EXPECT_EQ(mismatches[1].state_index, 3);
-}
-
-TEST(CudaStateBackend, AStateIsReadWithoutItsPadding) {
-  HS_NEED_CUDA();
-  const BothBackends both(large_states(ConvStateLayout::DS));
-  ASSERT_NO_FATAL_FAILURE(
-      both.fill({.blocks = {{.kind = StateKind::conv, .block = 11},
-                            {.kind = StateKind::temporal, .block = 11, .fingerprint = 0xB1}},
-                 .conv_fingerprints = {0xA1, 0xA2, 0xA3, 0xA4, 0xA5}}));
-  for (const std::int32_t state : {0, 1, 2, 3})
-    EXPECT_EQ(both.cuda->read(state, 11).value(), both.cpu->read(state, 11).value());
 }
 
 TEST(CudaStateBackend, StepsWithinTheLargestOneNeitherAllocateNorWait) {
@@ -189,10 +174,10 @@ TEST(CudaStateBackend, StepsWithinTheLargestOneNeitherAllocateNorWait) {
     for (std::size_t step = 0; step < steps.size(); ++step) {
       ASSERT_TRUE(backend->run(steps[step]));
       if (step % 4 == 3) {
-        ASSERT_TRUE(backend->synchronize());
+        ASSERT_TRUE(DevicePages::wait(*backend));
       }
     }
-    EXPECT_EQ(backend->delays(), CudaDelays{});
+    EXPECT_EQ(backend->delays(), StateDelays{});
   }
 }
 
@@ -207,7 +192,7 @@ TEST(CudaStateBackend, AStepLargerThanTheLargestMakesRoomOnce) {
   const auto run_in_each_buffer = [&] {
     for (int i = 0; i < 4; ++i) {
       ASSERT_TRUE(backend->run(step));
-      ASSERT_TRUE(backend->synchronize());
+      ASSERT_TRUE(DevicePages::wait(*backend));
     }
   };
   ASSERT_NO_FATAL_FAILURE(run_in_each_buffer());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/copy_list_cuda.h"
+#include "kernels/cuda/cuda_state_backend.h"
 #include "tests/kernels/cuda/cuda_device.h"
 
 namespace hybridscope::describe_cuda_test {
