@@ -217,8 +217,8 @@ std::string fill(const Phrase& phrase, const Finding& f, const Names& names) {
 
 std::string what(const Finding& f, const Names& names) {
   const auto phrase =
-      std::ranges::find_if(kPhrases, [&](const Phrase& candidate) { return fits(candidate, f); });
-  HS_EXPECT(phrase != kPhrases.end());
+      std::ranges::find_if(phrases(), [&](const Phrase& candidate) { return fits(candidate, f); });
+  HS_EXPECT(phrase != phrases().end());
   return fill(*phrase, f, names);
 }
 

@@ -130,18 +130,14 @@ Result<Traffic> read_source(LineSource lines, const std::string& file) {
 
 }  // namespace
 
-Result<Traffic> read_traffic(std::istream& lines, const std::string& file) {
-  const ReadBytes read = [&lines](std::span<char> bytes) -> Result<std::size_t> {
-    return static_cast<std::size_t>(
-        lines.rdbuf()->sgetn(bytes.data(), static_cast<std::streamsize>(bytes.size())));
-  };
-  return read_source(LineSource(file, read, kMaxTrafficLineBytes), file);
+Result<Traffic> read_traffic(ReadBytes read, const std::string& file) {
+  return read_source(LineSource(file, std::move(read), kMaxTrafficLineBytes), file);
 }
 
 Result<Traffic> read_traffic_file(const std::string& path) {
   auto read = open_input_file(path);
   if (!read.ok()) return read.error();
-  return read_source(LineSource(path, std::move(read).value(), kMaxTrafficLineBytes), path);
+  return read_traffic(std::move(read).value(), path);
 }
 
 }  // namespace hybridscope

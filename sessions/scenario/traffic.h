@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "sessions/scenario/arriving_request.h"
+#include "sessions/text/input_file.h"
 
 namespace hybridscope {
 
@@ -25,9 +25,10 @@ struct Traffic {
   std::int32_t num_without_output = 0;    // lines with output_length 0, treated as 1
 };
 
-// Token j of block h is token j of text h. The request of line n (counted from 1) is called "rN".
-// Error corrupt with "FILE:LINE: ...", or LINE:COLUMN when the text is not JSON.
-Result<Traffic> read_traffic(std::istream& lines, const std::string& file);
+// `read` gives the text; `file` is its name in errors. Token j of block h is token j of text h. The
+// request of line n (counted from 1) is called "rN". Error corrupt with "FILE:LINE: ...", or
+// LINE:COLUMN when the text is not JSON.
+Result<Traffic> read_traffic(ReadBytes read, const std::string& file);
 
 // A zstd file is unpacked on the way. Error io: the file cannot be read. Error corrupt with
 // "FILE:LINE: ...": a damaged zstd stream.

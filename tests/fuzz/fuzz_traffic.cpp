@@ -4,13 +4,14 @@
 
 #include "sessions/scenario/traffic.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/bytes_of.h"
 
 namespace hybridscope::test {
 namespace {
 
 void read(std::string_view text) {
   std::istringstream lines{std::string(text)};
-  const auto traffic = read_traffic(lines, "t.jsonl");
+  const auto traffic = read_traffic(test::bytes_of(lines), "t.jsonl");
   if (!traffic.ok()) return expect_one_line(traffic.error().message, "t.jsonl:");
   std::int64_t prompt_tokens = 0;
   std::int64_t output_tokens = 0;

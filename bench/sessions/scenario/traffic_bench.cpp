@@ -4,6 +4,7 @@
 
 #include "bench/support/measure.h"
 #include "sessions/scenario/traffic.h"
+#include "tests/support/bytes_of.h"
 
 namespace hybridscope::bench {
 namespace {
@@ -27,7 +28,7 @@ void read_traffic_lines(benchmark::State& state) {
   const std::string text = traffic_lines();
   measure(state, kLines, [&] {
     std::istringstream lines(text);
-    return read_traffic(lines, "traffic.jsonl");
+    return read_traffic(test::bytes_of(lines), "traffic.jsonl");
   });
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }

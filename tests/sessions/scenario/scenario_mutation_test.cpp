@@ -9,6 +9,7 @@
 #include "sessions/scenario/scenario_writer.h"
 #include "sessions/scenario/traffic.h"
 #include "sessions/text/json_reader.h"
+#include "tests/support/bytes_of.h"
 
 namespace hybridscope::scenario_mutation_test {
 namespace {
@@ -80,7 +81,7 @@ TEST(TrafficMutations, GiveTrafficOrOneLineOfError) {
   int accepted = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     std::istringstream lines(mutated(text, seed));
-    const auto traffic = read_traffic(lines, "t.jsonl");
+    const auto traffic = read_traffic(test::bytes_of(lines), "t.jsonl");
     if (traffic.ok()) {
       ++accepted;
       continue;

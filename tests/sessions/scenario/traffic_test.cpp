@@ -11,6 +11,7 @@
 
 #include "sessions/text/name_hash.h"
 #include "sessions/text/output_file.h"
+#include "tests/support/bytes_of.h"
 
 namespace hybridscope::traffic_test {
 namespace {
@@ -20,7 +21,7 @@ using Source = PromptSegment::Source;
 
 Result<Traffic> read(const std::string& text) {
   std::istringstream lines(text);
-  return read_traffic(lines, "t.jsonl");
+  return read_traffic(test::bytes_of(lines), "t.jsonl");
 }
 
 std::string error_of(const std::string& text) {
@@ -121,7 +122,9 @@ TEST(Traffic, AKeyTwiceNamesItsLine) {
 TEST(Traffic, HashIdsMayBeWholeFloats) {
   std::istringstream lines(
       R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[7.0]})");
-  EXPECT_EQ(read_traffic(lines, "t.jsonl").value().requests[0].request.prompt[0].content, 7);
+  EXPECT_EQ(
+      read_traffic(test::bytes_of(lines), "t.jsonl").value().requests[0].request.prompt[0].content,
+      7);
 }
 
 TEST(Traffic, ATruncatedLineIsAnErrorAtItsEnd) {
