@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "gui/gui_loop.h"
+#include "gui/model/live_run.h"
+#include "sessions/live/live_player.h"
 
 namespace hybridscope {
 namespace {
@@ -106,9 +108,16 @@ Timings time_frames(GuiSession& session) {
 }
 
 struct ScrubTimings {
-  Timings shown;    // until the first picture of the step
-  Timings settled;  // until everything for it is read and drawn
+  Timings shown;     // until the first picture of the step
+  Timings settled;   // until everything for it is read and drawn
+  std::string live;  // what that took of a live run; empty: a recorded session
 };
+
+// Null: a recorded session.
+const LivePlayer* live_player(const Workbench& workbench) {
+  const auto* live = dynamic_cast<const LiveRun*>(workbench.run());
+  return live == nullptr ? nullptr : &live->player();
+}
 
 Result<ScrubTimings> time_scrubbing(GuiSession& session) {
   Workbench& workbench = session.workbench();
@@ -116,6 +125,8 @@ Result<ScrubTimings> time_scrubbing(GuiSession& session) {
   for (const StepMark& mark : workbench.run()->marks()) steps.push_back(mark.step);
   std::mt19937 random(1);
   ScrubTimings timings;
+  const LivePlayer* player = live_player(workbench);
+  const std::int64_t before = player == nullptr ? 0 : player->num_steps_run();
   for (int i = 0; i < kSteps; ++i) {
     const std::string step = fmt::format("{}", steps[random() % steps.size()]);
     const Stopwatch watch;
@@ -126,6 +137,9 @@ Result<ScrubTimings> time_scrubbing(GuiSession& session) {
     session.draw_frame();
     watch.stop(timings.settled);
   }
+  if (player != nullptr)
+    timings.live = fmt::format("{} jumps ran {} steps again, from {} snapshots\n", kSteps,
+                               player->num_steps_run() - before, player->num_snapshots());
   return timings;
 }
 
@@ -152,6 +166,7 @@ Result<std::string> run_gui_bench(GuiSession& session) {
     if (!times.ok()) return times.error();
     report += line_of("to a known step at random, until it is seen", times.value().shown);
     report += line_of("until everything of it is read and drawn", times.value().settled);
+    report += times.value().live;
   }
   if (session.surface().is_window()) report += "\n" + time_standing_still(session);
   return report;
