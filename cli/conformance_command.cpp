@@ -28,13 +28,6 @@ std::string_view kind_name(const FileReport& file) {
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 
-// "gather", or "not run on cuda".
-std::string kernels_of(const FileReport& file, StateBackendKind backend) {
-  if (file.kind == nullptr) return "";
-  return file.kind->on_device.empty() ? "not run on " + state_backend_name(backend)
-                                      : std::string(file.kind->on_device);
-}
-
 // A line for each kind of vector that has kernels.
 std::string kinds_on_device() {
   std::string lines;
@@ -47,7 +40,7 @@ std::string format_table(const ConformanceReport& report) {
   std::vector<TableColumn> columns = {{"file"},         {"kind"},         {"cases", true},
                                       {"passed", true}, {"failed", true}, {"invalid", true}};
   const bool on_device = report.backend != StateBackendKind::cpu;
-  if (on_device) columns.insert(columns.end(), {{"not run", true}, {"kernels"}});
+  if (on_device) columns.push_back({"not run", true});
   if (report.timings) columns.push_back({"seconds", true});
   std::vector<std::vector<std::string>> rows;
   for (const FileReport& file : report.files) {
@@ -57,9 +50,7 @@ std::string format_table(const ConformanceReport& report) {
                     std::string(kind_name(file)), std::to_string(file.cases),
                     std::to_string(file.passed), std::to_string(file.failed.size()),
                     std::to_string(file.invalid.size())});
-    if (on_device)
-      rows.back().insert(rows.back().end(),
-                         {std::to_string(file.not_run), kernels_of(file, report.backend)});
+    if (on_device) rows.back().push_back(std::to_string(file.not_run));
     if (report.timings) rows.back().push_back(seconds_text(file.seconds));
   }
   TextPage page;
@@ -108,6 +99,7 @@ nlohmann::ordered_json file_to_json(const FileReport& file, bool timings) {
                                  {"not_run", file.not_run}};
   if (file.kind != nullptr) json["kind"] = file.kind->name;
   if (const std::string hint = name_hint(file); !hint.empty()) json["hint"] = hint;
+  if (file.kernel_error) json["device_error"] = file.kernel_error->message;
   if (timings) json["seconds"] = file.seconds;
   json["failures"] = std::move(failures);
   json["errors"] = std::move(errors);
@@ -123,6 +115,9 @@ double total_seconds(const ConformanceReport& report) {
 // ": every field is as expected", or why not.
 std::string verdict_on_cases(const ConformanceReport& report) {
   const std::int64_t failed = report.cases() - report.passed();
+  if (report.device_failed())
+    return fmt::format(": {} passed{}, then the device failed", report.passed(),
+                       failed > 0 ? fmt::format(", {} differ", failed) : "");
   if (report.invalid() > 0)
     return fmt::format(": {} passed{}; {} invalid", report.passed(),
                        failed > 0 ? fmt::format(", {} differ", failed) : "", report.invalid());
@@ -179,15 +174,14 @@ ConformanceReport check_all(const ConformanceCommandOptions& options, const Stat
                  }}));
       progress.clear();
       print_invalid(report.files.back());
-      if (report.files.back().kernel_error) return report;
+      if (report.device_failed()) return report;
     }
   }
   return report;
 }
 
 int exit_code(const ConformanceReport& report) {
-  if (!report.files.empty() && report.files.back().kernel_error)
-    return report_error("conformance", *report.files.back().kernel_error);
+  if (report.device_failed()) return report_error("conformance", *report.files.back().kernel_error);
   if (report.invalid() > 0) return kExitInput;
   if (report.cases() == 0 && report.not_run() > 0)
     return report_usage("conformance",
@@ -224,6 +218,10 @@ std::int64_t ConformanceReport::invalid() const {
   std::int64_t sum = 0;
   for (const FileReport& file : files) sum += static_cast<std::int64_t>(file.invalid.size());
   return sum;
+}
+
+bool ConformanceReport::device_failed() const {
+  return !files.empty() && files.back().kernel_error.has_value();
 }
 
 std::string name_hint(const FileReport& file) {

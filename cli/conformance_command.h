@@ -30,13 +30,14 @@ struct ConformanceReport {
   std::int64_t passed() const;
   std::int64_t not_run() const;
   std::int64_t invalid() const;  // lines that are not vectors and files that cannot be read
+  bool device_failed() const;    // while the last file was checked
 };
 
 // What is wrong with the file's name; "" when nothing is.
 std::string name_hint(const FileReport& file);
 
 // A table with one row per file, the first difference of each file in full, and the totals; on a
-// device also what was not run there and the kernels that ran.
+// device also how many cases were not run there.
 std::string format_conformance(const ConformanceReport& report);
 
 // {config, summary, files}.

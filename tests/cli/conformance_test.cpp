@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/conformance_command.h"
+#include "sessions/conformance/recognise.h"
 #include "tests/cli/program.h"
 #include "tests/support/golden.h"
 
@@ -111,6 +113,54 @@ TEST(Conformance, OnAGpuVectorsWithoutAKernelAreNotRun) {
   EXPECT_THAT(run.err, HasSubstr("nothing to check on cuda: no kernel ran for any of 1 cases"));
 }
 
+// Of two files on a GPU, one has no kernel.
+ConformanceReport report_of_a_gpu() {
+  const auto file = [](const char* kind, std::int64_t passed, std::int64_t not_run) {
+    FileReport report;
+    report.path = std::string("golden/") + kind + ".jsonl";
+    report.kind = recognise_by_name(report.path);
+    report.cases = report.passed = passed;
+    report.not_run = not_run;
+    return report;
+  };
+  return {.timings = false,
+          .backend = StateBackendKind::cuda,
+          .device = "device 0: a GPU",
+          .files = {file("fla_chunks", 0, 300), file("block_table_gather", 212, 188)}};
+}
+
+TEST(Conformance, TheReportOfAGpuCountsWhatWasNotRunApart) {
+  const ConformanceReport report = report_of_a_gpu();
+  EXPECT_EQ(
+      format_conformance(report),
+      R"(  file                      kind                cases  passed  failed  invalid  not run
+  fla_chunks.jsonl          fla_chunks              0       0       0        0      300
+  block_table_gather.jsonl  block_table_gather    212     212       0        0      188
+
+2 files, 212 cases on cuda (device 0: a GPU): every field is as expected; 488 not run on cuda
+)");
+  const auto json = conformance_to_json(report);
+  EXPECT_EQ(json.at("config").at("backend"), "cuda");
+  EXPECT_EQ(json.at("config").at("device"), "device 0: a GPU");
+  EXPECT_EQ(json.at("summary").at("passed"), 212);
+  EXPECT_EQ(json.at("summary").at("not_run"), 488);
+  const std::vector<JunitCase> tests = conformance_testcases(report);
+  EXPECT_EQ(tests.at(0).problem, JunitProblem::skipped);
+  EXPECT_THAT(tests.at(0).failures, testing::ElementsAre("not run on cuda"));
+  EXPECT_THAT(tests.at(1).failures, IsEmpty());
+}
+
+TEST(Conformance, ADeviceThatFailsIsNoSuccess) {
+  ConformanceReport report = report_of_a_gpu();
+  report.files.back().kernel_error = Error{ErrorKind::device, "CUDA device 0: lost"};
+  EXPECT_THAT(format_conformance(report),
+              HasSubstr("2 files, 212 cases on cuda (device 0: a GPU): 212 passed, then the device "
+                        "failed; 488 not run on cuda\n"));
+  EXPECT_EQ(conformance_to_json(report).at("files").at(1).at("device_error"),
+            "CUDA device 0: lost");
+  EXPECT_EQ(conformance_testcases(report).at(1).problem, JunitProblem::error);
+}
+
 TEST(Conformance, HelpNamesTheKindsThatHaveKernels) {
   const std::string help = conformance("--help").out;
   EXPECT_THAT(help, HasSubstr("hybridscope conformance tests/golden --backend cuda"));
@@ -169,9 +219,12 @@ TEST(Conformance, JsonIsOneObjectWithConfigSummaryAndFiles) {
   EXPECT_EQ(run.exit_code, 3);
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_EQ(json.at("config").at("filter"), "");
-  EXPECT_EQ(
-      json.at("summary"),
-      nlohmann::json::parse(R"({"files": 1, "cases": 2, "passed": 1, "failed": 1, "invalid": 1})"));
+  EXPECT_EQ(json.at("summary"), nlohmann::json({{"files", 1},
+                                                {"cases", 2},
+                                                {"passed", 1},
+                                                {"failed", 1},
+                                                {"invalid", 1},
+                                                {"not_run", 0}}));
   const auto& file = json.at("files").at(0);
   EXPECT_EQ(file.at("kind"), "fla_chunks");
   EXPECT_EQ(file.at("failures").at(0).at("pointer"), "/chunk_indices/1/1");
