@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/model/model_layout.h"
+#include "sessions/explain/block_copies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_sections.h"
@@ -83,7 +84,18 @@ void add_findings(const StepToExplain& step, TextPage& page) {
   for (const Finding& finding : step.findings) page.line(explain_finding(finding, step.names));
 }
 
+// Copies of whole blocks come before everything that the sections from here on tell.
+void add_block_copies(const StepToExplain& step, TextPage& page) {
+  const auto copies = explained_block_copies(step.trace, step.config.kv_cache_config);
+  if (copies.empty()) return;
+  page.heading("Block copies", kBlockCopySource);
+  for (const ExplainedBlockCopy& copy : copies)
+    page.line(step.names.group(copy.copy.group) + ", " + block_copy_words(copy, step.names));
+  page.line("Made before anything else of the step touches state");
+}
+
 void add_pre_copies(const StepToExplain& step, TextPage& page) {
+  add_block_copies(step, page);
   add_launch(step, "Pre-copies", step.trace.pre_copies, page);
 }
 

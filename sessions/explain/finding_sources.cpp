@@ -1,4 +1,5 @@
 // The sources of the rules of findings, and stable names of their values.
+#include "sessions/explain/block_copies.h"
 #include "sessions/explain/finding_words.h"
 
 namespace hybridscope::finding_words {
@@ -15,7 +16,7 @@ std::string_view source_of_write(WriteKind kind, const Names& names) {
     case WriteKind::attention:
       return "vLLM v1/worker/block_table.py compute_slot_mapping";
     case WriteKind::block_copy:
-      return "vLLM v1/core/kv_cache_manager.py take_kv_cache_block_copies";
+      return kBlockCopySource;
     default:
       return "vLLM v1/attention/backends/mamba_attn.py and gdn_attn.py build";
   }

@@ -54,6 +54,8 @@ for (const step of steps) {
   step.rows = (step.r || []).map((values) => named(ROW_FIELDS, values));
   step.decisions = (step.d || []).map(([launch, request, row, outcome, words, source, terms, copies]) =>
     ({ launch, request, row, outcome, words, source, terms, copies }));
+  step.blockCopies = (step.bc || []).map(([request, group, from, to, words, source]) =>
+    ({ request, group, from, to, words, source }));
   step.findings = (step.f || []).map(([rule, error, request, row, group, column, block, words]) =>
     ({ rule, error, request, row, group, column, block, words, step: step.n }));
 }

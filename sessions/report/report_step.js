@@ -100,14 +100,29 @@ function copyElement(decision) {
   return box;
 }
 
+// A copy of a whole block, made before anything else of the step touches state.
+function blockCopyElement(copy) {
+  const box = el("div", "copy");
+  box.dataset.request = copy.request;
+  const head = el("p", "head");
+  head.append(el("span", "tag", "first"), " ", requestTag(copy.request), " ", el("b", "", "block copy"));
+  const moves = el("p", "moves");
+  moves.append(el("span", "move", "group " + copy.group + ": block " + copy.from + " → " + copy.to));
+  const words = el("p", "words", sentence(copy.words));
+  words.title = sentence(copy.source);
+  box.append(head, moves, words);
+  return box;
+}
+
 function showCopies(step) {
   const section = byId("copies");
   const target = clear(section.querySelector("div"));
   const copying = step.decisions.filter((decision) => decision.copies);
   section.hidden = meta.level === "counts" && !step.counts.num_state_copies;
+  for (const copy of step.blockCopies) target.append(blockCopyElement(copy));
   for (const decision of copying) target.append(copyElement(decision));
   const others = step.decisions.filter((decision) => !decision.copies);
-  if (!copying.length)
+  if (!copying.length && !step.blockCopies.length)
     target.append(el("p", "aside", step.counts.num_state_copies
       ? counted(step.counts.num_state_copies, "copy").replace(/copys$/, "copies") + ", not kept at this level"
       : "no state moves in this step"));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sessions/explain/block_copies.h"
 #include "sessions/explain/explain_decision.h"
 #include "sessions/explain/explain_dispatch.h"
 #include "sessions/explain/explain_finding.h"
@@ -175,6 +176,17 @@ nlohmann::json ReportSteps::skipped(const StepTrace& trace) {
   return list;
 }
 
+nlohmann::json ReportSteps::block_copies(const StepTrace& trace) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const ExplainedBlockCopy& explained :
+       explained_block_copies(trace, config_.kv_cache_config)) {
+    const BlockCopy& copy = explained.copy;
+    list.push_back({copy.request.value, copy.group, copy.source_block, copy.block,
+                    texts_.add(block_copy_words(explained, names_)), texts_.add(kBlockCopySource)});
+  }
+  return list;
+}
+
 void ReportSteps::add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
                                 nlohmann::json& decisions) {
   for (std::size_t i = 0; i < launch.decisions.size(); ++i) {
@@ -228,6 +240,7 @@ nlohmann::json ReportSteps::step(const StepRecord& record) {
   put(step, "ce", block_ops(trace.commit_events));
   put(step, "w", block_ops(record.worker_changes));
   if (!trace.cache_events.empty() || !trace.commit_events.empty()) step["ec"] = event_counts(trace);
+  put(step, "bc", block_copies(trace));
   nlohmann::json decisions = nlohmann::json::array();
   add_decisions(0, trace.pre_copies, decisions);
   add_decisions(1, trace.post_copies, decisions);

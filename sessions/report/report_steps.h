@@ -53,6 +53,7 @@ class ReportSteps {
   nlohmann::json skipped(const StepTrace& trace);
   void add_decisions(std::int32_t launch_number, const CopyLaunch& launch,
                      nlohmann::json& decisions);
+  nlohmann::json block_copies(const StepTrace& trace);
   nlohmann::json findings(const StepRecord& record);
 
   const EngineConfig& config_;

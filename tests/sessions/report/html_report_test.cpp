@@ -76,6 +76,18 @@ TEST(HtmlReport, HoldsEveryStepOfARun) {
   EXPECT_EQ(data["steps"].size(), 3);
 }
 
+// In step 3 the copies of two groups go before everything else.
+TEST(HtmlReport, HoldsCopiesOfWholeBlocks) {
+  const auto source = run_of("../tests/gui/data/hits_inside_blocks.json", RecordLevel::blocks);
+  const json data = data_of(write_html_report(*source, {.name = "inside"}).value().html);
+  const json& copies = data["steps"][2]["bc"];
+  ASSERT_EQ(copies.size(), 2u);
+  const auto first = json(std::vector<json>(copies[0].begin(), copies[0].begin() + 4));
+  EXPECT_EQ(first, json::parse("[0, 1, 6, 8]"));  // A, group 1, block 6 to 8
+  EXPECT_EQ(copies[0][4].size(), 5u);             // a template and 6, 8, 6, 20
+  EXPECT_FALSE(data["steps"][0].contains("bc"));
+}
+
 TEST(HtmlReport, LoadsNothingFromElsewhere) {
   const auto source = run_of("plain_decode.json", RecordLevel::full);
   const std::string html = write_html_report(*source, {}).value().html;
