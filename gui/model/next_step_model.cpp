@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/engine/policy_table.h"
+#include "sessions/scenario/scripted_policies.h"
 
 namespace hybridscope {
 namespace {
@@ -55,6 +56,15 @@ std::vector<EditablePolicy> editable_policies(const PolicyOverrides& in_force) {
   return policies;
 }
 
+// Caching policies stay those that the run began with.
+std::string profile_note(const RunPlan& plan, std::int64_t step) {
+  std::vector<ScriptStep> until;
+  for (const ScriptStep& entry : plan.script)
+    if (entry.step <= step) until.push_back(entry);
+  const std::vector<std::string> notes = scripted_policy_notes(plan.settings, until);
+  return notes.empty() ? std::string() : notes.back();
+}
+
 }  // namespace
 
 NextStepModel make_next_step_model(const Workbench& workbench) {
@@ -70,6 +80,10 @@ NextStepModel make_next_step_model(const Workbench& workbench) {
   model.planned = planned_step(*run->plan(), model.step);
   for (EditableRequest& request : model.requests) plan_request(request, model.planned.script);
   model.policies = editable_policies(model.planned.policies);
+  for (const EngineProfile& profile : named_profiles())
+    model.profiles.push_back({profile, engine_profile_name(profile)});
+  model.profile = engine_profile_name(model.planned.profile);
+  model.profile_note = profile_note(*run->plan(), model.step);
   if (workbench.plans().can_undo()) model.undo = workbench.plans().undo_words();
   if (workbench.plans().can_redo()) model.redo = workbench.plans().redo_words();
   return model;

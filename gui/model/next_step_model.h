@@ -38,13 +38,21 @@ struct EditablePolicy {
   }
 };
 
+struct EditableProfile {
+  EngineProfile profile;
+  std::string name;  // "vllm-0.33.0"
+};
+
 struct NextStepModel {
   std::string why_not;                    // why nothing can be changed; empty: it can
   std::int64_t step = 0;                  // the next one
   std::vector<EditableRequest> requests;  // that have joined and not finished
   std::vector<EditablePolicy> policies;   // that may change while an engine runs
   PlannedStep planned;                    // from the script and from edits
-  std::string undo;                       // what Undo would undo; empty: nothing
+  std::vector<EditableProfile> profiles;  // to choose from
+  std::string profile;                    // in force, also if it is none of these
+  std::string profile_note;  // what a change of the profile did not change; empty: nothing
+  std::string undo;          // what Undo would undo; empty: nothing
   std::string redo;
 };
 

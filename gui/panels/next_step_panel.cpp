@@ -140,16 +140,29 @@ class NextStepPanel final : public Panel {
                     reset == PrefixCacheReset::preempting_running))
       context.edit("edit.reset_prefix_cache_now",
                    {.changes = {.reset_prefix_cache = PrefixCacheReset::preempting_running}});
-    const EngineProfile profile = model.planned.profile;
-    if (toggle(context.look, "Engine profile safe", profile == EngineProfile::safe))
-      context.edit("edit.engine", {.changes = {.engine = EngineProfile::safe}});
-    tooltip("From this step on: the invariants hold");
-    if (flow_toggle(context.look, "Engine profile reference", profile == EngineProfile::reference))
-      context.edit("edit.engine", {.changes = {.engine = EngineProfile::reference}});
-    tooltip("From this step on: what the reference does, faults included");
+    draw_profile(context, model);
     if (flow_button("No script from here on"))
       context.edit("edit.drop_script", {.drop_script = true});
     tooltip("What the scenario scripts for later steps is dropped");
+    if (!model.profile_note.empty()) wrapped_dim_text(context.look, model.profile_note + ".");
+  }
+
+  static void draw_profile(PanelContext& context, const NextStepModel& model) {
+    ImGui::SetNextItemWidth(context.look.px(130));
+    const bool open = ImGui::BeginCombo("engine profile", model.profile.c_str());
+    context.mark("engine profile");
+    if (!open) {
+      tooltip(
+          "From this step on. safe: the invariants hold; reference: what the reference does, "
+          "faults included; a release: what that release of vLLM does");
+      return;
+    }
+    for (const EditableProfile& offered : model.profiles) {
+      if (ImGui::Selectable(offered.name.c_str(), offered.name == model.profile))
+        context.edit("edit.engine", {.changes = {.engine = offered.profile}});
+      context.mark("profile " + offered.name);
+    }
+    ImGui::EndCombo();
   }
 
   static bool flow_toggle(const Look& look, const char* label, bool on) {

@@ -76,12 +76,20 @@ std::optional<EngineProfile> parse_engine_profile(std::string_view name) {
   return date ? std::optional(EngineProfile::vllm(*date)) : std::nullopt;
 }
 
+std::vector<EngineProfile> named_profiles() {
+  std::vector<EngineProfile> profiles = {EngineProfile::safe, EngineProfile::reference};
+  for (const std::string_view name : release_names())
+    if (const std::optional<Release> release = parse_release(name))
+      profiles.push_back(EngineProfile::vllm(*release));
+  return profiles;
+}
+
 const std::string& engine_profile_names() {
   static const std::string kNames = [] {
-    std::string names = "safe, reference";
-    for (const std::string_view release : release_names())
-      names += fmt::format(", {}{}", kReleased, release);
-    return names + ", vllm (the newest) or vllm@YYYY-MM-DD";
+    std::string names;
+    for (const EngineProfile& profile : named_profiles())
+      names += engine_profile_name(profile) + ", ";
+    return names + "vllm (the newest) or vllm@YYYY-MM-DD";
   }();
   return kNames;
 }

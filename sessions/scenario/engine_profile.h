@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/engine/releases.h"
 
@@ -46,6 +47,9 @@ inline constexpr EngineProfile EngineProfile::reference = {Kind::reference, {}, 
 
 // "safe", "reference", "vllm-0.33.0", "vllm@2026-06-29".
 std::string engine_profile_name(const EngineProfile& profile);
+
+// The profiles to choose from: safe, reference, then the releases of vLLM in order.
+std::vector<EngineProfile> named_profiles();
 
 // Empty for any other name. "vllm" is the newest release, "pages" the older name of "reference".
 std::optional<EngineProfile> parse_engine_profile(std::string_view name);

@@ -40,6 +40,27 @@ TEST(NextStepModel, SaysWhatUndoWouldTakeBack) {
   EXPECT_EQ(make_next_step_model(workbench).undo, "accept 1 of A in step 2");
 }
 
+TEST(NextStepModel, OffersTheReleasesAndSaysWhatAChangeLeavesAsItWas) {
+  Workbench workbench;
+  ASSERT_TRUE(workbench.apply({"file.open", "shipped:mixed_gdn_batch"}).ok());
+  const NextStepModel before = make_next_step_model(workbench);
+  std::vector<std::string> names;
+  for (const EditableProfile& offered : before.profiles) names.push_back(offered.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("safe", "reference", "vllm-0.24.0", "vllm-0.25.1", "vllm-0.26.0",
+                                   "vllm-0.27.1", "vllm-0.28.0", "vllm-0.29.0", "vllm-0.30.0",
+                                   "vllm-0.31.0", "vllm-0.32.0", "vllm-0.33.0"));
+  EXPECT_EQ(before.profile, "safe");
+  EXPECT_EQ(before.profile_note, "");
+  ASSERT_TRUE(workbench.apply({"edit.engine", "vllm-0.26.0"}).ok());
+  const NextStepModel after = make_next_step_model(workbench);
+  EXPECT_EQ(after.profile, "vllm-0.26.0");
+  EXPECT_EQ(after.undo, "engine profile vllm-0.26.0 in step 2");
+  EXPECT_THAT(after.profile_note,
+              testing::StartsWith("step 2 changes the profile to vllm-0.26.0, but caching policies "
+                                  "cannot change while an engine runs: "));
+}
+
 TEST(NextStepModel, ListsWhatTheScriptAndEditsPlanForTheStep) {
   Workbench workbench;
   for (const GuiCommand& command :
