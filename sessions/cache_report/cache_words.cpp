@@ -83,39 +83,6 @@ std::string not_computed_words(const Cut& cut, const LookupReport& report, const
       cut.words(), names.request(report.request), report.step);
 }
 
-std::string boundary_words(const KeptBoundary& kept) {
-  switch (kept.reason) {
-    case KeptFor::prompt_end:
-      return fmt::format("the end of the prompt, {}", kept.num_tokens);
-    case KeptFor::longer_prompt:
-      return fmt::format("the end for a longer prompt, {}", kept.num_tokens);
-    case KeptFor::junction:
-      return fmt::format("the junction at {}", kept.num_tokens);
-    case KeptFor::block_before_junction:
-      return fmt::format("the block before it, {}", kept.num_tokens);
-  }
-  return {};
-}
-
-// "retention interval 0 keeps only the end of the prompt, 16, and the junction at 24"
-std::string retention_words(const UnkeptState& state, const EngineConfig& config,
-                            std::int32_t block_size) {
-  const std::int32_t interval = *config.prefix_cache_retention_interval;
-  std::vector<std::string> parts;
-  if (const std::int32_t period = kept_period({.interval = interval}, block_size); period > 0)
-    parts.push_back(fmt::format("multiples of {}", period));
-  for (const KeptBoundary& kept : state.kept) parts.push_back(boundary_words(kept));
-  if (parts.empty())
-    return fmt::format("retention interval {} keeps none of a prompt this short", interval);
-  const std::string last = parts.back();
-  parts.pop_back();
-  return fmt::format("retention interval {} keeps only {}{}{}", interval, fmt::join(parts, ", "),
-                     parts.empty()                                                  ? ""
-                     : parts.size() == 1 && parts[0].find(',') == std::string::npos ? " and "
-                                                                                    : ", and ",
-                     last);
-}
-
 std::string state_missing_words(const Cut& cut, const LookupReport& report, const CacheRules& rules,
                                 const EngineConfig& config, const Names& names) {
   const std::string before = report.last_state > 0
@@ -127,7 +94,8 @@ std::string state_missing_words(const Cut& cut, const LookupReport& report, cons
           ? fmt::format("the state of {} after {}{} was not kept: {}",
                         names.request(report.common.request), tokens(unkept.num_tokens),
                         unkept.checkpoint ? ", a checkpoint inside its prefill," : "",
-                        retention_words(unkept, config, rules.block_size))
+                        retention_words(*config.prefix_cache_retention_interval, unkept.kept,
+                                        rules.block_size))
           : fmt::format("no recurrent state was kept at a multiple of {} in there", rules.grid);
   std::string text = fmt::format(
       "{} (state missing): attention has or had them, but {}; the last one before is {}",
@@ -173,6 +141,37 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
 }
 
 }  // namespace
+
+std::string kept_boundary_words(const KeptBoundary& kept) {
+  switch (kept.reason) {
+    case KeptFor::prompt_end:
+      return fmt::format("the end of the prompt, {}", kept.num_tokens);
+    case KeptFor::longer_prompt:
+      return fmt::format("the end for a longer prompt, {}", kept.num_tokens);
+    case KeptFor::junction:
+      return fmt::format("the junction at {}", kept.num_tokens);
+    case KeptFor::block_before_junction:
+      return fmt::format("the block before it, {}", kept.num_tokens);
+  }
+  return {};
+}
+
+std::string retention_words(std::int32_t interval, std::span<const KeptBoundary> kept,
+                            std::int32_t block_size) {
+  std::vector<std::string> parts;
+  if (const std::int32_t period = kept_period({.interval = interval}, block_size); period > 0)
+    parts.push_back(fmt::format("multiples of {}", period));
+  for (const KeptBoundary& boundary : kept) parts.push_back(kept_boundary_words(boundary));
+  if (parts.empty())
+    return fmt::format("retention interval {} keeps none of a prompt this short", interval);
+  const std::string last = parts.back();
+  parts.pop_back();
+  return fmt::format("retention interval {} keeps only {}{}{}", interval, fmt::join(parts, ", "),
+                     parts.empty()                                                  ? ""
+                     : parts.size() == 1 && parts[0].find(',') == std::string::npos ? " and "
+                                                                                    : ", and ",
+                     last);
+}
 
 std::string smallest_prefix_words(const CacheRules& rules, const EngineConfig& config) {
   const auto smallest = smallest_cacheable_prefix(rules);

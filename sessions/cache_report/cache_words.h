@@ -26,6 +26,14 @@ std::string lookup_words(const LookupReport& report, const Names& names);
 std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
                                         const EngineConfig& config, const Names& names);
 
+// "the end of the prompt, 16", "the junction at 24".
+std::string kept_boundary_words(const KeptBoundary& kept);
+
+// "retention interval 0 keeps only the end of the prompt, 16, and the junction at 24". `kept`: what
+// the interval keeps of a prompt besides its own multiples.
+std::string retention_words(std::int32_t interval, std::span<const KeptBoundary> kept,
+                            std::int32_t block_size);
+
 // "The hit ends 6 tokens into a block of 8, ..."; empty: it ends at a block's end.
 std::string inside_block_words(const LookupReport& report, const CacheRules& rules,
                                const EngineConfig& config);

@@ -2,41 +2,17 @@
 
 #include <algorithm>
 
-#include "core/caching/hybrid_coordinator.h"
-#include "core/engine/scheduler_setup.h"
+#include "sessions/cache_report/group_retention.h"
 
 namespace hybridscope {
-namespace {
-
-// The end of the longest prefix that some group had, if the hit is shorter (CacheHit).
-std::int32_t junction_of(const AdmissionLookup& lookup) {
-  const std::int32_t longest = lookup.explanation.longest_hit_length;
-  return longest > lookup.num_hit_tokens ? longest : 0;
-}
-
-}  // namespace
 
 StoredStates::StoredStates(const EngineConfig& config) {
-  const auto& groups = config.kv_cache_config.groups;
-  const auto mamba = std::ranges::find_if(groups, &KVCacheGroup::is_mamba);
-  const KVCacheManagerConfig cache = kv_cache_manager_config(config);
-  if (!cache.retention_interval || !cache.enable_caching || mamba == groups.end()) return;
-  const auto coordinator =
-      HybridCoordinator::create({.groups = groups,
-                                 .enable_caching = cache.enable_caching,
-                                 .use_eagle = cache.use_eagle,
-                                 .scheduler_block_size = cache.scheduler_block_size,
-                                 .hash_block_size = cache.hash_block_size,
-                                 .policies = cache.policies});
-  if (!coordinator.ok()) return;
-  group_ = static_cast<std::int32_t>(mamba - groups.begin());
-  block_size_ = mamba->block_size();
-  drops_eagle_block_ = coordinator.value().is_eagle_group(group_);
-  rule_ = {.interval = cache.retention_interval,
-           .boundaries = cache.policies.reachable_boundaries,
-           .scheduler_block_size = cache.scheduler_block_size,
-           .hit_alignment = coordinator.value().hit_alignment(),
-           .eagle_block_drop = coordinator.value().any_eagle_group()};
+  const std::optional<GroupRetention> retention = group_retention(config);
+  if (!retention || !retention->rule.interval) return;
+  group_ = retention->group;
+  block_size_ = retention->block_size;
+  drops_eagle_block_ = retention->drops_eagle_block;
+  rule_ = retention->rule;
 }
 
 StoredStates::Request& StoredStates::at(RequestId request) {
