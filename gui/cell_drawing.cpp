@@ -126,15 +126,43 @@ void draw_mark(ImDrawList& list, const CellMark& mark, ImVec2 centre, float radi
   draw_sign(list, mark.shape, centre, radius, packed(mark.colour));
 }
 
+// The part of the block behind the prefix that ends inside it: faint, behind a line.
+void draw_partial(ImDrawList& list, const Look& look, const CellBox& box, const BlockCell& cell,
+                  const CellStyle& style) {
+  const float share = static_cast<float>(cell.partial_tokens) / static_cast<float>(cell.block_size);
+  const float x = std::floor(box.min.x + (box.max.x - box.min.x) * share);
+  list.AddRectFilled(ImVec2(x, box.min.y), box.max, packed(look.ui().panel));
+  list.AddRect(ImVec2(x, box.min.y), box.max, packed(style.fill), 0, 0, 1);
+  list.AddRectFilled(ImVec2(x, box.min.y), ImVec2(x + look.px(2), box.max.y),
+                     packed(look.ui().text));
+}
+
+bool has_plate(const BlockCell& cell, const CellStyle& style) {
+  return cell.partial_tokens > 0 ||
+         (style.pattern != CellPattern::none && style.pattern != CellPattern::base_line);
+}
+
+// Left, between the arrows for reads and writes.
+void draw_checkpoint(ImDrawList& list, const Look& look, const CellBox& box) {
+  const float radius = look.px(3.5F);
+  const ImVec2 at(box.min.x + look.px(2) + radius, (box.min.y + box.max.y) / 2);
+  const auto diamond = [&](float r, Rgba colour) {
+    list.AddQuadFilled(ImVec2(at.x, at.y - r), ImVec2(at.x + r, at.y), ImVec2(at.x, at.y + r),
+                       ImVec2(at.x - r, at.y), packed(colour));
+  };
+  diamond(radius + 1.5F, changed_mark().plate);
+  diamond(radius, rgb(0xFFFFFF));
+}
+
 void draw_cell_text(ImDrawList& list, const Look& look, const CellBox& box, const CellStyle& style,
-                    std::string_view text) {
+                    std::string_view text, bool plate) {
   ImFont* font = look.fonts.small;
   const ImVec2 size =
       font->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size());
   if (size.x > box.max.x - box.min.x || size.y > box.max.y - box.min.y) return;
   const ImVec2 at(std::floor((box.min.x + box.max.x - size.x) / 2),
                   std::floor((box.min.y + box.max.y - size.y) / 2));
-  if (style.pattern != CellPattern::none && style.pattern != CellPattern::base_line)
+  if (plate)
     list.AddRectFilled(ImVec2(at.x - 2, at.y), ImVec2(at.x + size.x + 2, at.y + size.y),
                        packed(style.fill));
   list.AddText(font, font->FontSize, at, packed(style.text), text.data(),
@@ -164,13 +192,15 @@ void draw_cell(ImDrawList& list, const Look& look, const CellBox& box, const Blo
   const float height = box.max.y - box.min.y;
   if (height < look.px(kLeastPatternPixels)) return;
   draw_pattern(list, look, box, style);
-  draw_cell_text(list, look, box, style, text);
+  if (cell.partial_tokens > 0) draw_partial(list, look, box, cell, style);
+  draw_cell_text(list, look, box, style, text, has_plate(cell, style));
   const float radius = look.px(3.5F);
   const auto mark = state_mark(cell.state);
   if (mark && cell.role != CellRole::null_block)
     draw_mark(list, *mark, ImVec2(box.max.x - radius - 2, box.max.y - radius - 2), radius);
   if (cell.changed) draw_changed_corner(list, look, box);
-  if (cell.role == CellRole::running) draw_use(list, look, box, cell, style);
+  if (cell.role == CellRole::running || cell.checkpoint > 0) draw_use(list, look, box, cell, style);
+  if (cell.checkpoint > 0) draw_checkpoint(list, look, box);
   if (mark && cell.state == CellState::wrong)
     list.AddRect(box.min, box.max, packed(mark->colour), 0, 0, look.px(2));
 }
@@ -317,6 +347,14 @@ void draw_cell_legend(const Look& look, LegendShape shape) {
                               CellRole::held, CellRole::null_block, CellRole::stale})
     draw_role_sample(look, role, role_name(role), next);
   draw_changed_sample(look, "The table got another block in this column.", next);
+  item("ends inside, 12/16", kPartialMeaning,
+       {.block = 1,
+        .role = CellRole::cached,
+        .state = CellState::written,
+        .partial_tokens = 8,
+        .block_size = 16});
+  item("checkpoint, S(24)", kCheckpointMeaning,
+       {.block = 1, .role = CellRole::cached, .state = CellState::written, .checkpoint = 24});
   for (const CellState state : {CellState::verified, CellState::wrong, CellState::unwritten})
     item(state_name(state), state_meaning(state),
          {.block = 1, .role = CellRole::held, .state = state});

@@ -144,6 +144,17 @@ std::int64_t SessionReader::request_first_step(RequestId request) const {
   return impl_->number(impl_->request_step, {request.value});
 }
 
+Result<std::vector<std::int64_t>> SessionReader::admissions(RequestId request) {
+  std::vector<std::int64_t> steps;
+  ReadStatement query(impl_->context,
+                      "SELECT step FROM lookups WHERE session = ? AND request = ? AND admitted = 1 "
+                      "ORDER BY step");
+  query.start(std::vector<std::int64_t>{impl_->context.session, request.value});
+  while (query.step()) steps.push_back(sqlite3_column_int64(query.get(), 0));
+  query.stop();
+  return impl_->answer(std::move(steps));
+}
+
 namespace {
 
 // Error: the session's level does not keep the log of writes.
@@ -194,9 +205,9 @@ Result<bool> SessionReader::read_labels(std::int64_t max_rows) {
   return impl_->answer(impl_->labels->read_on(max_rows));
 }
 
-std::optional<RegisteredLabel> SessionReader::label(std::int32_t block, std::int64_t step) const {
-  if (!impl_->labels || !impl_->labels->complete()) return std::nullopt;
-  return impl_->labels->label(block, step);
+std::vector<RegisteredLabel> SessionReader::labels(std::int32_t block, std::int64_t step) const {
+  if (!impl_->labels || !impl_->labels->complete()) return {};
+  return impl_->labels->labels(block, step);
 }
 
 Result<std::vector<Finding>> SessionReader::findings(std::int64_t max_per_rule) {

@@ -47,6 +47,8 @@ class SessionReader {
   // Empty for a number that no step has named.
   std::string request_name(RequestId request) const;
   std::int64_t request_first_step(RequestId request) const;  // first step that names it; 0: none
+  // Steps that admitted the request, ascending; empty below level blocks.
+  Result<std::vector<std::int64_t>> admissions(RequestId request);
   std::int32_t num_requests() const;
   Result<std::vector<Bookmark>> bookmarks() const;  // ordered by step
 
@@ -60,11 +62,11 @@ class SessionReader {
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content, std::int64_t step);
 
   // Reads up to `max_rows` more changes of the blocks' labels, which must all be read once before
-  // label(). False: all have been read. Below level blocks there are none.
+  // labels(). False: all have been read. Below level blocks there are none.
   Result<bool> read_labels(std::int64_t max_rows);
-  // The block's label at the end of the step. Empty: the block was not registered, or read_labels
-  // has not returned false yet.
-  std::optional<RegisteredLabel> label(std::int32_t block, std::int64_t step) const;
+  // What the block is registered as at the end of the step, the first registration first. Empty: it
+  // is not registered, or read_labels has not returned false yet.
+  std::vector<RegisteredLabel> labels(std::int32_t block, std::int64_t step) const;
 
   // The findings of all steps, in order; at most `max_per_rule` of each rule.
   Result<std::vector<Finding>> findings(std::int64_t max_per_rule);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "core/base/check.h"
@@ -52,10 +53,14 @@ bool LabelHistory::read_on(std::int64_t max_rows) {
                       step, block, group, limits_.num_blocks - 1, limits_.num_groups - 1));
       return false;
     }
-    RegisteredLabel change{.step = static_cast<std::int32_t>(step)};
-    if (sqlite3_column_int(row, 1) == static_cast<int>(CacheEventKind::registered)) {
+    RegisteredLabel change{.step = static_cast<std::int32_t>(step),
+                           .group = kAllLost,
+                           .num_tokens = sqlite3_column_int(row, 4)};
+    const int kind = sqlite3_column_int(row, 1);
+    if (kind == static_cast<int>(CacheEventKind::withdrawn) && change.num_tokens > 0)
+      change.group = kOneLost;
+    if (kind == static_cast<int>(CacheEventKind::registered)) {
       change.group = static_cast<std::int32_t>(group);
-      change.num_tokens = sqlite3_column_int(row, 4);
       change.block_hash = static_cast<Fingerprint>(sqlite3_column_int64(row, 5));
     }
     changes_[static_cast<std::size_t>(block)].push_back(change);
@@ -63,16 +68,27 @@ bool LabelHistory::read_on(std::int64_t max_rows) {
   return true;
 }
 
-std::optional<RegisteredLabel> LabelHistory::label(std::int32_t block, std::int64_t step) const {
+std::vector<RegisteredLabel> LabelHistory::labels(std::int32_t block, std::int64_t step) const {
   HS_EXPECT(complete_ && block >= 0 && block < limits_.num_blocks);
   const std::vector<RegisteredLabel>& changes = changes_[static_cast<std::size_t>(block)];
   const auto behind = std::upper_bound(
       changes.begin(), changes.end(), step,
       [](std::int64_t wanted, const RegisteredLabel& change) { return wanted < change.step; });
-  if (behind == changes.begin()) return std::nullopt;
-  const RegisteredLabel& label = *(behind - 1);
-  if (label.group < 0) return std::nullopt;
-  return label;
+  auto change = behind;
+  while (change != changes.begin() && std::prev(change)->group != kAllLost) --change;
+  std::vector<RegisteredLabel> labels;
+  for (; change != behind; ++change) {
+    if (change->group != kOneLost) {
+      labels.push_back(*change);
+      continue;
+    }
+    if (labels.empty()) continue;
+    const auto is_lost = [&](const RegisteredLabel& label) {
+      return label.num_tokens == change->num_tokens;
+    };
+    labels.erase(std::remove_if(labels.begin() + 1, labels.end(), is_lost), labels.end());
+  }
+  return labels;
 }
 
 WriteHistory::WriteHistory(ReadContext& context)

@@ -32,8 +32,9 @@ class LabelHistory {
   bool read_on(std::int64_t max_rows);
   bool complete() const { return complete_; }
 
-  // The block's label at the end of the step. Requires: complete().
-  std::optional<RegisteredLabel> label(std::int32_t block, std::int64_t step) const;
+  // What the block is registered as at the end of the step, the first registration first; with hits
+  // inside blocks it can be several prefixes. Requires: complete().
+  std::vector<RegisteredLabel> labels(std::int32_t block, std::int64_t step) const;
 
  private:
   ReadContext& context_;
@@ -41,7 +42,10 @@ class LabelHistory {
   ReadStatement rows_;
   bool started_ = false;
   bool complete_ = false;
-  // [num_blocks] ordered by step; group -1: the label was lost.
+  // [num_blocks] in order. A group below 0: labels were lost, all of them (kAllLost) or those
+  // besides the first that have `num_tokens` (kOneLost).
+  static constexpr std::int32_t kAllLost = -1;
+  static constexpr std::int32_t kOneLost = -2;
   std::vector<std::vector<RegisteredLabel>> changes_;
 };
 

@@ -1,5 +1,7 @@
 #include "gui/model/block_cell.h"
 
+#include <fmt/core.h>
+
 namespace hybridscope {
 
 std::string_view role_name(CellRole role) {
@@ -51,11 +53,25 @@ std::string_view role_meaning(CellRole role) {
   return "";
 }
 
+std::string partial_words(const BlockCell& cell) {
+  return fmt::format("{}/{}", cell.partial_tokens, cell.block_size);
+}
+
+std::string cell_words(const BlockCell& cell) {
+  std::string words = fmt::format("{}", cell.block);
+  if (cell.checkpoint > 0)
+    words += fmt::format(": S({})", cell.checkpoint);
+  else if (cell.partial_tokens > 0)
+    words += ": " + partial_words(cell);
+  return words;
+}
+
 std::string_view use_words(const BlockCell& cell, bool is_mamba) {
   if (!is_mamba) return cell.written ? "keys and values are written here" : "";
   if (cell.read && cell.written) return "the state is read here, then one is written";
   if (cell.read) return "the state is read here";
   if (cell.role == CellRole::speculative) return "the state behind a draft is written here";
+  if (cell.written && cell.checkpoint > 0) return "a prefill stores a state here and runs on";
   return cell.written ? "a state is written here" : "";
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace hybridscope {
@@ -36,6 +37,13 @@ struct BlockCell {
   bool changed = false;  // in this step
   bool read = false;     // mamba: the step's forward pass starts from the state here
   bool written = false;  // the forward pass leaves a state, or keys and values, here
+  // Tokens of the block that its registered prefix has, if that ends inside the block; else those
+  // of the hit, in the step that admits the request with it; 0: neither ends inside it.
+  std::int32_t partial_tokens = 0;
+  std::int32_t block_size = 0;  // tokens; 0: not given
+  // Tokens before the state here, if a prefill stored it on its way (semantics:
+  // prefill-checkpoint); else 0.
+  std::int32_t checkpoint = 0;
   friend bool operator==(const BlockCell&, const BlockCell&) = default;
 };
 
@@ -45,6 +53,18 @@ std::string_view state_name(CellState state);
 // For legends: what the role or the state means, in a sentence.
 std::string_view role_meaning(CellRole role);
 std::string_view state_meaning(CellState state);
+// "12/16": tokens of the block that belong to the prefix that ends inside it.
+std::string partial_words(const BlockCell& cell);
+// What a cell says in a table: its block, then what is special about its end. "6", "6: 12/16",
+// "5: S(24)".
+std::string cell_words(const BlockCell& cell);
+// For legends: what the two signs mean, in a sentence.
+inline constexpr std::string_view kPartialMeaning =
+    "A prefix ends inside this block: that of its registration, or the hit that the request was "
+    "admitted with in this step. 12/16: it has 12 of the block's 16 tokens.";
+inline constexpr std::string_view kCheckpointMeaning =
+    "A prefill stored this state while it ran on: S(24) is the state after 24 tokens, whatever the "
+    "column.";
 // "the state is read here, and one is written": what the step's forward pass does; empty: nothing.
 std::string_view use_words(const BlockCell& cell, bool is_mamba);
 

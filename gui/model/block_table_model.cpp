@@ -34,6 +34,12 @@ class GridMaker {
     return make_grid(group, std::span(&request, 1));
   }
 
+  BlockCell make_cell(std::int32_t block, std::int32_t group) {
+    BlockCell cell{.block = block};
+    describe(cell, /*is_stale=*/false, {group, kNoColumn});
+    return cell;
+  }
+
  private:
   bool shows_worker() const { return options_.side == TableSide::worker; }
   std::span<const std::int32_t> ids_of(RequestId request, std::int32_t group) const {
@@ -55,6 +61,7 @@ class GridMaker {
       rows_[grid.rows[row].request] = row;
       fill_row(grid, row);
     }
+    mark_hits(grid);
     mark_live(grid);
     mark_changed(grid);
     return grid;
@@ -81,19 +88,55 @@ class GridMaker {
       cell.block = ids[column];
       const bool is_stale =
           shows_worker() && (column >= scheduled.size() || scheduled[column] != cell.block);
-      describe(cell, is_stale, grid.group);
+      describe(cell, is_stale, {grid.group, static_cast<std::int32_t>(column)});
     }
   }
 
-  void describe(BlockCell& cell, bool is_stale, std::int32_t group) {
+  static constexpr std::int32_t kNoColumn = -1;
+  struct Place {
+    std::int32_t group = -1;
+    std::int32_t column = kNoColumn;
+  };
+
+  void describe(BlockCell& cell, bool is_stale, const Place& place) {
     cell.role = is_stale ? CellRole::stale : CellRole::null_block;
     if (cell.block <= kNullBlock || cell.block >= view_.scheduler_tables.num_blocks()) return;
     const BlockFacts facts = run_.block_facts(cell.block, FactParts::all);
     complete_ = complete_ && facts.label_known && facts.writes_known;
-    cell.state = verdicts_.of(cell.block, facts, group).state;
+    cell.state = verdicts_.of(cell.block, facts, place.group).state;
     if (is_stale) return;
+    mark_end(cell, facts, place);
     cell.role = facts.registered ? CellRole::cached : CellRole::held;
     if (view_.scheduler_tables.holders(cell.block) > 1) cell.role = CellRole::shared;
+  }
+
+  // Where the registered prefix ends, and whether a prefill stored the state on its way. A
+  // checkpoint can belong to a prefix that ends behind its column.
+  void mark_end(BlockCell& cell, const BlockFacts& facts, const Place& place) const {
+    const KVCacheGroup& spec =
+        view_.config.kv_cache_config.groups[static_cast<std::size_t>(place.group)];
+    cell.block_size = spec.block_size();
+    const bool ends_here =
+        place.column == kNoColumn || facts.partial_num_tokens / cell.block_size == place.column;
+    if (facts.label_group == place.group && ends_here)
+      cell.partial_tokens = facts.partial_num_tokens % cell.block_size;
+    if (!spec.is_mamba()) return;
+    cell.checkpoint = facts.checkpoint;
+    const std::int64_t stored_in =
+        facts.writes_known ? facts.temporal.event.step : facts.registered_in;
+    cell.written = cell.checkpoint > 0 && stored_in == view_.trace.step;
+  }
+
+  // Hits of the step that end inside a block.
+  void mark_hits(BlockTableGrid& grid) const {
+    for (const AdmissionLookup& lookup : view_.trace.lookups) {
+      const std::int32_t inside = lookup.num_hit_tokens % grid.block_size;
+      BlockCell* cell = lookup.admitted && inside > 0
+                            ? cell_at(grid, lookup.request, lookup.num_hit_tokens / grid.block_size)
+                            : nullptr;
+      if (cell != nullptr && cell->block > kNullBlock && cell->partial_tokens == 0)
+        cell->partial_tokens = inside;
+    }
   }
 
   // Null: the table has no such cell.
@@ -176,6 +219,10 @@ std::string_view side_words(TableSide side) {
 
 BlockTableModel make_block_table_model(ShownRun& run, const BlockTablesOptions& options) {
   return GridMaker(run, options).make();
+}
+
+BlockCell make_block_cell(ShownRun& run, std::int32_t block, std::int32_t group) {
+  return GridMaker(run, {}).make_cell(block, group);
 }
 
 BlockTableGrid make_block_table_row(ShownRun& run, const BlockTablesOptions& options,

@@ -54,6 +54,10 @@ std::string_view side_words(TableSide side);
 BlockTableGrid make_block_table_row(ShownRun& run, const BlockTablesOptions& options,
                                     RequestId request, std::int32_t group);
 
+// A block on its own, in no request's table: its role, content and end. `group`: whose content it
+// has. Requires: it is of the pool.
+BlockCell make_block_cell(ShownRun& run, std::int32_t block, std::int32_t group);
+
 // The tooltip of a cell.
 struct CellPlace {
   RequestId request{};

@@ -90,7 +90,17 @@ bool BlockVerdicts::is_labelled(const BlockFacts& facts, bool is_mamba) const {
   return facts.registered && group < groups.size() && groups[group].is_mamba() == is_mamba;
 }
 
+// Are there keys and values in the block behind the prefix that it is registered as?
+bool BlockVerdicts::is_written_on(const BlockFacts& facts) const {
+  if (!is_labelled(facts, false)) return false;
+  const KVCacheGroup& group =
+      view_.config.kv_cache_config.groups[static_cast<std::size_t>(facts.label_group)];
+  return facts.label_num_tokens % group.block_size() != 0 &&
+         facts.attention.event.num_tokens > facts.label_num_tokens;
+}
+
 bool BlockVerdicts::agrees(const BlockFacts& facts) const {
+  if (is_written_on(facts)) return true;
   const auto contents = contents_of(view_.config.kv_cache_config, is_labelled(facts, true));
   return std::ranges::all_of(contents, [&](ContentKind content) {
     const HeldContent& held = content_of(facts, content);
@@ -105,8 +115,9 @@ bool BlockVerdicts::is_named(std::int32_t block) const {
 // And not written afterwards: the pre-copies come before the forward pass.
 bool BlockVerdicts::was_read(std::int32_t block, const HeldContent& held,
                              ContentKind content) const {
-  const bool before_forward =
-      held.event.step < view_.trace.step || held.event.kind == WriteKind::pre_copy;
+  const bool before_forward = held.event.step < view_.trace.step ||
+                              held.event.kind == WriteKind::pre_copy ||
+                              held.event.kind == WriteKind::block_copy;
   return before_forward && read_.contains({block, content});
 }
 
@@ -118,7 +129,8 @@ BlockVerdict BlockVerdicts::by_writes(std::int32_t block, const BlockFacts& fact
   if (const BlockFault* fault = faults.find(block, writes, view_.trace.step))
     return {CellState::wrong, VerdictReason::named_before, fault->step, fault->rule};
   const WriteEvent& state = facts.temporal.event;
-  const bool by_row = state.kind != WriteKind::never && state.kind != WriteKind::pre_copy;
+  const bool by_row = state.kind != WriteKind::never && state.kind != WriteKind::pre_copy &&
+                      state.kind != WriteKind::block_copy;
   if (by_row && group >= 0)
     if (const auto rule = faults.wrong_start(state.step, state.request, group))
       return {CellState::wrong, VerdictReason::wrong_start, state.step, *rule};
@@ -134,7 +146,7 @@ BlockVerdict BlockVerdicts::of(std::int32_t block, const BlockFacts& facts,
   if (const BlockVerdict found = by_writes(block, facts, mamba ? group : -1);
       found.state == CellState::wrong)
     return found;
-  const bool labelled = is_labelled(facts, mamba);
+  const bool labelled = is_labelled(facts, mamba) && !is_written_on(facts);
   bool all_read = true;
   bool any_written = false;
   for (const ContentKind content : contents_of(view_.config.kv_cache_config, mamba)) {

@@ -41,7 +41,9 @@ class BlockVerdicts {
 
   // `facts`: of the block, all parts. `group`: whose table has it; -1: none, or not known.
   BlockVerdict of(std::int32_t block, const BlockFacts& facts, std::int32_t group) const;
-  // Does its content match its registration? Requires: it is registered.
+  // Does its content match its registration? True as well where keys and values were written on
+  // behind a prefix that ends inside the block: those of the prefix stay, and the last write no
+  // longer tells what they are. Requires: it is registered.
   bool agrees(const BlockFacts& facts) const;
   // Is a finding, of this step or before, about it?
   bool is_named(std::int32_t block) const;
@@ -49,6 +51,7 @@ class BlockVerdicts {
  private:
   bool is_mamba(const BlockFacts& facts, std::int32_t group) const;
   bool is_labelled(const BlockFacts& facts, bool is_mamba) const;
+  bool is_written_on(const BlockFacts& facts) const;
   BlockVerdict by_writes(std::int32_t block, const BlockFacts& facts, std::int32_t group) const;
   bool was_read(std::int32_t block, const HeldContent& held, ContentKind content) const;
   void add_reads(const GroupTrace& group);

@@ -1,18 +1,32 @@
 #include "gui/model/cache_log.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
+#include "sessions/cache_report/group_retention.h"
 #include "sessions/cache_report/planned_requests.h"
 #include "sessions/run/checked_run.h"
 
 namespace hybridscope {
 
+std::optional<CachedPrompt> find_cached_prompt(const StepTrace& trace, RequestId request) {
+  const auto admitted = std::ranges::find_if(trace.scheduled, [&](const ScheduledTrace& scheduled) {
+    return scheduled.request == request && scheduled.admission != Admission::running;
+  });
+  if (admitted == trace.scheduled.end()) return std::nullopt;
+  CachedPrompt prompt{.num_prompt_tokens = admitted->num_prompt_tokens};
+  for (const AdmissionLookup& lookup : trace.lookups)
+    if (lookup.request == request) prompt.shared_prefix_boundary = junction_of(lookup);
+  return prompt;
+}
+
 void RequestLog::take(const StepTrace& trace) {
   for (const CommandTrace& command : trace.commands) {
     if (command.outcome != CommandOutcome::done) continue;
     if (command.command == CommandKind::add_request)
-      lives_.try_emplace(command.request, Life{.first_step = trace.step, .admissions = {}});
+      lives_.try_emplace(command.request,
+                         Life{.first_step = trace.step, .admissions = {}, .chunks = {}});
     const auto aborted =
         command.command == CommandKind::abort ? lives_.find(command.request) : lives_.end();
     if (aborted == lives_.end()) continue;
@@ -21,7 +35,12 @@ void RequestLog::take(const StepTrace& trace) {
   }
   for (const ScheduledTrace& scheduled : trace.scheduled)
     if (scheduled.admission != Admission::running)
-      lives_[scheduled.request].admissions.push_back({trace.step, scheduled.num_hit_tokens});
+      lives_[scheduled.request].admissions.push_back(
+          {trace.step, scheduled.num_hit_tokens,
+           find_cached_prompt(trace, scheduled.request).value_or(CachedPrompt())});
+  for (const RowTrace& row : trace.rows)
+    if (const auto chunk = prefill_chunk(trace, row))
+      lives_[row.request].chunks.push_back({trace.step, *chunk});
   for (const CommitTrace& commit : trace.committed)
     if (commit.finished) lives_[commit.request].ended_in = trace.step;
 }
@@ -38,6 +57,7 @@ void RequestLog::forget_after(std::int64_t step) {
     }
     std::erase_if(life->second.admissions,
                   [&](const Admitted& admitted) { return admitted.step > step; });
+    std::erase_if(life->second.chunks, [&](const RanInStep& ran) { return ran.step > step; });
     ++life;
   }
 }
@@ -63,6 +83,24 @@ std::int32_t RequestLog::num_hit_tokens(RequestId request, std::int64_t step) co
   for (const Admitted& admitted : life->second.admissions)
     if (admitted.step <= step) hit = admitted.num_hit_tokens;
   return hit;
+}
+
+std::optional<CachedPrompt> RequestLog::cached_prompt(RequestId request, std::int64_t step) const {
+  const auto life = lives_.find(request);
+  std::optional<CachedPrompt> prompt;
+  if (life == lives_.end()) return prompt;
+  for (const Admitted& admitted : life->second.admissions)
+    if (admitted.step <= step) prompt = admitted.prompt;
+  return prompt;
+}
+
+std::optional<RanChunk> RequestLog::chunk(RequestId request, std::int64_t step) const {
+  const auto life = lives_.find(request);
+  if (life == lives_.end()) return std::nullopt;
+  const auto& chunks = life->second.chunks;
+  const auto ran = std::ranges::lower_bound(chunks, step, {}, &RanInStep::step);
+  if (ran == chunks.end() || ran->step != step) return std::nullopt;
+  return ran->chunk;
 }
 
 // An edit may replace the plan, so requests are looked up on demand.

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "core/caching/retention.h"
 #include "core/trace/step_trace.h"
+#include "gui/model/prefill_chunk.h"
 #include "sessions/cache_report/cache_report.h"
 #include "sessions/explain/explain_names.h"
 #include "sessions/run/run_plan.h"
@@ -15,6 +17,9 @@ namespace hybridscope {
 
 // Which requests a run had at each step, and what the prefix cache served them; collected from the
 // steps as they are made.
+
+// What retention reads of a request that the step admits; empty: the step admits it not.
+std::optional<CachedPrompt> find_cached_prompt(const StepTrace& trace, RequestId request);
 
 class RequestLog {
  public:
@@ -28,17 +33,27 @@ class RequestLog {
   std::int64_t first_step(RequestId request) const;  // 0: no step has named it
   // At the last admission up to the step; -1: there was none.
   std::int32_t num_hit_tokens(RequestId request, std::int64_t step) const;
+  // As of the last admission up to the step; empty: there was none.
+  std::optional<CachedPrompt> cached_prompt(RequestId request, std::int64_t step) const;
+  // The chunk that the request's prefill row ran in the step; empty: it had none.
+  std::optional<RanChunk> chunk(RequestId request, std::int64_t step) const;
 
  private:
   struct Admitted {
     std::int64_t step = 0;
     std::int32_t num_hit_tokens = 0;
+    CachedPrompt prompt = {};
+  };
+  struct RanInStep {
+    std::int64_t step = 0;
+    RanChunk chunk;
   };
   struct Life {
     std::int64_t first_step = 0;
     std::int64_t ended_in = 0;  // 0: not ended
     bool aborted = false;       // before that step was scheduled
     std::vector<Admitted> admissions;
+    std::vector<RanInStep> chunks;  // of its prefill rows, by step
   };
 
   std::map<RequestId, Life> lives_;

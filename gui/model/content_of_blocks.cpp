@@ -29,21 +29,26 @@ ContentTable grid_table(const BlockTableGrid& grid) {
 }
 
 // Does the cell have more than a block? Most cells of a long table are only cached or held.
-bool has_part_in_step(const BlockCell& cell) {
+bool has_more(const BlockCell& cell) {
   return cell.changed || cell.state == CellState::wrong || cell.role == CellRole::running ||
-         cell.role == CellRole::speculative || cell.role == CellRole::stale;
+         cell.role == CellRole::speculative || cell.role == CellRole::stale ||
+         cell.partial_tokens > 0 || cell.checkpoint > 0;
 }
 
 ContentTable cells_table(const BlockTableGrid& grid) {
-  ContentTable table{.title = grid.name + ": cells with a part in the step",
-                     .headings = {"Request", "Column", "Block", "Role", "State", "Changed"}};
+  ContentTable table{.title = grid.name + ": cells with a part in the step, or a special end",
+                     .headings = {"Request", "Column", "Block", "Role", "State", "Changed",
+                                  "Prefix ends at", "Checkpoint"}};
   for (std::size_t row = 0; row < grid.rows.size(); ++row)
     for (std::int32_t column = 0; column < grid.rows[row].num_columns; ++column) {
       const BlockCell& cell = grid.at(row, column);
-      if (!has_part_in_step(cell)) continue;
-      table.rows.push_back({words_cell(grid.rows[row].name), number_cell(column),
-                            known_cell(cell.block), words_cell(role_name(cell.role)),
-                            words_cell(state_name(cell.state)), flag_cell(cell.changed)});
+      if (!has_more(cell)) continue;
+      table.rows.push_back(
+          {words_cell(grid.rows[row].name), number_cell(column), known_cell(cell.block),
+           words_cell(role_name(cell.role)), words_cell(state_name(cell.state)),
+           flag_cell(cell.changed),
+           cell.partial_tokens > 0 ? words_cell(partial_words(cell)) : ContentCell(),
+           cell.checkpoint > 0 ? number_cell(cell.checkpoint) : ContentCell()});
     }
   return table;
 }

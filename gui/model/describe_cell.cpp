@@ -37,6 +37,22 @@ bool is_assumed(const StepView& view, std::int32_t group) {
   });
 }
 
+// What ends inside the block, and which state a prefill stored on its way.
+void add_end(std::vector<Fact>& facts, const BlockCell& cell, const BlockFacts& block) {
+  if (cell.partial_tokens > 0) {
+    const bool is_label = block.partial_num_tokens % cell.block_size == cell.partial_tokens;
+    facts.push_back({is_label ? "prefix ends at" : "hit ends at",
+                     fmt::format("{} of the block's tokens{}", partial_words(cell),
+                                 is_label && block.partial_num_tokens != block.label_num_tokens
+                                     ? fmt::format(", registered besides for {} tokens",
+                                                   block.partial_num_tokens)
+                                     : "")});
+  }
+  if (cell.checkpoint > 0)
+    facts.push_back({"checkpoint", fmt::format("S({}), stored by a prefill that ran on past it",
+                                               cell.checkpoint)});
+}
+
 }  // namespace
 
 std::vector<Fact> describe_element(ShownRun& run, const MetadataSection& section,
@@ -113,6 +129,7 @@ std::vector<Fact> describe_cell(ShownRun& run, const CellPlace& place, const Blo
                                           ? fmt::format("the prefix of {} tokens, hash {:016x}",
                                                         block.label_num_tokens, block.block_hash)
                                           : std::string("nothing: no request can hit it")});
+  add_end(facts, cell, block);
   if (!block.writes_known) {
     facts.push_back({"content", "not known: the session keeps writes at level full only"});
     return facts;

@@ -34,6 +34,7 @@ LiveRun::LiveRun(RunPlan plan, CheckScope scope)
       scope_(scope),
       log_({.num_blocks = plan_.setup.config.kv_cache_config.num_blocks,
             .mamba_cache_mode = plan_.setup.config.mamba_cache_mode}),
+      stores_checkpoints_(stores_checkpoints(plan_.setup.config.kv_cache_config)),
       cache_log_(plan_, names_),
       found_by_rule_(rule_table().size()) {}
 
@@ -208,14 +209,25 @@ BlockFacts LiveRun::block_facts(std::int32_t block, FactParts) {
   const CheckState& state = player_->run().state();
   const BlockLabel& label = state.labels[static_cast<std::size_t>(block)];
   const auto last_of_window = static_cast<std::size_t>(state.config.conv_kernel - 2);
-  return {.registered = label.registered,
-          .label_group = label.group,
-          .label_num_tokens = label.num_tokens,
-          .block_hash = label.block_hash,
-          .registered_in = label.registered ? registered_in(block) : 0,
-          .temporal = {state.state.temporal(block).event, state.state.temporal(block).fingerprint},
-          .conv = {state.state.conv_event(block), state.state.conv(block)[last_of_window]},
-          .attention = {state.state.attention(block).event, state.state.attention(block).last}};
+  const WriteEvent& write = state.state.temporal(block).event;
+  const auto chunk = write.kind == WriteKind::prefill && stores_checkpoints_
+                         ? requests_.chunk(write.request, write.step)
+                         : std::nullopt;
+  BlockFacts facts{
+      .registered = label.registered,
+      .label_group = label.group,
+      .label_num_tokens = label.num_tokens,
+      .block_hash = label.block_hash,
+      .registered_in = label.registered ? registered_in(block) : 0,
+      .temporal = {state.state.temporal(block).event, state.state.temporal(block).fingerprint},
+      .conv = {state.state.conv_event(block), state.state.conv(block)[last_of_window]},
+      .attention = {state.state.attention(block).event, state.state.attention(block).last},
+      .checkpoint = chunk && chunk->passes(write.num_tokens) ? write.num_tokens : 0};
+  const KVCacheConfig& cache = config().kv_cache_config;
+  if (label.registered) note_prefix_end(facts, label.group, label.num_tokens, cache);
+  for (const auto& [labelled, more] : state.more_labels)
+    if (labelled == block) note_prefix_end(facts, more.group, more.num_tokens, cache);
+  return facts;
 }
 
 std::vector<std::int32_t> LiveRun::conv_tokens(std::int32_t block) const {

@@ -61,6 +61,9 @@ class LiveRun final : public ShownRun {
   std::int32_t num_hit_tokens(RequestId request) const override {
     return requests_.num_hit_tokens(request, step());
   }
+  std::optional<CachedPrompt> cached_prompt(RequestId request) override {
+    return requests_.cached_prompt(request, step());
+  }
   const CacheReport* cache_report() override { return cache_log_.report(last_known_step()); }
   Result<std::unique_ptr<StepSource>> source() const override;
   SessionHeader header() const override;
@@ -84,6 +87,7 @@ class LiveRun final : public ShownRun {
   ActivityLog activities_;
   std::vector<std::vector<std::int32_t>> registrations_;  // [num_blocks] steps, ascending
   RequestLog requests_;
+  bool stores_checkpoints_ = false;
   CacheLog cache_log_;
   std::vector<StepMark> marks_;
   std::vector<ShownFinding> findings_;

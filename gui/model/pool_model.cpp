@@ -32,6 +32,14 @@ CellRole role_of(std::int32_t block, std::int32_t references, bool registered) {
   return references == 0 ? CellRole::free_block : CellRole::held;
 }
 
+// Is the block registered as a prefix that ends inside it?
+void mark_prefix_end(BlockCell& cell, const BlockFacts& facts, const KVCacheConfig& config) {
+  const auto group = static_cast<std::size_t>(facts.label_group);
+  if (!facts.registered || group >= config.groups.size()) return;
+  cell.block_size = config.groups[group].block_size();
+  cell.partial_tokens = facts.partial_num_tokens % cell.block_size;
+}
+
 // Looks only at blocks that findings name: a session has to read each from its file.
 void mark_wrong(ShownRun& run, PoolModel& pool) {
   const BlockVerdicts verdicts(run);
@@ -104,6 +112,7 @@ PoolModel make_pool_model(ShownRun& run) {
     pool.labels_known = pool.labels_known && facts.label_known;
     pool.references[i] = tables.holders(cell.block) + tables.deferred(cell.block);
     cell.role = role_of(cell.block, pool.references[i], facts.registered);
+    mark_prefix_end(cell, facts, view.config.kv_cache_config);
     cell.state = CellState::written;
     cell.changed = changed[i];
     count(pool, cell.block, pool.references[i], facts.registered);

@@ -2,9 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/check.h"
+#include "gui/model/cache_log.h"
+#include "gui/model/prefill_chunk.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/record/session_plan.h"
 #include "sessions/run/finding_list.h"
@@ -226,7 +230,40 @@ std::optional<BlockFacts> RecordedRun::written(std::int32_t block) {
     }
     facts.*event = {write.value().event, write.value().fingerprint};
   }
+  facts.checkpoint = checkpoint_of(facts.temporal.event);
   return facts_.emplace(block, facts).first->second;
+}
+
+// The state is one on the way of the chunk that wrote it.
+std::int32_t RecordedRun::checkpoint_of(const WriteEvent& write) {
+  if (write.kind != WriteKind::prefill || !stores_checkpoints(config().kv_cache_config)) return 0;
+  --lookups_left_;
+  const StepRecord* record = write.step == step() ? &player_->record() : read_beside(write.step);
+  const auto chunk =
+      record == nullptr ? std::nullopt : find_prefill_chunk(record->trace, write.request);
+  return chunk && chunk->passes(write.num_tokens) ? write.num_tokens : 0;
+}
+
+// Without writes: the block was registered while a chunk ran on past its prefix. Kept, because
+// panels ask again for every step.
+std::int32_t RecordedRun::checkpoint_of(std::int32_t block, const RegisteredLabel& label) {
+  const KVCacheConfig& cache = config().kv_cache_config;
+  const auto group = static_cast<std::size_t>(label.group);
+  if (!stores_checkpoints(cache) || group >= cache.groups.size() || !cache.groups[group].is_mamba())
+    return 0;
+  const std::pair<std::int32_t, std::int64_t> key(block, label.step);
+  if (const auto known = checkpoints_.find(key); known != checkpoints_.end()) return known->second;
+  if (lookups_left_ <= 0) {
+    lacks_facts_ = true;
+    return 0;
+  }
+  --lookups_left_;
+  const StepRecord* record = label.step == step() ? &player_->record() : read_beside(label.step);
+  if (record == nullptr) return 0;
+  const auto chunk =
+      find_prefill_chunk(record->trace, find_registering(record->trace, block, label.num_tokens));
+  const std::int32_t found = chunk && chunk->passes(label.num_tokens) ? label.num_tokens : 0;
+  return checkpoints_.emplace(key, found).first->second;
 }
 
 BlockFacts RecordedRun::block_facts(std::int32_t block, FactParts parts) {
@@ -236,14 +273,32 @@ BlockFacts RecordedRun::block_facts(std::int32_t block, FactParts parts) {
     if (const auto found = written(block)) facts = *found;
   facts.label_known = labels_ == Labels::read && level() != RecordLevel::counts;
   if (labels_ == Labels::reading) lacks_facts_ = true;
-  if (const auto label = facts.label_known ? reader().label(block, step()) : std::nullopt) {
-    facts.registered = true;
-    facts.label_group = label->group;
-    facts.label_num_tokens = label->num_tokens;
-    facts.block_hash = label->block_hash;
-    facts.registered_in = label->step;
-  }
+  if (!facts.label_known) return facts;
+  const std::vector<RegisteredLabel> labels = reader().labels(block, step());
+  for (const RegisteredLabel& label : labels)
+    note_prefix_end(facts, label.group, label.num_tokens, config().kv_cache_config);
+  if (labels.empty()) return facts;
+  const RegisteredLabel& label = labels.front();
+  facts.registered = true;
+  facts.label_group = label.group;
+  facts.label_num_tokens = label.num_tokens;
+  facts.block_hash = label.block_hash;
+  facts.registered_in = labels.back().step;
+  if (!facts.writes_known) facts.checkpoint = checkpoint_of(block, label);
   return facts;
+}
+
+std::optional<CachedPrompt> RecordedRun::cached_prompt(RequestId request) {
+  if (request != admitted_) {
+    auto steps = reader().admissions(request);
+    admissions_ = steps.ok() ? std::move(steps).value() : std::vector<std::int64_t>();
+    admitted_ = request;
+  }
+  const auto behind = std::ranges::upper_bound(admissions_, step());
+  if (behind == admissions_.begin()) return std::nullopt;
+  const std::int64_t admitted = *std::prev(behind);
+  const StepRecord* record = admitted == step() ? &player_->record() : read_beside(admitted);
+  return record == nullptr ? std::nullopt : find_cached_prompt(record->trace, request);
 }
 
 bool RecordedRun::load_more() {

@@ -61,6 +61,7 @@ class RecordedRun final : public ShownRun {
   bool load_more() override;
   std::string take_trouble() override { return std::exchange(trouble_, {}); }
   Result<WriteChain> write_chain(std::int32_t block, ContentKind content) override;
+  std::optional<CachedPrompt> cached_prompt(RequestId request) override;
   std::optional<std::vector<std::int32_t>> free_queue() const override { return std::nullopt; }
   // Reads at most kStepsASlice steps of the file per call, about a millisecond each, and keeps
   // them; load_more() reads the rest.
@@ -88,6 +89,8 @@ class RecordedRun final : public ShownRun {
   void return_to(std::int64_t before);
   bool load_facts();
   std::optional<BlockFacts> written(std::int32_t block);
+  std::int32_t checkpoint_of(const WriteEvent& write);
+  std::int32_t checkpoint_of(std::int32_t block, const RegisteredLabel& label);
   const StepRecord* read_beside(std::int64_t step);
   Status change_bookmarks(const std::function<Status(SessionFile&)>& change);
   void show_bookmarks(const std::vector<Bookmark>& kept);
@@ -122,6 +125,12 @@ class RecordedRun final : public ShownRun {
   // Facts looked up for the shown step, and how many more lookups are allowed before the next
   // frame.
   std::map<std::int32_t, BlockFacts> facts_;
+  // Steps that admitted the request that cached_prompt() was last asked for.
+  RequestId admitted_{};
+  std::vector<std::int64_t> admissions_;
+  // Of blocks and the steps that registered them: tokens before the state that a prefill stored on
+  // its way there, 0 for others.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> checkpoints_;
   int lookups_left_ = 0;
   bool lacks_facts_ = false;  // some could not be looked up in time
 };

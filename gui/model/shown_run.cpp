@@ -9,6 +9,13 @@
 
 namespace hybridscope {
 
+void note_prefix_end(BlockFacts& facts, std::int32_t group, std::int32_t num_tokens,
+                     const KVCacheConfig& config) {
+  if (group < 0 || static_cast<std::size_t>(group) >= config.groups.size()) return;
+  if (num_tokens % config.groups[static_cast<std::size_t>(group)].block_size() != 0)
+    facts.partial_num_tokens = std::max(facts.partial_num_tokens, num_tokens);
+}
+
 BlockTableMirror tables_after(const StepView& view) {
   BlockTableMirror tables = view.scheduler_tables;
   for (const CacheEvent& event : view.trace.commit_events) tables.apply(event);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/caching/retention.h"
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
 #include "core/engine/engine_config.h"
@@ -59,10 +60,21 @@ struct BlockFacts {
   std::int32_t label_num_tokens = 0;  // of the label's prefix
   Fingerprint block_hash = 0;
   std::int64_t registered_in = 0;  // the step; 0: not known
+  // Tokens of a registered prefix that ends inside the block, the longest: of the label's prefix,
+  // or of another one that the block is registered as besides; 0: there is none.
+  std::int32_t partial_num_tokens = 0;
   HeldContent temporal;
   HeldContent conv;
   HeldContent attention;
+  // Tokens before the recurrent state that it holds, if a prefill stored that on its way
+  // (semantics: prefill-checkpoint); 0: it did not, or that is not known. With
+  // FactParts::label, and where writes are not recorded: of the state that it is registered as.
+  std::int32_t checkpoint = 0;
 };
+
+// Notes a prefix that the block is registered as, of the group's tokens.
+void note_prefix_end(BlockFacts& facts, std::int32_t group, std::int32_t num_tokens,
+                     const KVCacheConfig& config);
 
 // What a conv position holds if not a token: numbers of tokens count from 1.
 inline constexpr std::int32_t kConvBeforeFirst = 0;  // zeros
@@ -200,6 +212,10 @@ class ShownRun {
   // Tokens that the prefix cache served at the request's last admission up to the shown step; -1:
   // not admitted, or not known.
   virtual std::int32_t num_hit_tokens(RequestId) const { return -1; }
+
+  // What decides which states of the request's prompt stay cached, as of its last admission up to
+  // the shown step; empty: it was not admitted yet, or that is not known.
+  virtual std::optional<CachedPrompt> cached_prompt(RequestId) { return std::nullopt; }
 
   // The cache report on all known steps; null: not known.
   virtual const CacheReport* cache_report() { return nullptr; }

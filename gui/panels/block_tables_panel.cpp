@@ -232,7 +232,7 @@ void BlockTablesPanel::draw_cells(PanelContext& context, const BlockTableGrid& g
       const BlockCell& cell = grid.at(r, column);
       if (cell.block < 0) continue;
       const CellBox box = box_of(cells, origin, r, column);
-      draw_cell(list, context.look, box, cell, fmt::format("{}", cell.block));
+      draw_cell(list, context.look, box, cell, text_that_fits(context.look, box, cell));
       context.mark(fmt::format("cell {} {} {}", grid.rows[r].name, grid.group, column),
                    {box.min, box.max});
     }

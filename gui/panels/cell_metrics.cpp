@@ -1,6 +1,9 @@
 #include "gui/panels/cell_metrics.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 namespace hybridscope {
@@ -9,6 +12,7 @@ namespace {
 // Points.
 constexpr float kReadableWidth = 34;  // of a block id of three digits
 constexpr float kDigitWidth = 7.5F;
+constexpr float kSignsWidth = 26;  // of the signs left and right of a cell's text
 constexpr float kLeastNames = 40;
 constexpr float kMostNames = 160;
 constexpr float kNamesOfSmallCells = 60;
@@ -16,6 +20,10 @@ constexpr float kMostTexturePoints = 14;
 // Pixels.
 constexpr float kLeastTextureWidth = 1;
 constexpr float kLeastTextureHeight = 2;
+
+float width_of(const ImFont& font, const std::string& text) {
+  return font.CalcTextSizeA(font.FontSize, FLT_MAX, 0, text.c_str()).x;
+}
 
 int digits_of(std::int32_t number) { return number < 10 ? 1 : 1 + digits_of(number / 10); }
 
@@ -40,8 +48,12 @@ GridWords words_of(const BlockTableGrid& grid, const Look& look) {
     if (words.names >= most) break;
     words.names = std::max(words.names, ImGui::CalcTextSize(row.name.c_str()).x);
   }
-  for (const BlockCell& cell : grid.cells)
+  const ImFont& font = *look.fonts.small;
+  for (const BlockCell& cell : grid.cells) {
     words.largest_block = std::max(words.largest_block, cell.block);
+    if (cell.partial_tokens > 0 || cell.checkpoint > 0)
+      words.longest = std::max(words.longest, width_of(font, cell_words(cell)));
+  }
   return words;
 }
 
@@ -54,8 +66,11 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
   const float wanted = std::max(
       kReadableWidth, static_cast<float>(digits_of(words.largest_block)) * kDigitWidth + 9);
   cells.width = cells.height * wanted / kReadableHeight;
+  const float with_words =
+      words.longest > 0 ? std::max(cells.width, words.longest + look.px(kSignsWidth)) : 0;
   const auto columns = static_cast<float>(std::max(grid.num_columns, 1));
   const auto rows = static_cast<float>(std::max<std::size_t>(grid.rows.size(), 1));
+  if (with_words * columns <= room.x - cells.names) cells.width = std::max(cells.width, with_words);
   const bool fits =
       cells.width * columns <= room.x - cells.names && cells.height * rows <= room.y * 3;
   if (cell_size == 0 && !fits) {
@@ -65,6 +80,13 @@ CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std
   cells.readable = cells.height >= look.px(15) && cells.width >= look.px(20);
   if (!cells.readable) cells.names = look.px(kNamesOfSmallCells);
   return cells;
+}
+
+std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell) {
+  std::string words = cell_words(cell);
+  if (width_of(*look.fonts.small, words) + look.px(kSignsWidth) / 2 <= box.max.x - box.min.x)
+    return words;
+  return fmt::format("{}", cell.block);
 }
 
 CellBox box_of(const CellMetrics& cells, ImVec2 origin, std::size_t row, std::int32_t column) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "gui/cell_drawing.h"
 #include "gui/look.h"
@@ -19,6 +20,7 @@ inline constexpr float kReadableHeight = 21;
 struct GridWords {
   float names = 0;  // pixels of the longest name
   std::int32_t largest_block = 0;
+  float longest = 0;  // pixels of the longest text with what is special about a cell; 0: none
 };
 GridWords words_of(const BlockTableGrid& grid, const Look& look);
 
@@ -31,8 +33,12 @@ struct CellMetrics {
   float header = 0;      // height of the row with column numbers
 };
 
+// The cell's words, or its block alone where these are too long.
+std::string text_that_fits(const Look& look, const CellBox& box, const BlockCell& cell);
+
 // cell_size: the chosen size in points. 0: readable cells if all columns fit side by side and the
-// rows into three times the height of the room; else the largest size at which the whole grid fits.
+// rows into three times the height of the room, with all their words if these fit too; else the
+// largest size at which the whole grid fits.
 CellMetrics cell_metrics(const BlockTableGrid& grid, const GridWords& words, std::int32_t cell_size,
                          const Look& look, ImVec2 room);
 

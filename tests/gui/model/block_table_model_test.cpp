@@ -73,6 +73,92 @@ TEST(BlockTableModel, ATooltipSaysWhatTheStepDoesWithTheCell) {
   EXPECT_EQ(said(2), "the state is read here");
 }
 
+// The cells of one request in a group, as they are written in the table.
+std::vector<std::string> written_cells(ShownRun& run, std::int32_t group, std::string_view name,
+                                       TableSide side = TableSide::scheduler) {
+  const BlockTableModel model = make_block_table_model(run, {.side = side});
+  const BlockTableGrid& grid = model.grids[static_cast<std::size_t>(group)];
+  std::vector<std::string> cells;
+  for (std::size_t row = 0; row < grid.rows.size(); ++row)
+    for (std::int32_t column = 0;
+         grid.rows[row].name == name && column < grid.rows[row].num_columns; ++column)
+      cells.push_back(cell_words(grid.at(row, column)));
+  return cells;
+}
+
+std::string fact_of(ShownRun& run, std::int32_t group, std::int32_t column,
+                    std::string_view label) {
+  const BlockTableModel model = make_block_table_model(run, {});
+  const BlockTableGrid& grid = model.grids[static_cast<std::size_t>(group)];
+  for (const Fact& fact :
+       describe_cell(run, {.request = grid.rows[0].request, .group = group, .column = column},
+                     grid.at(0, column)))
+    if (fact.label == label) return fact.value;
+  return {};
+}
+
+// 20 tokens are two blocks of 8 and 4 tokens of the third. In step 3 A runs on in block 6, and the
+// key goes to a copy; keys and values are only added to block 5, which keeps its key.
+TEST(BlockTableModel, AnEntryThatEndsInsideItsBlockSaysHowDeep) {
+  const auto run = test::hits_inside_blocks_at(2);
+  EXPECT_THAT(written_cells(*run, 0, "A"), testing::ElementsAre("1", "2", "5: 4/8"));
+  EXPECT_THAT(written_cells(*run, 1, "A"), testing::ElementsAre("0", "3", "6: 4/8"));
+  EXPECT_EQ(fact_of(*run, 1, 2, "prefix ends at"), "4/8 of the block's tokens");
+  EXPECT_EQ(fact_of(*run, 1, 1, "prefix ends at"), "");
+  ASSERT_TRUE(run->go_to(3).ok());
+  EXPECT_THAT(written_cells(*run, 0, "A"), testing::ElementsAre("1", "2", "5: 4/8"));
+  EXPECT_THAT(written_cells(*run, 1, "A"), testing::ElementsAre("0", "0", "6"));
+  const BlockTableModel model = make_block_table_model(*run, {});
+  EXPECT_EQ(model.grids[0].at(0, 2).state, CellState::written)
+      << "the last write was token 21: it does not tell what the first 20 are";
+  ASSERT_TRUE(run->go_to(6).ok());
+  EXPECT_THAT(written_cells(*run, 0, "A"), testing::ElementsAre("1", "2", "5: 4/8"));
+  EXPECT_EQ(fact_of(*run, 0, 2, "registered as").substr(0, 24), "the prefix of 24 tokens,");
+  EXPECT_EQ(fact_of(*run, 0, 2, "prefix ends at"),
+            "4/8 of the block's tokens, registered besides for 20 tokens");
+}
+
+// B's hit of 20 tokens ends in column 2 of every group; B has copies there, and in step 9 it writes
+// on up to token 24, where the whole block is registered.
+TEST(BlockTableModel, AHitThatEndsInsideABlockSaysHowDeep) {
+  const auto run = test::hits_inside_blocks_at(9);
+  EXPECT_THAT(written_cells(*run, 0, "B"), testing::ElementsAre("1", "2", "12: 4/8"));
+  EXPECT_THAT(written_cells(*run, 1, "B"), testing::ElementsAre("0", "0", "7: 4/8"));
+  EXPECT_THAT(written_cells(*run, 2, "B"), testing::ElementsAre("0", "0", "11: 4/8"));
+  EXPECT_EQ(fact_of(*run, 0, 2, "hit ends at"), "4/8 of the block's tokens");
+  EXPECT_EQ(fact_of(*run, 0, 2, "prefix ends at"), "");
+  ASSERT_TRUE(run->go_to(10).ok());
+  EXPECT_THAT(written_cells(*run, 0, "B"), testing::ElementsAre("1", "2", "12", "6"));
+}
+
+// A's chunk of 30 tokens leaves S(24) in column 2 and S(30) in column 3; B starts from S(24).
+TEST(BlockTableModel, AStateStoredInsideAPrefillIsACheckpoint) {
+  const auto run = scenario_at("state_inside_a_prefill", 1);
+  EXPECT_THAT(written_cells(*run, 1, "A"), testing::ElementsAre("0", "0", "5: S(24)", "6"));
+  EXPECT_EQ(fact_of(*run, 1, 2, "checkpoint"), "S(24), stored by a prefill that ran on past it");
+  EXPECT_EQ(fact_of(*run, 1, 2, "in this step"), "a prefill stores a state here and runs on");
+  EXPECT_EQ(fact_of(*run, 1, 3, "checkpoint"), "");
+  ASSERT_TRUE(run->go_to(2).ok());
+  EXPECT_THAT(written_cells(*run, 1, "B"), testing::ElementsAre("0", "0", "5: S(24)", "8"));
+  const BlockTableModel model = make_block_table_model(*run, {});
+  EXPECT_FALSE(model.grids[1].at(1, 2).written);
+}
+
+// Hashes of 2 tokens: the last hit of a resend of 30 tokens is 28, which lies behind the column
+// that the checkpoint is in.
+TEST(BlockTableModel, ACheckpointHasItsOwnDepthWhateverItsColumn) {
+  const auto run = LiveRun::create(test::plan_of_text(R"({
+    "version": 1, "name": "fine", "model": "tiny-mamba2",
+    "settings": {"engine": "vllm-0.33.0", "mamba_cache_mode": "align", "block_size": 8,
+      "prefix_match_unit": 2, "num_gpu_blocks_override": 40, "max_model_len": 64,
+      "async_scheduling": false,
+      "policies": {"checkpoint_layers": "mamba2_and_gdn", "checkpoint_writes": "every_valid_chunk"}},
+    "requests": [{"id": "A", "prompt": 30, "max_tokens": 4}]})"))
+                       .value();
+  ASSERT_TRUE(run->go_to(1).ok());
+  EXPECT_THAT(written_cells(*run, 1, "A"), testing::ElementsAre("0", "0", "5: S(28)", "6"));
+}
+
 TEST(BlockTableModel, NothingIsWrongInShippedScenarios) {
   for (const std::string& path : test::shipped_scenarios()) {
     SCOPED_TRACE(path);

@@ -20,6 +20,17 @@ std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step)
   return run;
 }
 
+RunPlan hits_inside_blocks() {
+  return plan_of_file(std::string(HYBRIDSCOPE_SOURCE_DIR) +
+                      "/tests/gui/data/hits_inside_blocks.json");
+}
+
+std::unique_ptr<LiveRun> hits_inside_blocks_at(std::int64_t step) {
+  auto run = LiveRun::create(hits_inside_blocks()).value();
+  EXPECT_TRUE(run->go_to(step).ok());
+  return run;
+}
+
 RunPlan reference_plan(const std::string& name) {
   return reference_plan_of_file(scenario_file(name));
 }

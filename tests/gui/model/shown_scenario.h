@@ -12,6 +12,10 @@ namespace hybridscope::test {
 
 std::string scenario_file(const std::string& name);  // "graph_padding"
 std::unique_ptr<LiveRun> scenario_at(const std::string& name, std::int64_t step);
+// vLLM 0.33.0, two recurrent groups, blocks of 8, hashes of 2 tokens. A has a prompt of 21 tokens,
+// whose state after 20 is registered in step 2, inside a block; B shares 21 and joins in step 9.
+RunPlan hits_inside_blocks();
+std::unique_ptr<LiveRun> hits_inside_blocks_at(std::int64_t step);
 // With engine profile reference.
 RunPlan reference_plan(const std::string& name);
 RunPlan reference_plan_of_file(const std::string& path);

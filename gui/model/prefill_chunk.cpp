@@ -1,0 +1,34 @@
+#include "gui/model/prefill_chunk.h"
+
+#include <algorithm>
+
+namespace hybridscope {
+
+bool stores_checkpoints(const KVCacheConfig& config) {
+  return std::ranges::any_of(config.groups, [](const KVCacheGroup& group) {
+    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+    return mamba != nullptr && mamba->num_prefill_checkpoint_blocks > 0;
+  });
+}
+
+std::optional<RanChunk> prefill_chunk(const StepTrace& trace, const RowTrace& row) {
+  if (row.row_class != RowClass::prefill || row.scheduled < 0) return std::nullopt;
+  const std::int32_t start = row.num_computed_tokens;
+  return RanChunk{start, start + trace.scheduled_of(row).num_scheduled_tokens};
+}
+
+std::optional<RanChunk> find_prefill_chunk(const StepTrace& trace, RequestId request) {
+  const auto row = std::ranges::find(trace.rows, request, &RowTrace::request);
+  return row == trace.rows.end() ? std::nullopt : prefill_chunk(trace, *row);
+}
+
+RequestId find_registering(const StepTrace& trace, std::int32_t block, std::int32_t num_tokens) {
+  for (const auto* events : {&trace.cache_events, &trace.commit_events})
+    for (const CacheEvent& event : *events)
+      if (event.kind == CacheEventKind::registered && event.block == block &&
+          event.num_tokens == num_tokens)
+        return event.request;
+  return {};
+}
+
+}  // namespace hybridscope
