@@ -4,6 +4,7 @@
 
 #include "gui/cell_drawing.h"
 #include "gui/conv_drawing.h"
+#include "gui/model/block_cell.h"
 #include "gui/model/command_arguments.h"
 #include "gui/widgets.h"
 
@@ -13,6 +14,8 @@ namespace {
 // Points of scale 1.
 constexpr float kArcHeight = 25;
 constexpr float kColumnNumberHeight = 15;  // of column numbers
+constexpr float kBlockCopyCellWidth = 96;
+constexpr float kBlockCopyArrow = 56;
 
 // Series 0 of the theme; 1 is the conv window.
 ImU32 temporal_colour(const Look& look) { return packed(series_style(look.theme, 0).colour); }
@@ -100,7 +103,49 @@ void draw_column(PanelContext& context, const ColumnLayout& layout, const CopyCe
   context.mark(fmt::format("copy cell {}", shown.column), {box.min, box.max});
 }
 
+// A block and its place above it, at `left`. Returns whether the mouse is on the block.
+bool draw_placed_block(PanelContext& context, const BlockCell& cell, std::int32_t column,
+                       ImVec2 left) {
+  const Look& look = context.look;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  draw_text(list, look.fonts.small, left, packed(look.ui().text_dim), copy_place_words(column));
+  const float top = left.y + look.px(kColumnNumberHeight);
+  const CellBox box{ImVec2(left.x, top),
+                    ImVec2(left.x + look.px(kBlockCopyCellWidth), top + look.px(kCopyCellHeight))};
+  draw_cell(list, look, box, cell, cell_words(cell));
+  if (cell.block > 0 && cell.block == context.workbench.selection().block)
+    draw_frame(list, look, box, FrameKind::same_block);
+  context.mark(fmt::format("block copy {}", cell.block), {box.min, box.max});
+  return ImGui::IsMouseHoveringRect(box.min, box.max);
+}
+
 }  // namespace
+
+void draw_block_copy(PanelContext& context, const BlockCopyDrawing& drawing) {
+  const Look& look = context.look;
+  const float cell = look.px(kBlockCopyCellWidth);
+  const float arrow = look.px(kBlockCopyArrow);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::PushID(drawing.destination.block);
+  ImGui::InvisibleButton("block copy",
+                         ImVec2(2 * cell + arrow, look.px(kColumnNumberHeight + kCopyCellHeight)));
+  const bool clicked = ImGui::IsItemClicked();
+  ImGui::PopID();
+  const auto block = [&](const BlockCell& shown, std::int32_t column, float x) {
+    if (draw_placed_block(context, shown, column, ImVec2(x, at.y)) && clicked)
+      context.emit("select.block", fmt::format("{}", shown.block));
+  };
+  block(drawing.source, drawing.source_column, at.x);
+  block(drawing.destination, drawing.destination_column, at.x + cell + arrow);
+  const float y = at.y + look.px(kColumnNumberHeight + kCopyCellHeight / 2);
+  const float tip = at.x + cell + arrow - look.px(3);
+  const float head = look.px(7);
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddLine(ImVec2(at.x + cell + look.px(3), y), ImVec2(tip - head, y), temporal_colour(look),
+               look.px(2));
+  list.AddTriangleFilled(ImVec2(tip, y), ImVec2(tip - head, y - head * 0.6F),
+                         ImVec2(tip - head, y + head * 0.6F), temporal_colour(look));
+}
 
 float copy_columns_width(const Look& look, const StateCopyDrawing& drawing) {
   const std::int32_t slots = drawing.cells.empty() ? 0 : drawing.cells.back().slot + 1;

@@ -1,4 +1,5 @@
-// A state copy as arrows between columns of a request's block table.
+// A state copy as arrows between columns of a request's block table, and the copy of a whole block
+// as an arrow between two blocks.
 #pragma once
 
 #include <string>
@@ -14,5 +15,7 @@ float copy_columns_width(const Look& look, const StateCopyDrawing& drawing);
 // conv window. A click on a cell selects it.
 void draw_copy_columns(PanelContext& context, const StateCopyDrawing& drawing,
                        const std::string& request);
+// The source, an arrow, the destination; above them where they are. A click on a block selects it.
+void draw_block_copy(PanelContext& context, const BlockCopyDrawing& drawing);
 
 }  // namespace hybridscope

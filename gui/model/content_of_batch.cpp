@@ -104,6 +104,19 @@ ContentTable conv_table(const std::string& title, const StateCopyDrawing& drawin
   return table;
 }
 
+ContentTable block_copies_table(const std::string& title, const StateCopyDetail& detail) {
+  ContentTable table{
+      .title = title,
+      .note = std::string(detail.source),
+      .headings = {"Group", "Source", "Source block", "Destination", "Destination block", "Why"}};
+  for (const BlockCopyDrawing& copy : detail.block_copies)
+    table.rows.push_back(
+        {words_cell(copy.group_name), words_cell(copy_place_words(copy.source_column)),
+         number_cell(copy.source.block), words_cell(copy_place_words(copy.destination_column)),
+         number_cell(copy.destination.block), words_cell(copy.words)});
+  return table;
+}
+
 PanelContent state_copies(Workbench& workbench) {
   const StateCopiesModel model = make_state_copies_model(*workbench.run(), workbench.selection());
   if (model.rows.empty()) return {.notes = {model.empty}};
@@ -111,6 +124,10 @@ PanelContent state_copies(Workbench& workbench) {
   content.tables.push_back(decisions_table(model));
   for (const StateCopyDetail& detail : model.details) {
     const std::string title = fmt::format("{}, {}", model.name, detail.title);
+    if (!detail.block_copies.empty()) {
+      content.tables.push_back(block_copies_table(title, detail));
+      continue;
+    }
     ContentTable formula{
         .title = title, .note = std::string(detail.source), .headings = {"Formula"}};
     for (const std::string& term : detail.formula) formula.rows.push_back({words_cell(term)});

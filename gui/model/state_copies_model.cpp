@@ -51,6 +51,7 @@ class StateCopiesMaker {
     add_rows(CopyMoment::after_sampling);
     model_.num_decisions = static_cast<std::int32_t>(model_.rows.size());
     add_rows_without_decision();
+    add_block_copies();
     std::ranges::stable_sort(model_.rows, {}, [](const StateCopyRow& row) {
       return std::pair(row.moment, !row.copies);
     });
@@ -75,6 +76,65 @@ class StateCopiesMaker {
       return "No state was copied in this step. (Mode none keeps each request's state in column "
              "0.)";
     return "No decision about copying state was made in this step.";
+  }
+
+  void add_block_copies() {
+    model_.block_copies = explained_block_copies(view_.trace, view_.config.kv_cache_config);
+    for (std::size_t i = 0; i < model_.block_copies.size(); ++i) {
+      const BlockCopy& copy = model_.block_copies[i].copy;
+      StateCopyRow row;
+      row.moment = CopyMoment::first;
+      row.block_copy = static_cast<std::int32_t>(i);
+      row.request = copy.request;
+      row.name = copy.request.value >= 0 ? view_.names.request(copy.request) : "-";
+      row.rule = "copy_on_write";
+      row.outcome = "block copy";
+      row.copies = true;
+      const auto place = [&](std::int32_t block) {
+        const std::int32_t column = column_of(copy, block);
+        return column < 0 ? std::string("cache") : fmt::format("{}", column);
+      };
+      row.columns = fmt::format("{} -> {}", place(copy.source_block), place(copy.block));
+      row.why = block_copy_words(model_.block_copies[i], view_.names);
+      row.in_words = fmt::format("{}, {}", view_.names.group(copy.group), row.why);
+      model_.rows.push_back(std::move(row));
+    }
+  }
+
+  // The column of the request's table that has the block; -1: none.
+  std::int32_t column_of(const BlockCopy& copy, std::int32_t block) const {
+    const auto ids = view_.scheduler_tables.block_ids(copy.request, copy.group);
+    const auto found = std::ranges::find(ids, block);
+    return found == ids.end() ? -1 : static_cast<std::int32_t>(found - ids.begin());
+  }
+
+  BlockCopyDrawing drawing_of(const ExplainedBlockCopy& explained) const {
+    const BlockCopy& copy = explained.copy;
+    const std::int32_t num_blocks = view_.scheduler_tables.num_blocks();
+    const auto cell = [&](std::int32_t block) {
+      return block > kNullBlock && block < num_blocks ? make_block_cell(run_, block, copy.group)
+                                                      : BlockCell{.block = block};
+    };
+    return {.group = copy.group,
+            .group_name = view_.names.group(copy.group),
+            .source = cell(copy.source_block),
+            .destination = cell(copy.block),
+            .source_column = column_of(copy, copy.source_block),
+            .destination_column = column_of(copy, copy.block),
+            .words = block_copy_words(explained, view_.names)};
+  }
+
+  // All block copies of the shown request, in one detail.
+  void add_block_copy_detail(std::span<const StateCopyRow> rows) {
+    StateCopyDetail detail;
+    for (const StateCopyRow& row : rows) {
+      if (row.block_copy < 0) continue;
+      detail.title = fmt::format("{}: {}", copy_moment_name(row.moment), row.outcome);
+      detail.source = kBlockCopySource;
+      detail.block_copies.push_back(
+          drawing_of(model_.block_copies[static_cast<std::size_t>(row.block_copy)]));
+    }
+    if (!detail.block_copies.empty()) model_.details.push_back(std::move(detail));
   }
 
   void add_rows(CopyMoment moment) {
@@ -146,7 +206,9 @@ class StateCopiesMaker {
       if (row.request == model_.request) shown_rows.push_back(row);
     // Decisions that copy, which are drawn, come before the others.
     std::ranges::stable_sort(shown_rows, {}, [](const StateCopyRow& row) { return !row.copies; });
+    add_block_copy_detail(shown_rows);
     for (const StateCopyRow& row : shown_rows) {
+      if (row.block_copy >= 0) continue;
       StateCopyDetail detail;
       detail.title = fmt::format("{}: {}", copy_moment_name(row.moment), row.outcome);
       detail.formula = split_terms(row.in_words);
@@ -280,51 +342,6 @@ class StateCopiesMaker {
 
 }  // namespace
 
-std::string_view conv_holds_name(ConvHolds holds) {
-  constexpr std::array<std::string_view, kNumConvHolds> kNames = {
-      "before token 1", "token", "accepted draft", "rejected draft", "not tracked", "not known"};
-  return kNames[static_cast<std::size_t>(holds)];
-}
-
-namespace {
-
-ConvPosition position_of(const ConvCopyTerms& terms, std::int32_t token) {
-  if (!terms.tokens_known) return {.holds = ConvHolds::not_known};
-  if (token > terms.last_written) return {};
-  if (token <= 0) return {.holds = ConvHolds::before_first};
-  if (token <= terms.num_real_tokens) return {.holds = ConvHolds::token, .token = token};
-  return {.holds = token <= terms.num_accepted_up_to ? ConvHolds::accepted : ConvHolds::rejected,
-          .token = token};
-}
-
-}  // namespace
-
-ConvCopy make_conv_copy(const ConvCopyTerms& terms) {
-  const std::int32_t length = terms.conv_kernel - 1 + terms.num_speculative_tokens;
-  const std::int32_t bias = terms.accept_token_bias;
-  HS_EXPECT(bias >= 0 && bias <= length);
-  const std::int32_t first = terms.num_tokens - (terms.conv_kernel - 2) - bias;
-  ConvCopy copy{.bias = bias, .source = {}, .destination = {}};
-  for (std::int32_t i = 0; i < length; ++i) {
-    ConvPosition position = position_of(terms, first + i);
-    position.copied = i >= bias;
-    position.in_window = i >= bias && i < bias + terms.conv_kernel - 1;
-    copy.source.push_back(position);
-  }
-  for (std::int32_t i = 0; i < length; ++i) {
-    const bool copied = i + bias < length;
-    ConvPosition position;
-    if (copied)
-      position = copy.source[static_cast<std::size_t>(i + bias)];
-    else if (terms.same_block)
-      position = copy.source[static_cast<std::size_t>(i)];
-    position.copied = copied;
-    position.in_window = i < terms.conv_kernel - 1;
-    copy.destination.push_back(position);
-  }
-  return copy;
-}
-
 std::int32_t StateCopyDrawing::slot_of(std::int32_t column) const {
   const auto found = std::ranges::find(cells, column, &CopyCell::column);
   HS_EXPECT(found != cells.end());
@@ -332,12 +349,29 @@ std::int32_t StateCopyDrawing::slot_of(std::int32_t column) const {
 }
 
 std::string_view copy_moment_name(CopyMoment moment) {
-  return moment == CopyMoment::before_forward ? "before forward" : "after sampling";
+  switch (moment) {
+    case CopyMoment::first:
+      return "first";
+    case CopyMoment::before_forward:
+      return "before forward";
+    case CopyMoment::after_sampling:
+      return "after sampling";
+  }
+  return "";
 }
 
 std::string decisions_words(const StateCopiesModel& model) {
-  return fmt::format("{} {}, {} copying", model.num_decisions,
-                     model.num_decisions == 1 ? "decision" : "decisions", model.num_copying);
+  std::string words =
+      fmt::format("{} {}, {} copying", model.num_decisions,
+                  model.num_decisions == 1 ? "decision" : "decisions", model.num_copying);
+  if (const std::size_t copies = model.block_copies.size(); copies > 0)
+    words += fmt::format("; {} block {} before {}", copies, copies == 1 ? "copy" : "copies",
+                         model.num_decisions == 1 ? "it" : "them");
+  return words;
+}
+
+std::string copy_place_words(std::int32_t column) {
+  return column < 0 ? std::string("prefix cache") : fmt::format("column {}", column);
 }
 
 StateCopiesModel make_state_copies_model(ShownRun& run, const Selection& selection) {

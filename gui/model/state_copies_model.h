@@ -12,6 +12,7 @@
 #include "gui/model/column_words.h"
 #include "gui/model/selection.h"
 #include "gui/model/shown_run.h"
+#include "sessions/explain/block_copies.h"
 
 namespace hybridscope {
 
@@ -66,15 +67,17 @@ inline constexpr std::string_view kFormulaLetters =
     "c: tokens computed before the step; q: tokens it runs, d of them drafts; a: accepted tokens, "
     "the bonus token included; B: tokens a block; S(n): the state after n tokens.";
 
-enum class CopyMoment : std::uint8_t { before_forward, after_sampling };
-// "before forward".
+// `first`: copies of whole blocks, before anything else of the step touches state.
+enum class CopyMoment : std::uint8_t { first, before_forward, after_sampling };
+// "first", "before forward".
 std::string_view copy_moment_name(CopyMoment moment);
 
 // One decision, in a list.
 struct StateCopyRow {
   CopyMoment moment = CopyMoment::before_forward;
-  std::int32_t decision =
-      -1;  // index into the launch's decisions; -1: none was made, as `why` says
+  // Index into the launch's decisions; -1: none was made, as `why` says, or a block is copied.
+  std::int32_t decision = -1;
+  std::int32_t block_copy = -1;  // index into StateCopiesModel::block_copies; -1: another copy
   RequestId request{};
   std::string name;
   std::string_view rule{};
@@ -91,11 +94,15 @@ struct StateCopyRow {
 // The columns of that list.
 inline constexpr std::array<ColumnWords, 7> kCopyColumns = {{
     {"Request", "Whose state"},
-    {"When", "Before the forward pass (pre-copy), or after sampling (post-copy)"},
-    {"Outcome", "What the rule decided; only copy and within_block_shift move anything"},
+    {"When",
+     "First (a block copy), before the forward pass (pre-copy), or after sampling (post-copy): the "
+     "order in which the step makes them"},
+    {"Outcome",
+     "What the rule decided; only block copy, copy and within_block_shift move anything"},
     {"Columns",
      "Conv source, temporal source where it is another, and destination: columns of the "
-     "request's block table (src_col, src_col + accept_token_bias, dst_col)"},
+     "request's block table (src_col, src_col + accept_token_bias, dst_col). Block copies: cache "
+     "is a block in none of its columns, which the prefix cache has"},
     {"Bias", "accept_token_bias: how many accepted tokens the state lies behind the source column"},
     {"Why", "The outcome; the formula with its numbers is below"},
     {"Rule", "The function that decides"},
@@ -138,16 +145,31 @@ struct StateCopyDrawing {
 inline constexpr std::string_view kDrawnAsDecided =
     "Drawn as decided: what the blocks really held is kept at level full only.";
 
+// A copy of a whole block (semantics: copy-on-write): an arrow from block to block.
+struct BlockCopyDrawing {
+  std::int32_t group = -1;
+  std::string group_name;
+  BlockCell source;  // as both are at the end of the step
+  BlockCell destination;
+  std::int32_t source_column = -1;  // of the request's block table; -1: the prefix cache has it
+  std::int32_t destination_column = -1;
+  std::string words;  // "block 6 -> 8: A writes on in block 6, and ..."
+};
+// "column 2", "prefix cache".
+std::string copy_place_words(std::int32_t column);
+
 // One decision in full.
 struct StateCopyDetail {
-  std::string title;                        // "after sampling: within_block_shift"
-  std::vector<std::string> formula;         // one term per line, the numbers filled in
-  std::string_view source{};                // where the rule comes from
-  std::optional<StateCopyDrawing> drawing;  // of decisions that copy
+  std::string title;                           // "after sampling: within_block_shift"
+  std::vector<std::string> formula;            // one term per line, the numbers filled in
+  std::string_view source{};                   // where the rule comes from
+  std::optional<StateCopyDrawing> drawing;     // of decisions that copy
+  std::vector<BlockCopyDrawing> block_copies;  // the request's, in their order, in one detail
 };
 
 struct StateCopiesModel {
-  std::vector<StateCopyRow> rows;  // those that copy first
+  std::vector<StateCopyRow> rows;                // by moment; of one moment those that copy first
+  std::vector<ExplainedBlockCopy> block_copies;  // in the order in which the step makes them
   std::int32_t num_decisions = 0;
   std::int32_t num_copying = 0;
   std::string empty;  // why there are no rows
@@ -157,7 +179,7 @@ struct StateCopiesModel {
   std::vector<StateCopyDetail> details;
 };
 
-// "3 decisions, 1 copying".
+// "3 decisions, 1 copying; 2 block copies before them".
 std::string decisions_words(const StateCopiesModel& model);
 
 // Requires: run.step() > 0.

@@ -113,6 +113,7 @@ class StateCopiesPanel final : public Panel {
     const DifferenceMarks* marks = context.workbench.differences();
     const RequestDifferences* of = marks != nullptr ? marks->of(row.name) : nullptr;
     if (of == nullptr) return;
+    if (row.moment == CopyMoment::first) return;
     if (row.moment == CopyMoment::before_forward ? of->pre_copy : of->post_copy)
       draw_row_differs(context.look);
   }
@@ -123,6 +124,11 @@ class StateCopiesPanel final : public Panel {
     heading(look, model.name);
     flow(ImGui::CalcTextSize(detail.title.c_str()).x, ImGui::GetStyle().ItemSpacing.x);
     ImGui::TextUnformatted(detail.title.c_str());
+    for (const BlockCopyDrawing& copy : detail.block_copies) {
+      dim_text(look, copy.group_name);
+      draw_block_copy(context, copy);
+      wrapped_text(copy.words);
+    }
     if (detail.drawing) {
       const std::string& group = detail.drawing->group_name;
       flow(ImGui::CalcTextSize(group.c_str()).x, ImGui::GetStyle().ItemSpacing.x);

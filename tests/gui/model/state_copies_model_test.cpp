@@ -55,6 +55,61 @@ TEST(StateCopiesModel, TemporalAndConvStateComeFromTheirOwnColumns) {
   EXPECT_EQ(drawing.num_tokens, 8);
 }
 
+// Group 1 keeps A in block 6 and gives the prefix cache a copy with the key; likewise group 2.
+TEST(StateCopiesModel, BlockCopiesComeBeforeEverythingElse) {
+  const auto run = test::hits_inside_blocks_at(3);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  EXPECT_EQ(decisions_words(model), "1 decision, 0 copying; 2 block copies before it");
+  ASSERT_EQ(model.rows.size(), 3u);
+  EXPECT_EQ(copy_moment_name(model.rows[0].moment), "first");
+  EXPECT_EQ(model.rows[0].outcome, "block copy");
+  EXPECT_EQ(model.rows[0].rule, "copy_on_write");
+  EXPECT_EQ(model.rows[0].columns, "2 -> cache");
+  EXPECT_EQ(model.rows[0].why,
+            "block 6 -> 8: A writes on in block 6, and the prefix cache keeps S(20) in the copy");
+  EXPECT_EQ(model.rows[1].why,
+            "block 7 -> 9: A writes on in block 7, and the prefix cache keeps S(20) in the copy");
+  EXPECT_EQ(copy_moment_name(model.rows[2].moment), "before forward");
+  EXPECT_EQ(model.rows[2].outcome, "same_column");
+}
+
+TEST(StateCopiesModel, ABlockCopyIsAnArrowBetweenTwoBlocks) {
+  const auto run = test::hits_inside_blocks_at(3);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  ASSERT_EQ(model.details.size(), 2u);
+  EXPECT_EQ(model.details[0].title, "first: block copy");
+  EXPECT_EQ(model.details[0].source, "vLLM v1/core/kv_cache_manager.py take_kv_cache_block_copies");
+  ASSERT_EQ(model.details[0].block_copies.size(), 2u);
+  const BlockCopyDrawing& copy = model.details[0].block_copies[0];
+  EXPECT_EQ(copy.group_name, "group 1 (gdn_attention)");
+  EXPECT_EQ(copy.source.block, 6);
+  EXPECT_EQ(copy_place_words(copy.source_column), "column 2");
+  EXPECT_EQ(cell_words(copy.destination), "8: 4/8");
+  EXPECT_EQ(copy.destination.role, CellRole::cached);
+  EXPECT_EQ(copy.destination.state, CellState::verified);
+  EXPECT_EQ(copy_place_words(copy.destination_column), "prefix cache");
+}
+
+// A hit that ends inside a block: every group of B gets a copy, in the order of groups.
+TEST(StateCopiesModel, ACopyOfAHitGoesToTheRequestsColumn) {
+  const auto run = test::hits_inside_blocks_at(9);
+  const StateCopiesModel model = make_state_copies_model(*run, {});
+  std::vector<std::string> copies;
+  for (const StateCopyRow& row : model.rows)
+    if (row.block_copy >= 0) copies.push_back(row.columns + ", " + row.why);
+  EXPECT_THAT(
+      copies,
+      testing::ElementsAre(
+          "cache -> 2, block 5 -> 12: the hit of 20 tokens ends inside block 5, so B writes on in "
+          "a "
+          "copy",
+          "cache -> 2, block 8 -> 7: the hit of 20 tokens ends inside block 8, so B writes on in a "
+          "copy",
+          "cache -> 2, block 9 -> 11: the hit of 20 tokens ends inside block 9, so B writes on in "
+          "a "
+          "copy"));
+}
+
 // A chunk of 160 tokens behind the first 8: the state goes from column 0 to column 20.
 TEST(StateCopiesModel, ColumnsFarFromTheCopyAreLeftOut) {
   const auto run = LiveRun::create(test::plan_of_text(R"({
