@@ -9,6 +9,7 @@
 #include "gui/model/level_notes.h"
 #include "gui/model/pool_model.h"
 #include "gui/model/prefix_cache_model.h"
+#include "gui/model/retention_model.h"
 #include "gui/model/workbench.h"
 
 namespace hybridscope {
@@ -104,6 +105,16 @@ ContentTable lost_table(const std::vector<LookupCard>& cards,
   return table;
 }
 
+ContentTable retention_table(const RetentionModel& model) {
+  ContentTable table{.title = "Kept states of " + model.name,
+                     .note = model.words,
+                     .headings = {"Tokens before the state", "Kept", "Why"}};
+  for (const PromptBoundary& boundary : model.boundaries)
+    table.rows.push_back(
+        {number_cell(boundary.num_tokens), flag_cell(boundary.kept), words_cell(boundary.why)});
+  return table;
+}
+
 PanelContent prefix_cache(Workbench& workbench) {
   ShownRun& run = *workbench.run();
   const auto cards = make_prefix_cache_model(run.view(), run.cache_report());
@@ -130,6 +141,8 @@ PanelContent prefix_cache(Workbench& workbench) {
       run.names());
   for (ContentTable* table : {&lookups, &lost, &groups})
     if (!table->rows.empty()) content.tables.push_back(std::move(*table));
+  if (const auto retention = make_retention_model(run, workbench.selection().request))
+    content.tables.push_back(retention_table(*retention));
   return content;
 }
 

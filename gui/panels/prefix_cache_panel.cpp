@@ -1,5 +1,7 @@
 #include "gui/panels/panels.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 #include "gui/cell_drawing.h"
 #include "gui/model/command_arguments.h"
 #include "gui/model/prefix_cache_model.h"
+#include "gui/model/retention_model.h"
 #include "gui/widgets.h"
 
 namespace hybridscope {
@@ -20,7 +23,8 @@ class PrefixCachePanel final : public Panel {
     const Shown& shown = model_.get(context.workbench, [&] {
       const CacheReport* cache = run.cache_report();
       return Shown{make_prefix_cache_model(run.view(), cache),
-                   find_earlier_lookup(run.view(), cache, context.workbench.selection().request)};
+                   find_earlier_lookup(run.view(), cache, context.workbench.selection().request),
+                   make_retention_model(run, context.workbench.selection().request)};
     });
     wrapped_dim_text(context.look, smallest_prefix_line(run.config()));
     if (shown.cards.empty())
@@ -32,12 +36,14 @@ class PrefixCachePanel final : public Panel {
       ImGui::Spacing();
       draw_reasons(shown.earlier->shared, shown.earlier->lost);
     }
+    if (shown.retention) draw_retention(context, *shown.retention);
   }
 
  private:
   struct Shown {
     std::vector<LookupCard> cards;
-    std::optional<EarlierLookup> earlier;  // of the selected request
+    std::optional<EarlierLookup> earlier;     // of the selected request
+    std::optional<RetentionModel> retention;  // of the selected request
   };
 
   // What was shared, and one bullet per reason.
@@ -111,6 +117,54 @@ class PrefixCachePanel final : public Panel {
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(bar.words.c_str());
     ImGui::PopTextWrapPos();
+  }
+
+  static void draw_retention(PanelContext& context, const RetentionModel& model) {
+    const Look& look = context.look;
+    ImGui::Spacing();
+    heading(look, "Kept states of " + model.name,
+            fmt::format("{}, a prompt of {} tokens in blocks of {}", model.group_name,
+                        model.num_prompt_tokens, model.block_size));
+    tooltip(kRetentionHelp);
+    context.mark("retention " + model.name);
+    wrapped_text(model.words);
+    if (!model.boundaries.empty()) draw_boundaries(look, model);
+    if (!model.dropped.empty()) wrapped_dim_text(look, model.dropped);
+  }
+
+  // The prompt from left to right: a filled diamond with its number where a state is kept, a small
+  // cross where it is dropped.
+  static void draw_boundaries(const Look& look, const RetentionModel& model) {
+    const float half = look.px(5);
+    const float width = std::max(ImGui::GetContentRegionAvail().x - 4 * half, 1.0F);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::Dummy(ImVec2(width, 2 * half + look.fonts.small->FontSize + look.px(4)));
+    const float y = at.y + half;
+    const float token = width / static_cast<float>(model.num_prompt_tokens);
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    list.AddLine(ImVec2(at.x, y), ImVec2(at.x + width, y), packed(look.ui().border), look.px(1));
+    float free_from = at.x;
+    float last_cross = at.x - half;
+    for (const PromptBoundary& boundary : model.boundaries) {
+      const float x = at.x + token * static_cast<float>(boundary.num_tokens);
+      if (!boundary.kept) {
+        if (x < last_cross + half) continue;
+        last_cross = x;
+        const float arm = half * 0.6F;
+        const ImU32 colour = packed(look.ui().text_dim);
+        list.AddLine(ImVec2(x - arm, y - arm), ImVec2(x + arm, y + arm), colour, look.px(1.5F));
+        list.AddLine(ImVec2(x - arm, y + arm), ImVec2(x + arm, y - arm), colour, look.px(1.5F));
+        continue;
+      }
+      list.AddQuadFilled(ImVec2(x, y - half), ImVec2(x + half, y), ImVec2(x, y + half),
+                         ImVec2(x - half, y), packed(look.ui().text));
+      const std::string number = fmt::format("{}", boundary.num_tokens);
+      const float room = text_width(look.fonts.small, number);
+      if (x - room / 2 < free_from) continue;
+      draw_centred_text(list, look.fonts.small, ImVec2(x, y + half + look.px(1)),
+                        packed(look.ui().text), number);
+      free_from = x + room / 2 + look.px(4);
+    }
   }
 
   Cached<Shown> model_;
