@@ -58,6 +58,8 @@ PanelContent metadata(Workbench& workbench) {
   add_note(content, kSignLegend);
   for (const MetadataSection& section : model.sections) {
     content.tables.push_back(arrays_table(section));
+    for (const std::string& line : section.checkpoints)
+      content.notes.push_back(fmt::format("{}: {}", section.title, line));
     if (!section.absent.empty())
       content.notes.push_back(fmt::format("{}: None: {}", section.title, section.absent));
     for (const MetadataArray& array : section.arrays)

@@ -123,6 +123,7 @@ class ModelMaker {
           section.note += (section.note.empty() ? "" : "; ") + std::string(kTableNote);
         finish(std::move(table), section);
       }
+    if (group.group >= 0) add_checkpoints(section);
     return section;
   }
 
@@ -162,6 +163,48 @@ class ModelMaker {
     }
     if (section.replayed.empty())
       section.replayed.emplace_back("What it read is not known here: the step is not kept.");
+  }
+
+  // What the arrays about checkpoints say, row by row: their elements stand for the same rows.
+  void add_checkpoints(MetadataSection& section) const {
+    const auto find = [&](std::string_view end) -> const NamedArray* {
+      const auto found = std::ranges::find_if(section.arrays, [&](const MetadataArray& array) {
+        return array.array.name.ends_with(end);
+      });
+      return found == section.arrays.end() ? nullptr : &found->array;
+    };
+    const NamedArray* offsets = find(".checkpoint_offsets");
+    const NamedArray* blocks = find("checkpoint.state_indices");
+    if (blocks == nullptr) blocks = find("checkpoint_meta.state_indices");
+    const NamedArray* chunks = find("checkpoint_chunk_idx");
+    if (offsets == nullptr || blocks == nullptr) return;
+    for (std::int64_t i = 0; i < std::min(num_elements(*offsets), num_elements(*blocks)); ++i) {
+      const std::int64_t offset = element_at(*offsets, i);
+      if (offset <= 0) continue;
+      section.checkpoints.push_back(
+          checkpoint_words(section.group, section.rows.batch_row(offsets->rows, i), offset,
+                           element_at(*blocks, i)) +
+          (chunks == nullptr || i >= num_elements(*chunks)
+               ? std::string()
+               : fmt::format("; scan chunk {} ends there", element_at(*chunks, i))));
+    }
+  }
+
+  // "checkpoint of A (row 0): after 24 of its 30 tokens S(24) goes to block 5, column 2"
+  std::string checkpoint_words(std::int32_t group, std::int32_t batch_row, std::int64_t offset,
+                               std::int64_t block) const {
+    if (batch_row < 0 || static_cast<std::size_t>(batch_row) >= view_.trace.rows.size())
+      return fmt::format("checkpoint of row {}: after {} tokens, to block {}", batch_row, offset,
+                         block);
+    const RowTrace& row = view_.trace.rows[static_cast<std::size_t>(batch_row)];
+    const auto ids = view_.worker_tables.block_ids(row.request, group);
+    const auto column = std::ranges::find(ids, block);
+    return fmt::format(
+        "checkpoint of {} (row {}): after {} of its {} tokens S({}) goes to block {}{}",
+        view_.names.request(row.request), batch_row, offset,
+        row.scheduled < 0 ? 0 : view_.trace.scheduled_of(row).num_scheduled_tokens,
+        row.num_computed_tokens + offset, block,
+        column == ids.end() ? std::string() : fmt::format(", column {}", column - ids.begin()));
   }
 
   ReplaySign sign_of(std::int32_t group, std::string_view name) const {

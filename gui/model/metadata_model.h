@@ -78,7 +78,9 @@ struct MetadataSection {
   std::vector<std::string> replayed;  // stale replay: what it really read, one line each
   std::vector<MetadataArray> arrays;
   std::string absent;  // names of arrays that are None
-  MetadataRows rows;   // the batch rows that elements of the arrays belong to
+  // One line for each row that stores a state on its way (semantics: checkpoint-metadata).
+  std::vector<std::string> checkpoints;
+  MetadataRows rows;  // the batch rows that elements of the arrays belong to
 };
 
 struct MetadataModel {

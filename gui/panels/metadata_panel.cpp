@@ -76,6 +76,7 @@ class MetadataPanel final : public Panel {
     heading(look, section.title, section.builder);
     if (!section.note.empty()) wrapped_in_window(look.ui().text_dim, section.note);
     if (!section.warning.empty()) wrapped_in_window(look.ui().warning, "! " + section.warning);
+    for (const std::string& line : section.checkpoints) wrapped_in_window(look.ui().text, line);
     for (const std::string& line : section.replayed) wrapped_in_window(look.ui().warning, line);
     const float width = ImGui::GetWindowWidth() - ImGui::GetStyle().ScrollbarSize - look.px(2);
     if (ImGui::BeginTable(

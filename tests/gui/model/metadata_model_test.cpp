@@ -47,6 +47,18 @@ TEST(MetadataModel, GoingBackComparesWithTheStepBeforeAgain) {
               ElementsAre("[2]", "[8]*", "[6]", "[0]"));
 }
 
+// The prefill of 30 tokens stores S(24) on its way; the scan has chunks of 4 tokens, 0 to 7.
+TEST(MetadataModel, ACheckpointIsToldRowByRow) {
+  const auto lines = [](std::int64_t step) {
+    return make_metadata_model(*scenario_at("state_inside_a_prefill", step), {})
+        .sections.at(2)
+        .checkpoints;
+  };
+  EXPECT_THAT(lines(1), ElementsAre("checkpoint of A (row 0): after 24 of its 30 tokens S(24) goes "
+                                    "to block 5, column 2; scan chunk 5 ends there"));
+  EXPECT_THAT(lines(2), ElementsAre()) << "B's 6 tokens begin at 24";
+}
+
 TEST(MetadataModel, TheFirstStepHasNothingToCompareWith) {
   const auto run = scenario_at("graph_padding", 1);
   const MetadataModel model = make_metadata_model(*run, {});
