@@ -5,6 +5,8 @@
 
 #include "gui/model/block_table_model.h"
 #include "gui/model/live_run.h"
+#include "gui/model/retention_model.h"
+#include "gui/model/state_copies_model.h"
 #include "sessions/live/fork.h"
 #include "tests/gui/model/shown_scenario.h"
 #include "tests/sessions/record/plan_run.h"
@@ -46,6 +48,51 @@ std::vector<RunPlan> shipped_plans() {
     plans.back().name += " (reference)";
   }
   return plans;
+}
+
+// What releases added: entries that end inside blocks, block copies, checkpoints, kept boundaries.
+// Each line: a cell that ends in a special way, a block copy, or what retention keeps.
+std::vector<std::string> release_lines(ShownRun& run, const BlockTableModel& tables) {
+  std::vector<std::string> lines;
+  for (const BlockTableGrid& grid : tables.grids)
+    for (const BlockCell& cell : grid.cells)
+      if (cell.partial_tokens > 0 || cell.checkpoint > 0) lines.push_back(cell_words(cell));
+  for (const StateCopyRow& row : make_state_copies_model(run, {}).rows)
+    if (row.block_copy >= 0) lines.push_back(row.columns + " " + row.in_words);
+  for (const char* name : {"A", "B"})
+    if (const auto kept = make_retention_model(run, run.find_request(name)))
+      lines.push_back(kept->words + kept->dropped);
+  return lines;
+}
+
+TEST_F(RecordedRunOf, ShowsWhatReleasesAddedAtEveryLevelThatKeepsBlocks) {
+  for (const RunPlan& plan : {test::hits_inside_blocks(),
+                              test::plan_of_file(test::scenario_file("state_inside_a_prefill"))}) {
+    SCOPED_TRACE(plan.name);
+    const auto live = LiveRun::create(plan).value();
+    const auto full = record(plan, RecordLevel::full);
+    const auto blocks = record(plan, RecordLevel::blocks);
+    std::size_t num_lines = 0;
+    while (live->forward().value()) {
+      SCOPED_TRACE(live->step());
+      const auto expected = release_lines(*live, tables(*live, TableSide::scheduler));
+      num_lines += expected.size();
+      for (RecordedRun* recorded : {full.get(), blocks.get()}) {
+        ASSERT_TRUE(recorded->forward().value());
+        EXPECT_EQ(release_lines(*recorded, tables(*recorded, TableSide::scheduler)), expected)
+            << record_level_name(recorded->level());
+      }
+    }
+    EXPECT_GT(num_lines, 10u);
+  }
+}
+
+TEST_F(RecordedRunOf, LevelCountsKeepsNothingOfThem) {
+  const auto counts = record(test::hits_inside_blocks(), RecordLevel::counts);
+  ASSERT_TRUE(counts->go_to(3).ok());
+  EXPECT_FALSE(make_retention_model(*counts, {0}).has_value());
+  EXPECT_EQ(make_state_copies_model(*counts, {}).empty,
+            "The session keeps no decisions about state copies: it was recorded at level counts.");
 }
 
 TEST_F(RecordedRunOf, ShowsTheSameTablesAsTheRunItself) {
