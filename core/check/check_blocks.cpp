@@ -138,10 +138,17 @@ void register_block(CheckContext& context, const CacheEvent& event,
 void drop_labels(CheckContext& context, const CacheEvent& event) {
   CheckState& shared = context.shared();
   const bool one = event.kind == CacheEventKind::withdrawn && event.num_tokens > 0;
+  BlockLabel& first = shared.labels[static_cast<std::size_t>(event.block)];
   std::erase_if(shared.more_labels, [&](const auto& more) {
     return more.first == event.block && (!one || more.second.num_tokens == event.num_tokens);
   });
-  if (!one) shared.labels[static_cast<std::size_t>(event.block)] = {};
+  if (one && first.num_tokens != event.num_tokens) return;
+  first = {};
+  const auto next = std::ranges::find(shared.more_labels, event.block,
+                                      [](const auto& more) { return more.first; });
+  if (next == shared.more_labels.end()) return;
+  first = next->second;
+  shared.more_labels.erase(next);
 }
 
 void check_reference_count(CheckContext& context, const ChangedBlock& changed) {

@@ -188,7 +188,10 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
   checkpoint_positions_.clear();
-  if (config_.policies.checkpoint_writes == CheckpointWrites::reserved) {
+  if (given_checkpoints_) {
+    checkpoint_positions_ = *given_checkpoints_;
+    checkpoint_positions_.resize(static_cast<std::size_t>(padded_reqs), 0);
+  } else if (config_.policies.checkpoint_writes == CheckpointWrites::reserved) {
     checkpoint_positions_.assign(static_cast<std::size_t>(padded_reqs), 0);
     for (std::size_t r = 0; r < trace.rows.size(); ++r)
       checkpoint_positions_[r] = trace.scheduled_of(trace.rows[r]).checkpoint_position;

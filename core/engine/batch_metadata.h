@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,12 @@ class BatchMetadata {
   // filled.
   Status build(StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
+
+  // The states that the rows of the next dispatch store inside their chunks: tokens before each,
+  // 0 for none, [rows]. Until this is called they are what policy checkpoint_writes says.
+  void store_checkpoints(std::span<const std::int32_t> positions) {
+    given_checkpoints_.emplace(positions.begin(), positions.end());
+  }
 
   // Metadata of the kind that the group's builder makes, every array absent. Requires: a mamba
   // group.
@@ -83,13 +90,14 @@ class BatchMetadata {
 
   // Of the current step.
   std::int32_t max_query_len_ = 0;
-  std::vector<std::int32_t> query_start_loc_;       // [num_reqs + 1]
-  std::vector<std::int32_t> seq_lens_;              // [num_reqs]
-  std::vector<std::uint8_t> is_prefilling_;         // [num_reqs]
-  std::vector<std::int32_t> checkpoint_positions_;  // [num_reqs]
-  std::vector<std::int32_t> num_accepted_tokens_;   // [num_reqs]
-  std::vector<std::int32_t> num_draft_counts_;      // [num_reqs]
-  std::vector<RowClass> row_classes_;               // [num_reqs]
+  std::vector<std::int32_t> query_start_loc_;                   // [num_reqs + 1]
+  std::vector<std::int32_t> seq_lens_;                          // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;                     // [num_reqs]
+  std::vector<std::int32_t> checkpoint_positions_;              // [num_reqs]
+  std::optional<std::vector<std::int32_t>> given_checkpoints_;  // [rows] store_checkpoints
+  std::vector<std::int32_t> num_accepted_tokens_;               // [num_reqs]
+  std::vector<std::int32_t> num_draft_counts_;                  // [num_reqs]
+  std::vector<RowClass> row_classes_;                           // [num_reqs]
   std::vector<RowClass> classes_to_split_;      // [num_reqs] rows after the first prefill: prefill
   std::vector<std::uint8_t> split_prefilling_;  // [num_reqs] V2, rows split by shape
   std::vector<std::uint8_t> gdn_masks_;         // [num_reqs]

@@ -23,14 +23,14 @@ Result<CheckpointMetadata> CheckpointMetadataBuilder::build(
     const std::int32_t end = common.seq_lens[r];
     const std::int32_t start = num_computed_tokens(common, row);
     const std::int32_t position =
-        last_replay_position(end, settings_.hit_alignment, settings_.replay);
-    const bool wanted =
-        common.checkpoint_positions.empty() || common.checkpoint_positions[r] == position;
-    const bool stores = wanted && can_checkpoint({.start = start,
-                                                  .end = end,
-                                                  .block_size = block_size_,
-                                                  .hash_block_size = settings_.hash_block_size},
-                                                 position, settings_.alignment);
+        common.checkpoint_positions.empty()
+            ? last_replay_position(end, settings_.hit_alignment, settings_.replay)
+            : common.checkpoint_positions[r];
+    const bool stores = can_checkpoint({.start = start,
+                                        .end = end,
+                                        .block_size = block_size_,
+                                        .hash_block_size = settings_.hash_block_size},
+                                       position, settings_.alignment);
     request_rows_.push_back(row);
     block_cols_.push_back(stores ? cdiv(end, block_size_) - 2 : -1);
     offsets_.push_back(stores ? position - start : 0);

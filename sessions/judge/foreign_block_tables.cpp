@@ -39,8 +39,9 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
       labelled_[block] = 1;
       break;
     case CacheEventKind::evicted:
-    case CacheEventKind::withdrawn:
       labelled_[block] = 0;
+      break;
+    case CacheEventKind::withdrawn:  // one of several hashes
       break;
     case CacheEventKind::column_set:
     case CacheEventKind::table_dropped:
@@ -58,6 +59,10 @@ void ForeignBlockTables::record(std::vector<CacheEvent>& events, const CacheEven
 void ForeignBlockTables::follow(const ForeignStep& step, ForeignRequests& requests,
                                 StepTrace& trace) {
   if (step.reset_prefix_cache) drop_all_labels(trace);
+  if (step.block_hashes) {
+    lose_hashes(step.block_hashes->lost, trace.cache_events);
+    take_hashes_of_preempted(step, requests, trace);
+  }
   for (const RequestId id : step.finished_req_ids) drop_tables(id, trace);
   for (const RequestId id : step.preempted_req_ids) drop_tables(id, trace);
   // A request may be preempted and admitted again between two steps; the trace then only says that
@@ -188,6 +193,7 @@ void ForeignBlockTables::take_new_lists(const ForeignStep& step, ForeignRequests
 
 void ForeignBlockTables::register_blocks(const ForeignStep& step, ForeignRequests& requests,
                                          StepTrace& trace) {
+  if (step.block_hashes) return take_hashes(step, requests, trace);
   if (coordinator_.kind() == CoordinatorKind::no_prefix_cache) return;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     ForeignRequest& known = requests[scheduled.request];
@@ -238,21 +244,27 @@ void ForeignBlockTables::register_columns(RequestId request, std::int32_t group,
   for (std::int32_t column = num_cached; column < end; ++column) {
     const std::int32_t block = tables_.block_at(request, group, column);
     if (block == kNullBlock) continue;
-    const std::int32_t num_tokens = (column + 1) * spec.block_size();
-    record(registrations.events, {.kind = CacheEventKind::registered,
-                                  .group = group,
-                                  .request = request,
-                                  .column = column,
-                                  .block = block,
-                                  .num_tokens = num_tokens,
-                                  .block_hash = known.prefix(num_tokens)});
-    if (!spec.is_mamba()) continue;
-    for (std::int32_t back = config_.conv_kernel - 2; back >= 0; --back) {
-      const std::int32_t position = num_tokens - back;
-      registrations.label_history.push_back(position > 0 ? known.prefix(position) : 0);
-    }
+    register_block({.kind = CacheEventKind::registered,
+                    .group = group,
+                    .request = request,
+                    .column = column,
+                    .block = block,
+                    .num_tokens = (column + 1) * spec.block_size()},
+                   known, registrations);
   }
   num_cached = std::max(num_cached, end);
+}
+
+// Completes the event with the fingerprints that the tokens have.
+void ForeignBlockTables::register_block(CacheEvent event, const ForeignRequest& known,
+                                        const Registrations& registrations) {
+  event.block_hash = known.prefix(event.num_tokens);
+  record(registrations.events, event);
+  if (!config_.kv_cache_config.groups[static_cast<std::size_t>(event.group)].is_mamba()) return;
+  for (std::int32_t back = config_.conv_kernel - 2; back >= 0; --back) {
+    const std::int32_t position = event.num_tokens - back;
+    registrations.label_history.push_back(position > 0 ? known.prefix(position) : 0);
+  }
 }
 
 }  // namespace hybridscope

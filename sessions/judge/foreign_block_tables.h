@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,9 +28,13 @@ class ForeignBlockTables {
   // another column of the same request keep their content.
   void follow(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
-  // Appends registrations, and their fingerprints to trace.label_history: full blocks of known and
-  // scheduled tokens, as KVCacheManager.cache_blocks plans them, or as far as num_cached_block
-  // says.
+  // Appends the step's copies of whole blocks, after follow. Error: a copy whose request or group
+  // is not in the trace and follows from no list; one deeper than its column.
+  Status take_block_copies(const ForeignStep& step, StepTrace& trace);
+
+  // Appends registrations, and their fingerprints to trace.label_history: those of block_hashes;
+  // else full blocks of known and scheduled tokens, as KVCacheManager.cache_blocks plans them, or
+  // as far as num_cached_block says.
   void register_blocks(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
 
   // Asynchronous scheduling: appends the registrations of a running request's computed tokens to
@@ -37,6 +42,10 @@ class ForeignBlockTables {
   // KVCacheManager.cache_blocks).
   void register_computed_blocks(RequestId request, std::int32_t num_tokens,
                                 ForeignRequests& requests, StepTrace& trace);
+
+  // Appends what block_hashes_after_output says to trace.commit_events. Requires: block_hashes.
+  void take_hashes_after_output(const ForeignStep& step, ForeignRequests& requests,
+                                StepTrace& trace);
 
   const BlockTableMirror& tables() const { return tables_; }
 
@@ -61,6 +70,15 @@ class ForeignBlockTables {
   void collect_changes(RequestId request, std::int32_t group, std::span<const std::int32_t> now);
   void take_left_blocks(const ForeignStep& step, StepTrace& trace);
   void take_new_lists(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
+  void copy_blocks(std::span<const BlockCopy> copies, StepTrace& trace);
+  void lose_hashes(std::span<const ForeignLostHash> lost, std::vector<CacheEvent>& events);
+  void register_traced(const ForeignHash& hash, ForeignRequests& requests,
+                       const Registrations& registrations);
+  void take_hashes(const ForeignStep& step, ForeignRequests& requests, StepTrace& trace);
+  void take_hashes_of_preempted(const ForeignStep& step, ForeignRequests& requests,
+                                StepTrace& trace);
+  void register_block(CacheEvent event, const ForeignRequest& known,
+                      const Registrations& registrations);
   std::vector<std::int32_t>& num_cached_block(ForeignRequest& known) const;
   void register_columns(RequestId request, std::int32_t group, std::int32_t end,
                         ForeignRequest& known, const Registrations& registrations);

@@ -80,8 +80,10 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
   leave_runs(step);
   schedule(step);
   tables_.follow(step, requests_, trace_);
+  if (Status copied = tables_.take_block_copies(step, trace_); !copied.ok()) return copied.error();
+  if (Status known = describe_checkpoints(step); !known.ok()) return known.error();
   forget(step);
-  if (config_.enable_prefix_caching &&
+  if (config_.enable_prefix_caching && !step.block_hashes &&
       step.num_cached_block.size() < step.num_scheduled_tokens.size())
     count(Computed::num_cached_block);
   tables_.register_blocks(step, requests_, trace_);
@@ -92,7 +94,8 @@ Result<const StepTrace*> ForeignImporter::import(const ForeignStep& step) {
     post_copy(step);
   }
   take_output(step);
-  commit(config_.async_scheduling ? in_flight_ : sampled_);
+  commit(config_.async_scheduling ? in_flight_ : sampled_, !step.block_hashes);
+  if (step.block_hashes) tables_.take_hashes_after_output(step, requests_, trace_);
   std::swap(sampled_, in_flight_);
   return &trace_;
 }
@@ -135,6 +138,8 @@ void ForeignImporter::schedule(const ForeignStep& step) {
     ScheduledTrace& scheduled = scheduled_of(drafts.request);
     scheduled.num_draft_tokens = scheduled.num_drafts_offered = drafts.count;
   }
+  for (const ForeignCount& drafts : step.num_drafts_offered)
+    scheduled_of(drafts.request).num_drafts_offered = drafts.count;
   for (const RequestId id : step.placeholder_drafts) scheduled_of(id).placeholder_drafts = true;
   if (step.sampled_token_ids)
     for (const ForeignStep::Sampled& sampled : *step.sampled_token_ids)
@@ -197,8 +202,42 @@ void ForeignImporter::describe_hits() {
       trace_.hit_hashes.push_back(requests_[scheduled.request].prefix(end));
 }
 
+// What the scheduler made room for; all groups store the state after the same number of tokens.
+Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
+  for (std::size_t i = 0; i < step.prefill_checkpoints.size(); ++i) {
+    const ForeignCheckpoint& traced = step.prefill_checkpoints[i];
+    if (!traced.reserved) continue;
+    const std::int32_t held =
+        tables_.tables().block_at(traced.request, traced.group, traced.column);
+    if (held != traced.block_id)
+      return invalid_input(
+          fmt::format("/prefill_checkpoints/{}/block_id: block {}, but column {} of group {} holds "
+                      "block {}, expected the same",
+                      i, traced.block_id, traced.column, traced.group, held));
+    ScheduledTrace& scheduled = scheduled_of(traced.request);
+    if (scheduled.checkpoint_position > 0 && scheduled.checkpoint_position != traced.num_tokens)
+      return invalid_input(
+          fmt::format("/prefill_checkpoints/{}/num_tokens: {} in group {}, but {} in another "
+                      "group, expected the same",
+                      i, traced.num_tokens, traced.group, scheduled.checkpoint_position));
+    scheduled.checkpoint_position = traced.num_tokens;
+    scheduled.checkpoint_column = traced.column;
+  }
+  return Ok{};
+}
+
+// What the layers of this step's rows are told to store, where our builders make the metadata.
+void ForeignImporter::store_checkpoints(const ForeignStep& step) {
+  std::vector<std::int32_t> positions(trace_.rows.size(), 0);
+  for (const ForeignCheckpoint& traced : step.prefill_checkpoints)
+    if (traced.written)
+      positions[static_cast<std::size_t>(requests_[traced.request].row)] = traced.num_tokens;
+  metadata_.store_checkpoints(positions);
+}
+
 Status ForeignImporter::prepare(const ForeignStep& step) {
   if (Status checked = check_counts(step); !checked.ok()) return checked;
+  store_checkpoints(step);
   if (Status written = write_tables(); !written.ok()) return written;
   if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
   pre_copy(step);

@@ -69,7 +69,8 @@ class ForeignImporter {
   static Result<ForeignImporter> create(const ForeignHeader& header);
 
   // Valid until the next call. Requires: the reader accepted the step. Errors: a traced graph that
-  // is too small for the batch; traced metadata whose shape differs from its builder's.
+  // is too small for the batch; traced metadata whose shape differs from its builder's; a copy of a
+  // block, or a state inside a prefill, that contradicts the block tables.
   Result<const StepTrace*> import(const ForeignStep& step);
 
   // The number of steps in which this was computed.
@@ -88,6 +89,8 @@ class ForeignImporter {
   void admit(const ForeignStep& step);
   void schedule(const ForeignStep& step);
   void describe_hits();
+  Status describe_checkpoints(const ForeignStep& step);
+  void store_checkpoints(const ForeignStep& step);
   ScheduledTrace& scheduled_of(RequestId id);
   void begin_run(RequestId id);
   void leave_run(RequestId id);
@@ -98,9 +101,10 @@ class ForeignImporter {
   // foreign_rows.cpp: outputs
   void leave_runs(const ForeignStep& step);
   void take_output(const ForeignStep& step);
-  void commit(const ForeignFrame& frame);
-  CommitTrace commit_row(const ForeignFrame::Row& row);
-  CommitOutcome take_row(ForeignRequest& request, const ForeignFrame::Row& row);
+  // registers: blocks get their hashes by our rule.
+  void commit(const ForeignFrame& frame, bool registers);
+  CommitTrace commit_row(const ForeignFrame::Row& row, bool registers);
+  CommitOutcome take_row(ForeignRequest& request, const ForeignFrame::Row& row, bool registers);
 
   // foreign_rows.cpp: rows
   void take_worker_lists(const ForeignStep& step);

@@ -27,17 +27,19 @@ class Overlay {
       set_view(field, *array, member);
   }
 
-  // The pointer arrays of the conv kernels, up to the number of programs.
+  // The programs of the conv kernels, and their pointer arrays up to the number of programs.
   void operator()(const MetadataField&, CausalConv1dMetadata& conv1d) {
+    set_programs(conv1d);
     for (const auto& [name, member] :
          {std::pair{"batch_ptr", &conv1d.batch_ptr},
           std::pair{"token_chunk_offset_ptr", &conv1d.token_chunk_offset_ptr}}) {
+      if (error_ || !conv1d.present) return;
       const ForeignArray* array = find(name);
-      if (array == nullptr && conv1d.present) traced_all_ = false;
-      if (array == nullptr || error_ || !conv1d.present || array->none) continue;
-      if (array->rows < conv1d.tot)
-        fail(name, fmt::format("has {} entries, expected at least {}", array->rows, conv1d.tot));
-      else
+      if (array == nullptr) traced_all_ = false;
+      const std::int32_t rows = array == nullptr ? member->rows : array->rows;
+      if (rows < conv1d.tot)
+        fail(name, fmt::format("has {} entries, expected at least {}", rows, conv1d.tot));
+      else if (array != nullptr && !array->none)
         set_view({.name = name}, *array, *member);
     }
   }
@@ -54,6 +56,21 @@ class Overlay {
       traced_all_ = false;
     else
       traced_all_ = traced_all_ && !member.present;
+  }
+
+  // nums_dict, or the absence of all three.
+  void set_programs(CausalConv1dMetadata& conv1d) {
+    const ForeignArray* batch_ptr = find("batch_ptr");
+    if (batch_ptr != nullptr && batch_ptr->none) {
+      conv1d = {};
+      return;
+    }
+    const ForeignArray* nums = find("nums_dict.8.nums");
+    const ForeignArray* tot = find("nums_dict.8.tot");
+    if (nums == nullptr || tot == nullptr) return;
+    set_view({.name = "nums_dict.8.nums"}, *nums, conv1d.nums);
+    set_number({.name = "nums_dict.8.tot", .min = 0}, *tot, conv1d.tot);
+    conv1d.present = true;
   }
 
   const ForeignArray* find(std::string_view name) const {

@@ -57,20 +57,21 @@ void ForeignImporter::take_output(const ForeignStep& step) {
 }
 
 // The engine's own result shows in its next line.
-void ForeignImporter::commit(const ForeignFrame& frame) {
+void ForeignImporter::commit(const ForeignFrame& frame, bool registers) {
   trace_.committed_step = frame.step;
-  for (const ForeignFrame::Row& row : frame.rows) trace_.committed.push_back(commit_row(row));
+  for (const ForeignFrame::Row& row : frame.rows)
+    trace_.committed.push_back(commit_row(row, registers));
   trace_.num_unfinished = requests_.num_live();
 }
 
-CommitTrace ForeignImporter::commit_row(const ForeignFrame::Row& row) {
+CommitTrace ForeignImporter::commit_row(const ForeignFrame::Row& row, bool registers) {
   CommitTrace commit{.request = row.request, .outcome = CommitOutcome::left_the_engine};
   if (!requests_.holds(row.request)) return commit;
   ForeignRequest& request = requests_[row.request];
   if (row.run < request.first_valid_run) {
     commit.outcome = CommitOutcome::stale_run;
   } else {
-    commit.outcome = take_row(request, row);
+    commit.outcome = take_row(request, row, registers);
     commit.num_appended_tokens = row.num_sampled_tokens;
   }
   commit.num_computed_tokens = request.num_computed_tokens;
@@ -79,7 +80,8 @@ CommitTrace ForeignImporter::commit_row(const ForeignFrame::Row& row) {
   return commit;
 }
 
-CommitOutcome ForeignImporter::take_row(ForeignRequest& request, const ForeignFrame::Row& row) {
+CommitOutcome ForeignImporter::take_row(ForeignRequest& request, const ForeignFrame::Row& row,
+                                        bool registers) {
   const std::int32_t sampled = row.num_sampled_tokens;
   const bool runs = request.runs && row.run == request.run;
   if (sampled == 0) return runs ? CommitOutcome::chunk : CommitOutcome::preempted;
@@ -88,7 +90,7 @@ CommitOutcome ForeignImporter::take_row(ForeignRequest& request, const ForeignFr
   request.confirm(sampled);
   if (config_.async_scheduling) {
     request.num_output_placeholders -= rejected + sampled;
-    if (runs)
+    if (runs && registers)
       tables_.register_computed_blocks(
           row.request, request.num_computed_tokens - request.num_output_placeholders, requests_,
           trace_);

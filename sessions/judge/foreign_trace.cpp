@@ -9,12 +9,18 @@ void ForeignStep::clear() {
   scheduled_cached_reqs.clear();
   num_scheduled_tokens.clear();
   scheduled_spec_decode_tokens.clear();
+  num_drafts_offered.clear();
   placeholder_drafts.clear();
   finished_req_ids.clear();
   preempted_req_ids.clear();
+  kv_cache_block_copies.clear();
   reset_prefix_cache = false;
   scheduler_block_ids.clear();
   num_cached_block.clear();
+  block_hashes.reset();
+  block_hashes_after_output.lost.clear();
+  block_hashes_after_output.registered.clear();
+  prefill_checkpoints.clear();
   rows.clear();
   preprocess_copies.reset();
   graph.reset();

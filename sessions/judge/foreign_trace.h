@@ -13,12 +13,14 @@
 
 namespace hybridscope {
 
-// The first line of a trace. config.policies are those of profile `safe`.
+// The first line of a trace. config.policies are those of profile `safe`, but for
+// prefill_checkpoint where a group can store a state inside a prefill.
 struct ForeignHeader {
   std::string name;    // of the run; may be empty
   std::string engine;  // free text, "vllm 0.11.0"; may be empty
   EngineConfig config;
-  bool use_eagle = false;  // hits drop their last block, for an EAGLE-like draft model
+  bool use_eagle = false;           // hits drop their last block, for an EAGLE-like draft model
+  bool hits_inside_blocks = false;  // a hit may end on any multiple of hash_block_size
 };
 
 // A range of ForeignStep::ids.
@@ -91,6 +93,48 @@ struct ForeignCopy {
   std::int32_t accept_token_bias = -1;  // -1: not in the trace
 };
 
+// SchedulerOutput.kv_cache_block_copies[i]: a copy of a whole block, made before anything else of
+// the step touches state (semantics: copy-on-write).
+struct ForeignBlockCopy {
+  RequestId request{};           // for which it is made; -1: not in the trace
+  std::int32_t group = -1;       // -1: not in the trace
+  std::int32_t num_tokens = -1;  // of the prefix at which the content ends; -1: not in the trace
+  std::int32_t src_block_id = 0;
+  std::int32_t dst_block_id = 0;
+};
+
+// A state that a chunk of a prefill stores on its way (semantics: prefill-checkpoint).
+struct ForeignCheckpoint {
+  RequestId request{};
+  std::int32_t group = -1;
+  std::int32_t column = -1;
+  std::int32_t block_id = 0;
+  std::int32_t num_tokens = 0;  // of the prefix that the state encodes
+  bool reserved = true;         // the scheduler made room for it
+  bool written = true;          // the group's layers are told to store it
+};
+
+// A block got the hash of a prefix of the request's tokens.
+struct ForeignHash {
+  RequestId request{};
+  std::int32_t group = -1;
+  std::int32_t column = -1;  // of the request's list; -1: only the prefix cache holds the block
+  std::int32_t block_id = 0;
+  std::int32_t num_tokens = 0;  // of the prefix
+};
+
+// A block lost its hashes, or the one that covers `num_tokens` tokens.
+struct ForeignLostHash {
+  std::int32_t block_id = 0;
+  std::int32_t num_tokens = 0;  // 0: all
+};
+
+// Everything that happened to hashes at one time: first what was lost, then what was registered.
+struct ForeignHashes {
+  std::vector<ForeignLostHash> lost;
+  std::vector<ForeignHash> registered;
+};
+
 // forward_context: the graph that ran.
 struct ForeignGraph {
   CUDAGraphMode cudagraph_runtime_mode = CUDAGraphMode::none;
@@ -125,13 +169,18 @@ struct ForeignStep {
   std::vector<ForeignCachedRequest> scheduled_cached_reqs;
   std::vector<ForeignCount> num_scheduled_tokens;          // in the line's order
   std::vector<ForeignCount> scheduled_spec_decode_tokens;  // number of drafts
+  std::vector<ForeignCount> num_drafts_offered;            // before budget and lengths cut them
   std::vector<RequestId> placeholder_drafts;  // padded one-token prompts, whose drafts are -1
   std::vector<RequestId> finished_req_ids;    // since the last step
   std::vector<RequestId> preempted_req_ids;
+  std::vector<ForeignBlockCopy> kv_cache_block_copies;
   bool reset_prefix_cache = false;  // before the step was scheduled
 
   std::vector<ForeignBlockIds> scheduler_block_ids;  // for requests whose lists changed
   std::vector<ForeignBlockIds> num_cached_block;     // one count per group; absent: by our rule
+  std::optional<ForeignHashes> block_hashes;  // by the end of scheduling; absent: by our rule
+  ForeignHashes block_hashes_after_output;    // when a frame returned; block_hashes only
+  std::vector<ForeignCheckpoint> prefill_checkpoints;
   std::vector<ForeignRow> rows;
   std::optional<std::vector<ForeignCopy>> preprocess_copies;
   std::optional<ForeignGraph> graph;

@@ -50,6 +50,7 @@ class ConfigReader {
 
   EngineConfig read();
   bool use_eagle() const { return use_eagle_; }
+  bool hits_inside_blocks() const { return hits_inside_blocks_; }
 
  private:
   void integer(std::string_view key, const IntegerRange& range, std::int32_t& target);
@@ -62,6 +63,7 @@ class ConfigReader {
   void read_batch_order(EngineConfig& config);
   void read_groups(EngineConfig& config);
   KVCacheGroup read_group(const LineValue& value, const EngineConfig& config);
+  void read_checkpoint_blocks(const LineValue& value, MambaSpec& spec);
   void read_mamba_spec(const LineValue& value, const EngineConfig& config, KVCacheGroup& group);
   void read_block_sizes(EngineConfig& config);
   std::int32_t common_block_size(const EngineConfig& config);
@@ -69,6 +71,7 @@ class ConfigReader {
   const LineValue& object_;
   JsonErrors& errors_;
   bool use_eagle_ = false;
+  bool hits_inside_blocks_ = false;
   bool has_block_size_ = false;
   bool has_method_ = false;
 };
@@ -94,6 +97,7 @@ EngineConfig ConfigReader::read() {
   required_integer("num_gpu_blocks", {2, kMaxBlocks}, config.kv_cache_config.num_blocks);
   integer("conv_kernel", {2, 8}, config.conv_kernel);
   integer("chunk_size", {1, kMaxTokens}, config.chunk_size);
+  boolean("hits_inside_blocks", hits_inside_blocks_);
   check_speculation(config);
   check_capture_sizes(config);
   read_batch_order(config);
@@ -158,6 +162,12 @@ void ConfigReader::read_groups(EngineConfig& config) {
   const auto count = static_cast<std::int64_t>(config.kv_cache_config.groups.size());
   if (count < 1 || count > kMaxGroups)
     fail(*groups, fmt::format("{} groups, expected 1 to {}", count, kMaxGroups), errors_);
+  const auto stores = [](const KVCacheGroup& group) {
+    const auto* mamba = std::get_if<MambaSpec>(&group.spec);
+    return mamba != nullptr && mamba->num_prefill_checkpoint_blocks > 0;
+  };
+  if (std::ranges::any_of(config.kv_cache_config.groups, stores))
+    config.policies.cache.prefill_checkpoint = PrefillCheckpoint::as_states_retained;
 }
 
 KVCacheGroup ConfigReader::read_group(const LineValue& value, const EngineConfig& config) {
@@ -187,7 +197,18 @@ void ConfigReader::read_mamba_spec(const LineValue& value, const EngineConfig& c
     spec.mamba_type = static_cast<MambaType>(choice_of(*type, kMambaTypeWords, errors_));
   if (const auto blocks = find_member(value, "num_speculative_blocks"))
     spec.num_speculative_blocks = int32_of(*blocks, {0, kMaxSpec}, errors_);
+  read_checkpoint_blocks(value, spec);
   group.spec = spec;
+}
+
+void ConfigReader::read_checkpoint_blocks(const LineValue& value, MambaSpec& spec) {
+  if (const auto blocks = find_member(value, "num_prefill_checkpoint_blocks"))
+    spec.num_prefill_checkpoint_blocks = int32_of(*blocks, {0, 1}, errors_);
+  if (spec.num_prefill_checkpoint_blocks == 0) return;
+  spec.prefill_checkpoint_alignment = 1;
+  const auto alignment = find_member(value, "prefill_checkpoint_alignment");
+  if (alignment && !alignment->element.is_null())
+    spec.prefill_checkpoint_alignment = int32_of(*alignment, {1, kMaxBlockSize}, errors_);
 }
 
 void ConfigReader::read_block_sizes(EngineConfig& config) {
@@ -236,6 +257,7 @@ ForeignHeader read_header(const LineValue& line, JsonErrors& errors) {
     ConfigReader reader(*config, errors);
     header.config = reader.read();
     header.use_eagle = reader.use_eagle();
+    header.hits_inside_blocks = reader.hits_inside_blocks();
   }
   return header;
 }

@@ -12,6 +12,7 @@ Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
   CheckConfig config = make_check_config(header.config);
+  config.hits_inside_blocks = header.hits_inside_blocks;
   if (header.config.cudagraph_capture_sizes.empty()) config.limits->cudagraph_capture_sizes.clear();
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();

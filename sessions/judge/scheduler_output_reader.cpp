@@ -152,6 +152,8 @@ void read_scheduler_output(const LineValue& value, StepContext& context) {
   if (!errors.failed()) read_num_scheduled_tokens(*num_scheduled_tokens, context);
   if (const auto drafts = find_member(value, "scheduled_spec_decode_tokens"))
     read_drafts(*drafts, context);
+  if (const auto copies = find_member(value, "kv_cache_block_copies"))
+    read_block_copies(*copies, context);
   if (const auto preempted = find_member(value, "preempted_req_ids"))
     read_request_list(*preempted, context, [&](const LineValue&, RequestId request) {
       context.step.preempted_req_ids.push_back(request);

@@ -133,8 +133,13 @@ void read_scheduler_output(const LineValue& value, StepContext& context);
 void read_num_scheduled_tokens(const LineValue& value, StepContext& context);
 // Requires, for this and all functions below: num_scheduled_tokens has been read.
 void read_drafts(const LineValue& value, StepContext& context);
+void read_drafts_offered(const LineValue& value, StepContext& context);
 void read_scheduler_block_ids(const LineValue& value, StepContext& context);
 void read_num_cached_block(const LineValue& value, StepContext& context);
+// SchedulerOutput.kv_cache_block_copies; null: none.
+void read_block_copies(const LineValue& value, StepContext& context);
+void read_prefill_checkpoints(const LineValue& value, StepContext& context);
+ForeignHashes read_block_hashes(const LineValue& value, StepContext& context);
 void read_input_batch(const LineValue& value, StepContext& context);
 std::vector<ForeignCopy> read_copies(const LineValue& value, StepContext& context);
 ForeignGraph read_cudagraph(const LineValue& value, StepContext& context);

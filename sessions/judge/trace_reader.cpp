@@ -119,8 +119,16 @@ void TraceReader::State::read_step(const LineValue& root, StepContext& context) 
   };
   required("scheduler_output", read_scheduler_output);
   required("scheduler_block_ids", read_scheduler_block_ids);
+  optional("num_drafts_offered", read_drafts_offered);
   required("input_batch", read_input_batch);
   optional("num_cached_block", read_num_cached_block);
+  optional("block_hashes", [&](const LineValue& value, StepContext&) {
+    step.block_hashes = read_block_hashes(value, context);
+  });
+  optional("block_hashes_after_output", [&](const LineValue& value, StepContext&) {
+    step.block_hashes_after_output = read_block_hashes(value, context);
+  });
+  optional("prefill_checkpoints", read_prefill_checkpoints);
   optional("reset_prefix_cache", [&](const LineValue& value, StepContext&) {
     step.reset_prefix_cache = boolean_of(value, errors);
   });

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/engine/scheduler_setup.h"
 #include "core/metadata/metadata_builders.h"
 #include "core/metadata/named_arrays.h"
 #include "sessions/judge/trace_words.h"
+#include "sessions/judge/traced_cache.h"
 #include "sessions/scenario/settings_json.h"
 #include "sessions/scenario/settings_table.h"
 
@@ -22,6 +24,10 @@ Json group_json(const KVCacheGroup& group) {
   if (const auto* mamba = std::get_if<MambaSpec>(&group.spec)) {
     json["mamba_type"] = kMambaTypeWords[static_cast<std::size_t>(mamba->mamba_type)];
     json["num_speculative_blocks"] = mamba->num_speculative_blocks;
+    if (mamba->num_prefill_checkpoint_blocks > 0) {
+      json["num_prefill_checkpoint_blocks"] = mamba->num_prefill_checkpoint_blocks;
+      json["prefill_checkpoint_alignment"] = mamba->prefill_checkpoint_alignment;
+    }
   }
   if (group.is_eagle_group) json["is_eagle_group"] = true;
   return json;
@@ -66,14 +72,20 @@ Json array_json(const NamedArray& array) {
   return {{"shape", array.dims}, {"data", rows}};
 }
 
+// Of the conv kernels, by block size; the other fields follow from the pointer arrays.
+constexpr std::string_view kPrograms = "nums_dict.8.";
+
 Json metadata_json(const StepTrace& trace) {
   Json groups = Json::object();
   for (const GroupTrace& group : trace.groups) {
     if (!group.metadata) continue;
     Json& fields = groups[std::to_string(group.group)] = Json::object();
     for (const NamedArray& array : named_arrays(*group.metadata))
-      if (!array.name.starts_with("nums_dict"))
+      if (!array.name.starts_with(kPrograms))
         fields[std::string(array.name)] = array.present ? array_json(array) : Json();
+      else if (array.name == "nums_dict.8.nums" || array.name == "nums_dict.8.tot")
+        fields["nums_dict"]["8"][std::string(array.name.substr(kPrograms.size()))] =
+            array_json(array);
   }
   return groups;
 }
@@ -103,6 +115,7 @@ std::string TraceWriter::header(const std::string& name) const {
   }
   Json in_order;
   for (const auto& [place, member] : config) in_order[std::string(member.first)] = member.second;
+  if (hits_end_inside_blocks(config_)) in_order["hits_inside_blocks"] = true;
   return Json({{"hybridscope_trace", 1},
                {"engine", "hybridscope"},
                {"name", name},
@@ -114,8 +127,12 @@ std::string TraceWriter::step(const StepTrace& trace) {
   for (const CacheEvent& event : trace.cache_events) tables_.apply(event);
   Json line = {{"step", trace.step}, {"scheduler_output", scheduler_output(trace)}};
   line["scheduler_block_ids"] = changed_block_ids(trace);
+  for (const ScheduledTrace& scheduled : trace.scheduled)
+    if (scheduled.num_drafts_offered != scheduled.num_draft_tokens)
+      line["num_drafts_offered"][requests_.name(scheduled.request)] = scheduled.num_drafts_offered;
   line["input_batch"] = input_batch(trace);
   if (was_reset(trace)) line["reset_prefix_cache"] = true;
+  add_cache(trace, line);
   if (!trace.rows.empty()) {
     line["preprocess_copies"] = copies(trace.pre_copies);
     line["cudagraph"] = graph_json(trace);
@@ -124,10 +141,24 @@ std::string TraceWriter::step(const StepTrace& trace) {
   }
   line["model_runner_output"] = sampled(trace);
   for (const CacheEvent& event : trace.commit_events) tables_.apply(event);
+  hashes_.apply(trace.commit_events);
+  const Json returned = block_hashes_json(hashes_.take(/*all_lost=*/false), requests_.name);
+  if (!returned.empty()) line["block_hashes_after_output"] = returned;
   finished_.clear();
   for (const CommitTrace& commit : trace.committed)
     if (commit.finished) finished_.push_back(commit.request);
   return line.dump();
+}
+
+void TraceWriter::add_cache(const StepTrace& trace, Json& line) {
+  const Json copies = block_copies_json(trace, requests_.name);
+  if (!copies.empty()) line["scheduler_output"]["kv_cache_block_copies"] = copies;
+  const Json checkpoints =
+      prefill_checkpoints_json(trace, config_.mamba_cache_mode, tables_, requests_.name);
+  if (!checkpoints.empty()) line["prefill_checkpoints"] = checkpoints;
+  if (!config_.enable_prefix_caching) return;
+  hashes_.apply(trace.cache_events);
+  line["block_hashes"] = block_hashes_json(hashes_.take(was_reset(trace)), requests_.name);
 }
 
 TraceWriter::Json TraceWriter::scheduler_output(const StepTrace& trace) {

@@ -12,6 +12,7 @@
 #include "core/engine/engine_config.h"
 #include "core/trace/block_table_mirror.h"
 #include "core/trace/step_trace.h"
+#include "sessions/judge/hash_changes.h"
 
 namespace hybridscope {
 
@@ -36,6 +37,7 @@ class TraceWriter {
  private:
   using Json = nlohmann::ordered_json;
   Json scheduler_output(const StepTrace& trace);
+  void add_cache(const StepTrace& trace, Json& line);
   void add_scheduled(const StepTrace& trace, const ScheduledTrace& scheduled, Json& output);
   Json new_request(const ScheduledTrace& scheduled);
   Json new_block_ids(const StepTrace& trace, const ScheduledTrace& scheduled);
@@ -51,6 +53,7 @@ class TraceWriter {
   EngineConfig config_;
   TracedRequests requests_;
   BlockTableMirror tables_;
+  HashChanges hashes_;
   // [requests * groups] columns sent to the worker so far.
   std::vector<std::int32_t> num_known_columns_;
   std::vector<RequestId> finished_;                           // in the previous step

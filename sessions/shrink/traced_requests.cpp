@@ -119,9 +119,15 @@ bool drop_requests(Json& step, const Dropped& dropped, TracedBatch batch) {
     changed |= drop_keys(member(*output, "scheduled_spec_decode_tokens"), dropped);
     changed |= drop_names(member(*output, "finished_req_ids"), dropped);
     changed |= drop_names(member(*output, "preempted_req_ids"), dropped);
+    changed |= drop_objects(member(*output, "kv_cache_block_copies"), dropped);
   }
   changed |= drop_keys(member(step, "scheduler_block_ids"), dropped);
   changed |= drop_keys(member(step, "num_cached_block"), dropped);
+  changed |= drop_keys(member(step, "num_drafts_offered"), dropped);
+  changed |= drop_objects(member(step, "prefill_checkpoints"), dropped);
+  for (const char* time : {"block_hashes", "block_hashes_after_output"})
+    if (Json* hashes = member(step, time))
+      changed |= drop_objects(member(*hashes, "registered"), dropped);
   changed |= drop_objects(member(step, "preprocess_copies"), dropped);
   changed |= drop_objects(member(step, "postprocess_copies"), dropped);
   changed |= drop_parallel(member(step, "model_runner_output"), dropped);

@@ -24,9 +24,7 @@ std::vector<std::string> shipped_scenarios() {
   std::vector<std::string> names;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(HYBRIDSCOPE_SOURCE_DIR) + "/scenarios"))
-    // A trace does not say which states a prefill stores inside its chunk (docs/trace-format.md).
-    if (entry.path().extension() == ".json" && entry.path().stem() != "state_inside_a_prefill")
-      names.push_back(entry.path().stem().string());
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -30,10 +30,14 @@ std::vector<nlohmann::json> trace_of(const std::string& name,
 }
 
 void strip(std::vector<nlohmann::json>& lines, bool keeps_copies) {
+  const bool keeps_hashes = lines[0]["config"].contains("hits_inside_blocks");
   for (nlohmann::json& line : lines) {
-    for (const char* optional : {"preprocess_copies", "cudagraph", "attn_metadata"})
+    for (const char* optional :
+         {"preprocess_copies", "cudagraph", "attn_metadata", "num_drafts_offered"})
       line.erase(optional);
     if (!keeps_copies) line.erase("postprocess_copies");
+    if (!keeps_hashes)
+      for (const char* hashes : {"block_hashes", "block_hashes_after_output"}) line.erase(hashes);
     if (!line.contains("input_batch")) continue;
     for (const char* optional : {"num_accepted_tokens", "num_accepted_tokens_after_preprocess",
                                  "num_computed_tokens", "idx_mapping"})

@@ -16,7 +16,8 @@ namespace hybridscope::test {
 std::vector<nlohmann::json> trace_of(const std::string& scenario,
                                      const std::function<void(EngineConfig&)>& change = {});
 
-// Removes everything optional from the lines: copies, graphs, metadata, the worker's counts.
+// Removes everything optional from the lines: copies, graphs, metadata, the worker's counts, and
+// hashes unless they may lie inside blocks.
 // `keeps_copies`: mode all, whose boundary copies are each engine's own decision
 // (semantics: mode-all-with-drafts).
 void strip(std::vector<nlohmann::json>& lines, bool keeps_copies = false);

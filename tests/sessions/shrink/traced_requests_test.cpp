@@ -55,6 +55,26 @@ TEST(TracedRequests, ARequestIsDroppedFromEveryListAndMap) {
   EXPECT_THAT(traced_requests(line), ElementsAre("c", "b", "z"));
 }
 
+TEST(TracedRequests, TheirCopiesStatesAndHashesGoToo) {
+  Json line = step();
+  line["scheduler_output"]["kv_cache_block_copies"] =
+      Json::parse(R"([{"src_block_id": 2, "dst_block_id": 3, "req_id": "a"},
+                      {"src_block_id": 4, "dst_block_id": 5}])");
+  line["prefill_checkpoints"] = Json::parse(R"([{"req_id": "a"}, {"req_id": "b"}])");
+  line["block_hashes"] = Json::parse(R"({"lost": [{"block_id": 9}],
+                                         "registered": [{"req_id": "a"}, {"req_id": "b"}]})");
+  line["block_hashes_after_output"] = Json::parse(R"({"registered": [{"req_id": "a"}]})");
+  line["num_drafts_offered"] = Json::parse(R"({"a": 2, "b": 1})");
+  EXPECT_TRUE(drop_requests(line, named("a"), TracedBatch::without_metadata));
+  EXPECT_EQ(line["scheduler_output"]["kv_cache_block_copies"].dump(),
+            R"([{"src_block_id":4,"dst_block_id":5}])");
+  EXPECT_EQ(line["prefill_checkpoints"].dump(), R"([{"req_id":"b"}])");
+  EXPECT_EQ(line["block_hashes"].dump(),
+            R"({"lost":[{"block_id":9}],"registered":[{"req_id":"b"}]})");
+  EXPECT_EQ(line["block_hashes_after_output"].dump(), R"({"registered":[]})");
+  EXPECT_EQ(line["num_drafts_offered"].dump(), R"({"b":1})");
+}
+
 TEST(TracedRequests, AdmissionsAndTheirBlocksGoToo) {
   Json line = step();
   drop_requests(line, named("c"), TracedBatch::without_metadata);
