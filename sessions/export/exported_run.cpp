@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -80,6 +79,7 @@ class Exporter {
   void add_preempted(const StepTrace& trace, ExportedStep& step) const;
   ExportedRow row_of(const StepTrace& trace, const ScheduledTrace& scheduled,
                      std::int32_t budget) const;
+  void end_row(const CommitTrace& commit, ExportedRow& row) const;
   void add_request(const ScheduledTrace& scheduled, ExportedRun& run);
   void add_tokens(RequestId id, std::int32_t end, ExportedRequest& request);
   std::vector<StateWrite> writes_behind(const Finding& finding) const;
@@ -89,7 +89,8 @@ class Exporter {
   CheckedRun run_;
   Names names_;
   BlockTableMirror tables_;
-  std::set<std::int32_t> labelled_;  // blocks
+  // [block] tokens of the prefixes that its hashes cover, the first registered first.
+  std::map<std::int32_t, std::vector<std::int32_t>> keys_;
   WriteLog writes_;
   std::map<std::int32_t, std::size_t> index_;  // of a request in ExportedRun::requests
   std::unordered_map<TokenContent, std::int32_t> token_ids_;  // numbered in order of first use
@@ -98,9 +99,11 @@ class Exporter {
 void Exporter::apply(const std::vector<CacheEvent>& events) {
   for (const CacheEvent& event : events) {
     tables_.apply(event);
-    if (event.kind == CacheEventKind::registered) labelled_.insert(event.block);
-    if (event.kind == CacheEventKind::evicted || event.kind == CacheEventKind::withdrawn)
-      labelled_.erase(event.block);
+    if (event.kind == CacheEventKind::registered) keys_[event.block].push_back(event.num_tokens);
+    if (event.kind == CacheEventKind::withdrawn && event.num_tokens > 0)
+      std::erase(keys_[event.block], event.num_tokens);
+    else if (event.kind == CacheEventKind::evicted || event.kind == CacheEventKind::withdrawn)
+      keys_.erase(event.block);
   }
 }
 
@@ -185,17 +188,25 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
     exported.num_sampled_tokens = row.num_sampled_tokens;
   }
   for (std::size_t group = 0; group < num_groups(); ++group) {
-    std::vector<std::int32_t>& held = exported.held.emplace_back();
-    std::vector<std::int32_t>& labelled = exported.labelled.emplace_back();
-    for (const std::int32_t block :
-         tables_.block_ids(scheduled.request, static_cast<std::int32_t>(group))) {
-      held.push_back(block == 0 ? 0 : 1);
-      labelled.push_back(labelled_.contains(block) ? 1 : 0);
+    const auto ids = tables_.block_ids(scheduled.request, static_cast<std::int32_t>(group));
+    exported.blocks.emplace_back(ids.begin(), ids.end());
+    std::vector<std::int32_t>& keys = exported.keys.emplace_back();
+    for (const std::int32_t block : ids) {
+      const auto found = keys_.find(block);
+      keys.push_back(found == keys_.end() || found->second.empty() ? 0 : found->second.front());
     }
   }
   exported.pre_copy = move_of(trace.pre_copies, scheduled.request);
   exported.post_copy = move_of(trace.post_copies, scheduled.request);
   return exported;
+}
+
+// Of a synchronous run, where nothing is in flight when the step returns.
+void Exporter::end_row(const CommitTrace& commit, ExportedRow& row) const {
+  row.finished = row.finished || commit.finished;
+  if (config().policies.commit_registration == CommitRegistration::asynchronous_or_drafts &&
+      config().num_speculative_tokens > 0 && commit.outcome == CommitOutcome::taken)
+    row.num_registered_tokens = std::min(commit.num_computed_tokens, commit.num_tokens);
 }
 
 // The chain of writes that led to the content that the finding saw; empty when it names no write.
@@ -237,6 +248,7 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
   step.step = trace.step;
   add_commands(trace, step);
   apply(trace.cache_events);
+  step.block_copies = block_copies_of(trace.cache_events);
   std::int32_t budget = trace.token_budget;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     add_request(scheduled, run);
@@ -251,7 +263,7 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
     if (found == index_.end()) continue;
     add_tokens(commit.request, commit.num_tokens, run.requests[found->second]);
     for (ExportedRow& row : step.rows)
-      if (row.request == run.requests[found->second].id && commit.finished) row.finished = true;
+      if (row.request == run.requests[found->second].id) end_row(commit, row);
   }
   if (!step.rows.empty() || !step.preempted.empty() || !step.preempted_last.empty() ||
       !step.aborted.empty() || step.reset_prefix_cache || !step.findings.empty())
@@ -268,6 +280,12 @@ Status Exporter::run(ExportedRun& run) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> held_columns(const ExportedRow& row, std::size_t group) {
+  std::vector<std::int32_t> held;
+  for (const std::int32_t block : row.blocks[group]) held.push_back(block == kNullBlock ? 0 : 1);
+  return held;
+}
 
 Result<ExportedRun> make_exported_run(const Scenario& scenario, const std::string& file,
                                       CheckScope scope) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/caching/cache_events.h"
 #include "core/check/finding.h"
 #include "core/check/state_write.h"
 #include "core/check/step_checker.h"
@@ -41,15 +42,21 @@ struct ExportedRow {
   bool placeholder_drafts = false;      // a padded one-token prompt
   std::int32_t num_sampled_tokens = 0;  // accepted, bonus token included; 0: an unfinished prompt
   bool finished = false;                // with this step's tokens
-  // After scheduling, [groups][columns]. held: 1 a block, 0 the null block; labelled: 1 the block
-  // has a hash.
-  std::vector<std::vector<std::int32_t>> held;
-  std::vector<std::vector<std::int32_t>> labelled;
+  // When the step returned, the blocks that so many computed tokens fill were registered; -1: none
+  // were.
+  std::int32_t num_registered_tokens = -1;
+  // After scheduling, [groups][columns]. blocks: ids, 0 for the null block; keys: tokens of the
+  // prefix that the block's first hash covers, 0 for a block without a hash.
+  std::vector<std::vector<std::int32_t>> blocks;
+  std::vector<std::vector<std::int32_t>> keys;
   StateMove pre_copy;             // before the forward pass
   StateMove post_copy;            // after sampling
   std::int64_t num_findings = 0;  // about the request
   friend bool operator==(const ExportedRow&, const ExportedRow&) = default;
 };
+
+// One number a column of the group's block list: 1 a block, 0 the null block.
+std::vector<std::int32_t> held_columns(const ExportedRow& row, std::size_t group);
 
 struct ExportedStep {
   std::int64_t step = 0;
@@ -59,6 +66,7 @@ struct ExportedStep {
   bool reset_running_requests = false;      // the reset also preempted the running requests
   std::vector<ExportedRow> rows;            // in the order of scheduling
   std::vector<std::string> preempted_last;  // preempted after the last row that got blocks
+  std::vector<BlockCopy> block_copies;      // of whole blocks, before anything else
   std::vector<std::string> findings;        // errors and warnings, in words
   std::int64_t num_other_findings = 0;      // findings about no request of the rows
 };

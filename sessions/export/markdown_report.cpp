@@ -58,7 +58,7 @@ std::string table_text(const ExportedRun& run) {
           plain(row.request), row_class_name(row.row_class),
           row.admission == Admission::running ? "" : std::to_string(row.num_hit_tokens),
           row.num_computed_tokens, row.num_scheduled_tokens, row.num_draft_tokens,
-          row.num_sampled_tokens, fmt::join(row.held[group], " "), move_text(row.pre_copy),
+          row.num_sampled_tokens, fmt::join(held_columns(row, group), " "), move_text(row.pre_copy),
           move_text(row.post_copy), row.num_findings > 0 ? std::to_string(row.num_findings) : "");
     if (step.num_other_findings > 0)
       text += fmt::format("| {} | | | | | | | | | | | {} |\n", step.step, step.num_other_findings);

@@ -3,193 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/engine/releases.h"
 #include "core/engine/scheduler_setup.h"
+#include "sessions/export/pytest_body.h"
 #include "sessions/export/python_text.h"
 #include "sessions/scenario/settings.h"
 
 namespace hybridscope {
 namespace {
-
-// The part that does not depend on the run. Written for this project; the names are vLLM's.
-constexpr std::string_view kImports = R"py(import inspect
-from types import SimpleNamespace
-
-import pytest
-import torch
-
-from vllm.sampling_params import SamplingParams
-from vllm.utils.hashing import sha256
-from vllm.v1.core.kv_cache_manager import KVCacheManager
-from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
-from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.kv_cache_interface import (
-    FullAttentionSpec,
-    KVCacheConfig,
-    KVCacheGroupSpec,
-    MambaSpec,
-)
-from vllm.v1.request import Request, RequestStatus
-
-pytestmark = pytest.mark.cpu_test
-)py";
-
-constexpr std::string_view kBody = R"py(
-
-def known_arguments(function, **arguments):
-    """Those that this version of the function takes."""
-    known = inspect.signature(function).parameters
-    return {name: value for name, value in arguments.items() if name in known}
-
-
-def make_group(number, group):
-    if group["type"] == "full_attention":
-        spec = FullAttentionSpec(
-            block_size=group["block_size"], num_kv_heads=1, head_size=1, dtype=torch.float32
-        )
-    else:
-        spec = MambaSpec(
-            block_size=group["block_size"],
-            shapes=((1, 1),),
-            dtypes=(torch.float32,),
-            mamba_cache_mode=CONFIG["mamba_cache_mode"],
-            num_speculative_blocks=group["num_speculative_blocks"],
-        )
-    flags = known_arguments(KVCacheGroupSpec, is_eagle_group=group["is_eagle_group"])
-    return KVCacheGroupSpec([f"layer{number}"], spec, **flags)
-
-
-def make_manager():
-    groups = [make_group(number, group) for number, group in enumerate(GROUPS)]
-    return KVCacheManager(
-        KVCacheConfig(
-            num_blocks=CONFIG["num_blocks"], kv_cache_tensors=[], kv_cache_groups=groups
-        ),
-        **known_arguments(
-            KVCacheManager.__init__,
-            max_model_len=CONFIG["max_model_len"],
-            scheduler_block_size=CONFIG["scheduler_block_size"],
-            hash_block_size=CONFIG["hash_block_size"],
-            enable_caching=CONFIG["enable_prefix_caching"],
-            use_eagle=CONFIG["use_eagle"],
-            watermark=CONFIG["watermark"],
-        ),
-    )
-
-
-def make_request(name):
-    told = REQUESTS[name]
-    return Request(
-        request_id=name,
-        prompt_token_ids=told["tokens"][: told["num_prompt_tokens"]],
-        sampling_params=SamplingParams(max_tokens=told["max_tokens"]),
-        pooling_params=None,
-        cache_salt=told["cache_salt"],
-        block_hasher=get_request_block_hasher(CONFIG["hash_block_size"], sha256),
-    )
-
-
-def split(request, row):
-    """Scheduler._mamba_block_aligned_split of a scheduler that is nothing but its settings."""
-    scheduler = SimpleNamespace(
-        cache_config=SimpleNamespace(block_size=CONFIG["block_size"]),
-        use_eagle=CONFIG["use_eagle"],
-    )
-    return Scheduler._mamba_block_aligned_split(
-        scheduler,
-        request,
-        row["wanted"],
-        **known_arguments(
-            Scheduler._mamba_block_aligned_split,
-            num_new_local_computed_tokens=row["hit"] if row["admitted"] else 0,
-            num_external_computed_tokens=0,
-            num_uncached_common_prefix_tokens=row["uncached"] if row["admitted"] else 0,
-        ),
-    )
-
-
-def blocks_of(manager, request):
-    return [
-        single.req_to_blocks[request.request_id]
-        for single in manager.coordinator.single_type_managers
-    ]
-
-
-def preempt(manager, request):
-    manager.free(request)
-    request.status = RequestStatus.PREEMPTED
-
-
-def schedule(manager, request, row, where):
-    hit_blocks = None
-    hit = 0
-    if row["admitted"]:
-        request.num_computed_tokens = 0
-        hit_blocks, hit = manager.get_computed_blocks(request)[:2]
-        assert hit == row["hit"], f"{where}: tokens of the prefix hit"
-        uncached = getattr(manager.coordinator, "num_uncached_common_prefix_tokens", None)
-        if uncached is not None:
-            assert uncached == row["uncached"], f"{where}: tokens behind the hit that a group has"
-    else:
-        request.num_computed_tokens = row["computed"]
-    if CONFIG["mamba_cache_mode"] == "align" and not row["placeholders"]:
-        assert split(request, row) == row["scheduled"], f"{where}: tokens after the split"
-    allocated = manager.allocate_slots(
-        request,
-        row["scheduled"],
-        hit,
-        hit_blocks,
-        **known_arguments(
-            manager.allocate_slots,
-            num_lookahead_tokens=CONFIG["num_lookahead_tokens"],
-            full_sequence_must_fit=row["admitted"] and CONFIG["scheduler_reserve_full_isl"],
-        ),
-    )
-    assert allocated is not None, f"{where}: no room for its blocks"
-    request.status = RequestStatus.RUNNING
-    tables = blocks_of(manager, request)
-    held = [[int(not block.is_null) for block in table] for table in tables]
-    assert held == row["held"], f"{where}: blocks that are held, a list a group"
-    labelled = [
-        [int(not block.is_null and block.block_hash is not None) for block in table]
-        for table in tables
-    ]
-    assert labelled == row["labelled"], f"{where}: blocks with a hash, a list a group"
-
-
-def test_hits_split_blocks_and_labels():
-    init_none_hash(sha256)
-    manager = make_manager()
-    requests = {}
-    for step in STEPS:
-        if step["reset_prefix_cache"]:
-            for request in requests.values() if step["reset_running_requests"] else []:
-                manager.free(request)
-            assert manager.reset_prefix_cache()
-        for name in step["aborted"]:
-            if name in requests:
-                manager.free(requests[name])
-        for name in step["preempted"]:
-            preempt(manager, requests[name])
-        if hasattr(manager, "new_step_starts"):
-            manager.new_step_starts()
-        for row in step["rows"]:
-            for name in row["preempts"]:
-                preempt(manager, requests[name])
-            name = row["request"]
-            if name not in requests:
-                requests[name] = make_request(name)
-            schedule(manager, requests[name], row, f"step {step['step']} {name}")
-        for name in step["preempted_last"]:
-            preempt(manager, requests[name])
-        for row in step["rows"]:
-            request = requests[row["request"]]
-            known = request.num_tokens
-            sampled = REQUESTS[row["request"]]["tokens"][known : known + row["sampled"]]
-            if sampled:
-                request.append_output_token_ids(sampled)
-            if row["finished"]:
-                manager.free(request)
-)py";
 
 std::string_view python_bool(bool value) { return value ? "True" : "False"; }
 
@@ -216,20 +37,38 @@ std::string heading(const ExportedRun& run) {
   text +=
       "# The KV-cache manager and the split of mode align, with budgets, hits and labels as\n"
       "# hybridscope's engine decided them. ";
-  if (profile == "reference")
+  if (const auto release = release_of(run.scenario.settings))
+    text += fmt::format("The profile does what that release does:\n# this is to pass on vLLM {}.\n",
+                        release_name(*release));
+  else if (profile == "reference")
     text += "Profile reference does what the reference does: this is to pass.\n";
   else if (profile == kProfileOfReference)
     text += "This profile has the faults of the reference's day: this is to pass.\n";
   else
     text += "Where this profile does other than the reference,\n# this is to fail.\n";
-  return text +
-         "# Written for vLLM main at 61ab70ec3 (2026-06-29, between releases 0.24.0 and 0.25.0).\n";
+  return text + "# The names are those of vLLM 0.24.0 to 0.33.0.\n";
+}
+
+// None: the layers store no state inside a prefill.
+std::string alignment_text(std::int32_t prefill_checkpoint_alignment) {
+  return prefill_checkpoint_alignment == 0 ? "None" : std::to_string(prefill_checkpoint_alignment);
+}
+
+std::string group_text(const KVCacheGroup& group) {
+  const MambaSpec spec = group.is_mamba() ? std::get<MambaSpec>(group.spec) : MambaSpec{};
+  return fmt::format(
+      "    {{\"type\": \"{}\", \"block_size\": {}, \"is_eagle_group\": {},\n"
+      "     \"num_speculative_blocks\": {}, \"num_prefill_checkpoint_blocks\": {}, "
+      "\"prefill_checkpoint_alignment\": {}}},\n",
+      group.is_mamba() ? "mamba" : "full_attention", group.block_size(),
+      python_bool(group.is_eagle_group), spec.num_speculative_blocks,
+      spec.num_prefill_checkpoint_blocks, alignment_text(spec.prefill_checkpoint_alignment));
 }
 
 std::string config_text(const ExportedRun& run) {
   const EngineConfig& config = run.setup.config;
   const SchedulerConfig scheduler = scheduler_config(config);
-  const bool eagle = scheduler.aligned_split.use_eagle;
+  const AlignedSplitSettings& split = scheduler.aligned_split;
   std::string text = "\nCONFIG = {\n";
   const auto add = [&](std::string_view key, const auto& value) {
     text += fmt::format("    \"{}\": {},\n", key, value);
@@ -241,18 +80,24 @@ std::string config_text(const ExportedRun& run) {
   add("hash_block_size", config.hash_block_size);
   add("max_model_len", config.max_model_len);
   add("enable_prefix_caching", python_bool(config.enable_prefix_caching));
-  add("use_eagle", python_bool(eagle));
+  add("prefix_cache_retention_interval",
+      config.prefix_cache_retention_interval
+          ? std::to_string(*config.prefix_cache_retention_interval)
+          : "None");
+  add("use_eagle", python_bool(split.use_eagle));
+  add("use_eagle_block_drop", python_bool(split.eagle_block_drop));
+  add("num_hash_lookahead_tokens", split.num_hash_lookahead_tokens);
+  add("stops_inside_blocks", python_bool(split.fine_grained_hits));
+  add("shared_prefix_checkpoint", python_bool(split.shared_prefix_checkpoint));
+  add("has_prefill_checkpoint_blocks", python_bool(split.has_prefill_checkpoint_blocks));
+  add("prefill_checkpoint_alignment", alignment_text(split.prefill_checkpoint_alignment));
+  add("max_num_batched_tokens", config.max_num_batched_tokens);
+  add("long_prefill_token_threshold", config.long_prefill_token_threshold);
   add("num_lookahead_tokens", scheduler.num_lookahead_tokens);
   add("scheduler_reserve_full_isl", python_bool(config.scheduler_reserve_full_isl));
   add("watermark", config.watermark);
   text += "}\nGROUPS = [\n";
-  for (const KVCacheGroup& group : config.kv_cache_config.groups)
-    text += fmt::format(
-        "    {{\"type\": \"{}\", \"block_size\": {}, \"num_speculative_blocks\": {}, "
-        "\"is_eagle_group\": {}}},\n",
-        group.is_mamba() ? "mamba" : "full_attention", group.block_size(),
-        group.is_mamba() ? std::get<MambaSpec>(group.spec).num_speculative_blocks : 0,
-        python_bool(group.is_eagle_group));
+  for (const KVCacheGroup& group : config.kv_cache_config.groups) text += group_text(group);
   return text + "]\n";
 }
 
@@ -286,11 +131,20 @@ std::string row_text(const ExportedRow& row) {
       python_bool(row.placeholder_drafts), row.num_hit_tokens,
       row.num_uncached_common_prefix_tokens, row.num_computed_tokens);
   text += fmt::format(
-      "             \"wanted\": {}, \"scheduled\": {}, \"sampled\": {}, \"finished\": {},\n",
+      "             \"wanted\": {}, \"scheduled\": {}, \"sampled\": {}, \"registered\": {}, "
+      "\"finished\": {},\n",
       row.num_wanted_tokens, row.num_scheduled_tokens, row.num_sampled_tokens,
+      row.num_registered_tokens < 0 ? "None" : std::to_string(row.num_registered_tokens),
       python_bool(row.finished));
-  return text + fmt::format("             \"held\": {},\n             \"labelled\": {}}},\n",
-                            python_lists(row.held), python_lists(row.labelled));
+  return text + fmt::format("             \"blocks\": {},\n             \"keys\": {}}},\n",
+                            python_lists(row.blocks), python_lists(row.keys));
+}
+
+// [source block, destination block] each.
+std::vector<std::vector<std::int32_t>> copies_of(const ExportedStep& step) {
+  std::vector<std::vector<std::int32_t>> copies;
+  for (const BlockCopy& copy : step.block_copies) copies.push_back({copy.source_block, copy.block});
+  return copies;
 }
 
 std::string steps_text(const ExportedRun& run) {
@@ -298,10 +152,11 @@ std::string steps_text(const ExportedRun& run) {
   for (const ExportedStep& step : run.steps) {
     text += fmt::format(
         "    {{\"step\": {}, \"preempted\": {}, \"aborted\": {}, \"preempted_last\": {},\n"
-        "     \"reset_prefix_cache\": {}, \"reset_running_requests\": {}, \"rows\": [\n",
+        "     \"reset_prefix_cache\": {}, \"reset_running_requests\": {}, \"block_copies\": {},\n"
+        "     \"rows\": [\n",
         step.step, python_names(step.preempted), python_names(step.aborted),
         python_names(step.preempted_last), python_bool(step.reset_prefix_cache),
-        python_bool(step.reset_running_requests));
+        python_bool(step.reset_running_requests), python_lists(copies_of(step)));
     for (const ExportedRow& row : step.rows) text += row_text(row);
     text += "    ]},\n";
   }
@@ -315,8 +170,8 @@ Result<std::string> pytest_text(const ExportedRun& run) {
     return invalid_input(
         "a test of the KV-cache manager is made of a synchronous run: async_scheduling is true "
         "(expected false: --no-async-scheduling)");
-  return heading(run) + std::string(kImports) + config_text(run) + requests_text(run) +
-         steps_text(run) + std::string(kBody);
+  return heading(run) + std::string(kPytestImports) + config_text(run) + requests_text(run) +
+         steps_text(run) + std::string(kPytestBody);
 }
 
 }  // namespace hybridscope

@@ -51,7 +51,7 @@ std::vector<StepAction> step_actions_of(const ExportedRun& run, const std::strin
         actions.push_back({.step = step.step,
                            .num_computed_tokens_start = row.num_computed_tokens,
                            .num_scheduled_tokens = row.num_scheduled_tokens,
-                           .kv_cache_block_ids = row.held[group],
+                           .kv_cache_block_ids = held_columns(row, group),
                            .preprocess_copy_idx = row.pre_copy,
                            .postprocess_copy_idx = row.post_copy});
   return actions;

@@ -40,14 +40,15 @@ TEST(PytestText, WhatTheSplitLeavesStandsBesideWhatWasWanted) {
 
 // B shares 16 tokens with A, which left the state after them: attention has both blocks hashed, the
 // recurrent group the second one (the first is null).
-TEST(PytestText, HitsAndLabelsAreFilledIn) {
+TEST(PytestText, HitsBlocksAndKeysAreFilledIn) {
   const ExportedRun run = run_of("align_boundary_by_prefill");
   for (const ExportedStep& step : run.steps)
     for (const ExportedRow& row : step.rows) {
       if (row.request != "B" || row.admission == Admission::running) continue;
       EXPECT_EQ(row.num_hit_tokens, 16);
-      EXPECT_THAT(row.held, ElementsAre(ElementsAre(1, 1, 1), ElementsAre(0, 1, 1)));
-      EXPECT_THAT(row.labelled, ElementsAre(ElementsAre(1, 1, 0), ElementsAre(0, 1, 0)));
+      EXPECT_THAT(held_columns(row, 0), ElementsAre(1, 1, 1));
+      EXPECT_THAT(held_columns(row, 1), ElementsAre(0, 1, 1));
+      EXPECT_THAT(row.keys, ElementsAre(ElementsAre(8, 16, 0), ElementsAre(0, 16, 0)));
     }
   EXPECT_THAT(pytest_text(run).value(),
               HasSubstr("\"admitted\": True, \"placeholders\": False, "
@@ -115,6 +116,55 @@ TEST(PytestText, WhoAResetPreemptsIsPreemptedBeforeTheStep) {
     EXPECT_EQ(step.preempted.size(), step.reset_running_requests ? 1U : 0U) << step.step;
     for (const ExportedRow& row : step.rows) EXPECT_THAT(row.preempts, IsEmpty());
   }
+}
+
+// The scenario of the lesson on hits inside blocks, with hashes of 2 tokens in blocks of 8: A's
+// prompt of 21 ends its second chunk at 20 tokens, and the third one leaves them to a copy.
+ExportedRun hits_inside_blocks() {
+  Scenario scenario;
+  scenario.model = "tiny-gdn";
+  scenario.settings.engine = parse_engine_profile("vllm-0.33.0").value();
+  scenario.settings.mamba_cache_mode = MambaCacheMode::align;
+  scenario.settings.block_size = 8;
+  scenario.settings.prefix_match_unit = 2;
+  scenario.settings.num_gpu_blocks_override = 32;
+  scenario.settings.max_model_len = 64;
+  scenario.settings.async_scheduling = false;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 21}, .max_tokens = 5}};
+  return make_exported_run(scenario, "scenario").value();
+}
+
+TEST(PytestText, KeysInsideABlockAndCopiesOfBlocksAreFilledIn) {
+  const ExportedRun run = hits_inside_blocks();
+  const ExportedRow& tail = run.steps.at(1).rows.at(0);
+  EXPECT_EQ(tail.num_scheduled_tokens, 4);
+  EXPECT_THAT(tail.blocks,
+              ElementsAre(ElementsAre(1, 2, 5), ElementsAre(0, 3, 6), ElementsAre(0, 4, 7)));
+  EXPECT_THAT(tail.keys,
+              ElementsAre(ElementsAre(8, 16, 20), ElementsAre(0, 16, 20), ElementsAre(0, 16, 20)));
+  EXPECT_THAT(run.steps.at(1).block_copies, IsEmpty());
+  ASSERT_EQ(run.steps.at(2).block_copies.size(), 2U);
+  EXPECT_EQ(run.steps.at(2).block_copies[0].source_block, 6);
+  EXPECT_EQ(run.steps.at(2).block_copies[0].block, 8);
+  const std::string text = pytest_text(run).value();
+  EXPECT_THAT(text, HasSubstr("\"hash_block_size\": 2,\n"));
+  EXPECT_THAT(text, HasSubstr("\"stops_inside_blocks\": True,\n"));
+  EXPECT_THAT(text, HasSubstr("\"block_copies\": [[6, 8], [7, 9]],\n"));
+  EXPECT_THAT(text, HasSubstr("this is to pass on vLLM 0.33.0"));
+}
+
+// Drafts in 0.33.0: nothing is dropped from a hit, a hash covers one token more, and blocks get
+// their hashes when a step returns as well.
+TEST(PytestText, WhatAReleaseAddedIsFilledIn) {
+  const ExportedRun run =
+      run_of("align_boundary_by_accepted_drafts", parse_engine_profile("vllm-0.33.0").value());
+  const std::string text = pytest_text(run).value();
+  EXPECT_THAT(text, HasSubstr("\"use_eagle\": True,\n    \"use_eagle_block_drop\": False,\n    "
+                              "\"num_hash_lookahead_tokens\": 1,\n"));
+  EXPECT_THAT(text, HasSubstr("\"prefix_cache_retention_interval\": 0,\n"));
+  const ExportedRow& second = run.steps.at(1).rows.at(0);
+  EXPECT_EQ(second.num_computed_tokens, 6);
+  EXPECT_EQ(second.num_registered_tokens, 8);  // a draft and the bonus token
 }
 
 TEST(PytestText, SaysWhetherItIsToPass) {
