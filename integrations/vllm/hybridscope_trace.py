@@ -29,6 +29,12 @@ is tested with stand-ins only.
         writer.finish(output)           # post-copies run in a kernel: left out, judge computes them
         return real_update_from_output(self, scheduler_output, output)
 
+From 0.26.0 on hits can end inside a block. Then give header(..., kv_cache_manager=manager), so that
+the hashes of blocks are recorded, and end update_from_output with writer.returned(manager):
+        result = real_update_from_output(self, scheduler_output, output)
+        writer.returned(self.kv_cache_manager)
+        return result
+
 Runner V2 has no _prepare_inputs: call header(..., runner="v2") and wrap what makes its InputBatch;
 idx_mapping is taken from it, and the device's counts may be given by keyword.
 """
@@ -72,6 +78,9 @@ def _group(group):
         mamba_type = _name(spec.mamba_type)
         record.update(type="mamba", mamba_type=_MAMBA_TYPES.get(mamba_type, mamba_type),
                       num_speculative_blocks=spec.num_speculative_blocks)
+        if getattr(spec, "num_prefill_checkpoint_blocks", 0):
+            record.update(num_prefill_checkpoint_blocks=spec.num_prefill_checkpoint_blocks,
+                          prefill_checkpoint_alignment=spec.prefill_checkpoint_alignment)
     elif "FullAttentionSpec" in kinds:
         record.update(type="full_attention")
     else:
@@ -108,10 +117,27 @@ def _config(kv_cache_config, vllm_config):
     return record
 
 
+def _manager_config(kv_cache_manager):
+    """What the coordinator of the cache says of block sizes and of hits inside blocks."""
+    coordinator = kv_cache_manager.coordinator
+    record = {name: getattr(coordinator, name) for name in ("hash_block_size",
+                                                            "scheduler_block_size")
+              if hasattr(coordinator, name)}
+    return {**record, "hits_inside_blocks": bool(getattr(coordinator, "enable_partial_hash_hits",
+                                                         False))}
+
+
+# Fields that are objects themselves: states stored inside a prefill.
+_CHECKPOINTS = ("checkpoint_meta", "checkpoint")
+
+
 def _metadata(metadata):
     """The fields of one metadata object, None included; an empty array keeps its shape."""
     record = {}
     for field, value in vars(metadata).items():
+        if field in _CHECKPOINTS and value is not None:
+            record[field] = _metadata(value)
+            continue
         shape = list(getattr(value, "shape", ()))
         if 0 in shape and len(shape) == 2:
             record[field] = {"shape": shape, "data": []}
@@ -135,6 +161,8 @@ class TraceWriter:
         self._groups = []
         self._block_ids = {}  # request -> its lists as last written
         self._reset = False
+        self._hashes = None  # block id -> its hash as last written; None: hashes are not recorded
+        self._finished = None  # a finished line that waits for returned()
 
     def __enter__(self):
         return self
@@ -142,11 +170,16 @@ class TraceWriter:
     def __exit__(self, *_):
         self.close()
 
-    def header(self, kv_cache_config, vllm_config, *, name="", engine="vllm", **config):
-        """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ..."""
+    def header(self, kv_cache_config, vllm_config, *, name="", engine="vllm",
+               kv_cache_manager=None, **config):
+        """Starts a trace. `config` adds or replaces members: conv_kernel, chunk_size, ... With
+        `kv_cache_manager` the hashes of blocks are recorded, which needs returned()."""
+        self._write_finished()
         self._groups = kv_cache_config.kv_cache_groups
         self._block_ids, self._lines, self._number, self._reset = {}, [], 0, False
-        config = {**_config(kv_cache_config, vllm_config), **config}
+        self._hashes = None if kv_cache_manager is None else {}
+        known = {} if kv_cache_manager is None else _manager_config(kv_cache_manager)
+        config = {**_config(kv_cache_config, vllm_config), **known, **config}
         self._async, self._mode = config["async_scheduling"], config["mamba_cache_mode"]
         self._write({"hybridscope_trace": 1, "engine": engine, "name": name, "config": config})
 
@@ -158,6 +191,7 @@ class TraceWriter:
         """Begins a step, right after Scheduler.schedule made `scheduler_output`."""
         if len(self._lines) > (1 if self._async else 0):
             raise ValueError(f"step {self._lines[0]['step']} has no finish()")
+        self._write_finished()
         self._number += 1
         record = self._scheduler_output(scheduler_output)
         preempted = getattr(scheduler_output, "preempted_req_ids", None)
@@ -169,8 +203,15 @@ class TraceWriter:
         line["num_cached_block"] = {
             request: [manager.num_cached_block.get(request, 0) for manager in managers]
             for request in record["num_scheduled_tokens"]}
+        if checkpoints := self._checkpoints(record, kv_cache_manager):
+            line["prefill_checkpoints"] = checkpoints
         if self._reset:
             line["reset_prefix_cache"], self._reset = True, False
+            self._hashes = None if self._hashes is None else {}
+        if self._hashes is not None:
+            line["block_hashes"] = self._hash_changes(
+                record["num_scheduled_tokens"], kv_cache_manager,
+                record.get("kv_cache_block_copies", []))
         self._lines.append(line)
 
     def inputs(self, input_batch, *, num_computed_tokens=None, num_accepted_tokens=None):
@@ -223,20 +264,41 @@ class TraceWriter:
         line["model_runner_output"] = {
             "req_ids": list(model_runner_output.req_ids),
             "sampled_token_ids": plain(model_runner_output.sampled_token_ids)}
-        self._write_step()
+        self._finished = self._lines.pop(0)
+        if self._hashes is None or self._async:
+            self._write_finished()
+
+    def returned(self, kv_cache_manager):
+        """After Scheduler.update_from_output, if hashes are recorded: blocks may have got hashes.
+        With asynchronous scheduling a step is in flight, and they are written with that one."""
+        if self._hashes is None:
+            return
+        line = self._finished or (self._lines[-1] if self._lines else None)
+        if line is not None:
+            changes = self._hash_changes(line["scheduler_output"]["num_scheduled_tokens"],
+                                         kv_cache_manager)
+            if changes:
+                line["block_hashes_after_output"] = changes
+        self._write_finished()
 
     def close(self):
         """Writes a step without output as the last one, if its rows are known; a step after it is
         dropped."""
+        self._write_finished()
         if self._lines and "input_batch" in self._lines[0]:
-            self._write_step()
+            self._finished = self._lines[0]
+            self._write_finished()
         self._lines = []
         if self._owned:
             self._owned.close()
 
     def _scheduler_output(self, output):
         cached = output.scheduled_cached_reqs
+        copies = [{"src_block_id": copy.src_block_id, "dst_block_id": copy.dst_block_id}
+                  for copy in getattr(output, "kv_cache_block_copies", None) or []]
+        record = {"kv_cache_block_copies": copies} if copies else {}
         return {
+            **record,
             "scheduled_new_reqs": [self._new_request(new) for new in output.scheduled_new_reqs],
             "scheduled_cached_reqs": {
                 "req_ids": list(cached.req_ids),
@@ -275,8 +337,50 @@ class TraceWriter:
                 self._block_ids[request] = changed[request] = lists
         return changed
 
-    def _write_step(self):
-        line = self._lines.pop(0)
+    def _checkpoints(self, record, kv_cache_manager):
+        """The states that the scheduler made room for inside the chunks of this step."""
+        checkpoints = []
+        for group, manager in enumerate(kv_cache_manager.coordinator.single_type_managers):
+            stored = getattr(manager, "_checkpoints", {})
+            for request in record["num_scheduled_tokens"]:
+                if request not in stored:
+                    continue
+                position, column = stored[request]
+                block = kv_cache_manager.get_block_ids(request)[group][column]
+                checkpoints.append({"req_id": request, "group": group, "column": column,
+                                    "block_id": block, "num_tokens": position})
+        return checkpoints
+
+    def _hash_changes(self, requests, kv_cache_manager, copies=()):
+        """How the hashes of these requests' blocks, and of copies that no list holds, differ from
+        what was written last. Of a block with several hashes the first one counts."""
+        places = [(request, group, column, block)
+                  for request in requests
+                  for group, ids in enumerate(self._block_ids.get(request, ()))
+                  for column, block in enumerate(ids) if block != 0]
+        holders = {block: (request, group) for request, group, _, block in places}
+        for copy in copies:
+            if copy["dst_block_id"] not in holders and copy["src_block_id"] in holders:
+                places.append((*holders[copy["src_block_id"]], None, copy["dst_block_id"]))
+        lost, registered = [], []
+        for request, group, column, number in places:
+            block = kv_cache_manager.block_pool.blocks[number]
+            before = self._hashes.get(number)
+            if block.block_hash == before:
+                continue
+            if before is not None:
+                lost.append({"block_id": number})
+            self._hashes[number] = block.block_hash
+            if block.block_hash is not None:
+                registered.append({"req_id": request, "group": group, "column": column,
+                                   "block_id": number, "num_tokens": block.block_hash_num_tokens})
+        changes = {"lost": lost, "registered": registered}
+        return {name: entries for name, entries in changes.items() if entries}
+
+    def _write_finished(self):
+        line, self._finished = self._finished, None
+        if line is None:
+            return
         if not line["scheduler_output"]["num_scheduled_tokens"]:  # nothing ran
             line["input_batch"] = {"req_ids": [], "num_accepted_tokens_cpu": []}
         self._write(line)

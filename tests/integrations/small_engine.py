@@ -172,3 +172,54 @@ def run_async(writer, record_copies, device_computed=(0, 6, 7, 10)):
         if number > 0:
             writer.finish(Object(req_ids=["a"], sampled_token_ids=[steps[number - 1][-1]]))
     writer.finish(Object(req_ids=["a"], sampled_token_ids=[steps[-1][-1]]))
+
+
+class Pool:
+    """Blocks with the hashes that a step gave them: (hash, tokens), set by hand."""
+
+    def __init__(self):
+        self.blocks = [Object(block_hash=None, block_hash_num_tokens=None) for _ in range(46)]
+
+    def hash(self, **hashes):
+        """b5="x20": block 5 has hash x, of 20 tokens; None: it has none."""
+        for block, value in hashes.items():
+            name, tokens = (None, None) if value is None else (value[0], int(value[1:]))
+            self.blocks[int(block[1:])] = Object(block_hash=name, block_hash_num_tokens=tokens)
+
+
+def run_shared_tail(writer, copies_of_b=((4, 7), (6, 8))):
+    """Blocks of 8 tokens, hashes of 2, no drafts. `a` runs 20 of its 21 prompt tokens, then the last
+    one, before which its block 5 is copied to 6 for the prefix cache. `b` hits the 20 tokens."""
+    kv = KVCacheManager()
+    kv.block_pool = Pool()
+    kv.coordinator = Object(single_type_managers=kv.coordinator.single_type_managers,
+                            hash_block_size=2, scheduler_block_size=8,
+                            enable_partial_hash_hits=True)
+    config, groups = vllm_config(), kv_cache_config()
+    config.speculative_config = None
+    config.scheduler_config.max_num_batched_tokens = 32
+    groups.kv_cache_groups[1].kv_cache_spec.num_speculative_blocks = 0
+    writer.header(groups, config, name="shared tail", kv_cache_manager=kv)
+    prompt = list(range(20))
+
+    def step(output, rows, computed, sampled, copies=()):
+        output.kv_cache_block_copies = [Object(src_block_id=source, dst_block_id=block)
+                                        for source, block in copies]
+        writer.step(output, kv)
+        batch = input_batch(rows, [1] * len(rows), computed)
+        writer.inputs(batch)
+        writer.forward(FORWARD_CONTEXT, batch)
+        writer.finish(Object(req_ids=rows, sampled_token_ids=sampled))
+        writer.returned(kv)
+
+    kv.hold("a", [1, 2, 4], [0, 0, 5])
+    kv.block_pool.hash(b1="p8", b2="q16", b4="r20", b5="s20")
+    step(scheduler_output({"a": 20}, new=[new_request("a", prompt + [20], ([1, 2, 4], [0, 0, 5]),
+                                                      10)]), ["a"], [0], [[]])
+    kv.block_pool.hash(b5=None, b6="s20")
+    step(scheduler_output({"a": 1}, cached={"a": (None, 20, 0)}), ["a"], [20], [[90]], [(5, 6)])
+    kv.hold("b", [1, 2, 7], [0, 0, 8])
+    admitted = new_request("b", prompt + [70], ([1, 2, 7], [0, 0, 8]), 10)
+    admitted.num_computed_tokens = 20
+    step(scheduler_output({"a": 1, "b": 1}, new=[admitted], cached={"a": (None, 21, 1)}),
+         ["a", "b"], [21, 20], [[91], [92]], copies_of_b)

@@ -36,6 +36,13 @@ def async_trace_of(**faults):
     return file.getvalue()
 
 
+def shared_tail(**faults):
+    file = io.StringIO()
+    with TraceWriter(file) as writer:
+        small_engine.run_shared_tail(writer, **faults)
+    return file.getvalue()
+
+
 def lines_of(text):
     return [json.loads(line) for line in text.splitlines()]
 
@@ -48,6 +55,15 @@ class Judged(unittest.TestCase):
     def test_a_healthy_run_has_no_findings(self):
         result = self.judge(trace_of())
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_hit_inside_a_block_has_no_findings(self):
+        result = self.judge(shared_tail())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_copy_of_another_block_is_found(self):
+        result = self.judge(shared_tail(copies_of_b=((4, 7), (5, 8))))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("running-state-wrong: step 3 b", result.stdout)
 
     def test_a_wrong_accepted_count_reads_another_state(self):
         result = self.judge(trace_of(accepted_of_a=1))
@@ -119,6 +135,79 @@ class AsyncLines(unittest.TestCase):
         header, step = lines_of(file.getvalue())
         self.assertEqual(header["config"]["runner"], "v2")
         self.assertEqual(step["input_batch"], {"req_ids": ["a"], "idx_mapping": [3]})
+
+
+class Cache(unittest.TestCase):
+    """Hashes, copies of blocks and states inside a prefill."""
+
+    def setUp(self):
+        self.header, self.first, self.second, self.third = lines_of(shared_tail())
+
+    def test_the_coordinator_says_where_hits_can_end(self):
+        config = self.header["config"]
+        self.assertTrue(config["hits_inside_blocks"])
+        self.assertEqual((config["hash_block_size"], config["scheduler_block_size"]), (2, 8))
+
+    def test_copies_are_those_of_the_scheduler_output(self):
+        self.assertNotIn("kv_cache_block_copies", self.first["scheduler_output"])
+        self.assertEqual(self.second["scheduler_output"]["kv_cache_block_copies"],
+                         [{"src_block_id": 5, "dst_block_id": 6}])
+
+    def test_hashes_are_what_changed_since_the_step_before(self):
+        self.assertEqual(self.first["block_hashes"]["registered"][-1],
+                         {"req_id": "a", "group": 1, "column": 2, "block_id": 5, "num_tokens": 20})
+        self.assertEqual(self.second["block_hashes"], {
+            "lost": [{"block_id": 5}],
+            "registered": [{"req_id": "a", "group": 1, "column": None, "block_id": 6,
+                            "num_tokens": 20}]})
+        self.assertEqual(self.third["block_hashes"], {})
+
+    def test_hashes_that_come_with_the_output_stand_apart(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        kv.block_pool = small_engine.Pool()
+        writer = TraceWriter(file)
+        writer.header(small_engine.kv_cache_config(), small_engine.vllm_config(),
+                      kv_cache_manager=kv)
+        kv.hold("a", [1], [2, 3, 4])
+        writer.step(small_engine.scheduler_output({"a": 8}, new=[
+            small_engine.new_request("a", list(range(8)), ([1], [2, 3, 4]), 10)]), kv)
+        writer.inputs(small_engine.input_batch(["a"], [1], [0]))
+        writer.finish(Object(req_ids=["a"], sampled_token_ids=[[20]]))
+        kv.block_pool.hash(b1="p8")
+        writer.returned(kv)
+        line = lines_of(file.getvalue())[1]
+        self.assertEqual(line["block_hashes"], {})
+        self.assertEqual(line["block_hashes_after_output"], {
+            "registered": [{"req_id": "a", "group": 0, "column": 0, "block_id": 1,
+                            "num_tokens": 8}]})
+
+    def test_a_state_inside_a_prefill_is_the_managers(self):
+        file, kv = io.StringIO(), small_engine.KVCacheManager()
+        groups = small_engine.kv_cache_config()
+        groups.kv_cache_groups[1].kv_cache_spec.num_prefill_checkpoint_blocks = 1
+        groups.kv_cache_groups[1].kv_cache_spec.prefill_checkpoint_alignment = 64
+        kv.coordinator.single_type_managers[1]._checkpoints = {"a": (24, 2)}
+        writer = TraceWriter(file)
+        writer.header(groups, small_engine.vllm_config())
+        kv.hold("a", [1, 2, 3, 4], [0, 0, 5, 6])
+        writer.step(small_engine.scheduler_output({"a": 30}, new=[
+            small_engine.new_request("a", list(range(30)), ([1, 2, 3, 4], [0, 0, 5, 6]), 10)]), kv)
+        batch = small_engine.input_batch(["a"], [1], [0])
+        writer.inputs(batch)
+        states = Object(checkpoint_offsets=Array([24]), state_indices=Array([5]))
+        context = Object(**vars(small_engine.FORWARD_CONTEXT))
+        context.attn_metadata = {"layers.0": Object(checkpoint=states)}
+        writer.forward(context, batch)
+        writer.close()
+        header, line = lines_of(file.getvalue())
+        group = header["config"]["kv_cache_groups"][1]
+        self.assertEqual((group["num_prefill_checkpoint_blocks"],
+                          group["prefill_checkpoint_alignment"]), (1, 64))
+        self.assertEqual(line["prefill_checkpoints"],
+                         [{"req_id": "a", "group": 1, "column": 2, "block_id": 5,
+                           "num_tokens": 24}])
+        self.assertEqual(line["attn_metadata"]["1"]["checkpoint"],
+                         {"checkpoint_offsets": [24], "state_indices": [5]})
 
 
 class Lines(unittest.TestCase):
