@@ -105,6 +105,8 @@ def pin_nothing() -> None:
     for module in list(sys.modules.values()):
         if vars(module).get("PIN_MEMORY"):
             module.PIN_MEMORY = False
+        if vars(module).get("is_pin_memory_available"):  # 0.32
+            module.is_pin_memory_available = lambda: False
 
 
 class Builder:
