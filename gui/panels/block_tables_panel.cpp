@@ -56,7 +56,7 @@ class BlockTablesPanel final : public Panel {
   Cached<BlockTableModel> model_;
   Follower<Selection> follower_;
   bool follows_ = false;      // the selected cell must be scrolled into view
-  float legend_height_ = 40;  // pixels, of the frame before
+  float legend_height_ = 60;  // pixels, of the frame before
   CellZoom zoom_;
   struct PreparedFor {
     std::uint64_t revision = 0;
