@@ -7,6 +7,14 @@
 
 namespace hybridscope {
 
+void WriteSources::add_block_copies(const StepTrace& trace, Sources& sources) {
+  for (const BlockCopy& copy : block_copies_of(trace.cache_events))
+    sources.push_back({.group = copy.group,
+                       .target = copy.block,
+                       .temporal = copy.source_block,
+                       .conv = copy.source_block});
+}
+
 void WriteSources::add_copies(const CopyLaunch& launch, Sources& sources) {
   for (const auto& copy : launch.copies)
     sources.push_back({.group = copy.group,
@@ -34,10 +42,11 @@ void WriteSources::sort(Sources& sources) {
 }
 
 WriteSources::WriteSources(const StepTrace& trace, MambaCacheMode mode) {
+  add_block_copies(trace, block_copies_);
   add_copies(trace.pre_copies, pre_copies_);
   add_copies(trace.post_copies, post_copies_);
   add_rows(trace, mode, rows_);
-  for (Sources* sources : {&pre_copies_, &post_copies_, &rows_}) sort(*sources);
+  for (Sources* sources : {&block_copies_, &pre_copies_, &post_copies_, &rows_}) sort(*sources);
 }
 
 std::optional<std::int32_t> WriteSources::find(const Sources& sources, const StateWrite& write,
@@ -62,9 +71,10 @@ std::optional<std::int32_t> WriteSources::of(const StateWrite& write) const {
     case WriteKind::prefill:
     case WriteKind::decode:
       return find(rows_, write, write.event.request.value);
+    case WriteKind::block_copy:
+      return find(block_copies_, write, write.block);
     case WriteKind::never:
     case WriteKind::attention:
-    case WriteKind::block_copy:
       return std::nullopt;
   }
   return std::nullopt;

@@ -18,8 +18,8 @@ class WriteSources {
   // `trace`: the step that wrote, with metadata.
   WriteSources(const StepTrace& trace, MambaCacheMode mode);
 
-  // Empty for keys and values (they depend on tokens alone), for a forward pass without an initial
-  // state, and for a step without metadata.
+  // Empty for keys and values that a row wrote (they depend on tokens alone), for a forward pass
+  // without an initial state, and for a step without metadata.
   std::optional<std::int32_t> of(const StateWrite& write) const;
 
  private:
@@ -31,12 +31,14 @@ class WriteSources {
   };
   // Sorted by group and target; of equal entries the last one counts.
   using Sources = std::vector<Source>;
+  static void add_block_copies(const StepTrace& trace, Sources& sources);
   static void add_copies(const CopyLaunch& launch, Sources& sources);
   static void add_rows(const StepTrace& trace, MambaCacheMode mode, Sources& sources);
   static void sort(Sources& sources);
   static std::optional<std::int32_t> find(const Sources& sources, const StateWrite& write,
                                           std::int64_t target);
 
+  Sources block_copies_;
   Sources pre_copies_;
   Sources post_copies_;
   Sources rows_;

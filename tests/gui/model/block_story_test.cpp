@@ -45,6 +45,29 @@ TEST(BlockStory, GoesBackOverCopiesAndForwardPassesToTheFirstWrite) {
   EXPECT_THAT(story.contents[0].end, HasSubstr("it begins here"));
 }
 
+// A's state after 20 tokens goes to block 8 when A runs on, and from there to block 7 for B.
+TEST(BlockStory, GoesBackOverCopiesOfWholeBlocks) {
+  const test::TemporaryFolder folder;
+  const SessionPlace place{.file = folder / "runs.db", .name = "run"};
+  ASSERT_TRUE(test::record_run(test::hits_inside_blocks(), {.place = place}).ok());
+  const auto live = test::hits_inside_blocks_at(9);
+  const auto recorded = RecordedRun::open(place).value();
+  ASSERT_TRUE(recorded->go_to(9).ok());
+  for (ShownRun* run : {static_cast<ShownRun*>(live.get()), static_cast<ShownRun*>(recorded.get())})
+    EXPECT_THAT(
+        words_of(make_block_story(*run, 7).contents.at(0)),
+        testing::ElementsAre(
+            "9 prefill: the state of 24 tokens of B, into column 2 (block 7), going on from block "
+            "7",
+            "9 block_copy: the state of 20 tokens of B, into column 2 (block 7), copied from block "
+            "8",
+            "3 block_copy: the state of 20 tokens of A, into block 8, copied from block 6",
+            "2 prefill: the state of 20 tokens of A, into column 2 (block 6), going on from block "
+            "6",
+            "2 pre_copy: the state of 16 tokens of A, into column 2 (block 6), copied from block 3",
+            "1 prefill: the state of 16 tokens of A, into column 1 (block 3)"));
+}
+
 TEST(BlockStory, IsTheSameOfASessionAsOfTheRunItself) {
   const test::TemporaryFolder folder;
   const SessionPlace place{.file = folder / "runs.db", .name = "run"};
