@@ -68,7 +68,9 @@ Compared run_and_judge(const Scenario& scenario) {
   judge(writer.header(scenario.name));
   while (!run.has_ended() && compared.error.empty()) {
     const CheckedStep step = run.step().value();
-    for (const Finding& finding : step.findings) compared.run.push_back(words(finding, names));
+    // A script that asks for what cannot be is not the engine's fault, and in no trace.
+    for (const Finding& finding : step.findings)
+      if (finding.rule != Rule::expectation_unused) compared.run.push_back(words(finding, names));
     judge(writer.step(step.trace));
   }
   return compared;
@@ -119,9 +121,11 @@ TEST_P(JudgedScenarios, HaveTheFindingsOfTheirRunInTheNewestRelease) {
   Scenario scenario = read_scenario_file(path_of(GetParam())).value();
   if (scenario.settings.mamba_cache_mode == MambaCacheMode::all) return;  // 0.32.0 removed it
   scenario.settings.engine = parse_engine_profile("vllm-0.33.0").value();
-  scenario.settings.runner = ModelRunner::v2;
+  if (scenario.settings.speculative_method != SpeculativeMethod::ngram)
+    scenario.settings.runner = ModelRunner::v2;
   expect_same_findings(scenario, "0.33.0");
   if (scenario.settings.mamba_cache_mode != MambaCacheMode::align) return;
+  scenario.settings.num_gpu_blocks_override = 64;  // a copy is a block more
   scenario.settings.prefix_match_unit = 2;
   scenario.settings.policies.set(CheckpointLayers::mamba2_and_gdn);
   scenario.settings.gdn_prefill_backend = GdnPrefillBackend::flashinfer;
