@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/engine/scheduler_setup.h"
 #include "core/trace/block_table_mirror.h"
 #include "sessions/explain/explain_finding.h"
 #include "sessions/explain/explain_names.h"
@@ -32,12 +33,14 @@ StateMove move_of(const CopyLaunch& launch, RequestId request) {
 
 // The tokens that the request would get without the split of mode align (semantics:
 // schedule-running, schedule-waiting).
-std::int32_t wanted_tokens(const EngineConfig& config, const ScheduledTrace& scheduled,
-                           std::int32_t budget) {
+std::int32_t wanted_tokens(const EngineConfig& config, const StepTrace& trace,
+                           const ScheduledTrace& scheduled, std::int32_t budget) {
   if (scheduled.placeholder_drafts) return scheduled.num_scheduled_tokens;
   std::int32_t wanted = scheduled.num_tokens + scheduled.num_output_placeholders +
                         scheduled.num_drafts_offered - scheduled.num_computed_tokens;
-  if (config.long_prefill_token_threshold > 0)
+  const bool cuts = config.policies.long_prefill_threshold == LongPrefillThreshold::always ||
+                    trace.num_running + trace.num_waiting > 1;
+  if (cuts && config.long_prefill_token_threshold > 0)
     wanted = std::min(wanted, config.long_prefill_token_threshold);
   wanted = std::min(wanted, budget);
   if (scheduled.admission == Admission::running)
@@ -177,7 +180,7 @@ ExportedRow Exporter::row_of(const StepTrace& trace, const ScheduledTrace& sched
       exported.num_uncached_common_prefix_tokens =
           lookup.explanation.longest_hit_length - lookup.num_hit_tokens;
   exported.num_computed_tokens = scheduled.num_computed_tokens;
-  exported.num_wanted_tokens = wanted_tokens(config(), scheduled, budget);
+  exported.num_wanted_tokens = wanted_tokens(config(), trace, scheduled, budget);
   exported.num_scheduled_tokens = scheduled.num_scheduled_tokens;
   exported.num_draft_tokens = scheduled.num_draft_tokens;
   exported.placeholder_drafts = scheduled.placeholder_drafts;
@@ -249,11 +252,14 @@ void Exporter::take(const CheckedStep& checked, ExportedRun& run) {
   add_commands(trace, step);
   apply(trace.cache_events);
   step.block_copies = block_copies_of(trace.cache_events);
-  std::int32_t budget = trace.token_budget;
+  const std::int32_t slots_a_row = config().policies.draft_slots == DraftSlots::counted
+                                       ? scheduler_config(config()).num_draft_slots
+                                       : 0;
+  std::int32_t budget = trace.token_budget - slots_a_row;
   for (const ScheduledTrace& scheduled : trace.scheduled) {
     add_request(scheduled, run);
     step.rows.push_back(row_of(trace, scheduled, budget));
-    budget -= scheduled.num_scheduled_tokens;
+    budget -= scheduled.num_scheduled_tokens + slots_a_row;
   }
   add_preempted(trace, step);
   add_findings(checked, step, run);

@@ -216,8 +216,11 @@ def test_hits_split_blocks_and_labels():
     requests = {}
     for step in STEPS:
         if step["reset_prefix_cache"]:
-            for request in requests.values() if step["reset_running_requests"] else []:
-                manager.free(request)
+            if step["reset_running_requests"]:
+                for name in step["preempted"]:  # in the scheduler's order
+                    preempt(manager, requests[name])
+                for request in requests.values():
+                    manager.free(request)
             assert manager.reset_prefix_cache()
         for name in step["aborted"]:
             if name in requests:

@@ -153,6 +153,27 @@ TEST(PytestText, KeysInsideABlockAndCopiesOfBlocksAreFilledIn) {
   EXPECT_THAT(text, HasSubstr("this is to pass on vLLM 0.33.0"));
 }
 
+// From 0.31.0 on the threshold cuts chunks only beside other requests. A prompt of 10 that is alone
+// is split at 8.
+TEST(PytestText, AThresholdLimitsOnlyWhereTheReleaseAppliesIt) {
+  Scenario scenario;
+  scenario.model = "tiny-mamba2";
+  scenario.settings.mamba_cache_mode = MambaCacheMode::align;
+  scenario.settings.block_size = 4;
+  scenario.settings.num_gpu_blocks_override = 32;
+  scenario.settings.max_model_len = 24;
+  scenario.settings.long_prefill_token_threshold = 5;
+  scenario.settings.async_scheduling = false;
+  scenario.requests = {{.id = "A", .prompt = {.tokens = 10}, .max_tokens = 2}};
+  const auto first_row = [&](const char* profile) {
+    scenario.settings.engine = parse_engine_profile(profile).value();
+    return make_exported_run(scenario, "scenario").value().steps.at(0).rows.at(0);
+  };
+  EXPECT_EQ(first_row("vllm-0.30.0").num_wanted_tokens, 5);
+  EXPECT_EQ(first_row("vllm-0.33.0").num_wanted_tokens, 10);
+  EXPECT_EQ(first_row("vllm-0.33.0").num_scheduled_tokens, 8);
+}
+
 // Drafts in 0.33.0: nothing is dropped from a hit, a hash covers one token more, and blocks get
 // their hashes when a step returns as well.
 TEST(PytestText, WhatAReleaseAddedIsFilledIn) {
