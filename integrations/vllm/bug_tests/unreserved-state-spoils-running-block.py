@@ -88,6 +88,7 @@ def test_a_chunk_stores_no_state_in_its_running_block():
     )
     row = []  # the worker's row of the block table, to which it only appends
     computed = 0
+    spoilt = []  # chunks that store a state in their running block, by their end
     for chunk in CHUNKS:
         manager.new_step_starts()
         new_blocks = manager.allocate_slots(request, chunk, num_lookahead_tokens=0)
@@ -95,5 +96,7 @@ def test_a_chunk_stores_no_state_in_its_running_block():
         row += new_blocks.get_block_ids()[1]
         computed += chunk
         running_block = row[(computed - 1) // BLOCK]
-        assert running_block not in stored_blocks(row, computed, chunk)
+        if running_block in stored_blocks(row, computed, chunk):
+            spoilt.append(computed)
         request.num_computed_tokens = computed
+    assert spoilt == []

@@ -157,7 +157,7 @@ TEST(PytestText, KeysInsideABlockAndCopiesOfBlocksAreFilledIn) {
 // is split at 8.
 TEST(PytestText, AThresholdLimitsOnlyWhereTheReleaseAppliesIt) {
   Scenario scenario;
-  scenario.model = "tiny-mamba2";
+  scenario.model = "tiny-gdn";
   scenario.settings.mamba_cache_mode = MambaCacheMode::align;
   scenario.settings.block_size = 4;
   scenario.settings.num_gpu_blocks_override = 32;
