@@ -1,6 +1,7 @@
 #include "sessions/matrix/explain_errors.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/engine/policy_table.h"
@@ -142,13 +143,14 @@ Status Explainer::explain_kind(const FindingKind& kind) {
 }
 
 // The first bug that is enough, else as many as are needed. Empty: it is there without all of them.
-// Bugs of one policy first: two policies change more of a schedule, and an error may be gone by
-// accident.
+// Two policies change more of a schedule than one, and an error may be gone by accident: bugs of
+// one policy are preferred.
 Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& kind) const {
-  Bugs fewest_policies_first = bugs_;
-  std::ranges::stable_sort(fewest_policies_first, {},
+  Bugs most_policies_first = bugs_;
+  std::ranges::stable_sort(most_policies_first, std::ranges::greater(),
                            [](const KnownBug* bug) { return bug->values().size(); });
-  for (const KnownBug* bug : fewest_policies_first) {
+  for (const KnownBug* bug : bugs_) {
+    if (bug->values().size() > 1) continue;
     const auto left = errors_without(policies_of(Bugs{bug}));
     if (!left.ok()) return left.error();
     if (!left.value().contains(kind)) return std::string(bug->id);
@@ -157,7 +159,7 @@ Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& 
   const auto all = errors_without(policies_of(needed));
   if (!all.ok()) return all.error();
   if (all.value().contains(kind)) return std::string();
-  for (const KnownBug* bug : bugs_) {
+  for (const KnownBug* bug : most_policies_first) {
     Bugs fewer = needed;
     std::erase(fewer, bug);
     const auto left = errors_without(policies_of(fewer));
