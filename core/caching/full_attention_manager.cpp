@@ -138,7 +138,9 @@ void FullAttentionManager::cache_prompt_tail(TableEdit edit,
        .num_tokens = tail,
        .block_hash = block_hashes[static_cast<std::size_t>(num_hash_blocks - 1)]},
       /*replaces_keys=*/false);
-  if (config_.same_step_tail == SameStepTail::waits) cached_this_step_.push_back(edit[column]);
+  const bool fills_it = prompt.num_computed_tokens < tail;  // later steps register it again
+  if (config_.same_step_tail == SameStepTail::waits && fills_it)
+    cached_this_step_.push_back(edit[column]);
 }
 
 std::int32_t FullAttentionManager::get_num_common_prefix_blocks(const BlockPool& pool,

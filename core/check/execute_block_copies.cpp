@@ -84,8 +84,9 @@ void execute(CheckContext& context, const BlockCopy& copy) {
   log_content(context, where, copy);
 }
 
-// The step reads every source before it writes a block: a copy of a block to which an earlier copy
-// of the list goes comes first.
+// The step reads every source before it writes a block: a copy whose source is another's
+// destination runs before that one. The cache manager lists chains in order, so the last link comes
+// first.
 void read_before_written(std::vector<BlockCopy>& copies) {
   const auto reads_a_copy = [&](const BlockCopy& copy) {
     return std::ranges::any_of(copies, [&](const BlockCopy& other) {

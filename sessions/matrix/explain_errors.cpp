@@ -142,7 +142,7 @@ Status Explainer::explain_kind(const FindingKind& kind) {
   return Ok{};
 }
 
-// The first bug that is enough, else as many as are needed. Empty: it is there without all of them.
+// The first bug of one policy that is enough, else as many as are needed. Empty: it is there without all of them.
 // Two policies change more of a schedule than one, and an error may be gone by accident: bugs of
 // one policy are preferred.
 Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& kind) const {

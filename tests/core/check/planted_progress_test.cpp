@@ -215,6 +215,24 @@ TEST(PlantedProgress, AChunkMayEndAtAHashBlockWhereHitsEndInsideBlocks) {
   EXPECT_TRUE(nothing_found(run.warnings()));
 }
 
+// B's hit ends inside a block that A filled long ago and still writes to. Whether blocks are
+// registered when they are scheduled or later, B does not wait for A to end.
+TEST(PlantedProgress, AHitInsideABlockOfARunningRequestIsTakenAtOnce) {
+  for (const BlockRegistration registration :
+       {BlockRegistration::at_allocation, BlockRegistration::planned_then_published}) {
+    EngineConfig config = engine_config({.mamba_type = MambaType::gdn_attention});
+    config.hash_block_size = 4;
+    config.policies.cache.block_registration = registration;
+    PlantedRun run(CheckScope::step, config);
+    run.add(request_of(22, 25, 1, 22)).steps(7);
+    run.add(request_of(30, 4, 2, 22)).step([](StepTrace& trace, OwnedArrays&) {
+      ASSERT_EQ(trace.scheduled.size(), 2U);
+      EXPECT_EQ(trace.scheduled[1].num_hit_tokens, 20);
+    });
+    EXPECT_TRUE(nothing_found(run.findings()));
+  }
+}
+
 TEST(PlantedProgress, DraftsCutByTheBudgetAreAWarning) {
   PlantedRun run({.num_speculative_tokens = 2});
   run.add(request_of(6, 12, 1)).steps(1).apply(SetStepBudget{2}).steps(1);
