@@ -142,9 +142,9 @@ Status Explainer::explain_kind(const FindingKind& kind) {
   return Ok{};
 }
 
-// The first bug of one policy that is enough, else as many as are needed. Empty: it is there without all of them.
-// Two policies change more of a schedule than one, and an error may be gone by accident: bugs of
-// one policy are preferred.
+// The first bug of one policy that is enough, else as many as are needed. Empty: it is there
+// without all of them. Two policies change more of a schedule than one, and an error may be gone by
+// accident: bugs of one policy are preferred.
 Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& kind) const {
   Bugs most_policies_first = bugs_;
   std::ranges::stable_sort(most_policies_first, std::ranges::greater(),

@@ -136,7 +136,8 @@ constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
        return std::ranges::count_if(
            trace.scheduled, [](const ScheduledTrace& one) { return one.checkpoint_position > 0; });
      }},
-    {MatrixEvent::block_copy, "block_copies", "whole blocks copied: a hit or a prompt ended inside them",
+    {MatrixEvent::block_copy, "block_copies",
+     "whole blocks copied: a hit or a prompt ended inside them",
      [](const MatrixCell& cell, const Policies& policies) {
        return cell.match_unit() == MatchUnit::finer &&
               policies.cache.hits_inside_blocks != HitsInsideBlocks::never &&
