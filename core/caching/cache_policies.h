@@ -86,7 +86,7 @@ enum class UncachedFree : std::uint8_t { to_front, to_back };
 // Can a hit end inside an attention block that is registered in the same step? Its copy comes
 // before the step writes. (known bug 57; semantics: copy-on-write)
 enum class SameStepTail : std::uint8_t {
-  waits,   // for the next step
+  waits,   // until the step has written it
   copied,  // 0.26.0: with what the block held before
 };
 
@@ -99,14 +99,14 @@ enum class PrefillCheckpoint : std::uint8_t {
   as_states_retained,  // 0.32.0: kept at the prompt's end, the junction and where states are
 };
 
-// From where may a chunk run that stores a state before its end? (known bug 55; semantics:
+// Where may a chunk start that stores a state before its end? (known bug 55; semantics:
 // prefill-checkpoint)
 enum class CheckpointStart : std::uint8_t {
   on_block_boundary,
   inside_block_too,  // 0.30.0: the block that it leaves behind gets the key of a whole one
 };
 
-// Which registrations of just the tokens up to a prompt's tail register it? (known bug 56;
+// Which steps may give the end of a prompt its key inside a block? (known bug 56;
 // semantics: prompt-tail-key)
 enum class TailRegistration : std::uint8_t {
   of_its_chunk,

@@ -47,7 +47,8 @@ enum class AllocationRefusal : std::uint8_t {
   none,                  // it did not refuse
   full_sequence,         // the whole sequence would not fit (full_sequence_must_fit)
   not_enough_blocks,     // too few free blocks for this step
-  hit_cached_this_step,  // the hit's state is new (semantics: mamba-get-num-blocks-to-allocate)
+  hit_cached_this_step,  // its last state or block is registered in this step (semantics:
+                         // mamba-get-num-blocks-to-allocate, copy-on-write)
   hit_planned            // a block of the hit is planned in this step and not published yet
 };
 

@@ -43,8 +43,8 @@ class BatchMetadata {
   Status build(StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
 
-  // The states that the rows of the next dispatch store inside their chunks: tokens before each,
-  // 0 for none, [rows]. Until this is called they are what policy checkpoint_writes says.
+  // The states that rows store inside their chunks: tokens before each, 0 for none, [rows]. From
+  // now on instead of what policy checkpoint_writes says: call it before every dispatch.
   void store_checkpoints(std::span<const std::int32_t> positions) {
     given_checkpoints_.emplace(positions.begin(), positions.end());
   }
