@@ -19,16 +19,6 @@ std::string sentence(std::string words) {
   return words + ".";
 }
 
-// "the end of the prompt, 16" without its number.
-std::string reason_of(const KeptBoundary& kept) {
-  std::string words = kept_boundary_words(kept);
-  for (const char* link : {", ", " at "}) {
-    const std::string end = link + std::to_string(kept.num_tokens);
-    if (words.ends_with(end)) return words.substr(0, words.size() - end.size());
-  }
-  return words;
-}
-
 std::string why_dropped(std::int32_t period) {
   return period > 0 ? fmt::format("no multiple of {}, and no other boundary that is kept", period)
                     : std::string("interval 0 keeps no state but those where a known hit can end");
@@ -48,7 +38,7 @@ std::vector<PromptBoundary> boundaries_of(const GroupRetention& retention,
     else if (period > 0 && end % period == 0)
       boundaries.push_back({end, true, fmt::format("a multiple of {}", period)});
     else if (reached != kept.end())
-      boundaries.push_back({end, true, reason_of(*reached)});
+      boundaries.push_back({end, true, std::string(kept_reason_words(reached->reason))});
     else
       boundaries.push_back({end, false, why_dropped(period)});
   }

@@ -142,16 +142,16 @@ std::string sentence_of(MissReason reason, const Cut& cut, const LookupReport& r
 
 }  // namespace
 
-std::string kept_boundary_words(const KeptBoundary& kept) {
-  switch (kept.reason) {
+std::string_view kept_reason_words(KeptFor reason) {
+  switch (reason) {
     case KeptFor::prompt_end:
-      return fmt::format("the end of the prompt, {}", kept.num_tokens);
+      return "the end of the prompt";
     case KeptFor::longer_prompt:
-      return fmt::format("the end for a longer prompt, {}", kept.num_tokens);
+      return "the end for a longer prompt";
     case KeptFor::junction:
-      return fmt::format("the junction at {}", kept.num_tokens);
+      return "the junction";
     case KeptFor::block_before_junction:
-      return fmt::format("the block before it, {}", kept.num_tokens);
+      return "the block before it";
   }
   return {};
 }
@@ -161,7 +161,10 @@ std::string retention_words(std::int32_t interval, std::span<const KeptBoundary>
   std::vector<std::string> parts;
   if (const std::int32_t period = kept_period({.interval = interval}, block_size); period > 0)
     parts.push_back(fmt::format("multiples of {}", period));
-  for (const KeptBoundary& boundary : kept) parts.push_back(kept_boundary_words(boundary));
+  for (const KeptBoundary& boundary : kept)
+    parts.push_back(fmt::format("{}{}{}", kept_reason_words(boundary.reason),
+                                boundary.reason == KeptFor::junction ? " at " : ", ",
+                                boundary.num_tokens));
   if (parts.empty())
     return fmt::format("retention interval {} keeps none of a prompt this short", interval);
   const std::string last = parts.back();

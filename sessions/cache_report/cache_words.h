@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/engine_config.h"
@@ -26,8 +27,8 @@ std::string lookup_words(const LookupReport& report, const Names& names);
 std::vector<std::string> loss_sentences(const LookupReport& report, const CacheRules& rules,
                                         const EngineConfig& config, const Names& names);
 
-// "the end of the prompt, 16", "the junction at 24".
-std::string kept_boundary_words(const KeptBoundary& kept);
+// "the end of the prompt", "the junction".
+std::string_view kept_reason_words(KeptFor reason);
 
 // "retention interval 0 keeps only the end of the prompt, 16, and the junction at 24". `kept`: what
 // the interval keeps of a prompt besides its own multiples.

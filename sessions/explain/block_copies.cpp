@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include "core/trace/copied_tokens.h"
 
 namespace hybridscope {
 namespace {
@@ -16,20 +16,6 @@ std::int32_t column_of(const StepTrace& trace, const BlockCopy& copy) {
   return -1;
 }
 
-// A hit's block gets no key with the copy; a copy that the prefix cache keeps gets the source's.
-std::int32_t tokens_of(const StepTrace& trace, const BlockCopy& copy, bool of_hit) {
-  if (of_hit) {
-    const auto hit = std::ranges::find_if(trace.lookups, [&](const AdmissionLookup& lookup) {
-      return lookup.admitted && lookup.request == copy.request;
-    });
-    return hit == trace.lookups.end() ? 0 : hit->num_hit_tokens;
-  }
-  const auto key = std::ranges::find_if(trace.cache_events, [&](const CacheEvent& event) {
-    return event.kind == CacheEventKind::registered && event.block == copy.block;
-  });
-  return key == trace.cache_events.end() ? 0 : key->num_tokens;
-}
-
 }  // namespace
 
 std::vector<ExplainedBlockCopy> explained_block_copies(const StepTrace& trace,
@@ -37,10 +23,9 @@ std::vector<ExplainedBlockCopy> explained_block_copies(const StepTrace& trace,
   std::vector<ExplainedBlockCopy> copies;
   for (const BlockCopy& copy : block_copies_of(trace.cache_events)) {
     if (copy.group < 0 || static_cast<std::size_t>(copy.group) >= config.groups.size()) continue;
-    const std::int32_t column = column_of(trace, copy);
     copies.push_back({.copy = copy,
-                      .column = column,
-                      .num_tokens = tokens_of(trace, copy, column >= 0),
+                      .column = column_of(trace, copy),
+                      .num_tokens = copied_tokens(trace, copy),
                       .is_mamba = config.groups[static_cast<std::size_t>(copy.group)].is_mamba()});
   }
   return copies;

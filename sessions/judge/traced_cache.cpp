@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/math.h"
+#include "core/trace/copied_tokens.h"
 
 namespace hybridscope {
 namespace {
@@ -76,18 +77,6 @@ std::vector<Checkpoint> checkpoints_of(const StepTrace& trace, MambaCacheMode ma
         add_written(trace, group, access, checkpoints);
   }
   return checkpoints;
-}
-
-// Where the copied content ends: the hit of an admitted request, or the tail whose hashes move to
-// the copy; 0: unknown.
-std::int32_t copied_tokens(const StepTrace& trace, const BlockCopy& copy) {
-  for (const ScheduledTrace& scheduled : trace.scheduled)
-    if (scheduled.request == copy.request && scheduled.admission != Admission::running)
-      return scheduled.num_hit_tokens;
-  for (const CacheEvent& event : trace.cache_events)
-    if (event.kind == CacheEventKind::registered && event.block == copy.block && event.column < 0)
-      return event.num_tokens;
-  return 0;
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ TEST(BlockCopies, ARunningRequestLeavesTheCopyToThePrefixCache) {
 
 TEST(BlockCopies, AHitThatEndsInsideABlockIsCopiedForTheRequest) {
   StepTrace trace;
-  trace.lookups.push_back({.request = {0}, .num_hit_tokens = 20, .admitted = true});
+  trace.scheduled.push_back(
+      {.request = {0}, .admission = Admission::new_request, .num_hit_tokens = 20});
   trace.cache_events.push_back(
       {.kind = CacheEventKind::column_set, .group = 0, .request = {0}, .column = 1, .block = 12});
   copy_block(trace, 0, 5, 12);
