@@ -107,7 +107,7 @@ void FullAttentionManager::cache_blocks(TableEdit edit, std::span<const BlockHas
                                         std::int32_t num_tokens, const CachedPrompt& prompt) {
   const std::int32_t first =
       cache_full_blocks(edit, config_.parameters, block_hashes, num_tokens, /*retained=*/nullptr);
-  if (config_.same_step_tail == SameStepTail::waits)
+  if (tails_wait())
     for (std::int32_t column = first; column < std::min(edit.table.num_cached, edit.table.size());
          ++column)
       cached_this_step_.push_back(edit[column]);
@@ -139,8 +139,7 @@ void FullAttentionManager::cache_prompt_tail(TableEdit edit,
        .block_hash = block_hashes[static_cast<std::size_t>(num_hash_blocks - 1)]},
       /*replaces_keys=*/false);
   const bool fills_it = prompt.num_computed_tokens < tail;  // later steps register it again
-  if (config_.same_step_tail == SameStepTail::waits && fills_it)
-    cached_this_step_.push_back(edit[column]);
+  if (tails_wait() && fills_it) cached_this_step_.push_back(edit[column]);
 }
 
 std::int32_t FullAttentionManager::get_num_common_prefix_blocks(const BlockPool& pool,

@@ -15,7 +15,7 @@ namespace hybridscope {
 struct FullAttentionManagerConfig {
   GroupParameters parameters;
   PromptTailKey prompt_tail_key = PromptTailKey::never;
-  SameStepTail same_step_tail = SameStepTail::copied;
+  SameStepTail same_step_tail = SameStepTail::waits;
   bool drops_eagle_block = false;  // the last block of a hit is computed again
 };
 
@@ -55,6 +55,11 @@ class FullAttentionManager {
   std::vector<PendingCopy>& pending_copies() { return pending_copies_; }
 
  private:
+  // Only where a hit may end inside a block are there hits that wait.
+  bool tails_wait() const {
+    return config_.same_step_tail == SameStepTail::waits &&
+           config_.parameters.hash_block_size < config_.parameters.block_size;
+  }
   void cache_prompt_tail(TableEdit edit, std::span<const BlockHash> block_hashes,
                          std::int32_t num_tokens, const CachedPrompt& prompt);
 

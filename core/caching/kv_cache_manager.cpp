@@ -71,9 +71,7 @@ KVCacheManager::KVCacheManager(const KVCacheManagerConfig& config, HybridCoordin
       managers_.emplace_back(FullAttentionManager(
           {.parameters = parameters,
            .prompt_tail_key = config.policies.prompt_tail_key,
-           .same_step_tail = config.hash_block_size < parameters.block_size
-                                 ? config.policies.same_step_tail
-                                 : SameStepTail::copied,
+           .same_step_tail = config.policies.same_step_tail,
            .drops_eagle_block = coordinator_.is_eagle_group(parameters.group)}));
   }
 }

@@ -51,7 +51,23 @@ void CheckContext::log_write(const WriteEvent& event, const Finding& where, Cont
                             .fingerprint = fingerprint});
 }
 
-bool CheckContext::may_write(std::int32_t block, const Finding& where, std::int32_t num_readers) {
+// Requests whose hit of this step covers the whole attention block: they read it after its owner,
+// for whom it is no hit, has written it.
+std::int32_t CheckContext::num_readers_of_step(std::int32_t block, const Finding& where) const {
+  if (where.content != ContentKind::attention) return 0;
+  const std::int32_t end =
+      (where.column + 1) *
+      config().kv_cache_config.groups[static_cast<std::size_t>(where.group)].block_size();
+  std::int32_t readers = 0;
+  for (const ScheduledTrace& one : trace_.scheduled) {
+    if (one.admission == Admission::running || one.num_hit_tokens < end) continue;
+    if (one.request == where.request) return 0;
+    if (shared_.tables.block_at(one.request, where.group, where.column) == block) ++readers;
+  }
+  return readers;
+}
+
+bool CheckContext::may_write(std::int32_t block, const Finding& where) {
   const auto foreign_write = [&](std::string_view detail) {
     Finding finding = where;
     finding.rule = Rule::foreign_write;
@@ -67,11 +83,11 @@ bool CheckContext::may_write(std::int32_t block, const Finding& where, std::int3
   }
   if (tables().block_at(where.request, where.group, where.column) != block) {
     report(foreign_write("the request's block table does not hold the block in this column"));
-  } else if (tables().holders(block) > 1 + num_readers) {
+  } else if (const std::int32_t holders = tables().holders(block); holders > 1) {
     Finding finding = foreign_write("the block is shared");
-    finding.expected = 1 + num_readers;
-    finding.seen = tables().holders(block);
-    report(finding);
+    finding.expected = 1 + num_readers_of_step(block, where);
+    finding.seen = holders;
+    if (finding.seen > finding.expected) report(finding);
   }
   look_again_at(block);
   return true;

@@ -117,9 +117,10 @@ class CheckContext {
   }
 
   // Call before writing to a block: reports writes through the null block and into blocks that the
-  // request does not own alone, and puts registered blocks on the list of blocks to recheck. False:
-  // the write must be dropped.
-  bool may_write(std::int32_t block, const Finding& where, std::int32_t num_readers = 0);
+  // request does not own alone, and puts registered blocks on the list of blocks to recheck. Other
+  // requests may hold an attention block that their hits of this step cover. False: the write must
+  // be dropped.
+  bool may_write(std::int32_t block, const Finding& where);
 
   // Call before a write that belongs to no request: puts registered blocks on the recheck list.
   void look_again_at(std::int32_t block);
@@ -135,6 +136,8 @@ class CheckContext {
   std::span<const std::int32_t> touched_registered_blocks() const { return touched_; }
 
  private:
+  std::int32_t num_readers_of_step(std::int32_t block, const Finding& where) const;
+
   CheckState& shared_;
   const StepTrace& trace_;
   std::vector<Finding>& findings_;

@@ -28,25 +28,6 @@ std::int32_t table_block(const GroupTrace& group, std::int32_t row, std::int32_t
              : kPadSlotId;
 }
 
-// Requests whose hit of this step covers the whole block: they read it after its owner, for whom it
-// is no hit, has written it.
-std::int32_t num_readers(CheckContext& context, const Finding& where, std::int32_t block_size) {
-  if (!context.is_block(where.block) || context.tables().holders(where.block) < 2) return 0;
-  const auto covers = [&](const ScheduledTrace& one) {
-    return one.admission != Admission::running &&
-           one.num_hit_tokens >= (where.column + 1) * block_size;
-  };
-  const auto& scheduled = context.trace().scheduled;
-  if (std::ranges::any_of(scheduled, [&](const ScheduledTrace& one) {
-        return one.request == where.request && covers(one);
-      }))
-    return 0;
-  return static_cast<std::int32_t>(std::ranges::count_if(scheduled, [&](const ScheduledTrace& one) {
-    return covers(one) &&
-           context.tables().block_at(one.request, where.group, where.column) == where.block;
-  }));
-}
-
 // The slot before a row's first token belongs to the row's prefix. With every run of slots complete
 // (see execute_attention_group) this covers all slots that attention reads, step by step. A
 // rejected draft after it hides what the slot holds, unless a hash block ends with it; then only
@@ -97,7 +78,7 @@ void execute_write(CheckContext& context, const RowTruth& truth, const GroupTrac
     context.report(where);
   }
   where.expected = where.seen = -1;
-  if (!context.may_write(write.block, where, num_readers(context, where, group.block_size))) return;
+  if (!context.may_write(write.block, where)) return;
   AttentionSlots& slots = context.state().attention(write.block);
   if (write.first_slot > slots.filled && write.first_token > 0) {
     where.expected = write.first_slot;

@@ -21,7 +21,7 @@ struct AlignedSplitSettings {
   bool has_prefill_checkpoint_blocks = false;     // in every mamba group
   std::int32_t prefill_checkpoint_alignment = 0;  // 0: none
   bool shared_prefix_checkpoint = false;
-  CheckpointStart checkpoint_start = CheckpointStart::inside_block_too;
+  CheckpointStart checkpoint_start = CheckpointStart::on_block_boundary;
   std::int32_t max_tokens_a_step = 0;  // of one request: budget and threshold
 };
 

@@ -38,6 +38,8 @@ struct PolicyValue {
   requires std::is_enum_v<Value>
   constexpr PolicyValue(Value of_enum)
       : policy(policy_index<Value>()), value(static_cast<std::uint8_t>(of_enum)) {}
+
+  bool operator==(const PolicyValue&) const = default;
 };
 
 // By the place of a policy in the list; empty: the profile decides.

@@ -39,6 +39,7 @@ class Explainer {
   Status explain_together();
   Status explain_kind(const FindingKind& kind);
   Result<std::string> bugs_without_which_it_is_gone(const FindingKind& kind) const;
+  Result<const KnownBug*> narrower_bug(const KnownBug& bug, const FindingKind& kind) const;
   Result<std::string> policies_without_which_it_is_gone(const FindingKind& kind) const;
   void add(std::string cause, const FindingKind& kind) {
     explanation_.causes.push_back({std::move(cause), kind});
@@ -153,7 +154,10 @@ Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& 
     if (bug->values().size() > 1) continue;
     const auto left = errors_without(policies_of(Bugs{bug}));
     if (!left.ok()) return left.error();
-    if (!left.value().contains(kind)) return std::string(bug->id);
+    if (left.value().contains(kind)) continue;
+    const auto narrower = narrower_bug(*bug, kind);
+    if (!narrower.ok()) return narrower.error();
+    return std::string(narrower.value()->id);
   }
   Bugs needed = bugs_;
   const auto all = errors_without(policies_of(needed));
@@ -167,6 +171,26 @@ Result<std::string> Explainer::bugs_without_which_it_is_gone(const FindingKind& 
     if (!left.value().contains(kind)) needed = std::move(fewer);
   }
   return name_of_bugs(needed);
+}
+
+// The bug that needs the policy of `bug` and another one, if the error needs each of them; else
+// `bug` itself.
+Result<const KnownBug*> Explainer::narrower_bug(const KnownBug& bug,
+                                                const FindingKind& kind) const {
+  for (const KnownBug* other : bugs_) {
+    const std::span<const PolicyValue> values = other->values();
+    if (values.size() < 2 || std::ranges::find(values, bug.values()[0]) == values.end()) continue;
+    bool needs_each = true;
+    for (const PolicyValue& value : values) {
+      if (!needs_each || value == bug.values()[0]) continue;
+      const KnownBug half{.id = other->id, .policies = {value}};
+      const auto left = errors_without(policies_of(Bugs{&half}));
+      if (!left.ok()) return left.error();
+      needs_each = !left.value().contains(kind);
+    }
+    if (needs_each) return other;
+  }
+  return &bug;
 }
 
 // Empty: it is there with all policies of profile safe too.

@@ -62,6 +62,16 @@ std::int64_t count_resets(const StepTrace& trace, const EngineConfig&) {
   });
 }
 
+// A running request's copy is one of its prompt's tail.
+std::int64_t count_copies_of_hits(const StepTrace& trace, const EngineConfig&) {
+  return std::ranges::count_if(trace.cache_events, [&](const CacheEvent& event) {
+    return event.kind == CacheEventKind::copied_to &&
+           std::ranges::any_of(trace.scheduled, [&](const ScheduledTrace& one) {
+             return one.request == event.request && one.admission != Admission::running;
+           });
+  });
+}
+
 constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
     {MatrixEvent::pre_copy, "pre_copies", "states copied before the forward",
      [](const MatrixCell& cell, const Policies&) { return is_align(cell); },
@@ -136,16 +146,13 @@ constexpr std::array<MatrixEventInfo, kNumMatrixEvents> kEvents = {{
        return std::ranges::count_if(
            trace.scheduled, [](const ScheduledTrace& one) { return one.checkpoint_position > 0; });
      }},
-    {MatrixEvent::block_copy, "block_copies",
-     "whole blocks copied: a hit or a prompt ended inside them",
+    {MatrixEvent::block_copy, "block_copies", "whole blocks copied for a hit that ends inside them",
      [](const MatrixCell& cell, const Policies& policies) {
        return cell.match_unit() == MatchUnit::finer &&
               policies.cache.hits_inside_blocks != HitsInsideBlocks::never &&
               policies.cache.prompt_tail_key != PromptTailKey::never;
      },
-     [](const StepTrace& trace, const EngineConfig&) -> std::int64_t {
-       return std::ranges::count(trace.cache_events, CacheEventKind::copied_to, &CacheEvent::kind);
-     }},
+     count_copies_of_hits},
 }};
 
 }  // namespace
