@@ -1,6 +1,7 @@
 #include "core/engine/batch_metadata.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/math.h"
@@ -188,9 +189,13 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
   for (std::size_t r = 0; r < trace.rows.size(); ++r)
     is_prefilling_[r] = trace.rows[r].is_prefilling ? 1 : 0;
   checkpoint_positions_.clear();
+  checkpoint_columns_.clear();
   if (given_checkpoints_) {
-    checkpoint_positions_ = *given_checkpoints_;
+    checkpoint_positions_ = std::move(given_checkpoints_->positions);
+    checkpoint_columns_ = std::move(given_checkpoints_->columns);
+    given_checkpoints_.reset();
     checkpoint_positions_.resize(static_cast<std::size_t>(padded_reqs), 0);
+    checkpoint_columns_.resize(static_cast<std::size_t>(padded_reqs), -1);
   } else if (config_.policies.checkpoint_writes == CheckpointWrites::reserved) {
     checkpoint_positions_.assign(static_cast<std::size_t>(padded_reqs), 0);
     for (std::size_t r = 0; r < trace.rows.size(); ++r)
@@ -210,7 +215,8 @@ void BatchMetadata::pad(StepTrace& trace, std::span<BlockTable> tables) {
                   .max_query_len = max_query_len_,
                   .block_table_tensor = {},
                   .is_prefilling = is_prefilling_,
-                  .checkpoint_positions = checkpoint_positions_};
+                  .checkpoint_positions = checkpoint_positions_,
+                  .checkpoint_columns = checkpoint_columns_};
 }
 
 }  // namespace hybridscope

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -22,6 +23,12 @@ namespace hybridscope {
 // Columns of a group's block table in the worker: those for max_model_len and those for drafts.
 std::int32_t block_table_columns(const EngineConfig& config, const KVCacheGroup& group);
 std::vector<std::int32_t> block_table_columns(const EngineConfig& config);  // [groups]
+
+// The states that rows store inside their chunks, as a trace gave them.
+struct GivenCheckpoints {
+  std::vector<std::int32_t> positions;  // [rows] tokens before the state; 0: the row stores none
+  std::vector<std::int32_t> columns;    // [rows] of the block table; -1: the row stores none
+};
 
 class BatchMetadata {
  public:
@@ -43,10 +50,10 @@ class BatchMetadata {
   Status build(StepTrace& trace, std::span<const BlockTable> tables,
                std::span<const std::int32_t> remembered_columns);
 
-  // The states that rows store inside their chunks: tokens before each, 0 for none, [rows]. From
-  // now on instead of what policy checkpoint_writes says: call it before every dispatch.
-  void store_checkpoints(std::span<const std::int32_t> positions) {
-    given_checkpoints_.emplace(positions.begin(), positions.end());
+  // The states that the rows of the next dispatch store inside their chunks, instead of what policy
+  // checkpoint_writes says.
+  void give_checkpoints(GivenCheckpoints checkpoints) {
+    given_checkpoints_ = std::move(checkpoints);
   }
 
   // Metadata of the kind that the group's builder makes, every array absent. Requires: a mamba
@@ -90,14 +97,15 @@ class BatchMetadata {
 
   // Of the current step.
   std::int32_t max_query_len_ = 0;
-  std::vector<std::int32_t> query_start_loc_;                   // [num_reqs + 1]
-  std::vector<std::int32_t> seq_lens_;                          // [num_reqs]
-  std::vector<std::uint8_t> is_prefilling_;                     // [num_reqs]
-  std::vector<std::int32_t> checkpoint_positions_;              // [num_reqs]
-  std::optional<std::vector<std::int32_t>> given_checkpoints_;  // [rows] store_checkpoints
-  std::vector<std::int32_t> num_accepted_tokens_;               // [num_reqs]
-  std::vector<std::int32_t> num_draft_counts_;                  // [num_reqs]
-  std::vector<RowClass> row_classes_;                           // [num_reqs]
+  std::vector<std::int32_t> query_start_loc_;          // [num_reqs + 1]
+  std::vector<std::int32_t> seq_lens_;                 // [num_reqs]
+  std::vector<std::uint8_t> is_prefilling_;            // [num_reqs]
+  std::vector<std::int32_t> checkpoint_positions_;     // [num_reqs]
+  std::vector<std::int32_t> checkpoint_columns_;       // [num_reqs] if given, else empty
+  std::optional<GivenCheckpoints> given_checkpoints_;  // of the next dispatch
+  std::vector<std::int32_t> num_accepted_tokens_;      // [num_reqs]
+  std::vector<std::int32_t> num_draft_counts_;         // [num_reqs]
+  std::vector<RowClass> row_classes_;                  // [num_reqs]
   std::vector<RowClass> classes_to_split_;      // [num_reqs] rows after the first prefill: prefill
   std::vector<std::uint8_t> split_prefilling_;  // [num_reqs] V2, rows split by shape
   std::vector<std::uint8_t> gdn_masks_;         // [num_reqs]

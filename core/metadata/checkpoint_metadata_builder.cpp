@@ -26,13 +26,20 @@ Result<CheckpointMetadata> CheckpointMetadataBuilder::build(
         common.checkpoint_positions.empty()
             ? last_replay_position(end, settings_.hit_alignment, settings_.replay)
             : common.checkpoint_positions[r];
-    const bool stores = can_checkpoint({.start = start,
-                                        .end = end,
-                                        .block_size = block_size_,
-                                        .hash_block_size = settings_.hash_block_size},
-                                       position, settings_.alignment);
+    const bool given = !common.checkpoint_columns.empty();
+    const bool stores = given ? position > 0
+                              : can_checkpoint({.start = start,
+                                                .end = end,
+                                                .block_size = block_size_,
+                                                .hash_block_size = settings_.hash_block_size},
+                                               position, settings_.alignment);
+    const std::int32_t column = given ? common.checkpoint_columns[r] : cdiv(end, block_size_) - 2;
+    if (stores && (position <= start || position >= end))
+      return invalid_input("row " + std::to_string(row) + " computes tokens " +
+                           std::to_string(start) + " to " + std::to_string(end) +
+                           " and cannot store a state after " + std::to_string(position));
     request_rows_.push_back(row);
-    block_cols_.push_back(stores ? cdiv(end, block_size_) - 2 : -1);
+    block_cols_.push_back(stores ? column : -1);
     offsets_.push_back(stores ? position - start : 0);
   }
   if (std::ranges::all_of(offsets_, [](std::int32_t offset) { return offset == 0; }))

@@ -20,6 +20,9 @@ struct CommonAttentionMetadata {
   // [num_reqs] tokens after which the scheduler wants a row's state stored inside its chunk, 0:
   // nowhere; empty: not given, every chunk that can stores one.
   std::span<const std::int32_t> checkpoint_positions = {};
+  // [num_reqs] block-table columns of these states, as a trace gave them; empty: each goes where
+  // the rule says.
+  std::span<const std::int32_t> checkpoint_columns = {};
 };
 
 }  // namespace hybridscope

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace hybridscope {
 
@@ -206,7 +208,6 @@ void ForeignImporter::describe_hits() {
 Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
   for (std::size_t i = 0; i < step.prefill_checkpoints.size(); ++i) {
     const ForeignCheckpoint& traced = step.prefill_checkpoints[i];
-    if (!traced.reserved) continue;
     const std::int32_t held =
         tables_.tables().block_at(traced.request, traced.group, traced.column);
     if (held != traced.block_id)
@@ -214,6 +215,7 @@ Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
           fmt::format("/prefill_checkpoints/{}/block_id: block {}, but column {} of group {} holds "
                       "block {}, expected the same",
                       i, traced.block_id, traced.column, traced.group, held));
+    if (!traced.reserved) continue;
     ScheduledTrace& scheduled = scheduled_of(traced.request);
     if (scheduled.checkpoint_position > 0 && scheduled.checkpoint_position != traced.num_tokens)
       return invalid_input(
@@ -227,17 +229,21 @@ Status ForeignImporter::describe_checkpoints(const ForeignStep& step) {
 }
 
 // What the layers of this step's rows are told to store, where our builders make the metadata.
-void ForeignImporter::store_checkpoints(const ForeignStep& step) {
-  std::vector<std::int32_t> positions(trace_.rows.size(), 0);
-  for (const ForeignCheckpoint& traced : step.prefill_checkpoints)
-    if (traced.written)
-      positions[static_cast<std::size_t>(requests_[traced.request].row)] = traced.num_tokens;
-  metadata_.store_checkpoints(positions);
+void ForeignImporter::give_checkpoints(const ForeignStep& step) {
+  GivenCheckpoints given{.positions = std::vector<std::int32_t>(trace_.rows.size(), 0),
+                         .columns = std::vector<std::int32_t>(trace_.rows.size(), -1)};
+  for (const ForeignCheckpoint& traced : step.prefill_checkpoints) {
+    if (!traced.written) continue;
+    const auto row = static_cast<std::size_t>(requests_[traced.request].row);
+    given.positions[row] = traced.num_tokens;
+    given.columns[row] = traced.column;
+  }
+  metadata_.give_checkpoints(std::move(given));
 }
 
 Status ForeignImporter::prepare(const ForeignStep& step) {
   if (Status checked = check_counts(step); !checked.ok()) return checked;
-  store_checkpoints(step);
+  give_checkpoints(step);
   if (Status written = write_tables(); !written.ok()) return written;
   if (Status dispatched = dispatch(step); !dispatched.ok()) return dispatched;
   pre_copy(step);

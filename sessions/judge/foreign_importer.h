@@ -90,7 +90,7 @@ class ForeignImporter {
   void schedule(const ForeignStep& step);
   void describe_hits();
   Status describe_checkpoints(const ForeignStep& step);
-  void store_checkpoints(const ForeignStep& step);
+  void give_checkpoints(const ForeignStep& step);
   ScheduledTrace& scheduled_of(RequestId id);
   void begin_run(RequestId id);
   void leave_run(RequestId id);

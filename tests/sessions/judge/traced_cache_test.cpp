@@ -188,6 +188,24 @@ TEST(TracedCheckpoints, AStateThatTheLayersDoNotStoreIsAFinding) {
               Contains(HasSubstr("published-not-written step 1")));
 }
 
+TEST(TracedCheckpoints, AStateIsStoredWhereTheTraceSays) {
+  // Reserved: block 5 in column 2. The layers are told column 3, where the running state is.
+  std::vector<json> lines = inside_but("/written", false);
+  lines[1]["prefill_checkpoints"].push_back({{"req_id", "A"},
+                                             {"group", 1},
+                                             {"column", 3},
+                                             {"block_id", 6},
+                                             {"num_tokens", 24},
+                                             {"reserved", false}});
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("published-not-written step 1")));
+  EXPECT_THAT(judge(lines).findings, Contains(HasSubstr("read-of-unwritten-block")));
+}
+
+TEST(TracedCheckpoints, AStateStoredTooEarlyIsAFinding) {
+  EXPECT_THAT(judge(inside_but("/num_tokens", 20)).findings,
+              Contains("label-mismatch step 1 A: expected 24, seen 20"));
+}
+
 TEST(TracedCheckpoints, BadInputNamesLinePlaceFoundAndExpected) {
   EXPECT_EQ(judge(inside_but("/num_tokens", 40)).error,
             "t.jsonl:2: /prefill_checkpoints/0/num_tokens: a state after 40 tokens, but the chunk "
