@@ -137,10 +137,7 @@ Result<CudagraphDispatch> BatchMetadata::dispatch_runner(StepTrace& trace) const
   trace.uniform_decode = config_.policies.uniform_decode_test == UniformDecodeTest::by_row_class
                              ? all_decodes
                              : is_uniform_decode_by_shape(shape);
-  const CudagraphDispatchConfig captured{.cudagraph_mode = cudagraphs_.cudagraph_mode,
-                                         .capture_sizes = cudagraphs_.capture_sizes,
-                                         .max_num_seqs = config_.max_num_seqs,
-                                         .num_spec = num_spec};
+  const CudagraphDispatchConfig captured = captured_graphs(config_, cudagraphs_);
   if (config_.runner == ModelRunner::v1)
     return dispatch_cudagraph(captured, {.num_tokens = shape.num_tokens,
                                          .num_reqs = shape.num_reqs,

@@ -76,6 +76,7 @@ class BatchMetadata {
   void place_rows(const StepTrace& trace);
   void pad(StepTrace& trace, std::span<BlockTable> tables);
   void fill_rows(const StepTrace& trace);
+  bool shares_builds(const MetadataBuilder& builder, const MambaSpec& spec) const;
   Status build_mamba_group(StepTrace& trace, std::size_t group);
   Result<MetadataBuildInputs> build_inputs(const StepTrace& trace, std::size_t group);
   void fill_source_columns(const StepTrace& trace,

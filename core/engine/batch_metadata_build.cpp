@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/engine/batch_metadata.h"
+#include "core/engine/row_inputs.h"
 #include "core/metadata/num_computed_tokens.h"
 
 namespace hybridscope {
@@ -95,9 +96,8 @@ Result<GdnRowClasses> BatchMetadata::gdn_classes(const CommonAttentionMetadata& 
         common,
         {.num_spec = num_spec,
          .num_decode_draft_tokens = drafts,
-         .zero_drafts = config_.policies.no_draft_step == NoDraftStep::zero_drafts
-                            ? ZeroDrafts::spec_rows
-                            : ZeroDrafts::no_spec_rows,
+         .zero_drafts = zero_drafts_make_verify_rows(config_.policies) ? ZeroDrafts::spec_rows
+                                                                       : ZeroDrafts::no_spec_rows,
          .batch = config_.policies.gdn_batch},
         gdn_masks_);
     if (by_shape || !classes.ok() || classes.value().spec_batch) return classes;
@@ -138,19 +138,29 @@ Result<MetadataBuildInputs> BatchMetadata::build_inputs(const StepTrace& trace, 
   return inputs;
 }
 
-// On V1 the first group of a kind builds, later ones only replace the block table if their builder
-// can; on V2 every group builds (semantics: several-groups).
+// May the group take over what an equal group has built? (semantics: several-groups)
+bool BatchMetadata::shares_builds(const MetadataBuilder& builder, const MambaSpec& spec) const {
+  if (config_.runner == ModelRunner::v1) return supports_update_block_table(builder);
+  if (config_.policies.group_builds == GroupBuilds::each_group) return false;
+  const bool mamba = spec.mamba_type == MambaType::mamba1 || spec.mamba_type == MambaType::mamba2;
+  return spec.mamba_type == MambaType::gdn_attention ||
+         (mamba && supports_update_block_table(builder));
+}
+
+// The first group of a kind builds; later ones only exchange the block table where they may.
 Status BatchMetadata::build_mamba_group(StepTrace& trace, std::size_t group_index) {
   GroupTrace& group = trace.groups[group_index];
   MetadataBuilder& builder = builders_[static_cast<std::size_t>(builder_of_group_[group_index])];
   const auto& groups = config_.kv_cache_config.groups;
   for (std::size_t g = 0; g < group_index; ++g) {
     const GroupTrace& earlier = trace.groups[g];
-    if (config_.runner == ModelRunner::v2 || !earlier.is_mamba || !earlier.metadata ||
-        earlier.reused_metadata || !supports_update_block_table(builder) ||
-        groups[g].spec != groups[group_index].spec)
+    if (!earlier.is_mamba || !earlier.metadata || earlier.reused_metadata ||
+        groups[g].spec != groups[group_index].spec ||
+        !shares_builds(builder, std::get<MambaSpec>(groups[g].spec)))
       continue;
-    const auto metadata = update_block_table(builder, *earlier.metadata, group.block_table);
+    CommonAttentionMetadata common = trace.common;
+    common.block_table_tensor = group.block_table;
+    const auto metadata = update_block_table(builder, *earlier.metadata, common);
     if (!metadata.ok()) return metadata.error();
     group.metadata = metadata.value();
     group.reused_metadata = true;

@@ -3,15 +3,17 @@
 #include <algorithm>
 
 #include "core/base/ids.h"
+#include "core/engine/cudagraph_setup.h"
 
 namespace hybridscope {
 
 std::int32_t num_dummy_rows(const EngineConfig& config, const CudagraphResolution& cudagraphs) {
   if (!has_full_cudagraphs(cudagraphs.cudagraph_mode)) return 0;
-  const std::int32_t tokens_a_row = 1 + config.num_speculative_tokens;
+  CudagraphDispatchConfig captured = captured_graphs(config, cudagraphs);
+  captured.cudagraph_mode = CUDAGraphMode::full_decode_only;  // the graphs of decodes alone
   std::int32_t rows = 0;
-  for (const std::int32_t size : cudagraphs.capture_sizes)
-    if (size <= config.max_num_seqs * tokens_a_row) rows = std::max(rows, size / tokens_a_row);
+  for (const CudagraphKey& key : cudagraph_keys(captured))
+    rows = std::max(rows, key.num_reqs.value_or(0));
   return rows;
 }
 

@@ -9,6 +9,7 @@
 #include "core/caching/cache_policies.h"
 #include "core/engine/kernel_policies.h"
 #include "core/metadata/builder_policies.h"
+#include "core/metadata/graph_policies.h"
 
 namespace hybridscope {
 
@@ -195,7 +196,7 @@ enum class RunningColumn : std::uint8_t {
   of_optimistic_count,  // asynchronous: as if all drafts in flight were accepted
 };
 
-struct Policies : KernelPolicies, BuilderPolicies {
+struct Policies : KernelPolicies, BuilderPolicies, GraphPolicies {
   CachePolicies cache;
   AlignedSplit aligned_split = AlignedSplit::every_chunk_on_grid;
   RowClassing row_classing = RowClassing::by_meaning;
@@ -386,6 +387,7 @@ constexpr void for_each_policy(Visit visit) {
                  .help = "runner v1, mode align: which token count gives the pre-copy's column"}));
   for_each_kernel_policy(visit);
   for_each_builder_policy(visit);
+  for_each_graph_policy(visit);
 }
 
 // Profile `safe`: state is never corrupted.

@@ -112,8 +112,8 @@ std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefill
       break;
   }
   if (drafts > 0) return has_count ? drafts : -1;
-  const bool counts_zero = config.policies.no_draft_step == NoDraftStep::zero_drafts &&
-                           config.num_speculative_tokens > 0;
+  const bool counts_zero =
+      zero_drafts_make_verify_rows(config.policies) && config.num_speculative_tokens > 0;
   const std::int32_t longest = v2 ? 1 + config.num_speculative_tokens : 1;
   return counts_zero && decodes && tokens <= longest ? 0 : -1;
 }

@@ -46,8 +46,16 @@ class RowInputs {
 // How a row came to its position. `previous_row`: in the step before, -1: none.
 RowOrigin row_origin_of(std::int32_t previous_row, std::int32_t row, Admission admission);
 
+// Is a decode row without drafts told to the builders as a verify row with 0 drafts? Where builders
+// class rows by their drafts, NoDraftStep::verify_with_counts has no other way to do it.
+constexpr bool zero_drafts_make_verify_rows(const Policies& policies) {
+  return policies.no_draft_step == NoDraftStep::zero_drafts ||
+         (policies.no_draft_step == NoDraftStep::verify_with_counts &&
+          policies.row_classing != RowClassing::by_meaning);
+}
+
 // num_decode_draft_tokens of a row: its drafts, -1 without drafts and while it is prefilling, and
-// what DraftMask and NoDraftStep::zero_drafts change (semantics: draft-and-accepted-counts; the
+// what DraftMask and NoDraftStep change (semantics: draft-and-accepted-counts; the
 // runners differ in what they call prefilling).
 std::int32_t num_draft_count_of(const ScheduledTrace& scheduled, bool is_prefilling,
                                 const EngineConfig& config);

@@ -54,6 +54,12 @@ enum class GdnBatch : std::uint8_t {
   first_chunks_as_prefills,  // 0.31.0: of one token too; padding rows are not counted as prefills
 };
 
+// V2: does every group build its metadata? (semantics: several-groups)
+enum class GroupBuilds : std::uint8_t {
+  each_group,
+  shared_by_equal_groups,  // 0.31.0: later groups of a spec exchange the state indices
+};
+
 struct BuilderPolicies {
   DraftMask draft_mask = DraftMask::past_the_prompt;
   PaddedRowClass padded_row_class = PaddedRowClass::prefill;
@@ -61,6 +67,7 @@ struct BuilderPolicies {
   Mamba1Counts mamba1_counts = Mamba1Counts::taken;
   AllModeArrays all_mode_arrays = AllModeArrays::cut_to_tokens;
   GdnBatch gdn_batch = GdnBatch::padded_to_tokens;
+  GroupBuilds group_builds = GroupBuilds::each_group;
   friend bool operator==(const BuilderPolicies&, const BuilderPolicies&) = default;
 };
 
@@ -91,6 +98,10 @@ constexpr void for_each_builder_policy(Visit visit) {
                   {.name = "gdn_batch",
                    .values = {"padded_to_tokens", "padded_to_rows", "first_chunks_as_prefills"},
                    .help = "how the GDN builder lays a batch out"}));
+  visit(PolicyRow(&BuilderPolicies::group_builds,
+                  {.name = "group_builds",
+                   .values = {"each_group", "shared_by_equal_groups"},
+                   .help = "V2: whether groups of one spec share a build"}));
 }
 
 }  // namespace hybridscope

@@ -21,18 +21,48 @@ void sort_unique(std::vector<std::int32_t>& sizes) {
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
 }
 
-std::vector<std::int32_t> default_sizes(const CaptureSizesInput& input, std::int32_t max) {
+// 1, 2, 4, then every 8th up to 256 and every 16th behind.
+std::vector<std::int32_t> round_counts(std::int32_t max) {
+  std::vector<std::int32_t> counts;
+  for (const std::int32_t count : {1, 2, 4})
+    if (count <= max) counts.push_back(count);
+  for (std::int32_t count = kFineStep; count <= max && count < kCoarseStart; count += kFineStep)
+    counts.push_back(count);
+  for (std::int32_t count = kCoarseStart; count <= max; count += kCoarseStep)
+    counts.push_back(count);
+  return counts;
+}
+
+// The sizes of whole decode batches that the default list gets (policy capture_list). They are
+// measured by the largest size before max_num_batched_tokens lowers it.
+std::vector<std::int32_t> decode_sizes(const CaptureSizesInput& input, std::int32_t max) {
+  if (input.list == CaptureList::round_token_counts || input.max_cudagraph_capture_size) return {};
+  const std::int32_t query_len = input.num_spec + 1;
+  std::vector<std::int32_t> rows;
+  if (query_len > 1) {
+    const std::int32_t most_rows = std::min(input.max_num_seqs, kDefaultLimit);
+    rows = round_counts(most_rows);
+    rows.push_back(most_rows);
+  } else if (input.list == CaptureList::full_batch_too) {
+    rows = {input.max_num_seqs};
+  }
   std::vector<std::int32_t> sizes;
+  for (const std::int32_t count : rows)
+    if (const std::int64_t size = std::int64_t{count} * query_len;
+        size <= std::min(max, input.max_num_batched_tokens))
+      sizes.push_back(static_cast<std::int32_t>(size));
+  return sizes;
+}
+
+std::vector<std::int32_t> default_sizes(const CaptureSizesInput& input, std::int32_t max) {
+  const std::int32_t most = std::min(max, input.max_num_batched_tokens);
+  std::vector<std::int32_t> sizes = round_counts(most);
   if (input.interactivity)
-    for (std::int32_t size = 1; size <= std::min(max, kInteractiveLimit); ++size)
+    for (std::int32_t size = 1; size <= std::min(most, kInteractiveLimit); ++size)
       sizes.push_back(size);
-  else
-    for (const std::int32_t size : {1, 2, 4})
-      if (size <= max) sizes.push_back(size);
-  for (std::int32_t size = kFineStep; size <= max && size < kCoarseStart; size += kFineStep)
-    sizes.push_back(size);
-  for (std::int32_t size = kCoarseStart; size <= max; size += kCoarseStep) sizes.push_back(size);
-  if (input.max_num_batched_tokens <= max) sizes.push_back(input.max_num_batched_tokens);
+  if (input.max_num_batched_tokens <= most) sizes.push_back(input.max_num_batched_tokens);
+  const std::vector<std::int32_t> decodes = decode_sizes(input, max);
+  sizes.insert(sizes.end(), decodes.begin(), decodes.end());
   sort_unique(sizes);
   return sizes;
 }
@@ -66,7 +96,7 @@ Result<CaptureSizes> user_sizes(const CaptureSizesInput& input) {
 }
 
 CaptureSizes sizes_up_to(const CaptureSizesInput& input, std::int32_t asked) {
-  CaptureSizes result{.sizes = default_sizes(input, std::min(asked, input.max_num_batched_tokens))};
+  CaptureSizes result{.sizes = default_sizes(input, asked)};
   if (input.max_cudagraph_capture_size && asked != result.sizes.back())
     result.corrections.push_back({.kind = CudagraphCorrectionKind::largest_size_lowered,
                                   .limit = input.max_num_batched_tokens,
@@ -116,8 +146,10 @@ class ModeResolution {
 };
 
 bool rounds(const CudagraphResolutionInput& input, CUDAGraphMode mode) {
-  return input.num_spec > 0 && mode != CUDAGraphMode::none &&
-         (has_full_cudagraphs(mode) || input.spec_rounding == SpecRounding::always);
+  if (input.num_spec == 0 || mode == CUDAGraphMode::none) return false;
+  return input.spec_rounding == SpecRounding::with_full_graphs
+             ? has_full_cudagraphs(mode)
+             : input.spec_rounding == SpecRounding::always;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/metadata/cudagraph_mode.h"
+#include "core/metadata/graph_policies.h"
 
 namespace hybridscope {
 
@@ -42,7 +43,8 @@ struct CaptureSizesInput {
   std::int32_t max_num_batched_tokens = 1;
   std::optional<std::int32_t> max_cudagraph_capture_size{};                // user's value
   std::optional<std::span<const std::int32_t>> cudagraph_capture_sizes{};  // user's list
-  bool interactivity = false;  // performance mode: every size up to 32
+  bool interactivity = false;                          // performance mode: every size up to 32
+  CaptureList list = CaptureList::round_token_counts;  // where neither of the two is given
 };
 
 struct CaptureSizes {
@@ -64,7 +66,8 @@ Result<std::vector<std::int32_t>> round_capture_sizes(std::span<const std::int32
 // When are sizes rounded to K + 1? (semantics: capture-sizes)
 enum class SpecRounding : std::uint8_t {
   with_full_graphs,  // V1: where decode batches run in full graphs
-  always             // V2
+  always,            // V2
+  never,             // V2 from 0.25.0: each graph of uniform decodes is rounded by itself
 };
 
 struct CudagraphResolutionInput {

@@ -44,6 +44,13 @@ class GdnMetadataBuilder {
   // an empty batch with full graphs on.
   Result<GdnMetadata> build(const GdnBuildInputs& inputs);
 
+  // The metadata of another group of this spec with this group's states, read from the block table
+  // of `common`; all other arrays stay views of the other group's (runner V2; vLLM
+  // GDNAttentionMetadataBuilder.update_block_table). Errors: a table without a row for each
+  // request, or without the columns.
+  Result<GdnMetadata> update_block_table(const GdnMetadata& metadata,
+                                         const CommonAttentionMetadata& common);
+
   // Metadata of a capture: accepted counts are the query lengths, draft counts one less, classed
   // by classify_gdn_rows_by_drafts. Errors: more rows or tokens than decode_cudagraph_max_bs;
   // those of build.
@@ -78,6 +85,8 @@ class GdnMetadataBuilder {
                           GdnMetadata& metadata);
   Status finish_mixed_spec(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                            GdnMetadata& metadata);
+  Status update_spec_states(const BlockTableWindow& window, GdnMetadata& metadata);
+  Status update_non_spec_states(const BlockTableWindow& window, GdnMetadata& metadata);
   void set_spec_rows(const GdnBuildInputs& inputs, const BlockTableWindow& window,
                      GdnMetadata& metadata);
   void set_mixed_token_indices(const GdnBuildInputs& inputs, GdnMetadata& metadata);

@@ -61,20 +61,12 @@ void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTable
                                   GdnMetadata& metadata) {
   const std::int32_t n = metadata.num_spec_decodes;
   const std::int32_t padded = padded_rows(inputs.common);
-  const std::int32_t cols = spec_state_indices_tensor_.cols;
-  const std::int32_t width = std::min(window.width, cols);
-  std::int32_t* states = spec_state_indices_tensor_.values.data();
+  const std::int32_t width = std::min(window.width, spec_state_indices_tensor_.cols);
   copy_spec_rows(inputs, window,
                  {.width = width,
-                  .state_indices = states,
+                  .state_indices = spec_state_indices_tensor_.values.data(),
                   .num_accepted_tokens = num_accepted_tokens_.values.data()});
-  // A single column is broadcast, last row first, so that no value is overwritten before it is
-  // read.
-  if (width < cols)
-    for (std::int32_t r = n - 1; r >= 0; --r)
-      std::fill_n(spec_state_indices_tensor_.row(r), cols, std::int32_t{states[r]});
-  spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
-  metadata.spec_state_indices_tensor = spec_state_indices_tensor_.head(padded);
+  metadata.spec_state_indices_tensor = pad_spec_states(width, n, padded);
 
   std::copy_n(inputs.row_classes.spec_sequence_masks.data(), n, spec_sequence_masks_.values.data());
   spec_sequence_masks_.fill_rows(n, padded, 0);
@@ -91,17 +83,42 @@ void GdnDecodeBuffers::write_spec(const GdnBuildInputs& inputs, const BlockTable
   metadata.num_accepted_tokens = num_accepted_tokens_.head(padded);
 }
 
-void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
-                                      const BlockTableWindow& window, GdnMetadata& metadata) {
-  const std::int32_t n = metadata.num_decodes;
-  const std::int32_t padded = padded_rows(common);
+TensorView<std::int32_t> GdnDecodeBuffers::write_spec_states(const BlockTableWindow& window,
+                                                             std::int32_t n, std::int32_t padded) {
+  const std::int32_t width = std::min(window.width, spec_state_indices_tensor_.cols);
+  copy_window_rows(window, {.count = n, .width = width}, spec_state_indices_tensor_.values.data());
+  return pad_spec_states(width, n, padded);
+}
+
+// A single column is broadcast, last row first, so that no value is overwritten before it is read.
+TensorView<std::int32_t> GdnDecodeBuffers::pad_spec_states(std::int32_t width, std::int32_t n,
+                                                           std::int32_t padded) {
+  const std::int32_t cols = spec_state_indices_tensor_.cols;
+  const std::int32_t* states = spec_state_indices_tensor_.values.data();
+  if (width < cols)
+    for (std::int32_t r = n - 1; r >= 0; --r)
+      std::fill_n(spec_state_indices_tensor_.row(r), cols, std::int32_t{states[r]});
+  spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
+  return spec_state_indices_tensor_.head(padded);
+}
+
+TensorView<std::int32_t> GdnDecodeBuffers::write_non_spec_states(const BlockTableWindow& window,
+                                                                 std::int32_t n,
+                                                                 std::int32_t padded) {
   std::int32_t* states = non_spec_state_indices_tensor_.values.data();
   if (window.rows == n)
     copy_window_rows(window, {.count = n}, states);
   else
-    std::fill_n(states, n, *window.row(0));  // a single row is broadcast
+    std::fill_n(states, n, *window.row(0));
   non_spec_state_indices_tensor_.fill_rows(n, padded, kNullBlock);
-  metadata.non_spec_state_indices_tensor = non_spec_state_indices_tensor_.head(padded);
+  return non_spec_state_indices_tensor_.head(padded);
+}
+
+void GdnDecodeBuffers::write_non_spec(const CommonAttentionMetadata& common,
+                                      const BlockTableWindow& window, GdnMetadata& metadata) {
+  const std::int32_t n = metadata.num_decodes;
+  const std::int32_t padded = padded_rows(common);
+  metadata.non_spec_state_indices_tensor = write_non_spec_states(window, n, padded);
   metadata.non_spec_query_start_loc =
       write_offsets(common.query_start_loc, n, padded, non_spec_query_start_loc_);
 }

@@ -55,6 +55,14 @@ class GdnDecodeBuffers {
   void write_non_spec(const CommonAttentionMetadata& common, const BlockTableWindow& window,
                       GdnMetadata& metadata);
 
+  // The state indices alone, of a batch whose other arrays another group has written: of its first
+  // `n` rows, with padding up to `padded`. Requires: check_spec() is ok, n rows in the window.
+  TensorView<std::int32_t> write_spec_states(const BlockTableWindow& window, std::int32_t n,
+                                             std::int32_t padded);
+  // Requires: n rows in the window, or one, which is broadcast.
+  TensorView<std::int32_t> write_non_spec_states(const BlockTableWindow& window, std::int32_t n,
+                                                 std::int32_t padded);
+
   void set_policies(const BuilderPolicies& policies) {
     pads_to_tokens_ = policies.gdn_batch == GdnBatch::padded_to_tokens;
   }
@@ -62,6 +70,8 @@ class GdnDecodeBuffers {
   GdnPersistentViews views() const;
 
  private:
+  // `n` rows of `width` columns are there.
+  TensorView<std::int32_t> pad_spec_states(std::int32_t width, std::int32_t n, std::int32_t padded);
   std::int32_t padded_rows(const CommonAttentionMetadata& common) const {
     return pads_to_tokens_ ? common.num_actual_tokens : common.num_reqs;
   }

@@ -1,7 +1,10 @@
 #include "core/metadata/graph_padding.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+
+#include "core/base/math.h"
 
 namespace hybridscope {
 namespace {
@@ -51,8 +54,14 @@ std::optional<std::int32_t> padded_size(const CudagraphDispatchConfig& config,
   return *padded;
 }
 
-std::optional<CudagraphKey> uniform_key(const CudagraphDispatchConfig& config, std::int32_t size) {
-  if (!has_uniform_graph(config, size)) return std::nullopt;
+// The graph of uniform decodes that is captured for a size of the list. One that was rounded is not
+// above the largest size.
+std::optional<CudagraphKey> uniform_key(const CudagraphDispatchConfig& config,
+                                        std::int32_t listed_size) {
+  const std::int32_t size = config.decode_graphs == DecodeGraphs::rounded_list
+                                ? listed_size
+                                : round_up(listed_size, config.num_spec + 1);
+  if (!has_uniform_graph(config, size) || size > config.capture_sizes.back()) return std::nullopt;
   return CudagraphKey{.mode = CUDAGraphMode::full,
                       .num_tokens = size,
                       .num_reqs = uniform_rows(config, size),
@@ -65,6 +74,23 @@ std::optional<CudagraphKey> mixed_key(const CudagraphDispatchConfig& config, std
   CudagraphKey key{.mode = mode, .num_tokens = size};
   if (mode == CUDAGraphMode::full) key.num_reqs = std::min(size, config.max_num_seqs);
   return key;
+}
+
+// The smallest graph of uniform decodes, and of other batches, that holds the tokens. Unless full
+// graphs come first, the larger of the two is not looked at.
+std::array<std::optional<CudagraphKey>, 2> smallest_graphs(const CudagraphDispatchConfig& config,
+                                                           std::int32_t num_tokens) {
+  std::optional<CudagraphKey> uniform;
+  for (const std::int32_t size : config.capture_sizes) {
+    uniform = uniform_key(config, size);
+    if (uniform && uniform->num_tokens >= num_tokens) break;
+    uniform.reset();
+  }
+  std::optional<CudagraphKey> mixed = mixed_key(config, *padded_size(config, num_tokens));
+  if (config.decode_graphs != DecodeGraphs::full_before_piecewise && uniform && mixed &&
+      uniform->num_tokens != mixed->num_tokens)
+    (uniform->num_tokens < mixed->num_tokens ? mixed : uniform).reset();
+  return {uniform, mixed};
 }
 
 CudagraphDispatchReason reason_for_key(const CudagraphDispatchConfig& config,
@@ -115,10 +141,10 @@ Result<CudagraphDispatch> dispatch_cudagraph_v2(const CudagraphDispatchConfig& c
     return CudagraphDispatch{CUDAGraphMode::none, input.num_tokens, input.num_reqs, reason};
   };
   if (graphs_off(config)) return eager(CudagraphDispatchReason::graphs_off);
-  const std::optional<std::int32_t> size = padded_size(config, input.num_tokens);
-  if (!size) return eager(CudagraphDispatchReason::above_largest_size);
+  if (input.num_tokens > config.capture_sizes.back())
+    return eager(CudagraphDispatchReason::above_largest_size);
   const bool uniform_decode = input.uniform_token_count == 1 + config.num_spec;
-  for (const auto& key : {uniform_key(config, *size), mixed_key(config, *size)}) {
+  for (const auto& key : smallest_graphs(config, input.num_tokens)) {
     if (!key || (key->uniform && !uniform_decode) ||
         key->num_reqs.value_or(input.num_reqs) < input.num_reqs)
       continue;
@@ -133,8 +159,19 @@ std::vector<CudagraphKey> cudagraph_keys(const CudagraphDispatchConfig& config) 
   for (const std::int32_t size : config.capture_sizes)
     if (const auto key = mixed_key(config, size)) keys.push_back(*key);
   for (const std::int32_t size : config.capture_sizes)
-    if (const auto key = uniform_key(config, size)) keys.push_back(*key);
+    if (const auto key = uniform_key(config, size); key && (keys.empty() || keys.back() != *key))
+      keys.push_back(*key);
   return keys;
+}
+
+std::vector<std::int32_t> captured_sizes(const CudagraphDispatchConfig& config,
+                                         bool uniform_alone) {
+  std::vector<std::int32_t> sizes;
+  for (const CudagraphKey& key : cudagraph_keys(config))
+    if (key.uniform || !uniform_alone) sizes.push_back(key.num_tokens);
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
 }
 
 }  // namespace hybridscope

@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/metadata/cudagraph_dispatch.h"
 #include "core/metadata/cudagraph_mode.h"
+#include "core/metadata/graph_policies.h"
 
 namespace hybridscope {
 
@@ -19,7 +20,8 @@ struct CudagraphDispatchConfig {
   CUDAGraphMode cudagraph_mode = CUDAGraphMode::none;  // as resolved
   std::span<const std::int32_t> capture_sizes{};       // ascending, without duplicates
   std::int32_t max_num_seqs = 1;
-  std::int32_t num_spec = 0;  // K
+  std::int32_t num_spec = 0;                                // K
+  DecodeGraphs decode_graphs = DecodeGraphs::rounded_list;  // V1: as V2's first
 };
 
 struct CudagraphDispatchInput {
@@ -63,8 +65,9 @@ struct CudagraphDispatchInputV2 {
   std::optional<std::int32_t> uniform_token_count{};  // absent: not a uniform decode
 };
 
-// Dispatch of V2: takes the smallest size that holds the tokens, and of its graphs the first that
-// fits: the one of uniform decodes, then the one of other batches. Errors: negative counts.
+// Dispatch of V2: of the graphs that hold the tokens, those of the smallest size (policy
+// decode_graphs: of all, or of the full ones and then of the piecewise ones); of these the first
+// that fits: the one of uniform decodes, then the one of other batches. Errors: negative counts.
 Result<CudagraphDispatch> dispatch_cudagraph_v2(const CudagraphDispatchConfig& config,
                                                 const CudagraphDispatchInputV2& input);
 
@@ -80,5 +83,10 @@ struct CudagraphKey {
 // Every captured graph, of either runner: the graphs of other batches by size, then those of
 // uniform decodes by size.
 std::vector<CudagraphKey> cudagraph_keys(const CudagraphDispatchConfig& config);
+
+// The sizes of all captured graphs, of uniform decodes alone if asked: ascending, without
+// duplicates.
+std::vector<std::int32_t> captured_sizes(const CudagraphDispatchConfig& config,
+                                         bool uniform_alone = false);
 
 }  // namespace hybridscope

@@ -8,9 +8,17 @@
 namespace hybridscope {
 namespace {
 
-// Not every builder of the reference has update_block_table.
+// What update_block_table of a builder takes: the Mamba builders keep the lengths of the rows in
+// their metadata, the GDN builder does not.
 template <class Builder>
-concept UpdatesBlockTable = requires(const Builder& builder) {
+concept TakesBlockTable = requires(Builder& builder, const typename Builder::Metadata& metadata,
+                                   const TensorView<std::int32_t>& block_table) {
+  builder.update_block_table(metadata, block_table);
+};
+
+// Not on both runners: only they can say that they may be asked.
+template <class Builder>
+concept SaysWhetherItUpdates = requires(const Builder& builder) {
   builder.supports_update_block_table();
 };
 
@@ -36,17 +44,16 @@ Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInput
 
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
-                                           const TensorView<std::int32_t>& block_table) {
+                                           const CommonAttentionMetadata& common) {
   return std::visit(
       [&](auto& own) -> Result<BuilderMetadata> {
         using Builder = std::remove_reference_t<decltype(own)>;
-        if constexpr (UpdatesBlockTable<Builder>) {
-          const auto* other = std::get_if<typename Builder::Metadata>(&metadata);
-          if (other == nullptr) return invalid_input("metadata of another builder kind");
-          return widen(own.update_block_table(*other, block_table));
-        } else {
-          return invalid_input("this builder cannot reuse another group's metadata");
-        }
+        const auto* other = std::get_if<typename Builder::Metadata>(&metadata);
+        if (other == nullptr) return invalid_input("metadata of another builder kind");
+        if constexpr (TakesBlockTable<Builder>)
+          return widen(own.update_block_table(*other, common.block_table_tensor));
+        else
+          return widen(own.update_block_table(*other, common));
       },
       builder);
 }
@@ -54,7 +61,7 @@ Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
 bool supports_update_block_table(const MetadataBuilder& builder) {
   return std::visit(
       [](const auto& own) {
-        if constexpr (UpdatesBlockTable<std::remove_cvref_t<decltype(own)>>)
+        if constexpr (SaysWhetherItUpdates<std::remove_cvref_t<decltype(own)>>)
           return own.supports_update_block_table();
         else
           return false;

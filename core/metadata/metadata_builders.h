@@ -76,11 +76,13 @@ const MetadataBuilderRow& metadata_builder_row(MambaType type);
 
 // Errors and lifetimes are those of the builder held.
 Result<BuilderMetadata> build(MetadataBuilder& builder, const MetadataBuildInputs& inputs);
-// Also an error: metadata of another kind, and a builder without update_block_table (GDN).
+// `metadata`: of another group; `common` has this group's block table. Also an error: metadata of
+// another kind.
 Result<BuilderMetadata> update_block_table(MetadataBuilder& builder,
                                            const BuilderMetadata& metadata,
-                                           const TensorView<std::int32_t>& block_table);
+                                           const CommonAttentionMetadata& common);
 
+// On either runner. GDN: false, policy group_builds decides on V2.
 bool supports_update_block_table(const MetadataBuilder& builder);
 // Did the last build write every array that a replay of the builder's captured graph reads?
 bool buffers_refreshed_in_last_build(const MetadataBuilder& builder);

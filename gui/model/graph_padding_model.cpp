@@ -42,10 +42,7 @@ void add_captured(const StepView& view, GraphPaddingModel& model) {
     return;
   }
   model.setting = cudagraph_mode_name(resolved.value().cudagraph_mode);
-  const auto keys = cudagraph_keys({.cudagraph_mode = resolved.value().cudagraph_mode,
-                                    .capture_sizes = resolved.value().capture_sizes,
-                                    .max_num_seqs = view.config.max_num_seqs,
-                                    .num_spec = view.config.num_speculative_tokens});
+  const auto keys = cudagraph_keys(captured_graphs(view.config, resolved.value()));
   for (const CudagraphKey& key : keys) {
     const std::string title = fmt::format("{}: {}", cudagraph_mode_name(key.mode), kind_words(key));
     if (model.captured.empty() || model.captured.back().title != title)

@@ -44,6 +44,8 @@ nlohmann::json recompute_cache_hits(const VectorCase& vector, const VectorKernel
 nlohmann::json recompute_release_scheduler(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_release_builders.cpp
 nlohmann::json recompute_release_builders(const VectorCase& vector, const VectorKernels& kernels);
+// recompute_release_graphs.cpp
+nlohmann::json recompute_release_graphs(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_release_worker.cpp
 nlohmann::json recompute_release_worker(const VectorCase& vector, const VectorKernels& kernels);
 // recompute_releases.cpp

@@ -16,7 +16,7 @@ std::int32_t tokens(const VectorValue& object, std::string_view name, std::int32
   return object[name].int32_in(least, kMaxSplitTokens);
 }
 
-AlignedSplitSettings read_split_settings(const VectorValue& config) {
+AlignedSplitSettings read_split_settings(const VectorValue& config, const Policies& policies) {
   const auto alignment = config.find("prefill_checkpoint_alignment");
   const std::int32_t budget = tokens(config, "max_num_scheduled_tokens");
   const std::int32_t threshold = tokens(config, "long_prefill_token_threshold");
@@ -30,15 +30,16 @@ AlignedSplitSettings read_split_settings(const VectorValue& config) {
           .has_prefill_checkpoint_blocks = config["has_prefill_checkpoint_blocks"].boolean(),
           .prefill_checkpoint_alignment = alignment ? alignment->int32_in(1, kMaxSplitTokens) : 0,
           .shared_prefix_checkpoint = config["shared_prefix_checkpoint"].boolean(),
+          .checkpoint_start = policies.cache.checkpoint_start,
           .max_tokens_a_step = threshold > 0 ? std::min(budget, threshold) : budget};
 }
 
 }  // namespace
 
 nlohmann::json recompute_release_split(const VectorCase& vector, const VectorKernels&) {
+  const Policies policies = release_policies(*vector.release, ModelRunner::v1);
   return mamba_block_aligned_split(
-      release_policies(*vector.release, ModelRunner::v1).aligned_split,
-      read_split_settings(vector.config),
+      policies.aligned_split, read_split_settings(vector.config, policies),
       {.num_computed_tokens = tokens(vector.input, "num_computed_tokens"),
        .num_prompt_tokens = tokens(vector.input, "num_prompt_tokens"),
        .num_tokens = tokens(vector.input, "num_tokens"),

@@ -139,6 +139,16 @@ constexpr auto kVectorKinds = std::to_array<VectorKind>({
      .word_before_release = "builders",
      .asking_call_fields = "batch num_accepted_tokens num_decode_draft_tokens",
      .answering_fields = "init"},
+    {.name = "release_graphs",
+     .covers = "capture sizes of a release, and the CUDA graph of each batch",
+     .config_fields = "release runner cudagraph_mode num_spec max_num_seqs max_num_batched_tokens "
+                      "max_cudagraph_capture_size cudagraph_capture_sizes",
+     .input_field = "calls",
+     .input_fields = "num_tokens num_reqs uniform",
+     .recompute = &recompute_release_graphs,
+     .word_before_release = "graphs",
+     .asking_call_fields = "num_tokens num_reqs uniform",
+     .answering_fields = "init"},
     {.name = "release_worker",
      .covers = "rows, counts and copies of a release's runners, step by step",
      .config_fields = "release async runner mamba_cache_mode block_size groups num_blocks "

@@ -117,6 +117,13 @@ std::string mode_words(const EngineSetup& setup) {
   return fmt::format("{} instead of {}", cudagraph_mode_name(mode), cudagraph_mode_name(asked));
 }
 
+// The sizes of the graphs of uniform decodes where each is rounded by itself; else empty.
+std::vector<std::int32_t> decode_sizes(const EngineSetup& setup) {
+  const CudagraphDispatchConfig captured = captured_graphs(setup.config, setup.cudagraphs);
+  if (captured.num_spec == 0 || captured.decode_graphs == DecodeGraphs::rounded_list) return {};
+  return captured_sizes(captured, /*uniform_alone=*/true);
+}
+
 Json correction_to_json(const CudagraphCorrection& correction) {
   Json json = {{"kind", kind_name(correction.kind)}};
   if (is_about_the_mode(correction.kind)) {
@@ -191,6 +198,10 @@ std::string explain_start_up(const EngineSetup& setup) {
   if (setup.cudagraphs.cudagraph_mode != CUDAGraphMode::none)
     page.item("capture sizes", kLabelWidth,
               fmt::format("{} tokens", fmt::join(setup.cudagraphs.capture_sizes, ", ")));
+  if (const std::vector<std::int32_t> sizes = decode_sizes(setup); !sizes.empty())
+    page.item("of decodes", kLabelWidth,
+              fmt::format("{} tokens: each size as a multiple of 1 + K = {}",
+                          fmt::join(sizes, ", "), 1 + config.num_speculative_tokens));
   for (const CudagraphCorrection& correction : setup.cudagraphs.corrections)
     page.item("corrected", kLabelWidth, correction_words(correction));
   return page.take();
@@ -210,6 +221,7 @@ Json start_up_to_json(const EngineSetup& setup) {
       {"cudagraph_mode", cudagraph_mode_name(setup.cudagraphs.cudagraph_mode)},
       {"min_cg_support", support_name(min_cg_support(config))},
       {"cudagraph_capture_sizes", graphs ? Json(setup.cudagraphs.capture_sizes) : Json::array()},
+      {"cudagraph_decode_sizes", decode_sizes(setup)},
       {"corrections", std::move(corrections)}};
   if (!setup.release_profile.empty()) json["chosen_by_release"] = setup.chosen_by_release;
   return json;

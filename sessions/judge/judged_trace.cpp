@@ -2,18 +2,40 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "sessions/run/check_setup.h"
 
 namespace hybridscope {
+namespace {
+
+// The sizes that any release of runner V2 may capture for the listed ones: a trace does not say
+// which of the rules its engine has.
+std::vector<std::int32_t> sizes_of_any_release(EngineConfig config) {
+  std::vector<std::int32_t> sizes;
+  for (const DecodeGraphs rule : {DecodeGraphs::rounded_list, DecodeGraphs::each_size_rounded}) {
+    config.policies.decode_graphs = rule;
+    const CheckConfig with_rule = make_check_config(config);
+    const std::vector<std::int32_t>& more = with_rule.limits->cudagraph_capture_sizes;
+    sizes.insert(sizes.end(), more.begin(), more.end());
+  }
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
+}  // namespace
 
 Result<TraceJudge> TraceJudge::create(const ForeignHeader& header) {
   auto importer = ForeignImporter::create(header);
   if (!importer.ok()) return importer.error();
   CheckConfig config = make_check_config(header.config);
   config.hits_inside_blocks = header.hits_inside_blocks;
-  if (header.config.cudagraph_capture_sizes.empty()) config.limits->cudagraph_capture_sizes.clear();
+  if (header.config.cudagraph_capture_sizes.empty())
+    config.limits->cudagraph_capture_sizes.clear();
+  else if (header.config.runner == ModelRunner::v2)
+    config.limits->cudagraph_capture_sizes = sizes_of_any_release(header.config);
   auto checker = StepChecker::create(config);
   if (!checker.ok()) return checker.error();
   return TraceJudge(std::move(importer).value(), std::move(checker).value());

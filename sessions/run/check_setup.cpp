@@ -9,8 +9,11 @@ namespace hybridscope {
 
 CheckConfig make_check_config(const EngineConfig& config) {
   CheckLimits limits{.max_num_seqs = config.max_num_seqs, .max_model_len = config.max_model_len};
-  if (auto cudagraphs = resolve_cudagraphs(config); cudagraphs.ok())
-    limits.cudagraph_capture_sizes = std::move(cudagraphs).value().capture_sizes;
+  if (auto cudagraphs = resolve_cudagraphs(config); cudagraphs.ok()) {
+    limits.cudagraph_capture_sizes = captured_sizes(captured_graphs(config, cudagraphs.value()));
+    if (limits.cudagraph_capture_sizes.empty())  // no graph is captured: none of these is
+      limits.cudagraph_capture_sizes = std::move(cudagraphs).value().capture_sizes;
+  }
   return {.kv_cache_config = config.kv_cache_config,
           .mamba_cache_mode = config.mamba_cache_mode,
           .conv_kernel = config.conv_kernel,

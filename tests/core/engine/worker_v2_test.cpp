@@ -203,6 +203,18 @@ TEST(WorkerV2, EveryGroupBuildsItsMetadata) {
   }
 }
 
+TEST(WorkerV2, EqualGroupsMayShareABuild) {
+  EngineConfig config = engine_config({.num_mamba_groups = 3});
+  config.runner = ModelRunner::v2;
+  config.policies.group_builds = GroupBuilds::shared_by_equal_groups;
+  Engine engine = Engine::create(config).value();
+  engine.add_request(request_of(5, 3, 1)).value();
+  const StepTrace& trace = engine.step();
+  EXPECT_FALSE(trace.groups[1].reused_metadata);
+  EXPECT_TRUE(trace.groups[2].reused_metadata);
+  EXPECT_TRUE(trace.groups[3].reused_metadata);
+}
+
 // A step without drafts: V1 passes nothing, V2 passes the counts
 // (semantics: draft-and-accepted-counts; known bug 7).
 TEST(WorkerV2, AStepWithoutDraftsKeepsTheCountsInEitherProfile) {

@@ -26,6 +26,41 @@ TEST(CaptureSizes, DefaultListOfFourSequencesWithTwoDrafts) {
               ElementsAre(1, 2, 4, 8, 16, 24));
 }
 
+TEST(CaptureSizes, LaterListsHoldTheSizesOfDecodeBatches) {
+  const auto sizes = [](CaptureList list, std::int32_t num_spec) {
+    return make_cudagraph_capture_sizes({.max_num_seqs = 4 + num_spec / 2,
+                                         .num_spec = num_spec,
+                                         .max_num_batched_tokens = 20,
+                                         .list = list})
+        .value()
+        .sizes;
+  };
+  // Five rows of three tokens: 3, 6, 12 and 15 tokens.
+  EXPECT_THAT(sizes(CaptureList::round_token_counts, 2), ElementsAre(1, 2, 4, 8, 16));
+  EXPECT_THAT(sizes(CaptureList::decode_batches_too, 2), ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16));
+  EXPECT_THAT(sizes(CaptureList::full_batch_too, 2), ElementsAre(1, 2, 3, 4, 6, 8, 12, 15, 16));
+  // A full batch of three rows without drafts.
+  const auto of_three_rows = [](CaptureList list) {
+    return make_cudagraph_capture_sizes(
+               {.max_num_seqs = 3, .max_num_batched_tokens = 20, .list = list})
+        .value()
+        .sizes;
+  };
+  EXPECT_THAT(of_three_rows(CaptureList::decode_batches_too), ElementsAre(1, 2, 4));
+  EXPECT_THAT(of_three_rows(CaptureList::full_batch_too), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(CaptureSizes, ALargestSizeOfTheUserIsNotFilledUp) {
+  EXPECT_THAT(make_cudagraph_capture_sizes({.max_num_seqs = 4,
+                                            .num_spec = 2,
+                                            .max_num_batched_tokens = 20,
+                                            .max_cudagraph_capture_size = 8,
+                                            .list = CaptureList::full_batch_too})
+                  .value()
+                  .sizes,
+              ElementsAre(1, 2, 4, 8));
+}
+
 TEST(CaptureSizes, DefaultListGrowsInStepsOf16From256AndEndsAt512) {
   const Ints sizes =
       make_cudagraph_capture_sizes({.max_num_seqs = 256, .max_num_batched_tokens = 8192})

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
+#include "core/metadata/named_arrays.h"
 #include "tests/core/metadata/batch_support.h"
 
 namespace hybridscope::gdn_builder_test {
@@ -214,6 +218,80 @@ TEST(GdnBuilder, CaptureOfOneTokenRowsIsNonSpec) {
   Batch wide = make_batch({{0, 3}}, 6);
   wide.num_actual_tokens = 13;
   EXPECT_FALSE(builder.build_for_cudagraph_capture(wide.view()).ok());
+}
+
+// Two groups of one spec: the second takes over the first one's metadata, or builds its own.
+struct TwoGroups {
+  MambaBuilderConfig config = align_config();
+  Batch batch{};
+  std::vector<RowClass> row_classes{};
+
+  Batch other_table() const {
+    Batch other = batch;
+    for (std::int32_t& block : other.block_table) block += 1000;
+    return other;
+  }
+  // The arrays and their sizes, by name.
+  static std::vector<std::pair<std::string, std::vector<std::int64_t>>> arrays(
+      const GdnMetadata& metadata) {
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
+    for (const NamedArray& array : named_arrays(BuilderMetadata(metadata))) {
+      if (!array.present) continue;
+      all.emplace_back(array.name, array.dims);
+      all.emplace_back(array.name, array.values);
+    }
+    return all;
+  }
+  void expect_equal(const char* what) {
+    Build first{.builder = GdnMetadataBuilder::create(config).value(), .batch = batch};
+    Build own{.builder = GdnMetadataBuilder::create(config).value(), .batch = other_table()};
+    auto updating = GdnMetadataBuilder::create(config).value();
+    first.num_accepted_tokens = own.num_accepted_tokens = Ints(batch.seq_lens.size(), 2);
+    const GdnMetadata built = first.by_class(row_classes).value();
+    const Batch other = other_table();
+    const GdnMetadata updated = updating.update_block_table(built, other.view()).value();
+    const GdnMetadata expected = own.by_class(row_classes).value();
+    EXPECT_EQ(arrays(updated), arrays(expected)) << what;
+    EXPECT_EQ(updating.buffers_refreshed_in_last_build(),
+              own.builder.buffers_refreshed_in_last_build())
+        << what;
+    // Batch-level arrays stay those of the first group.
+    EXPECT_EQ(updated.spec_query_start_loc.data, built.spec_query_start_loc.data) << what;
+    EXPECT_EQ(updated.num_accepted_tokens.data, built.num_accepted_tokens.data) << what;
+  }
+};
+
+TEST(GdnBuilderUpdate, GivesTheArraysThatTheGroupWouldHaveBuilt) {
+  constexpr RowClass kVerify = RowClass::verify;
+  constexpr RowClass kPrefill = RowClass::prefill;
+  for (const bool graphs : {true, false})
+    for (const GdnBatch layout : {GdnBatch::padded_to_rows, GdnBatch::first_chunks_as_prefills}) {
+      TwoGroups groups;
+      groups.config.full_cudagraph = graphs;
+      groups.config.policies.gdn_batch = layout;
+      groups.batch = make_batch({{6, 3}, {9, 2}}, 6);
+      groups.row_classes = {kVerify, kVerify};
+      groups.expect_equal("verify rows");
+      groups.batch = make_batch({{6, 3}, {0, 5}, {9, 2}}, 6);
+      groups.row_classes = {kVerify, kPrefill, kVerify};
+      groups.expect_equal("a prefill between verify rows");
+      groups.batch = make_batch({{4, 5}, {0, 3}}, 6);
+      groups.row_classes = {kPrefill, kPrefill};
+      groups.expect_equal("prefills");
+      groups.config.num_spec = groups.config.num_speculative_blocks = 0;
+      groups.batch = make_batch({{6, 1}, {9, 1}}, 6);
+      groups.row_classes = {RowClass::decode, RowClass::decode};
+      groups.expect_equal("decodes without speculation");
+    }
+}
+
+TEST(GdnBuilderUpdate, WantsARowOfTheTableForEachRequest) {
+  Build build{.batch = make_batch({{6, 3}, {9, 2}}, 6), .num_accepted_tokens = {1, 1}};
+  const GdnMetadata built = build.by_class({RowClass::verify, RowClass::verify}).value();
+  CommonAttentionMetadata common = build.batch.view();
+  common.block_table_tensor = matrix_view(build.batch.block_table.data(), 1, 6);
+  auto updating = GdnMetadataBuilder::create(align_config()).value();
+  EXPECT_FALSE(updating.update_block_table(built, common).ok());
 }
 
 }  // namespace

@@ -216,6 +216,44 @@ TEST(DispatchV2, OnlyTheSmallestSizeThatHoldsTheTokensIsLookedAt) {
       (CudagraphDispatch{Mode::none, 15, 5, Reason::no_graph_for_batch}));
 }
 
+// K = 2: decode graphs of 3 and 6 tokens; 9 is above the largest size.
+TEST(DispatchV2, EachSizeMayHaveAGraphOfDecodesRoundedByItself) {
+  const Ints sizes = {1, 2, 4, 8};
+  CudagraphDispatchConfig config{.cudagraph_mode = Mode::full_and_piecewise,
+                                 .capture_sizes = sizes,
+                                 .max_num_seqs = 4,
+                                 .num_spec = 2,
+                                 .decode_graphs = DecodeGraphs::each_size_rounded};
+  EXPECT_THAT(captured_sizes(config, /*uniform_alone=*/true), ElementsAre(3, 6));
+  EXPECT_THAT(captured_sizes(config), ElementsAre(1, 2, 3, 4, 6, 8));
+  const CudagraphDispatchInputV2 decode{.num_tokens = 3, .num_reqs = 1, .uniform_token_count = 3};
+  const CudagraphDispatchInputV2 prompt{.num_tokens = 3, .num_reqs = 1};
+  const CudagraphDispatch of_decode{Mode::full, 3, 1, Reason::uniform_decode_graph};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, decode).value(), of_decode);
+  EXPECT_EQ(dispatch_cudagraph_v2(config, prompt).value(),
+            (CudagraphDispatch{Mode::none, 3, 1, Reason::no_graph_for_batch}));
+  config.decode_graphs = DecodeGraphs::full_before_piecewise;
+  EXPECT_EQ(dispatch_cudagraph_v2(config, decode).value(), of_decode);
+  EXPECT_EQ(dispatch_cudagraph_v2(config, prompt).value(),
+            (CudagraphDispatch{Mode::piecewise, 4, 1, Reason::not_uniform}));
+}
+
+// K = 2, four rows: 12 tokens. Sizes 8 and 10 give decode graphs of 9 and 12 tokens.
+TEST(DispatchV2, FullGraphsComeFirstHoweverLargeTheyAre) {
+  const Ints sizes = {8, 10, 11, 16};
+  CudagraphDispatchConfig config{.cudagraph_mode = Mode::full_and_piecewise,
+                                 .capture_sizes = sizes,
+                                 .max_num_seqs = 4,
+                                 .num_spec = 2,
+                                 .decode_graphs = DecodeGraphs::each_size_rounded};
+  const CudagraphDispatchInputV2 decodes{.num_tokens = 6, .num_reqs = 2, .uniform_token_count = 3};
+  EXPECT_EQ(dispatch_cudagraph_v2(config, decodes).value(),
+            (CudagraphDispatch{Mode::piecewise, 8, 2, Reason::full_graph_too_small}));
+  config.decode_graphs = DecodeGraphs::full_before_piecewise;
+  EXPECT_EQ(dispatch_cudagraph_v2(config, decodes).value(),
+            (CudagraphDispatch{Mode::full, 9, 3, Reason::uniform_decode_graph}));
+}
+
 TEST(DispatchV2, PlainFullModeDoesNotTellDecodesApart) {
   const Ints sizes = {2, 8};
   const CudagraphDispatchConfig config{

@@ -77,19 +77,20 @@ TEST(MetadataBuilders, EachCapturesOneTokenRows) {
   }
 }
 
-TEST(MetadataBuilders, UpdateIsForMambaBuildersAndTheirOwnMetadata) {
+TEST(MetadataBuilders, AnUpdateTakesMetadataOfTheSameKind) {
   const Batch batch = make_batch({{6, 1}}, 6);
   const Ints table = {10, 11, 12};
-  const auto other_table = matrix_view(table.data(), 1, 3);
+  CommonAttentionMetadata of_other_group = batch.view();
+  of_other_group.block_table_tensor = matrix_view(table.data(), 1, 3);
   auto mamba1 = metadata_builder_row(MambaType::mamba1).create(small_config()).value();
   auto mamba2 = metadata_builder_row(MambaType::mamba2).create(small_config()).value();
   auto gdn = metadata_builder_row(MambaType::gdn_attention).create(small_config()).value();
   const auto metadata = build(mamba2, {.common = batch.view(), .split = {1, 0, 1, 0}}).value();
-  const auto updated = update_block_table(mamba2, metadata, other_table);
+  const auto updated = update_block_table(mamba2, metadata, of_other_group);
   EXPECT_THAT(array_named(named_arrays(updated.value()), "state_indices_tensor_d").values,
               ElementsAre(11));
-  EXPECT_FALSE(update_block_table(mamba1, metadata, other_table).ok());
-  EXPECT_FALSE(update_block_table(gdn, metadata, other_table).ok());
+  EXPECT_FALSE(update_block_table(mamba1, metadata, of_other_group).ok());
+  EXPECT_FALSE(update_block_table(gdn, metadata, of_other_group).ok());
   EXPECT_TRUE(supports_update_block_table(mamba1));
   EXPECT_TRUE(supports_update_block_table(mamba2));
   EXPECT_FALSE(supports_update_block_table(gdn));
